@@ -1,62 +1,23 @@
 # For tools/test and tools/quickstart: runs commands quietly, and prints one line for each with the
 # seconds that it took.
-#   stage NAME COMMAND...   runs it
-#   begin NAME COMMAND...   starts it in the background, with low priority
-#   finish NAME             waits for what was begun
-# If one fails: the end of its log, then stage_failed, then the script ends, and with it what was
-# begun.
+#   stage NAME COMMAND...   runs it; its output goes to build/logs/NAME.log. If it fails, the end of
+#                           that is shown, and what it is the status of is the stage's.
+# failed_stages has the names of those that failed.
 logs=build/logs
 mkdir -p "$logs"
-declare -A begun_as begun_at
+failed_stages=()
 
 stage() {
-  local name=$1 start=$SECONDS
+  local name=$1 start=$SECONDS status=0
   shift
   printf '%-15s ' "$name"
-  if "$@" >"$logs/$name.log" 2>&1; then
+  "$@" >"$logs/$name.log" 2>&1 || status=$?
+  if [ "$status" -eq 0 ]; then
     printf 'ok %5d s\n' $((SECONDS - start))
     return
   fi
-  fail_stage "$name" $((SECONDS - start))
-}
-
-begin() {
-  local name=$1
-  shift
-  trap end_begun EXIT
-  begun_at[$name]=$SECONDS
-  set -m # a process group of its own
-  (
-    renice -n 10 -p "$BASHPID" >/dev/null
-    status=0
-    "$@" || status=$?
-    echo "$SECONDS" >"$logs/$name.ended"
-    exit "$status"
-  ) >"$logs/$name.log" 2>&1 </dev/null &
-  set +m
-  begun_as[$name]=$!
-}
-
-finish() {
-  local name=$1 status=0 seconds
-  printf '%-15s ' "$name"
-  wait "${begun_as[$name]}" || status=$?
-  unset "begun_as[$name]"
-  seconds=$(($(cat "$logs/$name.ended") - begun_at[$name]))
-  [ "$status" -eq 0 ] || fail_stage "$name" "$seconds"
-  printf 'ok %5d s\n' "$seconds"
-}
-
-fail_stage() {
-  printf 'FAILED %d s, the end of %s/%s.log:\n' "$2" "$logs" "$1"
-  grep -vE '^ +Start +[0-9]+:| Passed +[0-9.]+ sec$' "$logs/$1.log" | tail -n 120 || true
-  stage_failed
-  exit 1
-}
-
-end_begun() {
-  local group
-  for group in "${begun_as[@]}"; do
-    kill -- "-$group" 2>/dev/null || true
-  done
+  failed_stages+=("$name")
+  printf 'FAILED %d s, the end of %s/%s.log:\n' $((SECONDS - start)) "$logs" "$name"
+  tail -n 150 "$logs/$name.log"
+  return "$status"
 }

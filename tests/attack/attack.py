@@ -1,22 +1,19 @@
 """What the attacks share: the command, and running all tests of a file again as a user."""
 
 import os
-import pathlib
 import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-
-import support  # noqa: E402 (the path above)
-from support import API, TraceTest  # noqa: E402
-from trace_checks import ARCTRACE  # noqa: E402
+import cases
+import support
+from support import API, TraceTest
+from trace_checks import ARCTRACE
 
 __all__ = ["API", "ARCTRACE", "NOBODY", "TraceTest", "arctrace", "become", "is_root", "main",
            "needs_root", "support"]
 
 NOBODY = 65534
-SKIPPED = 77  # the status that CMake takes for a test that did not run
 
 
 def is_root():
@@ -53,7 +50,7 @@ def main():
     if "-as-user" in sys.argv:
         sys.argv.remove("-as-user")
         if not is_root():
-            sys.exit(SKIPPED)  # the other run is one of a user already
+            sys.exit(cases.SKIPPED)  # the other run is one of a user already
         script = os.path.abspath(sys.argv[0])
         os.chdir("/")
         become(NOBODY)
@@ -61,6 +58,6 @@ def main():
         # Root's Python may be where a user cannot read it.
         python = next((p for p in (sys.executable, "/usr/bin/python3") if readable(p)), None)
         if python is None:
-            sys.exit(SKIPPED)
+            sys.exit(cases.SKIPPED)
         os.execv(python, [python, "-B", script, *sys.argv[1:]])
-    unittest.main(verbosity=2)
+    cases.main()

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+import cases
+
 HERE = pathlib.Path(__file__).resolve().parent
 HEADERS = HERE.parents[1] / "include/arctrace"
 # Of abidiff's exit status: it could not compare, or it found a change.
@@ -60,4 +62,4 @@ class Abi(unittest.TestCase):
 
 if __name__ == "__main__":
     Abi.library = sys.argv[1]
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    cases.main(sys.argv[2:])

@@ -6,6 +6,8 @@ import pathlib
 import sys
 import unittest
 
+import cases
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[1])
 del sys.argv[1]
@@ -118,4 +120,4 @@ class Manifest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

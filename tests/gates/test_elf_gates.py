@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 
+import cases
 import elf_gates
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -185,4 +186,4 @@ class AArch64FindsFaults(FaultyLibraries):
 
 if __name__ == "__main__":
     Arctrace.library, Shim.library = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    cases.main(sys.argv[3:])

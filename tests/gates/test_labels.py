@@ -5,10 +5,12 @@ import subprocess
 import sys
 import unittest
 
+import cases
+
 CTEST, BUILD = sys.argv[1:3]
 del sys.argv[1:3]
 KINDS = {'unit', 'integration'}
-KNOWN = KINDS | {'threads', 'long', 'tree'}
+KNOWN = KINDS | {'threads', 'long', 'tree', 'gate', 'canary'}
 
 
 def labels_by_test():
@@ -30,4 +32,4 @@ class Labels(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    cases.main()

@@ -8,6 +8,7 @@ import re
 import sys
 import unittest
 
+import cases
 import elf_gates
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -47,4 +48,4 @@ class Reader(unittest.TestCase):
 
 if __name__ == "__main__":
     Reader.library = sys.argv[1]
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    cases.main(sys.argv[2:])

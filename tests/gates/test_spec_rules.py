@@ -6,6 +6,8 @@ import re
 import subprocess
 import unittest
 
+import cases
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFINITION = re.compile(r"^\*\*([A-Z]+)-(\d+)\.\*\*", re.MULTILINE)
 POSITION = re.compile(r"\brules? \d|\bSPEC(?:\.md)?,? (?:section )?\d", re.IGNORECASE)
@@ -61,4 +63,4 @@ class FindsFaults(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

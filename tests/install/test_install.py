@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+import cases
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/library"
 OUTSIDE = pathlib.Path(__file__).resolve().parent / "outside"
 WITHOUT_SESSION = "enabled 0 lost 0\n"
@@ -128,4 +130,4 @@ class Install(unittest.TestCase):
 
 if __name__ == "__main__":
     Install.build, Install.libdir = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    cases.main(sys.argv[3:])

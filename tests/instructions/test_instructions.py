@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
+import cases
+
 ARCTRACE = os.environ["ARCTRACE"]
 PROGRAMS = pathlib.Path(os.environ["ARCTRACE_PROGRAMS"])
 
@@ -143,4 +145,4 @@ class Instructions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

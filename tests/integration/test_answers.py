@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 
+import cases
 import support
 from trace_checks import walk
 
@@ -478,4 +479,4 @@ time.sleep(5)
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+import cases
 from support import ARCTRACE, TraceTest
 from tmux_terminal import Terminal
 
@@ -399,4 +400,4 @@ class Attach(TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -13,6 +13,7 @@ import threading
 import time
 import unittest
 
+import cases
 from support import ARCTRACE, TraceTest
 
 REDIS = shutil.which("redis-server")
@@ -161,4 +162,4 @@ class AttachServers(TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

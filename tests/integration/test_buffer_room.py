@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import unittest
 
+import cases
 import support
 
 MIB = 1 << 20
@@ -152,4 +153,4 @@ class MemoryLimit(BufferRoom):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -3,6 +3,7 @@ import os
 import subprocess
 import unittest
 
+import cases
 import support
 from test_kernel import NO_KERNEL
 
@@ -252,4 +253,4 @@ class CriticalPathTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -6,6 +6,7 @@ other work keeps the threads from sharing blocks for long: most stays, and the r
 import sys
 import unittest
 
+import cases
 import support
 
 # Arguments: threads, records of each when it begins, depth of its stack. Then each writes little.
@@ -53,4 +54,4 @@ class CrowdTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -18,6 +18,7 @@ import termios
 import time
 import unittest
 
+import cases
 import support
 from trace_checks import ARCTRACE, read_report
 
@@ -591,4 +592,4 @@ for i in range(8000):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

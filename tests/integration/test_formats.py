@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import unittest
 
+import cases
 import support
 
 FORMATS = pathlib.Path(__file__).resolve().parent / "formats"
@@ -35,4 +36,4 @@ class Formats(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import unittest
 
+import cases
 import support
 
 SOURCE = r"""
@@ -267,4 +268,4 @@ class FunctionsTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -8,6 +8,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 
 # Calls tick() for ever, each time for some milliseconds; for each line of its input says when it
@@ -212,4 +213,4 @@ class GapsTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

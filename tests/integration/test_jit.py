@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import cases
 import support
 from trace_checks import ARCTRACE, read
 
@@ -226,4 +227,4 @@ class GeneratedCodeTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

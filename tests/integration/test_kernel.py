@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 
+import cases
 import support
 
 SOURCES = pathlib.Path(__file__).parent / "kernel"
@@ -545,4 +546,4 @@ class KernelFramesTest(ProgramTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -9,6 +9,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 
 WHOLE_LIFE = """
@@ -387,4 +388,4 @@ class LifetimesTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 
+import cases
 import support
 
 # Enters and leaves functions, a step for each line of its input.
@@ -178,4 +179,4 @@ class LiveTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

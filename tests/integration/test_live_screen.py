@@ -9,6 +9,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 from test_kernel import NO_KERNEL
 from tmux_terminal import PATIENCE, Terminal
@@ -268,4 +269,4 @@ class LiveScreenTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -7,6 +7,7 @@ import re
 import subprocess
 import unittest
 
+import cases
 import support
 
 PROGRAM = r"""
@@ -503,4 +504,4 @@ class LocksTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

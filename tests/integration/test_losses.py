@@ -6,6 +6,7 @@ import subprocess
 import sys
 import unittest
 
+import cases
 import support
 
 # Argument: records of each of three threads. Each prints its name and what it lost.
@@ -170,4 +171,4 @@ os.kill(os.getpid(), 9)
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import unittest
 
+import cases
 from support import LUA, WORKLOAD, TraceTest
 from trace_checks import SANITIZED
 
@@ -110,4 +111,4 @@ class Lua(TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

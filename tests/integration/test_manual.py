@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import unittest
 
+import cases
 import support
 
 BUILD = pathlib.Path(support.ARCTRACE).resolve().parent.parent
@@ -209,4 +210,4 @@ zpty -d z
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

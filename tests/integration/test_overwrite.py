@@ -8,6 +8,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 
 # Python itself makes library calls; only what the programs here write is counted.
@@ -298,4 +299,4 @@ api.arctrace_instant(name("last words")); os.abort()"""
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

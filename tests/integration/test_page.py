@@ -7,6 +7,7 @@ import tempfile
 import time
 import unittest
 
+import cases
 import browser
 import support
 from served_trace import SECONDS, ServedTest, Server, record_program, row_sums
@@ -279,4 +280,4 @@ class LargeTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

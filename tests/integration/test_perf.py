@@ -12,6 +12,7 @@ import subprocess
 import sys
 import unittest
 
+import cases
 import support
 
 SOURCES = pathlib.Path(__file__).parent / "kernel"
@@ -357,4 +358,4 @@ class ForbiddenTest(PerfCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

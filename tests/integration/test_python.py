@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import unittest
 
+import cases
 from support import TraceTest
 
 PYTHON = os.environ["ARCTRACE_PYTHON"]
@@ -115,4 +116,4 @@ class Python(TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import unittest
 
+import cases
 from support import ARCTRACE, TraceTest
 
 READ_ALL = os.environ["ARCTRACE_READ_ALL"]
@@ -143,4 +144,4 @@ class Reader(TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -12,6 +12,7 @@ import time
 import unittest
 import unittest.mock
 
+import cases
 import support
 
 SUMMARY = re.compile(
@@ -458,4 +459,4 @@ int main(void) {
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

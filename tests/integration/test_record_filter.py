@@ -8,6 +8,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 import trace_checks
 
@@ -237,4 +238,4 @@ class RecordFilterTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -8,6 +8,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 from test_sessions import run
 
@@ -213,4 +214,4 @@ class RecoverTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

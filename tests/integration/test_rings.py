@@ -9,6 +9,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 from test_sessions import run
 from trace_checks import SANITIZED
@@ -216,4 +217,4 @@ sys.exit(7)
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

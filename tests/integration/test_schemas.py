@@ -11,6 +11,7 @@ import sys
 import unittest
 
 import jsonschema
+import cases
 import support
 from test_kernel import NO_KERNEL
 
@@ -254,4 +255,4 @@ class SchemasTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

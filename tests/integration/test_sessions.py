@@ -11,6 +11,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 
 # Writes for ever; prints "ready" once, ends when its input does.
@@ -318,4 +319,4 @@ class SessionTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unittest
 
+import cases
 import support
 from test_kernel import NO_KERNEL
 from trace_checks import ARCTRACE, SANITIZED
@@ -139,4 +140,4 @@ for i in range(300000):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import unittest
 
+import cases
 import support
 from support import ARCTRACE
 
@@ -225,4 +226,4 @@ class Symbols(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

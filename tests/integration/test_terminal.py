@@ -10,6 +10,7 @@ import sys
 import termios
 import unittest
 
+import cases
 import support
 
 # Names that are wide in each way: parameters, template arguments, the name itself; and deep.
@@ -136,4 +137,4 @@ class TerminalTest(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

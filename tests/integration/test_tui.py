@@ -9,6 +9,7 @@ import sys
 import time
 import unittest
 
+import cases
 import support
 from tmux_terminal import PATIENCE, Terminal
 
@@ -393,4 +394,4 @@ class Tui(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

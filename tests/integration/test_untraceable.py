@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import unittest
 
+import cases
 import support
 
 PARENT = """
@@ -321,4 +322,4 @@ class WithoutRobustList(support.TraceTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

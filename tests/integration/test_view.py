@@ -13,6 +13,7 @@ import unittest
 import urllib.parse
 import urllib.request
 
+import cases
 import browser
 import support
 from served_trace import HERE, HOSTILE, SECONDS, ServedTest, row_sums
@@ -321,4 +322,4 @@ class ViewTest(ServedTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

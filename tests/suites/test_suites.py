@@ -6,6 +6,7 @@ import random
 import tempfile
 import unittest
 
+import cases
 import catalogue
 import random_hazards
 import suites
@@ -65,4 +66,4 @@ class Suites(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -7,9 +7,11 @@ import subprocess
 import tempfile
 import unittest
 
+import cases
+
 ARCTRACE = os.environ["ARCTRACE"]
 FIXTURES = pathlib.Path(os.environ["ARCTRACE_FIXTURES"])
-COMPILERS = ("gcc", "clang")
+COMPILERS = cases.shortened(("gcc", "clang"))
 MODES = ("--libcall", "--nest-libcall")
 # Of the line that says how own functions can be recorded.
 HINT = b"; to record a program's own functions, "

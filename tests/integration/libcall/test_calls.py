@@ -2,6 +2,7 @@
 
 import unittest
 
+import cases
 import plain
 
 
@@ -68,4 +69,4 @@ class Calls(plain.PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

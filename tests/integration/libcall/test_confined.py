@@ -4,6 +4,7 @@ any system call but those of the program itself."""
 import json
 import unittest
 
+import cases
 from plain import ARCTRACE, COMPILERS, HINT, MODES, PlainTest, run
 
 THREADS = 6
@@ -106,4 +107,4 @@ class WildEnvironment(PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -8,6 +8,7 @@ import re
 import subprocess
 import unittest
 
+import cases
 import plain
 import turns_account
 
@@ -184,4 +185,4 @@ class Hazards(plain.PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -10,6 +10,7 @@ import subprocess
 import time
 import unittest
 
+import cases
 import plain
 
 TIMEOUT = 600
@@ -137,4 +138,4 @@ class Interactive(plain.PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -3,6 +3,7 @@
 import json
 import unittest
 
+import cases
 import plain
 
 
@@ -53,4 +54,4 @@ class Kinds(plain.PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -3,6 +3,7 @@
 import os
 import unittest
 
+import cases
 import mold_plt
 import plain
 
@@ -93,4 +94,4 @@ class Lazy(plain.PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

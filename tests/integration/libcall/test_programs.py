@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import unittest
 
+import cases
 import plain
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -159,4 +160,4 @@ class AgainstLtrace(plain.PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

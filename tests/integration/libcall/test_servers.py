@@ -15,6 +15,7 @@ import subprocess
 import time
 import unittest
 
+import cases
 import plain
 
 TIMEOUT = 600
@@ -193,4 +194,4 @@ class Servers(plain.PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -5,6 +5,7 @@ import json
 import subprocess
 import unittest
 
+import cases
 import plain
 
 ERRNO = {name: number for number, name in errno.errorcode.items()}
@@ -141,4 +142,4 @@ class Values(plain.PlainTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

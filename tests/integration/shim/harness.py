@@ -11,15 +11,16 @@ import subprocess
 import typing
 import unittest
 
+import cases
 from trace_checks import ARCTRACE, CheckedTraces, read
 
 SHIM = os.environ["ARCTRACE_SHIM"]
 FIXTURES = pathlib.Path(os.environ["ARCTRACE_FIXTURES"])
 KIND = os.environ["ARCTRACE_FIXTURE_KIND"]  # of hook
-# Those that have the kind of hook.
-COMPILERS = {name: os.environ[f"ARCTRACE_{name.upper()}"] for name in ("gcc", "clang")
-             if (FIXTURES / name).is_dir()}
-ANY_COMPILER = next(iter(COMPILERS))
+# Those that have the kind of hook; in the gate only one of them.
+COMPILERS = cases.shortened(os.environ["ARCTRACE_COMPILERS"].split(","))
+TOOLS = {name: os.environ[f"ARCTRACE_{name.upper()}"] for name in ("gcc", "clang")}
+ANY_COMPILER = COMPILERS[0]
 NO_FUNCTION = "arctrace: no function was recorded"
 
 
@@ -157,5 +158,5 @@ def signal_status(number):
     return -int(number)
 
 
-__all__ = ["ANY_COMPILER", "ARCTRACE", "COMPILERS", "FIXTURES", "SHIM", "Recorded", "ShimTest",
+__all__ = ["ANY_COMPILER", "ARCTRACE", "COMPILERS", "FIXTURES", "SHIM", "TOOLS", "Recorded", "ShimTest",
            "both_compilers", "plain_name", "signal", "signal_status", "unittest"]

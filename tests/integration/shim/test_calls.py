@@ -5,8 +5,9 @@ import random
 import re
 import subprocess
 
+import cases
 import random_program
-from harness import COMPILERS, Recorded, ShimTest, both_compilers, unittest
+from harness import TOOLS, Recorded, ShimTest, both_compilers, unittest
 
 JUMPS = {
     "main": 1,
@@ -113,10 +114,10 @@ class Jumps(ShimTest):
         print(f"ARCTRACE_TEST_SEED={seed}")
         source = self.directory / "program.c"
         source.write_text(random_program.generate(seed), encoding="utf-8")
-        for compiler, level in (("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O3")):
+        for compiler, level in cases.shortened((("gcc", "-O2"), ("gcc", "-O0"), ("clang", "-O3"))):
             with self.subTest(compiler=compiler, level=level):
                 subprocess.run(
-                    [COMPILERS[compiler], "-w", level, "-g", "-finstrument-functions", source,
+                    [TOOLS[compiler], "-w", level, "-g", "-finstrument-functions", source,
                      "-o", self.directory / "program"], check=True)
                 traced = self.compare(compiler, self.directory / "program")
                 self.assertEqual(self.entries(traced), self.truth(traced))
@@ -179,4 +180,4 @@ class Signals(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import cases
 import harness
 from trace_checks import read, read_report
 
@@ -139,4 +140,4 @@ class Filters(harness.ShimTest):
 
 
 if __name__ == "__main__":
-    harness.unittest.main(verbosity=2)
+    cases.main()

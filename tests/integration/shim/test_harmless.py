@@ -3,6 +3,7 @@
 import os
 import shutil
 
+import cases
 from harness import FIXTURES, SHIM, ShimTest, both_compilers, unittest
 
 
@@ -83,4 +84,4 @@ class NothingToDo(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

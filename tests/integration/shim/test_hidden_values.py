@@ -2,6 +2,7 @@
 
 import subprocess
 
+import cases
 from harness import ARCTRACE, ShimTest, unittest
 
 
@@ -27,4 +28,4 @@ class HiddenValues(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -4,6 +4,7 @@ hook."""
 
 import itertools
 
+import cases
 import test_calls
 import test_filters
 import test_modules
@@ -190,4 +191,4 @@ Filters = test_filters.Filters
 Confined = test_processes.Confined
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import cases
 from harness import ARCTRACE, SHIM, Recorded, ShimTest, both_compilers, unittest
 
 
@@ -60,4 +61,4 @@ class Joins(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -3,6 +3,7 @@
 import collections
 import re
 
+import cases
 from harness import ShimTest, both_compilers, unittest
 
 PROCESSES = 4
@@ -64,4 +65,4 @@ class Mixed(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -2,6 +2,7 @@
 
 import shutil
 
+import cases
 from harness import ARCTRACE, ShimTest, both_compilers, unittest
 
 LOOPS = 40
@@ -73,4 +74,4 @@ class Early(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -1,5 +1,6 @@
 """Functions that two hooks would record, of different kinds: each call is recorded once."""
 
+import cases
 import test_calls
 from harness import FIXTURES, ShimTest, both_compilers, unittest
 
@@ -29,4 +30,4 @@ class Pairs(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -3,6 +3,7 @@
 import collections
 import os
 
+import cases
 from harness import ShimTest, both_compilers, signal, signal_status, unittest
 
 ENDS = {  # way: status as subprocess has it, how it ended by the trace
@@ -179,4 +180,4 @@ class Confined(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -2,6 +2,7 @@
 
 import os
 
+import cases
 from harness import FIXTURES, ShimTest, unittest
 
 
@@ -23,4 +24,4 @@ class SplitStacks(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import cases
 from harness import ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, plain_name, unittest
 from trace_checks import read
 
@@ -232,4 +233,4 @@ class Switching(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -4,6 +4,7 @@ import collections
 import re
 import shutil
 
+import cases
 from harness import ShimTest, both_compilers, unittest
 
 FEW = 1_000
@@ -60,4 +61,4 @@ class SystemCalls(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -2,6 +2,7 @@
 
 import collections
 
+import cases
 import turns_account
 from harness import ShimTest, both_compilers, plain_name, unittest
 
@@ -82,4 +83,4 @@ class Threads(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    cases.main()

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 
+import cases
 from harness import ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, unittest
 
 SPECS = [
@@ -278,4 +279,4 @@ class Values(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

@@ -2,6 +2,7 @@
 
 import os
 
+import cases
 from harness import ANY_COMPILER, ShimTest, plain_name, unittest
 
 
@@ -33,4 +34,4 @@ class Patched(ShimTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    cases.main()

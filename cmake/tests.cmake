@@ -1,0 +1,59 @@
+# arctrace_test(NAME [GATE] LABELS label... (PROGRAM target | PYTHON file | COMMAND command)
+#   [ARGUMENTS argument...] [ENVIRONMENT NAME=value...] [DEPENDS target...] [FULL_DEPENDS target...]
+#   [FIXTURES fixture...] [TIMEOUT seconds]): a test that tools/run-tests runs.
+#
+# PROGRAM is one of doctest's, PYTHON a file that ends with cases.main() (tests/harness/cases.py):
+# of these single cases can be run. GATE: tools/test runs it, not only tools/test --full.
+# The target `needs.NAME` builds what it needs: PROGRAM or the products, DEPENDS and FULL_DEPENDS.
+# `needs.gate` builds what the tests of the gate need there, which is not FULL_DEPENDS;
+# `needs.threads` and `needs.canary` what those labelled so need. A test that ends with 77 had nothing to run here.
+foreach(label gate threads canary)
+  add_custom_target(needs.${label})
+endforeach()
+set(arctrace_tests ${CMAKE_CURRENT_LIST_DIR}/../tests)
+cmake_path(ABSOLUTE_PATH arctrace_tests NORMALIZE)
+
+function(arctrace_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "GATE" "PROGRAM;PYTHON;TIMEOUT"
+    "ARGUMENTS;COMMAND;DEPENDS;ENVIRONMENT;FIXTURES;FULL_DEPENDS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "arctrace_test(${name}): what is ${arg_UNPARSED_ARGUMENTS}?")
+  endif()
+  if(arg_PROGRAM)
+    set(arg_COMMAND ${arg_PROGRAM})
+    list(APPEND arg_DEPENDS ${arg_PROGRAM})
+  elseif(arg_PYTHON)
+    cmake_path(ABSOLUTE_PATH arg_PYTHON)
+    set(arg_COMMAND Python3::Interpreter -B ${arg_PYTHON})
+    list(PREPEND arg_ENVIRONMENT "PYTHONPATH=${arctrace_tests}/harness:${arctrace_tests}/integration")
+  endif()
+  if(arg_GATE)
+    list(APPEND arg_LABELS gate)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 1800)
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND} ${arg_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${arg_LABELS}" ENVIRONMENT "ARCTRACE_TEST=${name};${arg_ENVIRONMENT}"
+    FIXTURES_REQUIRED "${arg_FIXTURES}" SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT})
+
+  if(TARGET products AND NOT arg_PROGRAM)
+    list(APPEND arg_DEPENDS products)
+  endif()
+  add_custom_target(needs.${name})
+  set(needers needs.${name})
+  foreach(label gate threads canary)
+    if(label IN_LIST arg_LABELS)
+      list(APPEND needers needs.${label})
+    endif()
+  endforeach()
+  if(arg_DEPENDS)
+    foreach(needer ${needers})
+      add_dependencies(${needer} ${arg_DEPENDS})
+    endforeach()
+  endif()
+  if(arg_FULL_DEPENDS)
+    add_dependencies(needs.${name} ${arg_FULL_DEPENDS})
+  endif()
+endfunction()

@@ -1,0 +1,134 @@
+"""How a Python test file of the project is run: all its cases, or those that are named.
+
+A file ends with `cases.main()`. What became of each case is appended, a line each, to the file of
+the test's name (ARCTRACE_TEST) in the directory ARCTRACE_CASES, so that tools/run-tests can run
+those that failed again, alone:
+
+    STATE <tab> SECONDS <tab> CASE <tab> WHY
+
+STATE is begun, passed, failed or skipped; WHY is the reason of a skipped case, else empty. A case
+that is begun and nothing else was the one that ran when the process ended. Exit status: 0 if
+no case failed, 77 if there was none to run but skipped ones, 1 if one failed.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import sys
+import time
+import unittest
+
+SKIPPED = 77  # what ctest is told to take for a skipped test (SKIP_RETURN_CODE)
+KEPT_BYTES_MAX = 256 << 20  # of a failed case's directory
+IS_GATE = bool(os.environ.get("ARCTRACE_GATE"))  # the short form of the tests
+
+
+def shortened(variants):
+    """All of these, of which the gate takes the first only."""
+    return list(variants)[:1] if IS_GATE else list(variants)
+
+
+def case_name(test):
+    """Class.method, as the command line of unittest takes it; Class for what fails in setUpClass."""
+    name = test.id().removeprefix("__main__.")
+    if "(" in name:  # setUpClass (__main__.Class)
+        name = name.partition("(")[2].rstrip(")").removeprefix("__main__.")
+    return name
+
+
+def log_path():
+    """Where the outcomes of cases go, or None."""
+    directory, test = os.environ.get("ARCTRACE_CASES"), os.environ.get("ARCTRACE_TEST")
+    return pathlib.Path(directory, f"{test}.tsv") if directory and test else None
+
+
+def keep(case):
+    """Copies what a failed case has in its directory to the directory ARCTRACE_KEPT."""
+    kept, source = os.environ.get("ARCTRACE_KEPT"), getattr(case, "directory", None)
+    if not kept or not isinstance(source, pathlib.Path):
+        return
+    name = re.sub(r"[^\w.-]+", "_", f"{os.environ.get('ARCTRACE_TEST')}: {case_name(case)}")[:150]
+    files = [path for path in source.rglob("*") if path.is_file() and not path.is_symlink()]
+    if sum(path.stat().st_size for path in files) > KEPT_BYTES_MAX:
+        return
+    for path in files:
+        target = pathlib.Path(kept, name, path.relative_to(source))
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        except OSError:  # another user's, or gone meanwhile
+            continue
+
+
+class Result(unittest.TextTestResult):
+    """Also writes each case's outcome to the file of ARCTRACE_CASES."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.path = log_path()
+        self.failed = set()
+        self.began = 0.0
+
+    def note(self, state, test, why=""):
+        if not self.path:
+            return
+        seconds = 0.0 if state == "begun" else time.monotonic() - self.began
+        with open(self.path, "a", encoding="utf-8") as file:
+            why = " ".join(str(why).split())
+            file.write(f"{state}\t{seconds:.3f}\t{case_name(test)}\t{why}\n")
+
+    def startTest(self, test):
+        self.began = time.monotonic()
+        self.note("begun", test)
+        super().startTest(test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.note("skipped", getattr(test, "test_case", test), reason)
+
+    def fail(self, test):
+        case = getattr(test, "test_case", test)  # of a subtest
+        self.failed.add(case_name(case))
+        keep(case)
+        if not isinstance(case, unittest.TestCase):  # setUpClass, which is no test that stops
+            self.note("failed", case)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.fail(test)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.fail(test)
+
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        self.fail(test)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.fail(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        skipped = any(test is getattr(case, "test_case", case) for case, _ in self.skipped)
+        if case_name(test) in self.failed:
+            self.note("failed", test)
+        elif not skipped:
+            self.note("passed", test)
+
+
+def main(arguments=None):
+    """Runs the cases of __main__ that `arguments` name (sys.argv[1:] by default): all if there is
+    none. `--only=CASE`, which may be repeated, takes the place of the others."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    only = [text.removeprefix("--only=") for text in arguments if text.startswith("--only=")]
+    program = unittest.main(module="__main__", argv=[sys.argv[0], *(only or arguments)], exit=False,
+                            testRunner=unittest.TextTestRunner(resultclass=Result, verbosity=2))
+    result = program.result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    is_nothing_run = result.skipped and len(result.skipped) >= result.testsRun
+    sys.exit(SKIPPED if is_nothing_run else 0)
