@@ -1,13 +1,14 @@
 # For tools/test and tools/quickstart: runs commands quietly, and prints one line for each with the
 # seconds that it took.
 #   stage NAME COMMAND...   runs it
-#   begin NAME COMMAND...   starts it in the background, with low priority
+#   begin NAME COMMAND...   has it run in the background, with low priority, after what was begun before
 #   finish NAME             waits for what was begun
 # If one fails: the end of its log, then stage_failed, then the script ends, and with it what was
 # begun.
 logs=build/logs
 mkdir -p "$logs"
-declare -A begun_as begun_at
+declare -A begun_as
+begun_last=
 
 stage() {
   local name=$1 start=$SECONDS
@@ -24,25 +25,29 @@ begin() {
   local name=$1
   shift
   trap end_begun EXIT
-  begun_at[$name]=$SECONDS
+  rm -f "$logs/$name.seconds"
   set -m # a process group of its own
   (
     renice -n 10 -p "$BASHPID" >/dev/null
+    # Whoever finishes what is waited for here ends this too if it failed without a word.
+    until [ -z "$begun_last" ] || [ -e "$logs/$begun_last.seconds" ]; do sleep 0.5; done
+    start=$SECONDS
     status=0
     "$@" || status=$?
-    echo "$SECONDS" >"$logs/$name.ended"
+    echo $((SECONDS - start)) >"$logs/$name.seconds"
     exit "$status"
   ) >"$logs/$name.log" 2>&1 </dev/null &
   set +m
   begun_as[$name]=$!
+  begun_last=$name
 }
 
 finish() {
-  local name=$1 status=0 seconds
+  local name=$1 status=0 seconds=0
   printf '%-15s ' "$name"
   wait "${begun_as[$name]}" || status=$?
   unset "begun_as[$name]"
-  seconds=$(($(cat "$logs/$name.ended") - begun_at[$name]))
+  [ ! -s "$logs/$name.seconds" ] || seconds=$(cat "$logs/$name.seconds")
   [ "$status" -eq 0 ] || fail_stage "$name" "$seconds"
   printf 'ok %5d s\n' "$seconds"
 }

@@ -32,6 +32,18 @@ class Stages(unittest.TestCase):
         self.assertEqual((0, ["b ok", "a ok"]),
                          self.run_script("begin a slow\nstage b true\nfinish a\n"))
 
+    def test_what_was_begun_runs_in_turn(self):
+        """Each waits for the one before, and is waited for in any order."""
+        status, lines = self.run_script(
+            "first() { sleep 1; [ ! -e second ] && touch first; }\n"
+            "second() { touch second; [ -e first ]; }\n"
+            "begin a first\nbegin b second\nstage c true\nfinish b\nfinish a\n")
+        self.assertEqual((0, ["c ok", "b ok", "a ok"]), (status, lines))
+
+    def test_a_failure_in_the_background_does_not_keep_the_next_waiting(self):
+        status, lines = self.run_script("begin a bad\nbegin b slow\nfinish b\nfinish a\n")
+        self.assertEqual((1, ["b ok", "a FAILED", "of bad", "stopped"]), (status, lines))
+
     def test_a_failure_shows_the_log_and_ends_the_script(self):
         status, lines = self.run_script("stage a bad\nstage b true\n")
         self.assertEqual((1, ["a FAILED", "of bad", "stopped"]), (status, lines))
