@@ -18,6 +18,7 @@
 
 #include "src/process/session.hpp"
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/drain.hpp"
 
 namespace arctrace::bench {
@@ -50,7 +51,7 @@ class OwnSession {
             must(Buffer::create({.buffer_size = buffer_size, .huge_pages = huge_pages}))),
         file_(must(TraceFile::create("/dev/null", SpecialFile::kWriteInto))),
         drain_(buffer_.view(), file_) {
-    buffer_.set_gate(ARCTRACE_GATE_ALL);
+    set_gate(buffer_.view(), ARCTRACE_GATE_ALL);
   }
   const Buffer& buffer() const { return buffer_; }
   void drain() {

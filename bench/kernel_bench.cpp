@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/kernel/kernel_writer.hpp"
@@ -158,7 +159,7 @@ int main(int argc, char** argv) {
   options.cpu_count = arctrace::possible_cpus().value_or(1);
   absl::StatusOr<Buffer> buffer = Buffer::create(options);
   if (!buffer.ok()) fail(std::string(buffer.status().message()));
-  buffer->set_gate(ARCTRACE_GATE_KERNEL);
+  set_gate(buffer->view(), ARCTRACE_GATE_KERNEL);
   const Pair pair;
   std::vector<Way> ways{
       {"none", [&] { return pair.switch_ns(); }},

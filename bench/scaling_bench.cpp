@@ -75,6 +75,12 @@ class ChainFloor {
  public:
   ChainFloor() : memory_(static_cast<std::byte*>(map_shared(kSize + kRecord))) {}
 
+  // As LiveSession::populate(): while one writer is in a page fault, the other one has
+  // the chain to itself.
+  void populate() const {
+    check(madvise(memory_, kSize + kRecord, MADV_POPULATE_WRITE) == 0, "madvise");
+  }
+
   void store(std::atomic<uint64_t>& next, uint32_t writer, uint64_t payload) const {
     const uint64_t offset = next.fetch_add(kRecord, std::memory_order_relaxed);
     std::byte* const record = memory_ + offset % kSize;
@@ -139,7 +145,10 @@ class Writer {
     Command command{};
     while (read(tasks_[0], &command, sizeof command) == sizeof command) {
       if (command.task == Task::kEnd) break;
-      if (command.task == Task::kPopulate) session.populate();
+      if (command.task == Task::kPopulate) {
+        session.populate();
+        chain_.populate();
+      }
       if (command.task == Task::kFloor) {
         measure(command.together, [&](uint64_t i) { ring.store<20>(i); });
       }

@@ -62,7 +62,7 @@ class Ways:
         command = ["taskset", "-c", str(LAST_CPU), self.bench.program(program),
                    str(max(5, self.bench.repetitions // ROUNDS))]
         done = run_program([*prefix, *command])
-        lost = re.search(r", ([1-9]\d*) lost", done.stderr)
+        lost = re.search(r", ([1-9][\d,]*) lost", done.stderr)
         if lost:
             print(f"  note: {lost[1]} records of {program} lost: cheaper than kept ones")
         shutil.rmtree(self.directory / "data", ignore_errors=True)

@@ -133,6 +133,7 @@ static __always_inline bool open_block(uint8_t* base,
   store_release_u32(&header->magic, ARCTRACE_BLOCK_MAGIC);  // C1
   const uint64_t shared = (owned & ~0xffull) | ARCTRACE_PHASE_SHARED;
   if (!compare_exchange_u64(&header->state, owned, shared)) return false;
+  // U1
   store_release_u64(&header->next, ARCTRACE_BLOCK_HEADER_SIZE + (uint64_t)length);
   return true;
 }

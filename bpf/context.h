@@ -8,6 +8,7 @@
 #define IS_KERNEL_THREAD 0x00200000  // PF_KTHREAD
 
 struct pt_regs___kernel {
+  unsigned long ip;
   unsigned long orig_ax;  // the system call's number; -1: user mode was left otherwise
 } RELOCATED;
 
@@ -50,6 +51,16 @@ static __always_inline long user_number(const struct task_struct* running) {
   return (long)user->orig_ax;
 }
 #endif
+
+// The address of the next instruction in user mode of a thread that has been there.
+static __always_inline uint64_t user_instruction(const struct task_struct* running) {
+#if defined(__TARGET_ARCH_x86)
+  const struct pt_regs___kernel* user = (const void*)bpf_task_pt_regs((void*)running);
+  return user->ip;
+#else
+  return 0;
+#endif
+}
 
 // WAKING.context. `on_stack`: any object on the stack of the program's caller.
 static __always_inline uint32_t waking_context(const struct task_struct* running,

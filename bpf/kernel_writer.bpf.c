@@ -360,11 +360,14 @@ int BPF_PROG(on_page_fault, unsigned long address, void* registers, unsigned lon
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_signal, int signal) {
   struct kernel_writer writer;
+  struct arctrace_signal_place* place;
   struct arctrace_signal_body* body =
-      begin_own(&writer, ARCTRACE_TYPE_SIGNAL, sizeof *body);
+      begin_own(&writer, ARCTRACE_TYPE_SIGNAL, sizeof *body + sizeof *place);
   if (body == 0) return 0;
   PUT(body->signal, signal);
   PUT(body->reserved, 0);
+  place = (void*)(body + 1);
+  PUT(place->instruction, user_instruction(bpf_get_current_task_btf()));
   end_record(&writer);
   return 0;
 }

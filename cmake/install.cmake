@@ -14,6 +14,8 @@ install(TARGETS arctrace EXPORT ArctraceTargets
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS arctrace-shim
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${ARCTRACE_SHIM_DIRECTORY})
+install(TARGETS ${ARCTRACE_COST_PROBES}
+  RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/${ARCTRACE_SHIM_DIRECTORY})
 # A static command has no library of its own.
 if(TARGET arctrace-reader)
   install(TARGETS arctrace-reader EXPORT ArctraceReaderTargets

@@ -13,7 +13,9 @@
 #include "writer_shim/functions/entry_hooks.hpp"
 #include "writer_shim/functions/function_sleds.hpp"
 #include "writer_shim/libc/hook.hpp"
+#include "writer_shim/patch/patch_image_file.hpp"
 #include "writer_shim/patch/patched_calls.hpp"
+#include "writer_shim/patch/patched_modules.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
 
@@ -30,7 +32,10 @@ unsigned long long count;  // modules loaded and unloaded when last compared
 void modules_changed(bool are_unrelocated) {
   forget_frame_rules();
   forget_entry_hooks();
-  if constexpr (machine::kPatchesFunctions) forget_patched_callers();
+  if constexpr (machine::kPatchesFunctions) {
+    forget_patched_callers();
+    forget_unloaded_patches();
+  }
   read_function_symbols();
   library_modules_changed(are_unrelocated);
   sled_modules_changed(are_unrelocated);
@@ -40,7 +45,11 @@ void modules_changed(bool are_unrelocated) {
 // The loader calls it in place of its own empty function, with its lock held; after a
 // load, before the constructors of the new modules run.
 void loader_calls() {
-  if (loader->r_state == r_debug::RT_CONSISTENT) modules_changed(true);
+  if (loader->r_state != r_debug::RT_CONSISTENT) return;
+  if constexpr (machine::kPatchesFunctions) {
+    if (is_mapping_image()) return;  // it has nothing that is hooked
+  }
+  modules_changed(true);
 }
 
 // Finds the loader's record for debuggers through the program's dynamic section, because

@@ -113,7 +113,7 @@ ARCTRACE_UNTRACED static inline uint64_t arctrace_name_key(uint32_t name_id) {
 }
 
 /* Records that the calling thread enters a frame, and that it leaves one. Class
- * FUNCTIONS; 90 and 70 instructions. Every enter should be followed by an exit with the
+ * FUNCTIONS; 50 and 45 instructions. Every enter should be followed by an exit with the
  * same key on the same thread. What does not match is repaired:
  *   - An exit of a frame that is not the innermost open one also leaves all frames inside
  *     it; those are recorded as unwound.
@@ -134,18 +134,19 @@ ARCTRACE_API void arctrace_enter_at(uint64_t frame_key, uintptr_t location);
 /* ---- Events -------------------------------------------------------------- */
 
 /* Records an event with a payload of `size` bytes, which is copied and must be laid out
- * as the event's definition says. Class EVENTS; 130 instructions for 8 bytes. A payload
+ * as the event's definition says. Class EVENTS; 65 instructions for 8 bytes. A payload
  * larger than ARCTRACE_PAYLOAD_MAX, or than a block can hold, is lost as TOO_BIG. */
 ARCTRACE_API void arctrace_write(uint32_t event, const void* payload, size_t size);
 #define ARCTRACE_PAYLOAD_MAX (ARCTRACE_RECORD_LENGTH_MAX - ARCTRACE_FULL_HEAD_SIZE - 4u)
 
 /* Reserves an event's payload of `size` bytes in the buffer itself, to be filled in
  * place. Returns its address, 4-byte aligned, or NULL if the event is not recorded or the
- * record is lost. A thread can hold ARCTRACE_HELD_COUNT payloads at a time; one more
- * is lost as NESTED. The record is in progress until the thread that reserved it calls
+ * record is lost. A thread can hold ARCTRACE_HELD_COUNT payloads at a time, all but one
+ * of them by signal handlers that have interrupted other functions of this header; more
+ * are lost as NESTED. The record is in progress until the thread that reserved it calls
  * arctrace_commit(), which publishes it, or arctrace_discard(), which turns it into
  * padding. A payload that is never settled keeps its block from being freed until the
- * thread ends; readers then see an unfinished record. 220 instructions for both calls.
+ * thread ends; readers then see an unfinished record. 95 instructions for both calls.
  *
  * NULL, a payload that was settled already and one of another thread are ignored; so in a
  * fork child those of its parent are. */
@@ -154,7 +155,7 @@ ARCTRACE_API void arctrace_commit(void* payload);
 ARCTRACE_API void arctrace_discard(void* payload);
 
 /* Records a moment with a name, and the value of a counter with a name, both by the
- * name's id. Class MARKS; 75 and 80 instructions. */
+ * name's id. Class MARKS; 35 and 40 instructions. */
 ARCTRACE_API void arctrace_instant(uint32_t name_id);
 ARCTRACE_API void arctrace_counter(uint32_t name_id, int64_t value);
 

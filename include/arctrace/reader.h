@@ -81,8 +81,9 @@ enum arctrace_reader_open_flag {
 /* Opens a trace file, or a session's buffer (/dev/shm/arctrace...; what it holds now).
  * The `count` files of one recording (record --size-limit) are read as one, in whichever
  * order they are given. A file that was cut off, because its recorder was killed, is read
- * up to there: `finished` of its facts is 0; `arctrace recover` writes what was left in
- * the buffer into a file. A pipe, or "-" for standard input, is copied into memory first.
+ * up to there: `finished` of its facts is 0; `arctrace recover --merge` writes a file
+ * that has what was left in the buffer, too. A pipe, or "-" for standard input, is copied
+ * into memory first.
  *
  * `flags`: enum arctrace_reader_open_flag. On success *trace is to be closed. Takes time
  * for each block, and reads all definitions. */
@@ -232,7 +233,8 @@ enum arctrace_reader_call_flag {
   ARCTRACE_READER_NOT_ENDED = 32,     /* not left when the trace ended */
   ARCTRACE_READER_RESUMED = 64,       /* of a vfork parent, after its child */
   ARCTRACE_READER_BEGAN_BEFORE = 128, /* started before the filter's range */
-  ARCTRACE_READER_ENDED_AFTER = 256   /* stopped after it */
+  ARCTRACE_READER_ENDED_AFTER = 256,  /* stopped after it */
+  ARCTRACE_READER_GUESSED = 512 /* inherited, if its parent forked where it seems to */
 };
 
 struct arctrace_reader_call {

@@ -8,6 +8,11 @@
 #ifndef ARCTRACE_READER_HPP
 #define ARCTRACE_READER_HPP
 
+#if __cplusplus < 202002L
+#error \
+    "arctrace/reader.hpp needs C++20: -std=c++20, in CMake target_compile_features(... cxx_std_20)"
+#endif
+
 #include <arctrace/reader.h>
 
 #include <cstddef>

@@ -34,7 +34,21 @@ void DurationHistogram::add(uint64_t duration_ns) {
   sum_ns_ += duration_ns;
   min_ns_ = std::min(min_ns_, duration_ns);
   max_ns_ = std::max(max_ns_, duration_ns);
-  const size_t bucket = bucket_of(duration_ns);
+  ++buckets_[index_of(bucket_of(duration_ns))];
+}
+
+void DurationHistogram::add(const DurationHistogram& other) {
+  count_ += other.count_;
+  sum_ns_ += other.sum_ns_;
+  min_ns_ = std::min(min_ns_, other.min_ns_);
+  max_ns_ = std::max(max_ns_, other.max_ns_);
+  for (size_t i = 0; i < other.buckets_.size(); ++i) {
+    const uint64_t durations = other.buckets_[i];
+    if (durations != 0) buckets_[index_of(other.first_ + i)] += durations;
+  }
+}
+
+size_t DurationHistogram::index_of(size_t bucket) {
   const size_t group_begin = bucket - bucket % kSubBuckets;
   if (buckets_.empty()) first_ = group_begin;
   if (group_begin < first_) {
@@ -44,7 +58,7 @@ void DurationHistogram::add(uint64_t duration_ns) {
   if (bucket - first_ >= buckets_.size()) {
     buckets_.resize(group_begin - first_ + kSubBuckets);
   }
-  ++buckets_[bucket - first_];
+  return bucket - first_;
 }
 
 uint64_t DurationHistogram::average_ns() const {

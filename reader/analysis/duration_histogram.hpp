@@ -21,6 +21,8 @@ class DurationHistogram {
   static size_t bucket_of(uint64_t duration_ns);
 
   void add(uint64_t duration_ns);
+  // All durations of another one.
+  void add(const DurationHistogram& other);
 
   uint64_t count() const { return count_; }
   // REQUIRES: count() is not 0.
@@ -40,6 +42,9 @@ class DurationHistogram {
           visit) const;
 
  private:
+  // Makes room for a bucket, and returns its index in buckets_.
+  size_t index_of(size_t bucket);
+
   uint64_t count_ = 0;
   uint64_t min_ns_ = UINT64_MAX, max_ns_ = 0;
   // Of the durations, in 128 bits, so that those of a hostile trace do not wrap.

@@ -50,6 +50,14 @@ RunSums means(const std::vector<RunSums>& sums) {
 
 uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
+std::string file_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 }  // namespace
 
 std::optional<double> noise_of(const std::vector<double>& a,
@@ -67,11 +75,15 @@ void FunctionDiff::add_run(DiffSide side, const Replay& replay) {
   const TreeGroups groups(replay, Grouping::kAll);
   const TreeGroup& all = groups.groups().front();
   const Functions& functions = replay.functions();
+  std::vector<std::string>& programs = programs_[static_cast<size_t>(side)];
+  for (const Process& process : replay.definitions().processes()) {
+    std::string name = file_name(process.executable);
+    if (!name.empty() && !contains(programs, name)) programs.push_back(std::move(name));
+  }
   for (const FunctionTotal& total :
        function_totals(*all.tree, functions, all.root, SortKey::kEntry)) {
     const Function& function = functions[total.function];
-    const std::string_view file = function.module.substr(function.module.rfind('/') + 1);
-    Runs& found = functions_[{function.name, std::string(file)}];
+    Runs& found = functions_[{function.name, file_name(function.module)}];
     found.module = function.module;
     std::vector<RunSums>& sums = found.sides[static_cast<size_t>(side)];
     sums.resize(run + 1);
@@ -81,9 +93,44 @@ void FunctionDiff::add_run(DiffSide side, const Replay& replay) {
   }
 }
 
+std::optional<ProgramPair> FunctionDiff::paired_programs() const {
+  const auto first_of_one_side = [this](DiffSide side, DiffSide other) {
+    const std::vector<std::string>& programs = programs_[static_cast<size_t>(side)];
+    const auto found =
+        std::find_if(programs.begin(), programs.end(), [&](const std::string& name) {
+          return !contains(programs_[static_cast<size_t>(other)], name);
+        });
+    return found == programs.end() ? std::string() : *found;
+  };
+  ProgramPair pair = {first_of_one_side(DiffSide::kBefore, DiffSide::kAfter),
+                      first_of_one_side(DiffSide::kAfter, DiffSide::kBefore)};
+  if (pair.before.empty() || pair.after.empty()) return std::nullopt;
+  return pair;
+}
+
+FunctionDiff::ByKey FunctionDiff::paired_functions() const {
+  const std::optional<ProgramPair> pair = paired_programs();
+  if (!pair.has_value()) return functions_;
+  ByKey paired;
+  for (const auto& [key, runs] : functions_) {
+    const auto& [name, file] = key;
+    if (file != pair->before && file != pair->after) {
+      paired[key] = runs;
+      continue;
+    }
+    Runs& found = paired[{name, pair->after}];
+    // The path of the side after, which has this one's name.
+    if (found.module.empty() || file == pair->after) found.module = runs.module;
+    for (size_t side = 0; side < 2; ++side) {
+      if (!runs.sides[side].empty()) found.sides[side] = runs.sides[side];
+    }
+  }
+  return paired;
+}
+
 std::vector<FunctionChange> FunctionDiff::changes(SortKey sort) const {
   std::vector<FunctionChange> all;
-  for (const auto& [key, runs] : functions_) {
+  for (const auto& [key, runs] : paired_functions()) {
     std::array<std::vector<RunSums>, 2> sides = runs.sides;
     for (size_t side = 0; side < 2; ++side) sides[side].resize(runs_[side]);
     FunctionChange change;

@@ -33,8 +33,14 @@ struct FunctionChange {
   std::optional<uint64_t> base_noise_ns, cum_noise_ns;
 };
 
+// The file names of two programs that are compared as one.
+struct ProgramPair {
+  std::string before, after;
+};
+
 // Functions are the same if their names are and the file names of their modules, so that
-// a rebuild in another directory changes nothing.
+// a rebuild in another directory changes nothing. A program that only one side runs is
+// compared with one that only the other side runs: ./old with ./new.
 class FunctionDiff {
  public:
   // Adds a finished replay as the next run of a side.
@@ -42,6 +48,10 @@ class FunctionDiff {
 
   size_t runs(DiffSide side) const { return runs_[static_cast<size_t>(side)]; }
   bool is_noise_known() const { return runs_[0] > 1 && runs_[1] > 1; }
+
+  // The first programs, in the order of their starts, of which the other side has none of
+  // that file name; nothing if one of the sides has no such program.
+  std::optional<ProgramPair> paired_programs() const;
 
   // All functions. kBase, kCum and kCalls: those that changed most come first.
   std::vector<FunctionChange> changes(SortKey sort) const;
@@ -52,8 +62,14 @@ class FunctionDiff {
     std::array<std::vector<RunSums>, 2> sides;
   };
   using Key = std::pair<std::string, std::string>;  // name, the module's file name
+  using ByKey = absl::btree_map<Key, Runs>;
 
-  absl::btree_map<Key, Runs> functions_;
+  // functions_, in which those of the paired programs are one.
+  ByKey paired_functions() const;
+
+  ByKey functions_;
+  // The file names of the programs of each side, in the order of their starts.
+  std::array<std::vector<std::string>, 2> programs_;
   std::array<size_t, 2> runs_{};
 };
 

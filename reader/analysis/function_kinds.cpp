@@ -2,474 +2,150 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 #include "src/base/function_names.hpp"
 
 namespace arctrace::reader {
 namespace {
 
+constexpr std::string_view kSeparator = ", ";
+
+struct NamesOfKind {
+  FunctionKind kind;
+  std::string_view names;  // with kSeparator between them
+};
+
+constexpr NamesOfKind kNamesOfKinds[] = {
+    {FunctionKind::kAllocation,
+     "aligned_alloc, asprintf, calloc, cfree, free, malloc, malloc_trim, "
+     "malloc_usable_size, memalign, operator delete, operator delete[], "
+     "operator new, operator new[], posix_memalign, pvalloc, realloc, "
+     "reallocarray, strdup, strndup, valloc, vasprintf, wcsdup"},
+    {FunctionKind::kCondition,
+     "cnd_broadcast, cnd_signal, cnd_timedwait, cnd_wait, pthread_barrier_wait, "
+     "pthread_cond_broadcast, pthread_cond_clockwait, pthread_cond_signal, "
+     "pthread_cond_timedwait, pthread_cond_wait, "
+     "std::condition_variable::notify_all, std::condition_variable::notify_one, "
+     "std::condition_variable::wait"},
+    {FunctionKind::kFile,
+     "access, chdir, chmod, chown, closedir, eaccess, euidaccess, faccessat, "
+     "fallocate, fchdir, fchmod, fchmodat, fchown, fchownat, fdopendir, fstat, "
+     "fstatat, fstatfs, fstatvfs, ftruncate, fts_close, fts_open, fts_read, ftw, "
+     "futimens, fxstat, fxstatat, getcwd, getdents, glob, lchown, link, linkat, "
+     "lstat, lxstat, mkdir, mkdirat, mkdtemp, mkfifo, mknod, mknodat, nftw, "
+     "opendir, posix_fallocate, readdir, readdir_r, readlink, readlinkat, "
+     "realpath, remove, rename, renameat, renameat2, rewinddir, rmdir, scandir, "
+     "stat, statfs, statvfs, statx, symlink, symlinkat, truncate, umask, unlink, "
+     "unlinkat, utime, utimensat, utimes, xstat"},
+    {FunctionKind::kFutex,
+     "futex, futex_abstimed_wait64, futex_abstimed_wait_cancelable64, futex_wait, "
+     "futex_wake, lll_lock_wait, lll_lock_wait_private, lll_lock_wake"},
+    {FunctionKind::kIo,
+     "aio_read, aio_suspend, aio_write, close, close_range, closefrom, "
+     "copy_file_range, creat, dprintf, dup, dup2, dup3, fclose, fcloseall, fcntl, "
+     "fdatasync, fdopen, fflush, fflush_unlocked, fgetc, fgetc_unlocked, fgets, "
+     "fgets_unlocked, fgetwc, fgetws, fopen, fopen64, fprintf, fputc, "
+     "fputc_unlocked, fputs, fputs_unlocked, fputwc, fputws, fread, "
+     "fread_unlocked, freopen, fscanf, fseek, fseeko, fsync, ftell, ftello, "
+     "fwprintf, fwrite, fwrite_unlocked, getc, getc_unlocked, getchar, "
+     "getchar_unlocked, getdelim, getline, getwc, getwchar, io_getevents, "
+     "io_submit, ioctl, lio_listio, lseek, mkostemp, mkstemp, open, openat, "
+     "overflow, perror, pipe, pipe2, posix_fadvise, pread, preadv, preadv2, "
+     "printf, putc, putc_unlocked, putchar, putchar_unlocked, puts, putwc, "
+     "putwchar, pwrite, pwritev, pwritev2, read, readahead, readv, rewind, scanf, "
+     "sendfile, splice, sync, sync_file_range, syncfs, tcdrain, tcflush, tee, "
+     "tmpfile, uflow, ungetc, vdprintf, vfprintf, vfscanf, vfwprintf, vmsplice, "
+     "vprintf, vscanf, vwprintf, wprintf, write, writev"},
+    {FunctionKind::kLoader,
+     "dl_iterate_phdr, dladdr, dladdr1, dlclose, dlmopen, dlopen, dlsym, dlvsym"},
+    {FunctionKind::kLock,
+     "call_once, cxa_guard_acquire, cxa_guard_release, flock, flockfile, "
+     "ftrylockfile, funlockfile, lockf, mtx_lock, mtx_timedlock, mtx_trylock, "
+     "mtx_unlock, pthread_mutex_clocklock, pthread_mutex_lock, "
+     "pthread_mutex_timedlock, pthread_mutex_trylock, pthread_mutex_unlock, "
+     "pthread_once, pthread_rwlock_clockrdlock, pthread_rwlock_clockwrlock, "
+     "pthread_rwlock_rdlock, pthread_rwlock_timedrdlock, "
+     "pthread_rwlock_timedwrlock, pthread_rwlock_tryrdlock, "
+     "pthread_rwlock_trywrlock, pthread_rwlock_unlock, pthread_rwlock_wrlock, "
+     "pthread_spin_lock, pthread_spin_trylock, pthread_spin_unlock"},
+    {FunctionKind::kMemory,
+     "brk, madvise, memfd_create, mincore, mlock, mlock2, mlockall, mmap, "
+     "mprotect, mremap, msync, munlock, munlockall, munmap, pkey_mprotect, "
+     "posix_madvise, sbrk, shm_open, shm_unlink, shmat, shmctl, shmdt, shmget"},
+    {FunctionKind::kNetwork,
+     "accept, accept4, bind, connect, freeaddrinfo, getaddrinfo, gethostbyaddr, "
+     "gethostbyname, gethostbyname2, gethostbyname_r, getifaddrs, getnameinfo, "
+     "getpeername, getsockname, getsockopt, if_nametoindex, listen, recv, "
+     "recvfrom, recvmmsg, recvmsg, res_nquery, res_nsearch, res_query, res_search, "
+     "send, sendmmsg, sendmsg, sendto, setsockopt, shutdown, socket, socketpair"},
+    {FunctionKind::kPoll,
+     "epoll_create, epoll_create1, epoll_ctl, epoll_pwait, epoll_pwait2, "
+     "epoll_wait, eventfd, eventfd_read, eventfd_write, inotify_add_watch, "
+     "inotify_init, inotify_init1, inotify_rm_watch, poll, ppoll, pselect, select, "
+     "signalfd, timerfd_create, timerfd_gettime, timerfd_settime"},
+    {FunctionKind::kProcess,
+     "_Exit, _exit, abort, clone, clone3, daemon, execl, execle, execlp, execv, "
+     "execve, execveat, execvp, execvpe, exit, fexecve, fork, getpid, getppid, "
+     "pclose, popen, posix_spawn, posix_spawnp, prctl, ptrace, quick_exit, "
+     "setpgid, setsid, system, vfork, wait, wait3, wait4, waitid, waitpid"},
+    {FunctionKind::kSemaphore,
+     "mq_close, mq_open, mq_receive, mq_send, mq_timedreceive, mq_timedsend, "
+     "msgrcv, msgsnd, sem_clockwait, sem_close, sem_open, sem_post, sem_timedwait, "
+     "sem_trywait, sem_wait, semctl, semget, semop, semtimedop"},
+    {FunctionKind::kSignal,
+     "alarm, kill, killpg, pthread_kill, pthread_sigmask, pthread_sigqueue, raise, "
+     "setitimer, sigaction, sigaltstack, signal, sigpending, sigprocmask, "
+     "sigqueue, tgkill, timer_create, timer_settime"},
+    {FunctionKind::kSleep,
+     "clock_nanosleep, nanosleep, pause, pthread_yield, sched_yield, sigsuspend, "
+     "sigtimedwait, sigwait, sigwaitinfo, sleep, std::this_thread::sleep_for, "
+     "thrd_sleep, thrd_yield, usleep"},
+    {FunctionKind::kThread,
+     "pthread_cancel, pthread_clockjoin_np, pthread_create, pthread_detach, "
+     "pthread_exit, pthread_join, pthread_timedjoin_np, pthread_tryjoin_np, "
+     "std::thread::_M_start_thread, std::thread::detach, std::thread::join, "
+     "thrd_create, thrd_detach, thrd_exit, thrd_join"},
+    {FunctionKind::kTime,
+     "clock, clock_getres, clock_gettime, getrusage, gettimeofday, gmtime, "
+     "gmtime_r, localtime, localtime_r, mktime, strftime, time, times, "
+     "timespec_get"},
+};
+
 struct Entry {
   std::string_view name;
   FunctionKind kind;
 };
 
-constexpr Entry kEntries[] = {
-    Entry{"_Exit", FunctionKind::kProcess},
-    Entry{"_exit", FunctionKind::kProcess},
-    Entry{"abort", FunctionKind::kProcess},
-    Entry{"accept", FunctionKind::kNetwork},
-    Entry{"accept4", FunctionKind::kNetwork},
-    Entry{"access", FunctionKind::kFile},
-    Entry{"aio_read", FunctionKind::kIo},
-    Entry{"aio_suspend", FunctionKind::kIo},
-    Entry{"aio_write", FunctionKind::kIo},
-    Entry{"alarm", FunctionKind::kSignal},
-    Entry{"aligned_alloc", FunctionKind::kAllocation},
-    Entry{"asprintf", FunctionKind::kAllocation},
-    Entry{"bind", FunctionKind::kNetwork},
-    Entry{"brk", FunctionKind::kMemory},
-    Entry{"call_once", FunctionKind::kLock},
-    Entry{"calloc", FunctionKind::kAllocation},
-    Entry{"cfree", FunctionKind::kAllocation},
-    Entry{"chdir", FunctionKind::kFile},
-    Entry{"chmod", FunctionKind::kFile},
-    Entry{"chown", FunctionKind::kFile},
-    Entry{"clock", FunctionKind::kTime},
-    Entry{"clock_getres", FunctionKind::kTime},
-    Entry{"clock_gettime", FunctionKind::kTime},
-    Entry{"clock_nanosleep", FunctionKind::kSleep},
-    Entry{"clone", FunctionKind::kProcess},
-    Entry{"clone3", FunctionKind::kProcess},
-    Entry{"close", FunctionKind::kIo},
-    Entry{"close_range", FunctionKind::kIo},
-    Entry{"closedir", FunctionKind::kFile},
-    Entry{"closefrom", FunctionKind::kIo},
-    Entry{"cnd_broadcast", FunctionKind::kCondition},
-    Entry{"cnd_signal", FunctionKind::kCondition},
-    Entry{"cnd_timedwait", FunctionKind::kCondition},
-    Entry{"cnd_wait", FunctionKind::kCondition},
-    Entry{"connect", FunctionKind::kNetwork},
-    Entry{"copy_file_range", FunctionKind::kIo},
-    Entry{"creat", FunctionKind::kIo},
-    Entry{"cxa_guard_acquire", FunctionKind::kLock},
-    Entry{"cxa_guard_release", FunctionKind::kLock},
-    Entry{"daemon", FunctionKind::kProcess},
-    Entry{"dl_iterate_phdr", FunctionKind::kLoader},
-    Entry{"dladdr", FunctionKind::kLoader},
-    Entry{"dladdr1", FunctionKind::kLoader},
-    Entry{"dlclose", FunctionKind::kLoader},
-    Entry{"dlmopen", FunctionKind::kLoader},
-    Entry{"dlopen", FunctionKind::kLoader},
-    Entry{"dlsym", FunctionKind::kLoader},
-    Entry{"dlvsym", FunctionKind::kLoader},
-    Entry{"dprintf", FunctionKind::kIo},
-    Entry{"dup", FunctionKind::kIo},
-    Entry{"dup2", FunctionKind::kIo},
-    Entry{"dup3", FunctionKind::kIo},
-    Entry{"eaccess", FunctionKind::kFile},
-    Entry{"epoll_create", FunctionKind::kPoll},
-    Entry{"epoll_create1", FunctionKind::kPoll},
-    Entry{"epoll_ctl", FunctionKind::kPoll},
-    Entry{"epoll_pwait", FunctionKind::kPoll},
-    Entry{"epoll_pwait2", FunctionKind::kPoll},
-    Entry{"epoll_wait", FunctionKind::kPoll},
-    Entry{"euidaccess", FunctionKind::kFile},
-    Entry{"eventfd", FunctionKind::kPoll},
-    Entry{"eventfd_read", FunctionKind::kPoll},
-    Entry{"eventfd_write", FunctionKind::kPoll},
-    Entry{"execl", FunctionKind::kProcess},
-    Entry{"execle", FunctionKind::kProcess},
-    Entry{"execlp", FunctionKind::kProcess},
-    Entry{"execv", FunctionKind::kProcess},
-    Entry{"execve", FunctionKind::kProcess},
-    Entry{"execveat", FunctionKind::kProcess},
-    Entry{"execvp", FunctionKind::kProcess},
-    Entry{"execvpe", FunctionKind::kProcess},
-    Entry{"exit", FunctionKind::kProcess},
-    Entry{"faccessat", FunctionKind::kFile},
-    Entry{"fallocate", FunctionKind::kFile},
-    Entry{"fchdir", FunctionKind::kFile},
-    Entry{"fchmod", FunctionKind::kFile},
-    Entry{"fchmodat", FunctionKind::kFile},
-    Entry{"fchown", FunctionKind::kFile},
-    Entry{"fchownat", FunctionKind::kFile},
-    Entry{"fclose", FunctionKind::kIo},
-    Entry{"fcloseall", FunctionKind::kIo},
-    Entry{"fcntl", FunctionKind::kIo},
-    Entry{"fdatasync", FunctionKind::kIo},
-    Entry{"fdopen", FunctionKind::kIo},
-    Entry{"fdopendir", FunctionKind::kFile},
-    Entry{"fexecve", FunctionKind::kProcess},
-    Entry{"fflush", FunctionKind::kIo},
-    Entry{"fflush_unlocked", FunctionKind::kIo},
-    Entry{"fgetc", FunctionKind::kIo},
-    Entry{"fgetc_unlocked", FunctionKind::kIo},
-    Entry{"fgets", FunctionKind::kIo},
-    Entry{"fgets_unlocked", FunctionKind::kIo},
-    Entry{"fgetwc", FunctionKind::kIo},
-    Entry{"fgetws", FunctionKind::kIo},
-    Entry{"flock", FunctionKind::kLock},
-    Entry{"flockfile", FunctionKind::kLock},
-    Entry{"fopen", FunctionKind::kIo},
-    Entry{"fopen64", FunctionKind::kIo},
-    Entry{"fork", FunctionKind::kProcess},
-    Entry{"fprintf", FunctionKind::kIo},
-    Entry{"fputc", FunctionKind::kIo},
-    Entry{"fputc_unlocked", FunctionKind::kIo},
-    Entry{"fputs", FunctionKind::kIo},
-    Entry{"fputs_unlocked", FunctionKind::kIo},
-    Entry{"fputwc", FunctionKind::kIo},
-    Entry{"fputws", FunctionKind::kIo},
-    Entry{"fread", FunctionKind::kIo},
-    Entry{"fread_unlocked", FunctionKind::kIo},
-    Entry{"free", FunctionKind::kAllocation},
-    Entry{"freeaddrinfo", FunctionKind::kNetwork},
-    Entry{"freopen", FunctionKind::kIo},
-    Entry{"fscanf", FunctionKind::kIo},
-    Entry{"fseek", FunctionKind::kIo},
-    Entry{"fseeko", FunctionKind::kIo},
-    Entry{"fstat", FunctionKind::kFile},
-    Entry{"fstatat", FunctionKind::kFile},
-    Entry{"fstatfs", FunctionKind::kFile},
-    Entry{"fstatvfs", FunctionKind::kFile},
-    Entry{"fsync", FunctionKind::kIo},
-    Entry{"ftell", FunctionKind::kIo},
-    Entry{"ftello", FunctionKind::kIo},
-    Entry{"ftruncate", FunctionKind::kFile},
-    Entry{"ftrylockfile", FunctionKind::kLock},
-    Entry{"fts_close", FunctionKind::kFile},
-    Entry{"fts_open", FunctionKind::kFile},
-    Entry{"fts_read", FunctionKind::kFile},
-    Entry{"ftw", FunctionKind::kFile},
-    Entry{"funlockfile", FunctionKind::kLock},
-    Entry{"futex", FunctionKind::kFutex},
-    Entry{"futex_abstimed_wait64", FunctionKind::kFutex},
-    Entry{"futex_abstimed_wait_cancelable64", FunctionKind::kFutex},
-    Entry{"futex_wait", FunctionKind::kFutex},
-    Entry{"futex_wake", FunctionKind::kFutex},
-    Entry{"futimens", FunctionKind::kFile},
-    Entry{"fwprintf", FunctionKind::kIo},
-    Entry{"fwrite", FunctionKind::kIo},
-    Entry{"fwrite_unlocked", FunctionKind::kIo},
-    Entry{"fxstat", FunctionKind::kFile},
-    Entry{"fxstatat", FunctionKind::kFile},
-    Entry{"getaddrinfo", FunctionKind::kNetwork},
-    Entry{"getc", FunctionKind::kIo},
-    Entry{"getc_unlocked", FunctionKind::kIo},
-    Entry{"getchar", FunctionKind::kIo},
-    Entry{"getchar_unlocked", FunctionKind::kIo},
-    Entry{"getcwd", FunctionKind::kFile},
-    Entry{"getdelim", FunctionKind::kIo},
-    Entry{"getdents", FunctionKind::kFile},
-    Entry{"gethostbyaddr", FunctionKind::kNetwork},
-    Entry{"gethostbyname", FunctionKind::kNetwork},
-    Entry{"gethostbyname2", FunctionKind::kNetwork},
-    Entry{"gethostbyname_r", FunctionKind::kNetwork},
-    Entry{"getifaddrs", FunctionKind::kNetwork},
-    Entry{"getline", FunctionKind::kIo},
-    Entry{"getnameinfo", FunctionKind::kNetwork},
-    Entry{"getpeername", FunctionKind::kNetwork},
-    Entry{"getpid", FunctionKind::kProcess},
-    Entry{"getppid", FunctionKind::kProcess},
-    Entry{"getrusage", FunctionKind::kTime},
-    Entry{"getsockname", FunctionKind::kNetwork},
-    Entry{"getsockopt", FunctionKind::kNetwork},
-    Entry{"gettimeofday", FunctionKind::kTime},
-    Entry{"getwc", FunctionKind::kIo},
-    Entry{"getwchar", FunctionKind::kIo},
-    Entry{"glob", FunctionKind::kFile},
-    Entry{"gmtime", FunctionKind::kTime},
-    Entry{"gmtime_r", FunctionKind::kTime},
-    Entry{"if_nametoindex", FunctionKind::kNetwork},
-    Entry{"inotify_add_watch", FunctionKind::kPoll},
-    Entry{"inotify_init", FunctionKind::kPoll},
-    Entry{"inotify_init1", FunctionKind::kPoll},
-    Entry{"inotify_rm_watch", FunctionKind::kPoll},
-    Entry{"io_getevents", FunctionKind::kIo},
-    Entry{"io_submit", FunctionKind::kIo},
-    Entry{"ioctl", FunctionKind::kIo},
-    Entry{"kill", FunctionKind::kSignal},
-    Entry{"killpg", FunctionKind::kSignal},
-    Entry{"lchown", FunctionKind::kFile},
-    Entry{"link", FunctionKind::kFile},
-    Entry{"linkat", FunctionKind::kFile},
-    Entry{"lio_listio", FunctionKind::kIo},
-    Entry{"listen", FunctionKind::kNetwork},
-    Entry{"lll_lock_wait", FunctionKind::kFutex},
-    Entry{"lll_lock_wait_private", FunctionKind::kFutex},
-    Entry{"lll_lock_wake", FunctionKind::kFutex},
-    Entry{"localtime", FunctionKind::kTime},
-    Entry{"localtime_r", FunctionKind::kTime},
-    Entry{"lockf", FunctionKind::kLock},
-    Entry{"lseek", FunctionKind::kIo},
-    Entry{"lstat", FunctionKind::kFile},
-    Entry{"lxstat", FunctionKind::kFile},
-    Entry{"madvise", FunctionKind::kMemory},
-    Entry{"malloc", FunctionKind::kAllocation},
-    Entry{"malloc_trim", FunctionKind::kAllocation},
-    Entry{"malloc_usable_size", FunctionKind::kAllocation},
-    Entry{"memalign", FunctionKind::kAllocation},
-    Entry{"memfd_create", FunctionKind::kMemory},
-    Entry{"mincore", FunctionKind::kMemory},
-    Entry{"mkdir", FunctionKind::kFile},
-    Entry{"mkdirat", FunctionKind::kFile},
-    Entry{"mkdtemp", FunctionKind::kFile},
-    Entry{"mkfifo", FunctionKind::kFile},
-    Entry{"mknod", FunctionKind::kFile},
-    Entry{"mknodat", FunctionKind::kFile},
-    Entry{"mkostemp", FunctionKind::kIo},
-    Entry{"mkstemp", FunctionKind::kIo},
-    Entry{"mktime", FunctionKind::kTime},
-    Entry{"mlock", FunctionKind::kMemory},
-    Entry{"mlock2", FunctionKind::kMemory},
-    Entry{"mlockall", FunctionKind::kMemory},
-    Entry{"mmap", FunctionKind::kMemory},
-    Entry{"mprotect", FunctionKind::kMemory},
-    Entry{"mq_close", FunctionKind::kSemaphore},
-    Entry{"mq_open", FunctionKind::kSemaphore},
-    Entry{"mq_receive", FunctionKind::kSemaphore},
-    Entry{"mq_send", FunctionKind::kSemaphore},
-    Entry{"mq_timedreceive", FunctionKind::kSemaphore},
-    Entry{"mq_timedsend", FunctionKind::kSemaphore},
-    Entry{"mremap", FunctionKind::kMemory},
-    Entry{"msgrcv", FunctionKind::kSemaphore},
-    Entry{"msgsnd", FunctionKind::kSemaphore},
-    Entry{"msync", FunctionKind::kMemory},
-    Entry{"mtx_lock", FunctionKind::kLock},
-    Entry{"mtx_timedlock", FunctionKind::kLock},
-    Entry{"mtx_trylock", FunctionKind::kLock},
-    Entry{"mtx_unlock", FunctionKind::kLock},
-    Entry{"munlock", FunctionKind::kMemory},
-    Entry{"munlockall", FunctionKind::kMemory},
-    Entry{"munmap", FunctionKind::kMemory},
-    Entry{"nanosleep", FunctionKind::kSleep},
-    Entry{"nftw", FunctionKind::kFile},
-    Entry{"open", FunctionKind::kIo},
-    Entry{"openat", FunctionKind::kIo},
-    Entry{"opendir", FunctionKind::kFile},
-    Entry{"operator delete", FunctionKind::kAllocation},
-    Entry{"operator delete[]", FunctionKind::kAllocation},
-    Entry{"operator new", FunctionKind::kAllocation},
-    Entry{"operator new[]", FunctionKind::kAllocation},
-    Entry{"overflow", FunctionKind::kIo},
-    Entry{"pause", FunctionKind::kSleep},
-    Entry{"pclose", FunctionKind::kProcess},
-    Entry{"perror", FunctionKind::kIo},
-    Entry{"pipe", FunctionKind::kIo},
-    Entry{"pipe2", FunctionKind::kIo},
-    Entry{"pkey_mprotect", FunctionKind::kMemory},
-    Entry{"poll", FunctionKind::kPoll},
-    Entry{"popen", FunctionKind::kProcess},
-    Entry{"posix_fadvise", FunctionKind::kIo},
-    Entry{"posix_fallocate", FunctionKind::kFile},
-    Entry{"posix_madvise", FunctionKind::kMemory},
-    Entry{"posix_memalign", FunctionKind::kAllocation},
-    Entry{"posix_spawn", FunctionKind::kProcess},
-    Entry{"posix_spawnp", FunctionKind::kProcess},
-    Entry{"ppoll", FunctionKind::kPoll},
-    Entry{"prctl", FunctionKind::kProcess},
-    Entry{"pread", FunctionKind::kIo},
-    Entry{"preadv", FunctionKind::kIo},
-    Entry{"preadv2", FunctionKind::kIo},
-    Entry{"printf", FunctionKind::kIo},
-    Entry{"pselect", FunctionKind::kPoll},
-    Entry{"pthread_barrier_wait", FunctionKind::kCondition},
-    Entry{"pthread_cancel", FunctionKind::kThread},
-    Entry{"pthread_clockjoin_np", FunctionKind::kThread},
-    Entry{"pthread_cond_broadcast", FunctionKind::kCondition},
-    Entry{"pthread_cond_clockwait", FunctionKind::kCondition},
-    Entry{"pthread_cond_signal", FunctionKind::kCondition},
-    Entry{"pthread_cond_timedwait", FunctionKind::kCondition},
-    Entry{"pthread_cond_wait", FunctionKind::kCondition},
-    Entry{"pthread_create", FunctionKind::kThread},
-    Entry{"pthread_detach", FunctionKind::kThread},
-    Entry{"pthread_exit", FunctionKind::kThread},
-    Entry{"pthread_join", FunctionKind::kThread},
-    Entry{"pthread_kill", FunctionKind::kSignal},
-    Entry{"pthread_mutex_clocklock", FunctionKind::kLock},
-    Entry{"pthread_mutex_lock", FunctionKind::kLock},
-    Entry{"pthread_mutex_timedlock", FunctionKind::kLock},
-    Entry{"pthread_mutex_trylock", FunctionKind::kLock},
-    Entry{"pthread_mutex_unlock", FunctionKind::kLock},
-    Entry{"pthread_once", FunctionKind::kLock},
-    Entry{"pthread_rwlock_clockrdlock", FunctionKind::kLock},
-    Entry{"pthread_rwlock_clockwrlock", FunctionKind::kLock},
-    Entry{"pthread_rwlock_rdlock", FunctionKind::kLock},
-    Entry{"pthread_rwlock_timedrdlock", FunctionKind::kLock},
-    Entry{"pthread_rwlock_timedwrlock", FunctionKind::kLock},
-    Entry{"pthread_rwlock_tryrdlock", FunctionKind::kLock},
-    Entry{"pthread_rwlock_trywrlock", FunctionKind::kLock},
-    Entry{"pthread_rwlock_unlock", FunctionKind::kLock},
-    Entry{"pthread_rwlock_wrlock", FunctionKind::kLock},
-    Entry{"pthread_sigmask", FunctionKind::kSignal},
-    Entry{"pthread_sigqueue", FunctionKind::kSignal},
-    Entry{"pthread_spin_lock", FunctionKind::kLock},
-    Entry{"pthread_spin_trylock", FunctionKind::kLock},
-    Entry{"pthread_spin_unlock", FunctionKind::kLock},
-    Entry{"pthread_timedjoin_np", FunctionKind::kThread},
-    Entry{"pthread_tryjoin_np", FunctionKind::kThread},
-    Entry{"pthread_yield", FunctionKind::kSleep},
-    Entry{"ptrace", FunctionKind::kProcess},
-    Entry{"putc", FunctionKind::kIo},
-    Entry{"putc_unlocked", FunctionKind::kIo},
-    Entry{"putchar", FunctionKind::kIo},
-    Entry{"putchar_unlocked", FunctionKind::kIo},
-    Entry{"puts", FunctionKind::kIo},
-    Entry{"putwc", FunctionKind::kIo},
-    Entry{"putwchar", FunctionKind::kIo},
-    Entry{"pvalloc", FunctionKind::kAllocation},
-    Entry{"pwrite", FunctionKind::kIo},
-    Entry{"pwritev", FunctionKind::kIo},
-    Entry{"pwritev2", FunctionKind::kIo},
-    Entry{"quick_exit", FunctionKind::kProcess},
-    Entry{"raise", FunctionKind::kSignal},
-    Entry{"read", FunctionKind::kIo},
-    Entry{"readahead", FunctionKind::kIo},
-    Entry{"readdir", FunctionKind::kFile},
-    Entry{"readdir_r", FunctionKind::kFile},
-    Entry{"readlink", FunctionKind::kFile},
-    Entry{"readlinkat", FunctionKind::kFile},
-    Entry{"readv", FunctionKind::kIo},
-    Entry{"realloc", FunctionKind::kAllocation},
-    Entry{"reallocarray", FunctionKind::kAllocation},
-    Entry{"realpath", FunctionKind::kFile},
-    Entry{"recv", FunctionKind::kNetwork},
-    Entry{"recvfrom", FunctionKind::kNetwork},
-    Entry{"recvmmsg", FunctionKind::kNetwork},
-    Entry{"recvmsg", FunctionKind::kNetwork},
-    Entry{"remove", FunctionKind::kFile},
-    Entry{"rename", FunctionKind::kFile},
-    Entry{"renameat", FunctionKind::kFile},
-    Entry{"renameat2", FunctionKind::kFile},
-    Entry{"res_nquery", FunctionKind::kNetwork},
-    Entry{"res_nsearch", FunctionKind::kNetwork},
-    Entry{"res_query", FunctionKind::kNetwork},
-    Entry{"res_search", FunctionKind::kNetwork},
-    Entry{"rewind", FunctionKind::kIo},
-    Entry{"rewinddir", FunctionKind::kFile},
-    Entry{"rmdir", FunctionKind::kFile},
-    Entry{"sbrk", FunctionKind::kMemory},
-    Entry{"scandir", FunctionKind::kFile},
-    Entry{"scanf", FunctionKind::kIo},
-    Entry{"sched_yield", FunctionKind::kSleep},
-    Entry{"select", FunctionKind::kPoll},
-    Entry{"sem_clockwait", FunctionKind::kSemaphore},
-    Entry{"sem_close", FunctionKind::kSemaphore},
-    Entry{"sem_open", FunctionKind::kSemaphore},
-    Entry{"sem_post", FunctionKind::kSemaphore},
-    Entry{"sem_timedwait", FunctionKind::kSemaphore},
-    Entry{"sem_trywait", FunctionKind::kSemaphore},
-    Entry{"sem_wait", FunctionKind::kSemaphore},
-    Entry{"semctl", FunctionKind::kSemaphore},
-    Entry{"semget", FunctionKind::kSemaphore},
-    Entry{"semop", FunctionKind::kSemaphore},
-    Entry{"semtimedop", FunctionKind::kSemaphore},
-    Entry{"send", FunctionKind::kNetwork},
-    Entry{"sendfile", FunctionKind::kIo},
-    Entry{"sendmmsg", FunctionKind::kNetwork},
-    Entry{"sendmsg", FunctionKind::kNetwork},
-    Entry{"sendto", FunctionKind::kNetwork},
-    Entry{"setitimer", FunctionKind::kSignal},
-    Entry{"setpgid", FunctionKind::kProcess},
-    Entry{"setsid", FunctionKind::kProcess},
-    Entry{"setsockopt", FunctionKind::kNetwork},
-    Entry{"shm_open", FunctionKind::kMemory},
-    Entry{"shm_unlink", FunctionKind::kMemory},
-    Entry{"shmat", FunctionKind::kMemory},
-    Entry{"shmctl", FunctionKind::kMemory},
-    Entry{"shmdt", FunctionKind::kMemory},
-    Entry{"shmget", FunctionKind::kMemory},
-    Entry{"shutdown", FunctionKind::kNetwork},
-    Entry{"sigaction", FunctionKind::kSignal},
-    Entry{"sigaltstack", FunctionKind::kSignal},
-    Entry{"signal", FunctionKind::kSignal},
-    Entry{"signalfd", FunctionKind::kPoll},
-    Entry{"sigpending", FunctionKind::kSignal},
-    Entry{"sigprocmask", FunctionKind::kSignal},
-    Entry{"sigqueue", FunctionKind::kSignal},
-    Entry{"sigsuspend", FunctionKind::kSleep},
-    Entry{"sigtimedwait", FunctionKind::kSleep},
-    Entry{"sigwait", FunctionKind::kSleep},
-    Entry{"sigwaitinfo", FunctionKind::kSleep},
-    Entry{"sleep", FunctionKind::kSleep},
-    Entry{"socket", FunctionKind::kNetwork},
-    Entry{"socketpair", FunctionKind::kNetwork},
-    Entry{"splice", FunctionKind::kIo},
-    Entry{"stat", FunctionKind::kFile},
-    Entry{"statfs", FunctionKind::kFile},
-    Entry{"statvfs", FunctionKind::kFile},
-    Entry{"statx", FunctionKind::kFile},
-    Entry{"std::condition_variable::notify_all", FunctionKind::kCondition},
-    Entry{"std::condition_variable::notify_one", FunctionKind::kCondition},
-    Entry{"std::condition_variable::wait", FunctionKind::kCondition},
-    Entry{"std::this_thread::sleep_for", FunctionKind::kSleep},
-    Entry{"std::thread::_M_start_thread", FunctionKind::kThread},
-    Entry{"std::thread::detach", FunctionKind::kThread},
-    Entry{"std::thread::join", FunctionKind::kThread},
-    Entry{"strdup", FunctionKind::kAllocation},
-    Entry{"strftime", FunctionKind::kTime},
-    Entry{"strndup", FunctionKind::kAllocation},
-    Entry{"symlink", FunctionKind::kFile},
-    Entry{"symlinkat", FunctionKind::kFile},
-    Entry{"sync", FunctionKind::kIo},
-    Entry{"sync_file_range", FunctionKind::kIo},
-    Entry{"syncfs", FunctionKind::kIo},
-    Entry{"system", FunctionKind::kProcess},
-    Entry{"tcdrain", FunctionKind::kIo},
-    Entry{"tcflush", FunctionKind::kIo},
-    Entry{"tee", FunctionKind::kIo},
-    Entry{"tgkill", FunctionKind::kSignal},
-    Entry{"thrd_create", FunctionKind::kThread},
-    Entry{"thrd_detach", FunctionKind::kThread},
-    Entry{"thrd_exit", FunctionKind::kThread},
-    Entry{"thrd_join", FunctionKind::kThread},
-    Entry{"thrd_sleep", FunctionKind::kSleep},
-    Entry{"thrd_yield", FunctionKind::kSleep},
-    Entry{"time", FunctionKind::kTime},
-    Entry{"timer_create", FunctionKind::kSignal},
-    Entry{"timer_settime", FunctionKind::kSignal},
-    Entry{"timerfd_create", FunctionKind::kPoll},
-    Entry{"timerfd_gettime", FunctionKind::kPoll},
-    Entry{"timerfd_settime", FunctionKind::kPoll},
-    Entry{"times", FunctionKind::kTime},
-    Entry{"timespec_get", FunctionKind::kTime},
-    Entry{"tmpfile", FunctionKind::kIo},
-    Entry{"truncate", FunctionKind::kFile},
-    Entry{"uflow", FunctionKind::kIo},
-    Entry{"umask", FunctionKind::kFile},
-    Entry{"ungetc", FunctionKind::kIo},
-    Entry{"unlink", FunctionKind::kFile},
-    Entry{"unlinkat", FunctionKind::kFile},
-    Entry{"usleep", FunctionKind::kSleep},
-    Entry{"utime", FunctionKind::kFile},
-    Entry{"utimensat", FunctionKind::kFile},
-    Entry{"utimes", FunctionKind::kFile},
-    Entry{"valloc", FunctionKind::kAllocation},
-    Entry{"vasprintf", FunctionKind::kAllocation},
-    Entry{"vdprintf", FunctionKind::kIo},
-    Entry{"vfork", FunctionKind::kProcess},
-    Entry{"vfprintf", FunctionKind::kIo},
-    Entry{"vfscanf", FunctionKind::kIo},
-    Entry{"vfwprintf", FunctionKind::kIo},
-    Entry{"vmsplice", FunctionKind::kIo},
-    Entry{"vprintf", FunctionKind::kIo},
-    Entry{"vscanf", FunctionKind::kIo},
-    Entry{"vwprintf", FunctionKind::kIo},
-    Entry{"wait", FunctionKind::kProcess},
-    Entry{"wait3", FunctionKind::kProcess},
-    Entry{"wait4", FunctionKind::kProcess},
-    Entry{"waitid", FunctionKind::kProcess},
-    Entry{"waitpid", FunctionKind::kProcess},
-    Entry{"wcsdup", FunctionKind::kAllocation},
-    Entry{"wprintf", FunctionKind::kIo},
-    Entry{"write", FunctionKind::kIo},
-    Entry{"writev", FunctionKind::kIo},
-    Entry{"xstat", FunctionKind::kFile},
-};
-
 constexpr bool by_name(const Entry& a, const Entry& b) { return a.name < b.name; }
-static_assert(std::is_sorted(std::begin(kEntries), std::end(kEntries), by_name));
+constexpr bool same_name(const Entry& a, const Entry& b) { return a.name == b.name; }
+
+constexpr size_t count_names() {
+  size_t count = 0;
+  for (const NamesOfKind& row : kNamesOfKinds) {
+    count += 1 + static_cast<size_t>(std::count(row.names.begin(), row.names.end(), ','));
+  }
+  return count;
+}
+
+// All names with their kinds, sorted by name.
+constexpr std::array<Entry, count_names()> entries_by_name() {
+  std::array<Entry, count_names()> entries{};
+  size_t filled = 0;
+  for (const NamesOfKind& row : kNamesOfKinds) {
+    std::string_view rest = row.names;
+    while (!rest.empty()) {
+      const std::string_view name = rest.substr(0, rest.find(kSeparator));
+      entries[filled++] = Entry{name, row.kind};
+      rest.remove_prefix(std::min(rest.size(), name.size() + kSeparator.size()));
+    }
+  }
+  std::sort(entries.begin(), entries.end(), by_name);
+  return entries;
+}
+
+constexpr std::array kEntries = entries_by_name();
+static_assert(std::adjacent_find(kEntries.begin(), kEntries.end(), same_name) ==
+              kEntries.end());
 
 constexpr std::array<std::string_view, kFunctionKinds> kNames = {
     "allocation", "condition", "file",    "futex", "io",      "loader",
@@ -489,9 +165,9 @@ bool is_system_library(std::string_view path) {
 }
 
 std::optional<FunctionKind> find(std::string_view name) {
-  const auto found = std::lower_bound(std::begin(kEntries), std::end(kEntries),
-                                      Entry{name, {}}, by_name);
-  if (found == std::end(kEntries) || found->name != name) return std::nullopt;
+  const auto found =
+      std::lower_bound(kEntries.begin(), kEntries.end(), Entry{name, {}}, by_name);
+  if (found == kEntries.end() || found->name != name) return std::nullopt;
   return found->kind;
 }
 

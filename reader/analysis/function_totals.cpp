@@ -67,6 +67,7 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
     total.function = node.function;
     total.calls += node.calls;
     total.base_ns += node.base_ns;
+    total.overhead_ps += node.overhead_ps;
     total.base_cpu_ns += tree.cpu_base(at.node).cpu_ns;
     if (at.recursion == 1) {
       total.cum_ns += node.cum_ns;
@@ -79,6 +80,14 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
   std::erase_if(by_id, [](const FunctionTotal& t) { return t.recursion == 0; });
   sort_sums(by_id, functions, sort);
   return by_id;
+}
+
+uint64_t total_overhead_ps(const CallTree& tree, NodeIndex root) {
+  uint64_t overhead_ps = 0;
+  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
+    overhead_ps += tree[at].overhead_ps;
+  }
+  return overhead_ps;
 }
 
 std::vector<FunctionArcs> function_arcs(const CallTree& tree, const Functions& functions,

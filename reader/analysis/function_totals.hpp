@@ -15,6 +15,7 @@ struct FunctionTotal {
   FunctionId function = kRootFunction;
   uint64_t calls = 0, base_ns = 0, cum_ns = 0;
   CpuTime cpu;               // of all that cum_ns counts
+  uint64_t overhead_ps = 0;  // what recording took of base_ns, before it was corrected
   uint64_t base_cpu_ns = 0;  // the part of base_ns on a CPU
   uint32_t recursion = 0;    // the largest number of its nodes on a path
   NodeMarks marks;
@@ -24,6 +25,9 @@ struct FunctionTotal {
 std::vector<FunctionTotal> function_totals(const CallTree& tree,
                                            const Functions& functions, NodeIndex root,
                                            SortKey sort);
+
+// What recording took of all that the tree of `root` counts, before it was corrected.
+uint64_t total_overhead_ps(const CallTree& tree, NodeIndex root);
 
 // A caller or a callee of a function, with its share of the function's sums.
 //

@@ -163,6 +163,7 @@ void LockTable::acquire(const LockId& lock, const FrameInfo& frame, const Call& 
                         const std::optional<Waiting>& waited, bool waits) {
   Owners& owners = owners_[{lock.process, lock.address}];
   const bool shared = call.function.does == Does::kAcquireShared;
+  end_doubtful_holds(lock, owners, frame.thread, shared);
   LockSums& sums = locks_[lock];
   if (waits) {
     ++sums.acquired;
@@ -197,7 +198,36 @@ void LockTable::acquire(const LockId& lock, const FrameInfo& frame, const Call& 
 void LockTable::release(const LockId& lock, ThreadIndex thread, int64_t time_ns) {
   Owners& owners = owners_[{lock.process, lock.address}];
   const auto found = owners.holds.find(thread);
-  if (found == owners.holds.end() || --found->second.depth > 0) return;
+  if (found == owners.holds.end()) return;
+  if (--found->second.depth > 0) {
+    found->second.last_release_ns = time_ns;
+    return;
+  }
+  end_hold(lock, owners, found, time_ns);
+}
+
+// A mutex that its owner takes again is a recursive one, or checks for errors and
+// refuses. What the call returned is not known of all traces. But if another thread has
+// the lock now, the last release was the end.
+void LockTable::end_doubtful_holds(const LockId& lock, Owners& owners, ThreadIndex taker,
+                                   bool shared) {
+  for (auto at = owners.holds.begin(); at != owners.holds.end();) {
+    const auto& [thread, hold] = *at;
+    const bool is_over =
+        thread != taker && !(shared && hold.shared) && hold.last_release_ns != INT64_MIN;
+    if (!is_over) {
+      ++at;
+      continue;
+    }
+    const ThreadIndex ended = thread;
+    end_hold(lock, owners, at, hold.last_release_ns);
+    at = owners.holds.upper_bound(ended);
+  }
+}
+
+void LockTable::end_hold(const LockId& lock, Owners& owners, Holds::iterator found,
+                         int64_t time_ns) {
+  const ThreadIndex thread = found->first;
   Hold& hold = found->second;
   hold.span.duration_ns =
       static_cast<uint64_t>(time_ns) - static_cast<uint64_t>(hold.span.start_ns);

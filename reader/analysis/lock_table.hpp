@@ -112,6 +112,7 @@ class LockTable : public ReplayListener {
     uint32_t depth = 0;
     bool shared = false;
     LockSpan span;
+    int64_t last_release_ns = INT64_MIN;  // the last one that did not end it
   };
   // A thread in a call that takes a lock.
   struct Waiting {
@@ -159,6 +160,11 @@ class LockTable : public ReplayListener {
   void acquire(const LockId& lock, const FrameInfo& frame, const Call& call,
                const std::optional<Waiting>& waited, bool waits);
   void release(const LockId& lock, ThreadIndex thread, int64_t time_ns);
+  using Holds = absl::btree_map<ThreadIndex, Hold>;
+  void end_hold(const LockId& lock, Owners& owners, Holds::iterator found,
+                int64_t time_ns);
+  void end_doubtful_holds(const LockId& lock, Owners& owners, ThreadIndex taker,
+                          bool shared);
   void note_wait(LockSums& sums, const FrameInfo& frame, const Call& call);
 
   const Definitions& definitions_;

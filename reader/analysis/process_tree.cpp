@@ -3,6 +3,7 @@
 #include <absl/container/btree_map.h>
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <utility>
@@ -22,6 +23,7 @@ struct Command {
   std::vector<size_t> children;
   bool is_shown = false;  // it has threads in the report
   int64_t start_ns = INT64_MAX, stop_ns = INT64_MIN;
+  int64_t alive_ns = INT64_MIN;  // until when it is known to have lived
   uint64_t threads = 0;
   CpuTime cpu;
 };
@@ -114,6 +116,9 @@ class Commands {
       command.is_shown = true;
       command.start_ns = std::min(command.start_ns, tree.start_ns);
       command.stop_ns = std::max(command.stop_ns, tree.stop_ns);
+      command.alive_ns = std::max(
+          command.alive_ns,
+          static_cast<int64_t>(static_cast<uint64_t>(tree.stop_ns) - tree.end_within_ns));
       ++command.threads;
       command.cpu += replay.tree().cpu_cum(tree.root);
     }
@@ -133,13 +138,10 @@ class Commands {
                            command.children.end());
       sums.name = std::move(name);
       if (!command.is_shown) continue;
-      const uint64_t wall_ns = static_cast<uint64_t>(command.stop_ns) -
-                               static_cast<uint64_t>(command.start_ns);
       if (sums.runs == 0) sums.pid = process(command.identities.front()).pid;
       ++sums.runs;
       sums.threads += command.threads;
-      sums.wall_ns += wall_ns;
-      sums.longest_ns = std::max(sums.longest_ns, wall_ns);
+      add_wall(sums, command);
       sums.cpu += command.cpu;
       ++sums.exits[process_exit_text(process(command.identities.back()))];
     }
@@ -154,6 +156,23 @@ class Commands {
     return rows;
   }
 
+  // One that did not record its end lasted at least until its last sign of life. When the
+  // collector did not look for it, as in the modes stop and overwrite, that may be all
+  // that is known.
+  static void add_wall(CommandSums& sums, const Command& command) {
+    const uint64_t wall_ns =
+        static_cast<uint64_t>(command.stop_ns) - static_cast<uint64_t>(command.start_ns);
+    const uint64_t within_ns =
+        static_cast<uint64_t>(command.stop_ns) - static_cast<uint64_t>(command.alive_ns);
+    if (wall_ns == 0 || within_ns > wall_ns / 2) {
+      ++sums.ends_not_known;
+      return;
+    }
+    sums.wall_ns += wall_ns;
+    sums.longest_ns = std::max(sums.longest_ns, wall_ns);
+    sums.end_within_ns += within_ns;
+  }
+
   const Definitions& definitions_;
   std::vector<Command> commands_;
   std::vector<size_t> command_of_;  // by ProcessIndex
@@ -162,11 +181,16 @@ class Commands {
 }  // namespace
 
 std::string process_exit_text(const Process& process) {
+  if (process.wait_status.has_value()) {
+    const int32_t status = *process.wait_status;
+    return WIFSIGNALED(status) ? absl::StrCat("signal ", WTERMSIG(status))
+                               : absl::StrCat(WEXITSTATUS(status));
+  }
   if (process.end_how == ARCTRACE_END_EXIT ||
       process.end_how == ARCTRACE_END_EXIT_DIRECT) {
     return process.end_status < 0 ? "exited" : absl::StrCat(process.end_status & 0xff);
   }
-  return process.end_ns == INT64_MAX ? "open" : "not known";
+  return process.ended_ns() == INT64_MAX ? "open" : "not known";
 }
 
 std::vector<CommandSums> process_tree(const Replay& replay) {

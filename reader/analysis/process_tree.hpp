@@ -15,10 +15,16 @@ namespace arctrace::reader {
 struct CommandSums {
   std::string name;  // of the last program, raw bytes of the trace
   uint64_t runs = 0, threads = 0;
-  uint64_t wall_ns = 0, longest_ns = 0;  // of all runs, of the longest one
-  CpuTime cpu;                           // of all threads
-  // How many ended how: "0", "1" ...; "exited", with a status that is not recorded;
-  // "open", at the end of the trace; "not known", as after a signal.
+  // Of the runs of which it is known when they ended: of all of them, of the longest one,
+  // and how much earlier than that they may have ended, in all.
+  uint64_t wall_ns = 0, longest_ns = 0, end_within_ns = 0;
+  // The other runs: they may have lasted less than half of the time from their begin to
+  // when somebody saw that they were gone.
+  uint64_t ends_not_known = 0;
+  CpuTime cpu;  // of all threads
+  // How many ended how: "0", "1" ...; "signal 15", of the recorder's command; "exited",
+  // with a status that is not recorded; "open", at the end of the trace; "not known", as
+  // of others after a signal.
   std::map<std::string, uint64_t> exits;
   uint32_t pid = 0;                   // of the first run
   std::vector<CommandSums> children;  // the longest first

@@ -16,7 +16,11 @@ uint64_t ThreadEnds::frame_opened(const FrameInfo& frame) {
   std::vector<FunctionId>& stack = threads_[frame.thread].stacks[frame.coroutine];
   stack.resize(frame.depth - 1);
   if (signal(frame.function) == Signal::kWanted) {
-    seen_ = {frame.thread, frame.time_ns, stack};
+    seen_ = {frame.thread, frame.time_ns, stack, kRootFunction};
+    if (last_came_.has_value() && last_came_->thread == frame.thread &&
+        last_came_->time_ns == frame.time_ns) {
+      seen_->at = last_came_->function;
+    }
   }
   stack.push_back(frame.function);
   return 0;

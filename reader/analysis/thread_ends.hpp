@@ -26,6 +26,8 @@ struct SignalSeen {
   ThreadIndex thread = kNoIndex;
   int64_t time_ns = 0;
   std::vector<FunctionId> path;
+  // Whose instruction the thread was at; kRootFunction: that is not recorded.
+  FunctionId at = kRootFunction;
 };
 
 // A listener that follows the stacks. Memory is bounded by that of open frames.
@@ -49,6 +51,7 @@ class ThreadEnds : public ReplayListener {
   void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override;
   void frame_adopted(const FrameInfo& /*frame*/) override {}
   void point(const PointInfo& /*point*/) override {}
+  void signal_came(const SignalInfo& signal) override { last_came_ = signal; }
 
  private:
   struct Thread {
@@ -62,6 +65,7 @@ class ThreadEnds : public ReplayListener {
   const SignalOf signal_of_;
   std::vector<std::optional<Signal>> signals_;  // by FunctionId
   std::vector<Thread> threads_;                 // by ThreadIndex
+  std::optional<SignalInfo> last_came_;
   std::optional<SignalSeen> seen_;
 };
 

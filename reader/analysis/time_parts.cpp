@@ -42,6 +42,7 @@ std::vector<TimePart> time_parts(const CallTree& tree, const Functions& function
     part.base_ns += node.base_ns;
     part.cpu += tree.cpu_base(at);
     part.end_within_ns += tree.marks(at).end_within_ns;
+    part.begin_within_ns += tree.marks(at).begin_within_ns;
   }
   std::stable_sort(parts.begin(), parts.end(), [](const TimePart& a, const TimePart& b) {
     return a.base_ns > b.base_ns;

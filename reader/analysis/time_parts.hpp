@@ -14,7 +14,9 @@ struct TimePart {
   std::string name;  // raw bytes of the trace
   uint64_t calls = 0, base_ns = 0;
   CpuTime cpu = {};
-  uint64_t end_within_ns = 0;  // as in NodeMarks
+  uint64_t end_within_ns = 0, begin_within_ns = 0;  // as in NodeMarks
+
+  uint64_t within_ns() const { return end_within_ns + begin_within_ns; }
 };
 
 // By kind of library function ("file", "io", "lock"), else by module ("functions of

@@ -51,11 +51,16 @@ uint32_t group_index(const Definitions& definitions, Grouping grouping,
   return 0;
 }
 
-std::string process_label(const Definitions& definitions, ProcessIndex process) {
+std::string process_name(const Definitions& definitions, ProcessIndex process) {
   const Process* facts = definitions.process(process);
-  if (facts == nullptr) return "process";
+  if (facts == nullptr) return {};
   std::string name = called_name(first_of_program(definitions, *facts));
   if (name.empty()) name = last_part(facts->executable);
+  return name;
+}
+
+std::string process_label(const Definitions& definitions, ProcessIndex process) {
+  std::string name = process_name(definitions, process);
   return name.empty() ? "process" : name;
 }
 

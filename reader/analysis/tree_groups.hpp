@@ -29,7 +29,9 @@ uint32_t group_index(const Definitions& definitions, Grouping grouping,
 // A thread's last name, else its program's, else "thread".
 std::string thread_label(const Definitions& definitions, ThreadIndex thread);
 // The name by which a process' program was called, which may be that of a link; else that
-// of its file; else "process".
+// of its file; empty if nothing says either.
+std::string process_name(const Definitions& definitions, ProcessIndex process);
+// The same; else "process", beside which its number stands.
 std::string process_label(const Definitions& definitions, ProcessIndex process);
 
 // The trees of a finished replay, as they are or merged. The replay must outlive this

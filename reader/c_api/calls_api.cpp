@@ -10,11 +10,11 @@
 
 #include "reader/c_api/call_batches.hpp"
 #include "reader/c_api/guarded.hpp"
-#include "reader/c_api/read_ahead.hpp"
 #include "reader/c_api/replay_setup.hpp"
 #include "reader/c_api/trace_handle.hpp"
 #include "reader/render/describe_record.hpp"
 #include "reader/render/record_describer.hpp"
+#include "reader/trace/read_ahead.hpp"
 
 namespace arctrace::reader {
 namespace {

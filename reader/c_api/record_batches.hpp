@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "reader/c_api/read_ahead.hpp"
 #include "reader/c_api/trace_handle.hpp"
+#include "reader/trace/read_ahead.hpp"
 
 namespace arctrace::reader {
 

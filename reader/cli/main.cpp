@@ -1,5 +1,7 @@
 // arctrace: the command. Parses the command line, runs one subcommand, and prints an
 // error in one line.
+#include <absl/status/status.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -17,10 +19,13 @@
 #include "reader/cli/command_tree.hpp"
 #include "reader/cli/options/command_line.hpp"
 #include "reader/cli/options/config_file.hpp"
-#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/help_text.hpp"
+#include "reader/cli/options/options.hpp"
 #include "reader/cli/record/patch_program.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/terminal.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/base/near_names.hpp"
 #include "src/shim_protocol/patch_table.hpp"
 
 namespace arctrace::cli {
@@ -31,6 +36,17 @@ constexpr int kStatusError = 2;
 int fail(std::string_view message) {
   reader::print_message(reader::escaped(message));
   return kStatusError;
+}
+
+// What to do where the file that is read by default is not here; else empty.
+std::string advice_for(const absl::Status& error) {
+  if (!absl::IsNotFound(error) ||
+      !absl::StartsWith(error.message(),
+                        absl::StrCat("cannot open ", kDefaultFile, ": "))) {
+    return {};
+  }
+  return "; record a program first (arctrace record -- PROGRAM), or give the FILE to "
+         "read";
 }
 
 // Opens the standard streams that our parent closed, so that no other file gets their
@@ -57,6 +73,15 @@ std::string name_in(const std::string& message) {
   return message.substr(0, message.find_first_of(": "));
 }
 
+// "--output" and so on.
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
 // The error in plain words. `app`: the subcommand, or the root.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
@@ -77,6 +102,15 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) 
     }
     if (what.find("missing") != std::string::npos)
       return name_in(what) + " needs a value";
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::string given = what.substr(what.rfind(' ') + 1);
+    const std::string near =
+        near_names(given.substr(0, given.find('=')), options_of(app));
+    if (!near.empty()) return what + near;
+    const bool is_root = app.get_parent() == nullptr;
+    return absl::StrCat(what, "; try arctrace ", is_root ? "" : app.get_name() + " ",
+                        "--help");
   }
   return what;
 }
@@ -108,7 +142,9 @@ class CommandLine {
     for (const auto& [app, runner] : commands_) {
       if (!app->parsed()) continue;
       const absl::StatusOr<int> status = runner();
-      return status.ok() ? *status : fail(std::string(status.status().message()));
+      if (status.ok()) return *status;
+      return fail(absl::StrCat(std::string(status.status().message()),
+                               advice_for(status.status())));
     }
     return fail("no command given: arctrace --help lists the commands");
   }
@@ -133,7 +169,8 @@ class CommandLine {
       std::ostringstream text;
       root_.exit(error, text, text);
       reader::Output output;
-      output.write(text.str());
+      output.write(
+          fit_help(text.str(), reader::terminal_style(reader::ColorMode::kAuto, false)));
       const absl::Status status = output.finish();
       return status.ok() ? 0 : fail(std::string(status.message()));
     }

@@ -53,7 +53,7 @@ class CsvExport : public RowsExport {
     const Definitions& definitions = *settings().definitions;
     if (const Thread* thread = definitions.thread(row.thread)) {
       absl::StrAppend(&text_, ",", definitions.pid_of(row.thread), ",", thread->tid);
-      add(names().thread(row.thread));
+      add(names().thread_field(row.thread));
     } else {
       text_ += ",,,";
     }

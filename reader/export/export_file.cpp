@@ -15,8 +15,6 @@
 namespace arctrace::reader {
 namespace {
 
-constexpr mode_t kMode = 0666;  // less the umask
-
 absl::Status failed(int error, const char* what, const std::string& path) {
   return absl::ErrnoToStatus(error, absl::StrCat(what, " ", path));
 }
@@ -41,8 +39,9 @@ bool ExportFile::is_same_file(const std::string& path, const std::string& other)
 }
 
 absl::StatusOr<std::unique_ptr<ExportFile>> ExportFile::create(const std::string& path,
-                                                               bool replaces) {
-  std::unique_ptr<ExportFile> file(new ExportFile(path, replaces));
+                                                               bool replaces,
+                                                               mode_t mode) {
+  std::unique_ptr<ExportFile> file(new ExportFile(path, replaces, mode));
   if (absl::Status s = file->open(); !s.ok()) return s;
   return file;
 }
@@ -67,13 +66,13 @@ absl::Status ExportFile::open() {
   }
   kind_ = Kind::kNameless;
   descriptor_ =
-      ::open(directory_of(path_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kMode);
+      ::open(directory_of(path_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode_);
   if (descriptor_ >= 0) return absl::OkStatus();
   // Not every file system has files without names.
   kind_ = Kind::kNamed;
   temporary_ = unused_name();
   descriptor_ =
-      ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kMode);
+      ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode_);
   if (descriptor_ >= 0) return absl::OkStatus();
   const int error = errno;
   return failed(error, "cannot write", std::exchange(temporary_, {}));

@@ -4,11 +4,13 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace arctrace::reader {
 
@@ -16,9 +18,11 @@ class ExportFile {
  public:
   // `path`: "-" is standard output. A FIFO or device is written into as it is.
   // `replaces`: a regular file may exist and be replaced. Errors, each in one line that
-  // names the path: it exists, it is a directory, or it cannot be made.
+  // names the path: it exists, it is a directory, or it cannot be made. `mode`: of a new
+  // file, less the umask.
   static absl::StatusOr<std::unique_ptr<ExportFile>> create(const std::string& path,
-                                                            bool replaces);
+                                                            bool replaces,
+                                                            mode_t mode = 0666);
 
   // Without publish() nothing is left of the file.
   ~ExportFile();
@@ -42,7 +46,8 @@ class ExportFile {
  private:
   enum class Kind : uint8_t { kStream, kNameless, kNamed };
 
-  ExportFile(std::string path, bool replaces) : path_(path), replaces_(replaces) {}
+  ExportFile(std::string path, bool replaces, mode_t mode)
+      : path_(std::move(path)), replaces_(replaces), mode_(mode) {}
 
   absl::Status open();
   std::string unused_name() const;
@@ -51,6 +56,7 @@ class ExportFile {
 
   const std::string path_;
   const bool replaces_;
+  const mode_t mode_;
   Kind kind_ = Kind::kStream;
   std::string temporary_;  // its name at present; empty: it has none
   int descriptor_ = -1;

@@ -1,5 +1,7 @@
 #include "reader/export/export_names.hpp"
 
+#include <absl/strings/str_cat.h>
+
 #include "reader/analysis/tree_groups.hpp"
 
 namespace arctrace::reader {
@@ -16,6 +18,17 @@ std::string ExportNames::process(ProcessIndex process) const {
 
 std::string ExportNames::thread(ThreadIndex thread) const {
   return safe_name(thread_label(definitions_, thread));
+}
+
+std::string ExportNames::thread_field(ThreadIndex thread) const {
+  const Thread* facts = definitions_.thread(thread);
+  const bool has_process =
+      facts != nullptr && definitions_.process(facts->process) != nullptr;
+  const bool is_nameless = definitions_.thread_name(thread, INT64_MAX).empty() &&
+                           has_process &&
+                           process_name(definitions_, facts->process).empty();
+  if (is_nameless) return absl::StrCat("process ", definitions_.pid_of(thread));
+  return this->thread(thread);
 }
 
 }  // namespace arctrace::reader

@@ -25,6 +25,9 @@ class ExportNames {
   std::string process(ProcessIndex process) const;
   // The thread's last name, else its program's.
   std::string thread(ThreadIndex thread) const;
+  // The same as a field of its own, beside which no number stands: "process 7" of one
+  // whose program has no name either.
+  std::string thread_field(ThreadIndex thread) const;
 
  private:
   struct Known {

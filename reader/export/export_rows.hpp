@@ -17,7 +17,7 @@ struct ExportRow {
   ThreadIndex thread = kNoIndex;
   int64_t start_ns = 0;
   std::optional<uint64_t> duration_ns;  // none: it is a moment, or has not ended
-  // Of calls that ended.
+  // Of calls; of one that has not ended, up to the end of its thread.
   std::optional<uint64_t> self_ns, off_cpu_ns;
   std::optional<uint32_t> depth, coroutine;
   std::string_view name, module;  // safe

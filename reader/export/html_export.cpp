@@ -93,7 +93,9 @@ class HtmlExport : public Exporter {
     const PageFacts facts{*replay_, parts_, settings_.session, settings_.summary, &gaps_};
     write_facts_json(facts, json);
     write_lanes_json(facts, json);
-    write_names_json(replay_->functions(), json);
+    json.key("functions").begin_array();
+    write_names_json(replay_->functions(), 0, json);
+    json.end();
     write_totals_json(facts, {}, json);
     json.key("flames").begin_object();
     for (const auto& [name, grouping] :

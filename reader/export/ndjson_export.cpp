@@ -43,7 +43,7 @@ class NdjsonExport : public RowsExport {
     if (const Thread* thread = definitions.thread(row.thread)) {
       json.member("pid", definitions.pid_of(row.thread));
       json.member("tid", thread->tid);
-      json.member("thread", names().thread(row.thread));
+      json.member("thread", names().thread_field(row.thread));
     }
     json.member("start_ns", row.start_ns);
     json.member("duration_ns", row.duration_ns);

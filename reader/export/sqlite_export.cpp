@@ -86,15 +86,14 @@ class SqliteExport : public CallExporter {
                                  ? path(0, frame)
                                  : stack[frame.depth - 1];
     const bool ended = call.has_ended;
-    const bool has_cpu = ended && replay_->has_dispatches();
+    const bool has_cpu = replay_->has_dispatches();
     const bool has_ready = has_cpu && replay_->known_times() == KnownTimes::kReady;
     const std::string flags = flags_text(frame.flags);
     const std::string args = json_object(call.args), result = json_object(call.retval);
     calls_rows_.add(
         {++last_call_, thread_id(frame.thread), path_id, function_id(frame.function),
          frame.start_ns, ended ? SqlValue(frame.stop_ns - frame.start_ns) : SqlValue(),
-         ended ? SqlValue(frame.base_ns) : SqlValue(),
-         has_cpu ? SqlValue(frame.cpu.off_ns) : SqlValue(),
+         frame.base_ns, has_cpu ? SqlValue(frame.cpu.off_ns) : SqlValue(),
          has_ready ? SqlValue(frame.cpu.ready_ns) : SqlValue(), frame.coroutine,
          SqlValue::text_or_null(args), SqlValue::text_or_null(result),
          SqlValue::text_or_null(flags.empty() ? std::string_view()
@@ -180,15 +179,18 @@ class SqliteExport : public CallExporter {
       const bool has_end = process.end_how != ARCTRACE_END_NONE;
       const std::string command = absl::StrJoin(process.arguments, " ");
       const std::string how = has_end ? process_end_text(process.end_how) : "";
-      rows.add({process_id(i), process.pid, process.ppid,
-                process_id(definitions.find_process(process.parent_id)),
-                process.origin == ARCTRACE_ORIGIN_FORK ? "fork" : "exec",
-                names_->process(i), safe_name(process.executable), safe_name(command),
-                known_time(process.start_ns), known_time(process.end_ns),
-                SqlValue::text_or_null(how),
-                has_end && process.end_how != ARCTRACE_END_EXEC
-                    ? SqlValue(process.end_status)
-                    : SqlValue()});
+      // Not of a process that the trace does not define.
+      const bool is_defined = process.origin != 0;
+      const std::string origin = is_defined ? origin_text(process.origin) : "";
+      rows.add(
+          {process_id(i), process.pid, is_defined ? SqlValue(process.ppid) : SqlValue(),
+           process_id(definitions.find_process(process.parent_id)),
+           SqlValue::text_or_null(origin), names_->process(i),
+           safe_name(process.executable), safe_name(command),
+           known_time(process.start_ns), known_time(process.end_ns),
+           SqlValue::text_or_null(how),
+           has_end && process.end_how != ARCTRACE_END_EXEC ? SqlValue(process.end_status)
+                                                           : SqlValue()});
     }
   }
 

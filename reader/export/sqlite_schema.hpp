@@ -41,11 +41,14 @@ CREATE VIEW named_calls AS SELECT calls.id AS id, pid, tid, threads.name AS thre
   FROM calls JOIN functions ON functions.id = calls.function_id
   JOIN paths ON paths.id = path_id JOIN threads ON threads.id = thread_id
   LEFT JOIN processes ON processes.id = process_id;
-CREATE VIEW function_sums AS SELECT functions.name AS name, module, count(*) AS calls,
-  sum(self_ns) AS self_ns, sum(duration_ns) AS duration_ns, avg(duration_ns) AS avg_ns,
-  min(duration_ns) AS min_ns, max(duration_ns) AS max_ns,
+CREATE VIEW function_sums AS SELECT functions.name AS name, module,
+  sum(is_call) AS calls, sum(self_ns) AS self_ns, sum(duration_ns) AS duration_ns,
+  avg(CASE WHEN is_call THEN duration_ns END) AS avg_ns,
+  min(CASE WHEN is_call THEN duration_ns END) AS min_ns,
+  max(CASE WHEN is_call THEN duration_ns END) AS max_ns,
   sum(off_cpu_ns) AS off_cpu_ns
-  FROM calls JOIN functions ON functions.id = function_id GROUP BY function_id;
+  FROM (SELECT *, flags IS NULL OR flags NOT LIKE '%inherited by fork%' AS is_call
+    FROM calls) JOIN functions ON functions.id = function_id GROUP BY function_id;
 CREATE VIEW path_names AS WITH RECURSIVE named(id, text) AS (
   SELECT paths.id, functions.name FROM paths
     JOIN functions ON functions.id = function_id WHERE parent_id IS NULL

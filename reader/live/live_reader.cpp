@@ -106,6 +106,12 @@ void LiveReader::give_stacks(const Definitions& definitions, LiveStacks& stacks,
     if (record.thread == kNoIndex) continue;
     stacks.before(replay, record, true);
     replay.add(record);
+    for (const auto& [type, kernel_body] : stack.kernel_records()) {
+      record.type = type;
+      record.body = kernel_body;
+      stacks.before(replay, record, true);
+      replay.go_on_in_kernel(record);
+    }
   }
   for (const auto& [writer, state] : states_) {
     replay.go_on(definitions.find_thread(writer), from_ns_, state);

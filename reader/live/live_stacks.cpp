@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "reader/trace/record_types.hpp"
 #include "src/base/untrusted_bytes.hpp"
@@ -61,10 +62,39 @@ std::vector<std::byte> OpenStack::record_body() const {
   return body;
 }
 
+std::vector<std::pair<uint16_t, std::vector<std::byte>>> OpenStack::kernel_records()
+    const {
+  std::vector<std::pair<uint16_t, std::vector<std::byte>>> records;
+  for (const OpenFrame& frame : frames) {
+    if (!frame.is_kernels) continue;
+    std::vector<std::byte> body;
+    if (frame.kernel_type == ARCTRACE_TYPE_SYSCALL) {
+      arctrace_syscall_body syscall{};
+      syscall.number = static_cast<uint32_t>(frame.kernel_value);
+      append_part(body, syscall);
+    } else if (frame.kernel_type == ARCTRACE_TYPE_CONTENTION) {
+      arctrace_contention_body contention{};
+      contention.lock = frame.kernel_value;
+      append_part(body, contention);
+    } else {
+      continue;
+    }
+    records.emplace_back(frame.kernel_type, std::move(body));
+  }
+  return records;
+}
+
 void LiveStacks::before(Replay& replay, const Record& record, bool is_carried) {
   replay_ = &replay;
   is_carried_ = is_carried;
   is_kernels_ = class_of(record.type) == RecordClass::kKernel;
+  kernel_type_ = is_kernels_ ? record.type : uint16_t{0};
+  kernel_value_ = 0;
+  if (record.type == ARCTRACE_TYPE_SYSCALL) {
+    kernel_value_ = load_part_untrusted<arctrace_syscall_body>(record.body).number;
+  } else if (record.type == ARCTRACE_TYPE_CONTENTION) {
+    kernel_value_ = load_part_untrusted<arctrace_contention_body>(record.body).lock;
+  }
   keys_ = keys_untrusted(record);
   next_key_ = 0;
 }
@@ -106,6 +136,8 @@ uint64_t LiveStacks::frame_opened(const FrameInfo& frame) {
   open.start_ns = frame.start_ns;
   open.count = frame.count;
   open.is_kernels = is_kernels_;
+  open.kernel_type = kernel_type_;
+  open.kernel_value = kernel_value_;
   open.is_inherited = !is_carried_ && (frame.flags & kFrameInherited) != 0;
   frames.push_back(open);
   return next_ == nullptr ? 0 : next_->frame_opened(frame);

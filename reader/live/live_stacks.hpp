@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "reader/replay/listener.hpp"
@@ -19,6 +20,10 @@ struct OpenFrame {
   int64_t start_ns = 0;
   uint32_t count = 1;  // frames that it stands for
   bool is_kernels = false;
+  // Of the kernel's: the type of the record that opened it, and the system call's number
+  // or the lock.
+  uint16_t kernel_type = 0;
+  uint64_t kernel_value = 0;
   bool is_inherited = false;  // of the parent that forked; the thread does not know it
 };
 
@@ -28,6 +33,8 @@ struct OpenStack {
 
   // The body of a STACK record that says the same, as far as keys are known.
   std::vector<std::byte> record_body() const;
+  // Records of the kernel's that say the same of its frames: types and bodies.
+  std::vector<std::pair<uint16_t, std::vector<std::byte>>> kernel_records() const;
 };
 
 // Passes everything on to another listener.
@@ -60,6 +67,8 @@ class LiveStacks : public ReplayListener {
   // Of the record that is replayed.
   Replay* replay_ = nullptr;
   bool is_kernels_ = false, is_carried_ = false;
+  uint16_t kernel_type_ = 0;
+  uint64_t kernel_value_ = 0;
   std::vector<uint64_t> keys_;  // that it names, outermost first
   size_t next_key_ = 0;
 };

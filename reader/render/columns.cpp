@@ -79,11 +79,11 @@ std::optional<uint64_t> column_value(Column column, const RowSums& sums) {
 std::string column_text(Column column, const RowSums& sums) {
   const std::optional<uint64_t> value = column_value(column, sums);
   if (!value.has_value()) return "-";
-  if (column == Column::kCalls) return absl::StrCat(*value);
+  if (column == Column::kCalls) return grouped_text(*value);
   if (column == Column::kBasePercent || column == Column::kCumPercent) {
     return percent_text(*value, sums.all_ns);
   }
-  return duration_text(*value);
+  return type_of(column).needs_times ? call_time_text(*value) : duration_text(*value);
 }
 
 Columns::Columns(const ViewOptions& options, bool has_dispatches, size_t other) {
@@ -110,15 +110,31 @@ Columns::Columns(const ViewOptions& options, bool has_dispatches, size_t other) 
   }
 }
 
+void Columns::set_scale(SortKey sort, uint64_t largest_ns) {
+  scaled_.reset();
+  if (sort == SortKey::kBase) scaled_ = Column::kBase;
+  if (sort == SortKey::kCum) scaled_ = Column::kCum;
+  scale_ = time_scale(largest_ns);
+}
+
 std::string Columns::head() const {
   std::string head;
-  for (const ColumnType* type : shown_) append_right(head, type->head, type->width);
+  for (const ColumnType* type : shown_) {
+    append_right(head,
+                 is_scaled(type->column) ? absl::StrCat(type->head, " ", scale_.unit)
+                                         : std::string(type->head),
+                 type->width);
+  }
   return head;
 }
 
 void Columns::append(std::string& row, const RowSums& sums) const {
   for (const ColumnType* type : shown_) {
-    append_right(row, column_text(type->column, sums), type->width);
+    append_right(row,
+                 is_scaled(type->column)
+                     ? scaled_text(*column_value(type->column, sums), scale_)
+                     : column_text(type->column, sums),
+                 type->width);
   }
 }
 

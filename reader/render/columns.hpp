@@ -51,6 +51,10 @@ class Columns {
   // and a name fit.
   Columns(const ViewOptions& options, bool has_dispatches, size_t other);
 
+  // Shows the column by which the table is sorted in one unit, that of its largest time,
+  // which its head then names.
+  void set_scale(SortKey sort, uint64_t largest_ns);
+
   // The heads of the columns, each right-aligned.
   std::string head() const;
   void append(std::string& row, const RowSums& sums) const;
@@ -60,8 +64,14 @@ class Columns {
   std::string dropped_text() const;
 
  private:
+  bool is_scaled(Column column) const {
+    return scaled_.has_value() && column == *scaled_;
+  }
+
   std::vector<const ColumnType*> shown_;
   std::vector<const ColumnType*> dropped_;  // of those that were asked for
+  std::optional<Column> scaled_;
+  TimeScale scale_{};
 };
 
 // Whether one of the columns is about the times of single calls.

@@ -83,6 +83,7 @@ constexpr Shown kShown[] = {
     {ARCTRACE_TYPE_SYSTEM, "byte_order", Shown::As::kNothing},
     {ARCTRACE_TYPE_CODE_FILE, "flags", Shown::As::kNothing},  // but "cut", last
     {ARCTRACE_TYPE_MODULE_GONE, "start", Shown::As::kHex},
+    {ARCTRACE_TYPE_HOOKED, "function", Shown::As::kHex},
     {ARCTRACE_TYPE_CODE, "start", Shown::As::kHex},
     {ARCTRACE_TYPE_CODE, "size", Shown::As::kHex},
     {ARCTRACE_TYPE_PAGE_FAULT, "address", Shown::As::kHex},
@@ -93,6 +94,7 @@ constexpr Shown kShown[] = {
     {ARCTRACE_TYPE_PHASE, "phase", Shown::As::kWord, life_phase_text},
     {ARCTRACE_TYPE_UNTRACED, "why", Shown::As::kWord, untraced_text},
     {ARCTRACE_TYPE_PATCHES, "verdict", Shown::As::kWord, patch_word},
+    {ARCTRACE_TYPE_HOOKED, "kind", Shown::As::kWord, hook_kind_text},
     {ARCTRACE_TYPE_WRITER_END, "how", Shown::As::kWord, writer_end_text},
     {ARCTRACE_TYPE_ENABLED, "gate", Shown::As::kWord, gate_text},
     {ARCTRACE_TYPE_SESSION, "what", Shown::As::kWord, session_event_text},
@@ -215,12 +217,18 @@ void put_layout(BodyReader reader, FieldSink& out) {
 }
 
 void put_totals(BodyReader reader, FieldSink& out) {
+  BodyReader whole = reader;
   const auto totals = reader.read<arctrace_totals_body>();
   out.number("written", totals.written);
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     if (totals.lost[cause] == 0) continue;
     out.number(loss_cause_text(cause), totals.lost[cause]);
   }
+  const arctrace_totals_owner owner = read_totals_owner(whole);
+  if (owner.process == 0) return;
+  out.number("process", owner.process);
+  out.number("owner_pid", owner.pid);
+  out.number("owner_tid", owner.tid);
 }
 
 void put_switch(BodyReader reader, FieldSink& out) {
@@ -240,6 +248,17 @@ void put_patches(BodyReader reader, FieldSink& out) {
     out.text("", absl::StrCat("0x", absl::Hex(reader.read<uint64_t>())));
   }
   out.end();
+}
+
+void put_hook_costs(BodyReader reader, FieldSink& out) {
+  const auto costs = reader.read<arctrace_hook_costs_body>();
+  for (uint32_t i = 0; i < costs.count; ++i) {
+    const auto cost = reader.read<arctrace_hook_cost>();
+    if (!reader.ok()) return;
+    const std::string kind = hook_kind_text(cost.kind);
+    out.number(absl::StrCat(kind, "_inside_ps"), cost.inside_ps);
+    out.number(absl::StrCat(kind, "_outside_ps"), cost.outside_ps);
+  }
 }
 
 void put_process_fork(BodyReader reader, FieldSink& out) {
@@ -280,9 +299,18 @@ bool describe_fields(const Record& record, FieldSink& out) {
       put_body(record.type, *layout, record.body, out);
       put_process_fork(reader, out);
       break;
+    case ARCTRACE_TYPE_SIGNAL: {
+      put_body(record.type, *layout, record.body, out);
+      const uint64_t instruction = read_signal_place(record.body).instruction;
+      if (instruction != 0) out.hex("instruction", instruction);
+      break;
+    }
     case ARCTRACE_TYPE_PATCHES:
       put_body(record.type, *layout, record.body, out);
       put_patches(reader, out);
+      break;
+    case ARCTRACE_TYPE_HOOK_COSTS:
+      put_hook_costs(reader, out);
       break;
     case ARCTRACE_TYPE_WAKING: {
       put_body(record.type, *layout, record.body, out);

@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <utility>
+
 #include "reader/render/text_style.hpp"
 #include "reader/replay/listener.hpp"
 
@@ -30,6 +32,8 @@ constexpr FrameMark kFrameMarks[] = {
      "entered before tracing"},
     {"inherited", kFrameInherited, "inherited by fork", &NodeMarks::inherited,
      "inherited by fork", &ReplayTotals::inherited, "inherited by fork"},
+    {"guessed", kFrameGuessed, "guessed", &NodeMarks::guessed, "guessed",
+     &ReplayTotals::guessed, "of these guessed"},
     {"entry_lost", kFrameEntryLost, "entry lost", &NodeMarks::entry_lost, "entry lost",
      &ReplayTotals::entry_lost, "without their entry"},
     {"exit_lost", kFrameExitLost, "exit lost", &NodeMarks::exit_lost, "exit lost",
@@ -84,12 +88,28 @@ std::string marks_text(const NodeMarks& marks) {
     if (count > 1) absl::StrAppend(&text, " ", count);
   }
   if (!text.empty()) text += ']';
-  return text + end_within_text(marks.end_within_ns);
+  return text + within_text(marks.within_ns());
 }
 
-std::string end_within_text(uint64_t end_within_ns) {
-  if (end_within_ns == 0) return {};
-  return absl::StrCat(" [up to ", duration_text(end_within_ns), " less]");
+bool is_signal(const Function& function) {
+  return function.name.starts_with("K:signal ");
+}
+
+std::string signals_text(const CallTree& tree, NodeIndex node,
+                         const Functions& functions) {
+  std::string text;
+  for (NodeIndex at = tree[node].first_child; at != kNoNode; at = tree[at].next_sibling) {
+    const Function& function = functions[tree[at].function];
+    if (!is_signal(function)) continue;
+    absl::StrAppend(&text, text.empty() ? " [" : ", ", function.name.substr(2));
+    if (tree[at].calls > 1) absl::StrAppend(&text, " ", grouped_text(tree[at].calls));
+  }
+  return text.empty() ? text : text + "]";
+}
+
+std::string within_text(uint64_t within_ns) {
+  if (within_ns == 0) return {};
+  return absl::StrCat(" [up to ", duration_text(within_ns), " less]");
 }
 
 void write_marks_json(const NodeMarks& marks, JsonWriter& json) {
@@ -101,10 +121,12 @@ void write_marks_json(const NodeMarks& marks, JsonWriter& json) {
     is_open = true;
     json.member(mark.key, count);
   }
-  if (marks.end_within_ns != 0) {
+  for (const auto& [key, within_ns] : {std::pair("end_within_ns", marks.end_within_ns),
+                                       {"begin_within_ns", marks.begin_within_ns}}) {
+    if (within_ns == 0) continue;
     if (!is_open) json.key("marks").begin_object();
     is_open = true;
-    json.member("end_within_ns", marks.end_within_ns);
+    json.member(key, within_ns);
   }
   if (is_open) json.end();
 }

@@ -19,9 +19,14 @@ void write_flags_json(uint16_t flags, JsonWriter& json);
 
 // " [open, unwound 2]" for the calls of a node; empty for none.
 std::string marks_text(const NodeMarks& marks);
-// " [up to 9.500 ms less]" for a time of which so much may have come after the ends of
-// threads; empty for 0. marks_text() includes it.
-std::string end_within_text(uint64_t end_within_ns);
+// Whether a function stands for the delivery of a signal, which is no call.
+bool is_signal(const Function& function);
+// " [signal 11, signal 10 3]" for the signals that came upon a node; empty for none.
+std::string signals_text(const CallTree& tree, NodeIndex node,
+                         const Functions& functions);
+// " [up to 9.500 ms less]" for a time of which so much may have come before threads began
+// or after they ended; empty for 0. marks_text() includes it.
+std::string within_text(uint64_t within_ns);
 // Member "marks": an object of those that are not 0, if there are any.
 void write_marks_json(const NodeMarks& marks, JsonWriter& json);
 

@@ -18,6 +18,13 @@ constexpr size_t kRowsShown = 20;
 void GapList::add(const Gap& gap) {
   ++count_;
   if (kept_.size() < kGapsKept) kept_.push_back(gap);
+  const bool is_loss =
+      gap.reason != Gap::Reason::kOff && gap.reason != Gap::Reason::kFiltered;
+  if (is_loss && gap.from_known && gap.from_ns <= gap.to_ns &&
+      (!longest_.has_value() ||
+       gap.to_ns - gap.from_ns > longest_->to_ns - longest_->from_ns)) {
+    longest_ = gap;
+  }
 }
 
 std::string GapList::text() const {
@@ -33,7 +40,7 @@ std::string GapList::text() const {
     const Gap& gap = kept_[i];
     append_right(text, gap.from_known ? seconds_text(gap.from_ns) : "not known", 17);
     append_right(text, seconds_text(gap.to_ns), 17);
-    append_right(text, gap.records ? absl::StrCat(*gap.records) : "not known", 13);
+    append_right(text, gap.records ? grouped_text(*gap.records) : "not known", 13);
     text += "  ";
     append_left(text, gap_subject_text(gap, definitions_), 19);
     absl::StrAppend(&text, " ", gap_reason_text(gap), "\n");

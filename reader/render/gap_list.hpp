@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ class GapList {
 
   void add(const Gap& gap);
 
+  // The longest one of which records are lost, if its beginning is known.
+  const std::optional<Gap>& longest() const { return longest_; }
+
   // A table of the first few gaps; empty if there are none.
   std::string text() const;
 
@@ -29,6 +33,7 @@ class GapList {
  private:
   const Definitions& definitions_;
   std::vector<Gap> kept_;
+  std::optional<Gap> longest_;
   uint64_t count_ = 0;
 };
 

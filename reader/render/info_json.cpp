@@ -92,6 +92,7 @@ void write_summary(const Summary& s, JsonWriter& json) {
   json.member("lost", s.lost);
   write_losses_json("lost_by_cause", s.lost_by_cause, json);
   json.member("overwritten", s.overwritten);
+  json.member("elsewhere", s.elsewhere);
   json.member("torn", s.torn);
   json.member("unfinished", s.unfinished);
   json.member("invalid", s.invalid);
@@ -150,7 +151,7 @@ void write_process(const Definitions& definitions, ProcessIndex index,
   json.member("executable", p.executable);
   write_texts("arguments", p.arguments, json);
   json.member("start_ns", p.begin_ns());
-  json.member("end_ns", known_time(p.end_ns));
+  json.member("end_ns", known_time(p.ended_ns()));
   json.member("end_how",
               p.end_how == 0 ? std::nullopt : std::optional(process_end_text(p.end_how)));
   json.member("end_status", p.end_status);
@@ -234,10 +235,12 @@ void write_buffer(const BufferState& b, std::optional<double> records_per_second
 }  // namespace
 
 void write_info_json(const Trace& trace, std::optional<double> records_per_second,
-                     JsonWriter& json, const PatchList& patches, Symbolizer* names) {
+                     JsonWriter& json, const PatchList& patches, Symbolizer* names,
+                     const EnabledList& enabled) {
   const Definitions& definitions = trace.definitions();
   json.begin_object();
   write_session(trace.session(), json);
+  enabled.write_json(json);
   write_summary(trace.summary(), json);
   json.key("processes").begin_array();
   for (ProcessIndex i = 0; i < definitions.processes().size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "reader/render/enabled_list.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/render/patch_list.hpp"
 #include "reader/symbols/symbolizer.hpp"
@@ -11,11 +12,11 @@
 namespace arctrace::reader {
 
 // One object: session, summary, processes (with modules), threads, buffer (of a raw one),
-// findings. Times are ns since the session's start, or null. `patches` has seen all
-// records; with `names` the functions that were to be patched and were left are listed.
-// REQUIRES: trace.read() has been called.
+// findings. Times are ns since the session's start, or null. `patches` and `enabled`
+// have seen all records; with `names` the functions that were to be patched and were left
+// are listed. REQUIRES: trace.read() has been called.
 void write_info_json(const Trace& trace, std::optional<double> records_per_second,
                      JsonWriter& json, const PatchList& patches = {},
-                     Symbolizer* names = nullptr);
+                     Symbolizer* names = nullptr, const EnabledList& enabled = {});
 
 }  // namespace arctrace::reader

@@ -80,7 +80,15 @@ void append_counts(std::string& out, const Summary& summary) {
 }
 
 std::string end_text(const Process& process) {
-  if (process.end_how == 0) return "no end recorded";
+  const bool is_exit =
+      process.end_how == ARCTRACE_END_EXIT || process.end_how == ARCTRACE_END_EXIT_DIRECT;
+  if (process.wait_status.has_value() && !is_exit) {
+    return wait_status_text(*process.wait_status);
+  }
+  if (process.end_how == 0) {
+    return process.died_ns == INT64_MAX ? "no end recorded"
+                                        : "not known: its threads ended";
+  }
   std::string text = process_end_text(process.end_how);
   if (process.end_how == ARCTRACE_END_EXIT_DIRECT) {
     absl::StrAppend(&text, "(", process.end_status, ")");
@@ -101,19 +109,22 @@ void append_number(std::string& out, const std::string& number, uint64_t all,
 void append_processes(std::string& out, const Trace& trace) {
   const Definitions& definitions = trace.definitions();
   const uint64_t all = trace.summary().processes;
-  append_number(out, count_text(all, "process", "processes"), all,
-                definitions.processes().size());
+  const auto defined = static_cast<uint64_t>(
+      std::count_if(definitions.processes().begin(), definitions.processes().end(),
+                    [](const Process& process) { return process.origin != 0; }));
+  append_number(out, count_text(all, "process", "processes"), all, defined);
   Table table({"pid", "ppid", "start s", "end s", "began by", "ended by", "command"}, 4);
   for (const Process& process : definitions.processes()) {
     if (process.origin == 0) {
-      table.add({"-", "-", "-", time_or_dash(process.end_ns), origin_text(0),
-                 end_text(process),
+      table.add({process.pid == 0 ? "-" : absl::StrCat(process.pid), "-",
+                 process.pid == 0 ? "-" : seconds_text(process.begin_ns()),
+                 time_or_dash(process.end_ns), origin_text(0), end_text(process),
                  absl::StrCat("process ", process.id,
                               " of the session, which the trace does not define")});
       continue;
     }
     table.add({absl::StrCat(process.pid), absl::StrCat(process.ppid),
-               seconds_text(process.begin_ns()), time_or_dash(process.end_ns),
+               seconds_text(process.begin_ns()), time_or_dash(process.ended_ns()),
                origin_text(process.origin), end_text(process),
                process.arguments.empty() ? escaped(process.executable)
                                          : command_line_text(process.arguments)});
@@ -124,9 +135,9 @@ void append_processes(std::string& out, const Trace& trace) {
 void append_threads(std::string& out, const Trace& trace) {
   const Definitions& definitions = trace.definitions();
   const uint64_t all = trace.summary().threads;
-  const auto defined = static_cast<uint64_t>(
-      std::count_if(definitions.threads().begin(), definitions.threads().end(),
-                    [](const Thread& thread) { return !thread.of_kernel(); }));
+  const auto defined = static_cast<uint64_t>(std::count_if(
+      definitions.threads().begin(), definitions.threads().end(),
+      [](const Thread& thread) { return !thread.of_kernel() && !thread.names.empty(); }));
   append_number(out, count_text(all, "thread"), all, defined);
   Table table(
       {"pid", "tid", "records", "lost", "overwritten", "start s", "end s", "name"}, 7);
@@ -135,7 +146,7 @@ void append_threads(std::string& out, const Trace& trace) {
     if (thread.of_kernel()) continue;
     const Process* process = definitions.process(thread.process);
     table.add(
-        {process == nullptr || process->origin == 0 ? "-" : absl::StrCat(process->pid),
+        {process == nullptr || process->pid == 0 ? "-" : absl::StrCat(process->pid),
          absl::StrCat(thread.tid), absl::StrCat(trace.summary().records_by_thread[i]),
          absl::StrCat(trace.summary().lost_by_thread[i]),
          absl::StrCat(trace.summary().overwritten_by_thread[i]),
@@ -244,11 +255,13 @@ void append_findings(std::string& out, const Trace& trace) {
 }  // namespace
 
 std::string info_text(const Trace& trace, std::optional<double> records_per_second,
-                      const PatchList& patches, Symbolizer* names) {
+                      const PatchList& patches, Symbolizer* names,
+                      const EnabledList& enabled) {
   std::string out;
   for (const std::string& fact : session_facts(trace.session())) {
     absl::StrAppend(&out, fact, "\n");
   }
+  out += enabled.text();
   append_counts(out, trace.summary());
   append_processes(out, trace);
   append_threads(out, trace);

@@ -43,6 +43,36 @@ std::string fit_line(std::string_view line, const TextStyle& style) {
   return fitted;
 }
 
+std::string wrap_line(std::string_view line, size_t indent, const TextStyle& style) {
+  if (style.width == 0) return std::string(line);
+  std::string text;
+  size_t used = 0, begin = 0;  // columns of the last line; where it has no words yet
+  while (!line.empty()) {
+    size_t length = 0, columns = 0;  // of a word, and the blanks before it
+    for (bool has_word = false; length < line.size();) {
+      const auto [size, width] = next_piece(line.substr(length));
+      const char c = line[length];
+      if (c == ' ' && has_word) break;
+      has_word |= c != ' ' && width != 0;
+      length += size;
+      columns += width;
+      if (c == '|') break;
+    }
+    if (used + columns > style.width && used > begin) {
+      const size_t blanks = std::min(line.find_first_not_of(' '), length);
+      text += "\n" + std::string(indent, ' ');
+      used = begin = indent;
+      line.remove_prefix(blanks);
+      length -= blanks;
+      columns -= blanks;
+    }
+    text += line.substr(0, length);
+    used += columns;
+    line.remove_prefix(length);
+  }
+  return text;
+}
+
 std::string LineFitter::add(std::string_view text) {
   std::string lines;
   for (size_t end = text.find('\n'); end != std::string_view::npos;

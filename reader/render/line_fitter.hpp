@@ -1,6 +1,7 @@
 // Lines that are never wider than the terminal.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,11 @@ namespace arctrace::reader {
 // `line` without a newline, cut to style.width columns with the style's ellipsis at its
 // end. Colours take no columns.
 std::string fit_line(std::string_view line, const TextStyle& style);
+
+// `line` without a newline, continued in further lines where it is wider than
+// style.width: for sentences, of which nothing may be cut. Breaks after blanks and '|';
+// further lines begin with `indent` blanks.
+std::string wrap_line(std::string_view line, size_t indent, const TextStyle& style);
 
 // Text that comes in pieces, line by line.
 class LineFitter {

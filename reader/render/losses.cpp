@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
+#include "reader/render/text_style.hpp"
 #include "reader/trace/format_names.hpp"
 
 namespace arctrace::reader {
@@ -12,7 +13,7 @@ std::string losses_text(std::span<const uint64_t> by_cause) {
   for (uint32_t cause = 0; cause < by_cause.size(); ++cause) {
     if (by_cause[cause] == 0) continue;
     absl::StrAppend(&text, text.empty() ? "" : ", ", loss_cause_text(cause), " ",
-                    by_cause[cause]);
+                    grouped_text(by_cause[cause]));
   }
   return text;
 }

@@ -14,31 +14,19 @@
 namespace arctrace::reader {
 namespace {
 
-// An address in a process, and in the file of its module, if that is known.
-struct PatchedPlace {
-  uint64_t address = 0;
-  const Module* module = nullptr;
-  const StoredSymbols& stored;
-
-  PatchedPlace(const Definitions& definitions, ProcessIndex process, uint64_t function)
-      : address(function),
-        module(definitions.module_at(process, function,
-                                     definitions.process(process)->start_ns)),
-        stored(definitions.symbols()) {}
-
-  uint64_t in_file() const {
-    return module == nullptr ? address : address - module->bias;
-  }
-  // Empty: nothing is known.
-  std::string name(Symbolizer& names) const {
-    if (module == nullptr) return "";
-    const std::string_view name =
-        names.resolve(stored, module->path, module->build_id, in_file()).function;
-    if (!name.empty()) return std::string(name);
-    return absl::StrCat(module->path.substr(module->path.rfind('/') + 1), "+0x",
-                        absl::Hex(in_file()));
-  }
-};
+// A name in a process, or failing that one of the module; empty: nothing is known.
+std::string name_of(const Definitions& definitions, ProcessIndex process,
+                    uint64_t address, int64_t time_ns, Symbolizer& names) {
+  const Module* module = definitions.module_at(process, address, time_ns);
+  if (module == nullptr) return "";
+  const uint64_t in_file = address - module->bias;
+  const std::string_view name =
+      names.resolve(definitions.symbols(), module->path, module->build_id, in_file)
+          .function;
+  if (!name.empty()) return std::string(name);
+  return absl::StrCat(module->path.substr(module->path.rfind('/') + 1), "+0x",
+                      absl::Hex(in_file));
+}
 
 // Whether functions with this verdict were left alone.
 bool is_left(uint32_t verdict) {
@@ -57,38 +45,24 @@ std::string count_line(uint64_t count, const char* what, uint32_t verdict) {
   return absl::StrFormat("%9d  %s%s\n", count, what, patch_verdict_text(verdict).reason);
 }
 
-std::string name_line(const PatchedPlace& place, Symbolizer& names) {
-  const std::string name = place.name(names);
-  return absl::StrFormat("             %s\n", name.empty()
-                                                  ? absl::StrFormat("%#x", place.address)
-                                                  : escaped(name));
-}
-
 }  // namespace
 
-// What is shown of the processes that run one file.
-struct PatchList::Program {
-  // That which knows of most functions.
-  ProcessIndex process = kNoIndex;
-  const Counts* counts = nullptr;
-  // Those of all, by their addresses in the file: a process, and the address there.
-  absl::btree_map<uint64_t, std::pair<ProcessIndex, uint64_t>> switched_off;
+// What is shown of a module.
+struct PatchList::Shown {
+  std::string path;
+  Counts counts;  // of the process that knows of most of its functions
+  absl::btree_map<uint64_t, Function> switched_off;  // in any process
 };
 
 void PatchList::note(const Record& record) {
   if (record.type != ARCTRACE_TYPE_PATCHES) return;
   BodyReader reader(record.body);
   const auto body = reader.read<arctrace_patches_body>();
-  Count& count = processes_[body.process][body.verdict];
-  if (body.listed == 0) {
-    if (count.others.insert(body.count).second) count.all += body.count;
-    return;
-  }
-  bool is_new = false;
+  Noted noted{body.verdict, body.count, {}};
   for (uint32_t i = 0; i < body.listed && !reader.rest().empty(); ++i) {
-    is_new |= count.listed.insert(reader.read<uint64_t>()).second;
+    noted.listed.push_back(reader.read<uint64_t>());
   }
-  if (is_new) count.all += body.count;
+  processes_[body.process].emplace(std::move(noted), record.time_ns);
 }
 
 std::optional<std::string> PatchList::refusal_of(const Counts& counts) {
@@ -108,116 +82,174 @@ uint64_t PatchList::known_functions(const Counts& counts) {
   return sum;
 }
 
-std::string PatchList::text_of(const Program& program, const Definitions& definitions,
+std::string PatchList::text_of(const Shown& shown, const Definitions& definitions,
                                Symbolizer* names) {
-  const Counts& counts = *program.counts;
+  const auto add_names = [&](const absl::btree_map<uint64_t, Function>& functions,
+                             std::string& out) {
+    if (names == nullptr) return;
+    for (const auto& [unused, one] : functions) {
+      const std::string name =
+          name_of(definitions, one.process, one.address, one.time_ns, *names);
+      absl::StrAppendFormat(
+          &out, "             %s\n",
+          name.empty() ? absl::StrFormat("%#x", one.address) : escaped(name));
+    }
+  };
   std::string out = absl::StrCat(
-      "\n", count_text(count_of(counts, ARCTRACE_PATCH_DONE), "patched function"), " of ",
-      escaped(definitions.process(program.process)->executable), "\n");
-  if (const auto refusal = refusal_of(counts)) {
+      "\n", count_text(count_of(shown.counts, ARCTRACE_PATCH_DONE), "patched function"),
+      " of ", escaped(shown.path), "\n");
+  if (const auto refusal = refusal_of(shown.counts)) {
     absl::StrAppend(&out, "  none was patched: ", *refusal, "\n");
   }
-  if (!program.switched_off.empty()) {
-    out += count_line(program.switched_off.size(), "of them ", ARCTRACE_PATCH_FLOODED);
-    for (const auto& [unused, at] : program.switched_off) {
-      if (names == nullptr) break;
-      out += name_line(PatchedPlace(definitions, at.first, at.second), *names);
-    }
+  if (!shown.switched_off.empty()) {
+    out += count_line(shown.switched_off.size(), "of them ", ARCTRACE_PATCH_FLOODED);
+    add_names(shown.switched_off, out);
   }
-  for (const auto& [verdict, count] : counts) {
+  for (const auto& [verdict, count] : shown.counts) {
     if (!is_left(verdict)) continue;
     out += count_line(count.all, "left: ", verdict);
-    for (const uint64_t function : count.listed) {
-      if (names == nullptr) break;
-      out += name_line(PatchedPlace(definitions, program.process, function), *names);
+    if (verdict != ARCTRACE_PATCH_SMALL && verdict != ARCTRACE_PATCH_PART &&
+        verdict != ARCTRACE_PATCH_SLOT_STUB) {
+      add_names(count.listed, out);
     }
   }
   return out;
 }
 
 std::string PatchList::text(const Definitions& definitions, Symbolizer* names) const {
-  absl::btree_map<std::string, Program> programs;
-  for (const auto& [id, counts] : processes_) {
+  // By the program's path, and the library's.
+  absl::btree_map<std::pair<std::string, std::string>, Shown> modules;
+  for (const auto& [id, unused] : processes_) {
     const ProcessIndex index = definitions.find_process(id);
     const Process* process = definitions.process(index);
     if (process == nullptr) continue;
-    Program& program = programs[process->executable];
-    if (program.counts == nullptr ||
-        known_functions(counts) > known_functions(*program.counts)) {
-      program.process = index;
-      program.counts = &counts;
-    }
-    const auto flooded = counts.find(ARCTRACE_PATCH_FLOODED);
-    if (flooded == counts.end()) continue;
-    for (const uint64_t function : flooded->second.listed) {
-      program.switched_off.try_emplace(
-          PatchedPlace(definitions, index, function).in_file(), index, function);
+    for (auto& [path, counts] : own_modules(definitions, index)) {
+      const std::string program = path.empty() ? process->executable : "";
+      Shown& shown = modules[{program, path}];
+      shown.path = path.empty() ? process->executable : path;
+      const auto flooded = counts.find(ARCTRACE_PATCH_FLOODED);
+      if (flooded != counts.end()) {
+        shown.switched_off.insert(flooded->second.listed.begin(),
+                                  flooded->second.listed.end());
+      }
+      if (shown.counts.empty() ||
+          known_functions(counts) > known_functions(shown.counts)) {
+        shown.counts = counts;
+      }
     }
   }
-  std::string out;
-  for (const auto& [unused, program] : programs) {
-    out += text_of(program, definitions, names);
+  std::string programs;
+  std::string libraries;
+  for (const auto& [key, shown] : modules) {
+    (key.second.empty() ? programs : libraries) += text_of(shown, definitions, names);
   }
-  return out;
+  return programs + libraries;
 }
 
-const PatchList::Counts* PatchList::own_counts(const Definitions& definitions,
-                                               ProcessIndex process) const {
-  const auto found = processes_.find(definitions.process(process)->id);
-  return found == processes_.end() ? nullptr : &found->second;
+// Records that list no address are about the program, and so are those whose address is
+// in no known module.
+PatchList::Modules PatchList::own_modules(const Definitions& definitions,
+                                          ProcessIndex process) const {
+  Modules modules;
+  const Process& known = *definitions.process(process);
+  const auto found = processes_.find(known.id);
+  if (found == processes_.end()) return modules;
+  for (const auto& [noted, time_ns] : found->second) {
+    const Module* module =
+        noted.listed.empty()
+            ? nullptr
+            : definitions.module_at(process, noted.listed.front(), time_ns);
+    const bool is_library = module != nullptr && module->path != known.executable;
+    Count& count = modules[is_library ? module->path : ""][noted.verdict];
+    if (noted.listed.empty()) {
+      if (count.others.insert(noted.count).second) count.all += noted.count;
+      continue;
+    }
+    bool is_new = false;
+    for (const uint64_t address : noted.listed) {
+      const uint64_t in_file = module == nullptr ? address : address - module->bias;
+      is_new |=
+          count.listed.try_emplace(in_file, Function{process, address, time_ns}).second;
+    }
+    // That nothing was patched is told with an address in the library.
+    if (is_new && patch_refusal_text(noted.verdict).empty()) count.all += noted.count;
+  }
+  return modules;
 }
 
-// Those of the process that has patched the program: this one, or one before it was
+// Those of the process that has patched the modules: this one, or one before it was
 // forked.
-const PatchList::Counts* PatchList::inherited_counts(const Definitions& definitions,
-                                                     ProcessIndex process) const {
+PatchList::Modules PatchList::inherited_modules(const Definitions& definitions,
+                                                ProcessIndex process) const {
   for (int i = 0; i < Definitions::kForkDepthMax && process != kNoIndex; ++i) {
-    const Counts* counts = own_counts(definitions, process);
-    if (counts != nullptr &&
-        (known_functions(*counts) != 0 || refusal_of(*counts).has_value())) {
-      return counts;
+    Modules modules = own_modules(definitions, process);
+    for (const auto& [unused, counts] : modules) {
+      if (known_functions(counts) != 0 || refusal_of(counts).has_value()) return modules;
     }
     process = definitions.inherited_from(process);
   }
-  return nullptr;
+  return {};
+}
+
+void PatchList::write_counts(const Counts& own, const Counts& inherited,
+                             JsonWriter& json) {
+  json.member("patched", count_of(inherited, ARCTRACE_PATCH_DONE));
+  json.member("refused", refusal_of(inherited));
+  json.member("switched_off", count_of(own, ARCTRACE_PATCH_FLOODED));
+  json.key("left").begin_object();
+  for (const auto& [verdict, count] : inherited) {
+    if (is_left(verdict)) json.member(patch_verdict_text(verdict).key, count.all);
+  }
+  json.end();
+}
+
+void PatchList::write_functions(const Counts& counts, bool flooded,
+                                const Definitions& definitions, Symbolizer& names,
+                                JsonWriter& json) {
+  for (const auto& [verdict, count] : counts) {
+    if ((verdict == ARCTRACE_PATCH_FLOODED) != flooded ||
+        (!flooded && !is_left(verdict)) || verdict == ARCTRACE_PATCH_SMALL ||
+        verdict == ARCTRACE_PATCH_PART || verdict == ARCTRACE_PATCH_SLOT_STUB) {
+      continue;
+    }
+    for (const auto& [unused, one] : count.listed) {
+      json.begin_object();
+      json.member("address", absl::StrCat("0x", absl::Hex(one.address)));
+      json.member("name",
+                  name_of(definitions, one.process, one.address, one.time_ns, names));
+      json.member("verdict", patch_verdict_text(verdict).key);
+      json.end();
+    }
+  }
 }
 
 void PatchList::write_json(const Definitions& definitions, ProcessIndex process,
                            Symbolizer* names, JsonWriter& json) const {
-  static const Counts none;
-  const Counts* own = own_counts(definitions, process);
-  const Counts* inherited = inherited_counts(definitions, process);
-  if (own == nullptr && inherited == nullptr) return json.value(nullptr);
-  if (own == nullptr) own = &none;
-  if (inherited == nullptr) inherited = &none;
-  json.begin_object();
-  json.member("patched", count_of(*inherited, ARCTRACE_PATCH_DONE));
-  json.member("refused", refusal_of(*inherited));
-  json.member("switched_off", count_of(*own, ARCTRACE_PATCH_FLOODED));
-  json.key("left").begin_object();
-  for (const auto& [verdict, count] : *inherited) {
-    if (is_left(verdict)) json.member(patch_verdict_text(verdict).key, count.all);
-  }
-  json.end();
-  if (names != nullptr) {
+  Modules own = own_modules(definitions, process);
+  Modules inherited = inherited_modules(definitions, process);
+  if (own.empty() && inherited.empty()) return json.value(nullptr);
+  const auto write = [&](const std::string& path) {
+    write_counts(own[path], inherited[path], json);
+    if (names == nullptr) return;
     json.key("functions").begin_array();
-    const auto write = [&](const Counts& counts, bool flooded) {
-      for (const auto& [verdict, count] : counts) {
-        if ((verdict == ARCTRACE_PATCH_FLOODED) != flooded) continue;
-        for (const uint64_t function : count.listed) {
-          const PatchedPlace place(definitions, process, function);
-          json.begin_object();
-          json.member("address", absl::StrCat("0x", absl::Hex(function)));
-          json.member("name", place.name(*names));
-          json.member("verdict", patch_verdict_text(verdict).key);
-          json.end();
-        }
-      }
-    };
-    write(*inherited, false);
-    write(*own, true);
+    write_functions(inherited[path], false, definitions, *names, json);
+    write_functions(own[path], true, definitions, *names, json);
+    json.end();
+  };
+  json.begin_object();
+  write("");
+  json.key("libraries").begin_array();
+  std::set<std::string> paths;
+  for (const auto& [path, unused] : own) paths.insert(path);
+  for (const auto& [path, unused] : inherited) paths.insert(path);
+  for (const std::string& path : paths) {
+    if (path.empty()) continue;
+    json.begin_object();
+    json.member("path", path);
+    write(path);
     json.end();
   }
+  json.end();
   json.end();
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,9 +23,10 @@ class PatchList {
   // Counts a record, if it is about patched functions.
   void note(const Record& record);
 
-  // For each program the numbers of functions that were patched, that were left, by
-  // reason, and that were switched off in any of its processes; with `names` also the
-  // names of those that are listed. Empty if nothing was to be patched.
+  // For each program, and each library of which functions were to be patched, the numbers
+  // of functions that were patched, that were left, by reason, and that were switched off
+  // in any process; with `names` also the names of those that are listed. Empty if
+  // nothing was to be patched.
   std::string text(const Definitions& definitions, Symbolizer* names) const;
 
   // The same of one process, as a value: null if nothing was to be patched. A fork child
@@ -33,24 +35,45 @@ class PatchList {
                   JsonWriter& json) const;
 
  private:
-  // Functions with one verdict. A record may come again: equal ones count once.
+  struct Noted {
+    uint32_t verdict;  // enum arctrace_patch_verdict
+    uint32_t count;
+    std::vector<uint64_t> listed;  // addresses; the first is in the module in question
+    bool operator<(const Noted& other) const {
+      return std::tie(verdict, count, listed) <
+             std::tie(other.verdict, other.count, other.listed);
+    }
+  };
+  // A function, by an address at which it was.
+  struct Function {
+    ProcessIndex process;
+    uint64_t address;
+    int64_t time_ns;
+  };
+  // Functions of one module with one verdict.
   struct Count {
     uint64_t all = 0;
-    std::set<uint64_t> listed;  // the addresses of some of them
-    std::set<uint32_t> others;  // the counts of records that list none
+    absl::btree_map<uint64_t, Function> listed;  // some of them, by address in the file
+    std::set<uint32_t> others;                   // the counts of records that list none
   };
-  using Counts = absl::btree_map<uint32_t, Count>;  // by enum arctrace_patch_verdict
-  struct Program;
+  using Counts = absl::btree_map<uint32_t, Count>;       // by enum arctrace_patch_verdict
+  using Modules = absl::btree_map<std::string, Counts>;  // by path; "": the program
+  struct Shown;
 
   static std::optional<std::string> refusal_of(const Counts& counts);
   static uint64_t known_functions(const Counts& counts);
-  static std::string text_of(const Program& program, const Definitions& definitions,
+  static std::string text_of(const Shown& shown, const Definitions& definitions,
                              Symbolizer* names);
-  const Counts* own_counts(const Definitions& definitions, ProcessIndex process) const;
-  const Counts* inherited_counts(const Definitions& definitions,
-                                 ProcessIndex process) const;
+  static void write_counts(const Counts& own, const Counts& inherited, JsonWriter& json);
+  static void write_functions(const Counts& counts, bool flooded,
+                              const Definitions& definitions, Symbolizer& names,
+                              JsonWriter& json);
+  Modules own_modules(const Definitions& definitions, ProcessIndex process) const;
+  Modules inherited_modules(const Definitions& definitions, ProcessIndex process) const;
 
-  absl::btree_map<uint32_t, Counts> processes_;  // by session identity
+  // By session identity. A record may come again: those that are equal and of the same
+  // time are one.
+  absl::btree_map<uint32_t, std::set<std::pair<Noted, int64_t>>> processes_;
 };
 
 }  // namespace arctrace::reader

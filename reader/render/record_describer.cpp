@@ -52,6 +52,9 @@ void RecordDescriber::describe(const Record& record, const StackEffect& effect,
     case ARCTRACE_TYPE_STACK:
     case ARCTRACE_TYPE_COROUTINE:
       return describe_stack(record, effect, out);
+    case ARCTRACE_TYPE_INHERITED:
+      out.number("process", reader.read<uint32_t>());
+      return put_frames(record, reader, out);
     case ARCTRACE_TYPE_LOST:
       return describe_lost(record, out);
     case ARCTRACE_TYPE_VFORK_BEGIN:
@@ -136,6 +139,13 @@ void RecordDescriber::describe_stack(const Record& record, const StackEffect& ef
   if (record.type == ARCTRACE_TYPE_COROUTINE) {
     out.number("coroutine", reader.read<uint32_t>());
   }
+  put_frames(record, reader, out);
+  if (effect.resync) out.boolean("resync", true);
+}
+
+// Depth, count and keys, and the number of a coroutine that may follow these.
+void RecordDescriber::put_frames(const Record& record, BodyReader reader,
+                                 FieldSink& out) {
   const auto body = reader.read<arctrace_stack_body>();
   const BodyReader keys = reader;
   out.number("depth", body.depth);
@@ -155,7 +165,6 @@ void RecordDescriber::describe_stack(const Record& record, const StackEffect& ef
     for (uint32_t i = 0; i < body.count; ++i) out.hex("", reader.read<uint64_t>());
     out.end();
   }
-  if (effect.resync) out.boolean("resync", true);
 }
 
 void RecordDescriber::describe_lost(const Record& record, FieldSink& out) {

@@ -42,6 +42,7 @@ class RecordDescriber {
   void put_function(const Record& record, uint64_t key, FieldSink& out);
   void put_title(FunctionId id, FieldSink& out);
   static void put_locks(const Record& record, FieldSink& out);
+  void put_frames(const Record& record, BodyReader reader, FieldSink& out);
   void put_left(const StackEffect& effect, FieldSink& out);
   std::string name(const Record& record, uint32_t id) const;
   std::string_view arg_names(const Record& record) const;

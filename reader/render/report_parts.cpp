@@ -80,6 +80,25 @@ void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json) {
   json.member("switches", cpu.switches);
 }
 
+void write_overhead_json(uint64_t overhead_ps, const Replay& replay, JsonWriter& json) {
+  if (replay.knows_costs()) json.member("overhead_ns", overhead_ps / 1000);
+}
+
+std::string overhead_note(uint64_t base_ns, uint64_t overhead_ps, const Replay& replay) {
+  const uint64_t overhead_ns = overhead_ps / 1000;
+  // What is left when a time is corrected is less than half of it.
+  const uint64_t least_ns = replay.is_corrected() ? overhead_ns : 2 * overhead_ns;
+  return overhead_ns != 0 && base_ns <= least_ns ? " [recording]" : "";
+}
+
+std::string overhead_legend(bool has_note, const Replay& replay) {
+  if (!has_note) return {};
+  return replay.is_corrected()
+             ? "  [recording]: half or more of the time was what recording itself took\n"
+             : "  [recording]: half or more of the time is what recording itself takes, "
+               "which --corrected takes off\n";
+}
+
 bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options) {
   return options.min_percent <= 0 || percent(cum_ns, all_ns) >= options.min_percent;
 }
@@ -125,7 +144,8 @@ bool is_hot(uint64_t base_ns, uint64_t all_ns) {
 
 std::string hidden_rows_text(uint64_t rows) {
   if (rows == 0) return {};
-  return absl::StrCat("  (", rows, rows == 1 ? " row" : " rows", " not shown)\n");
+  return absl::StrCat("  (", grouped_text(rows), rows == 1 ? " row" : " rows",
+                      " not shown)\n");
 }
 
 }  // namespace arctrace::reader

@@ -36,6 +36,16 @@ void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns, JsonWrit
 // a call with all that it called: those that are known.
 void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json);
 
+// Member overhead_ns: what recording took of base_ns, before that was corrected; if it is
+// known.
+void write_overhead_json(uint64_t overhead_ps, const Replay& replay, JsonWriter& json);
+
+// " [recording]" for a row of which recording is half or more; else nothing. In a
+// corrected report, what is left of the row is then no more than was taken off.
+std::string overhead_note(uint64_t base_ns, uint64_t overhead_ps, const Replay& replay);
+// The line that says what the note means, to follow a table that has one; else empty.
+std::string overhead_legend(bool has_note, const Replay& replay);
+
 // Whether a row is as large as options.min_percent demands.
 bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options);
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "reader/render/losses.hpp"
+#include "reader/render/text_style.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 
@@ -83,28 +84,19 @@ std::string identities_text(uint32_t processes, uint32_t threads) {
 std::string count_text(uint64_t count, const std::string& what,
                        const std::string& plural) {
   if (count == 1) return "1 " + what;
-  return absl::StrCat(count, " ", plural.empty() ? what + "s" : plural);
-}
-
-std::string grouped_text(uint64_t number) {
-  const std::string digits = absl::StrCat(number);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i != 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
+  return absl::StrCat(grouped_text(count), " ", plural.empty() ? what + "s" : plural);
 }
 
 std::string summary_line(const Summary& summary) {
-  std::string line =
-      absl::StrCat(count_text(summary.records, "record"), ", ", summary.lost, " lost");
+  std::string line = absl::StrCat(count_text(summary.records, "record"), ", ",
+                                  grouped_text(summary.lost), " lost");
   if (summary.lost != 0)
     absl::StrAppend(&line, " (", losses_text(summary.lost_by_cause), ")");
   const auto append = [&](uint64_t count, const char* what) {
-    if (count != 0) absl::StrAppend(&line, ", ", count, " ", what);
+    if (count != 0) absl::StrAppend(&line, ", ", grouped_text(count), " ", what);
   };
   append(summary.overwritten, "overwritten");
+  append(summary.elsewhere, "in another file");
   append(summary.torn, "torn");
   append(summary.unfinished, "unfinished");
   append(summary.invalid, "invalid");

@@ -23,9 +23,6 @@ std::string identities_text(uint32_t processes, uint32_t threads);
 std::string count_text(uint64_t count, const std::string& what,
                        const std::string& plural = {});
 
-// "1,234,567"
-std::string grouped_text(uint64_t number);
-
 // A number of bytes as "64 MiB", "640 KiB" or "100 bytes", rounded down to a tenth.
 std::string bytes_text(uint64_t bytes);
 

@@ -1,9 +1,12 @@
 #include "reader/render/text_style.hpp"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace arctrace::reader {
@@ -57,23 +60,125 @@ std::string cut_nested(std::string_view text, char open, char close, size_t exce
   return out += text;
 }
 
+// Where the bracket that opens at `begin` is closed, or the end of the text.
+size_t closed_at(std::string_view text, size_t begin) {
+  size_t depth = 0, end = begin;
+  for (; end < text.size(); ++end) {
+    const bool is_arrow = end > 0 && text[end - 1] == '-' && text[end] == '>';
+    if (absl::StrContains("(<[{", text[end])) ++depth;
+    if (absl::StrContains(")>]}", text[end]) && !is_arrow && --depth == 0) break;
+  }
+  return end;
+}
+
+// How much of a function's name, as C++ writes it, is its result and the blank after it:
+// names of templates begin with one. A path of names, or a name with arguments that were
+// recorded, has none.
+size_t result_size(std::string_view name) {
+  constexpr std::string_view kOperator = "operator";
+  size_t size = 0;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const char before = i == 0 ? ' ' : name[i - 1];
+    if (name[i] == '(' && before != ' ') return before == '>' ? size : 0;
+    if (name[i] == ' ') {
+      size = i + 1;
+    } else if (absl::StrContains("(<[{", name[i])) {
+      i = closed_at(name, i);
+    } else if ((before == ' ' || before == ':') &&
+               name.substr(i, kOperator.size()) == kOperator) {
+      const std::string_view rest = name.substr(i + kOperator.size());
+      if (!rest.empty() && rest.front() != '_' &&
+          !absl::ascii_isalnum(static_cast<uint8_t>(rest.front()))) {
+        return size;
+      }
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
+std::string grouped_text(uint64_t number) {
+  const std::string digits = absl::StrCat(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i != 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
 std::string duration_text(uint64_t duration_ns) {
+  if (duration_ns == 0) return "-";
   if (duration_ns < 1'000) return absl::StrCat(duration_ns, " ns");
-  const auto scaled = [duration_ns](uint64_t unit, const char* name) {
-    return absl::StrFormat("%d.%03d %s", duration_ns / unit,
-                           duration_ns % unit / (unit / 1'000), name);
-  };
-  if (duration_ns < 1'000'000) return scaled(1'000, "us");
-  if (duration_ns < 1'000'000'000) return scaled(1'000'000, "ms");
-  return scaled(1'000'000'000, "s");
+  TimeScale scale = time_scale(duration_ns);
+  // 999.6 us are 1.00 ms.
+  const uint64_t thousand_ns = scale.unit_ns * 1'000;
+  if (scale.unit_ns < 1'000'000'000 && thousand_ns - duration_ns <= scale.unit_ns / 2) {
+    scale = time_scale(thousand_ns);
+    duration_ns = thousand_ns;
+  }
+  return absl::StrCat(scaled_text(duration_ns, scale), " ", scale.unit);
+}
+
+std::string call_time_text(uint64_t duration_ns) {
+  return duration_ns == 0 ? "<1 ns" : duration_text(duration_ns);
+}
+
+TimeScale time_scale(uint64_t largest_ns) {
+  if (largest_ns < 1'000) return {"ns", 1, 0};
+  TimeScale scale{"us", 1'000, 2};
+  if (largest_ns >= 1'000'000) scale = {"ms", 1'000'000, 2};
+  if (largest_ns >= 1'000'000'000) scale = {"s", 1'000'000'000, 2};
+  // As many decimals as leave three digits of the largest time, once that is rounded.
+  for (uint64_t limit_ns = scale.unit_ns * 10, digit_ns = scale.unit_ns / 100;
+       scale.decimals > 0 && largest_ns >= limit_ns - digit_ns / 2; --scale.decimals) {
+    limit_ns *= 10;
+    digit_ns *= 10;
+  }
+  return scale;
+}
+
+std::string scaled_text(uint64_t duration_ns, const TimeScale& scale) {
+  if (duration_ns == 0) return "-";
+  uint64_t digit_ns = scale.unit_ns;  // what the last digit stands for
+  for (int i = 0; i < scale.decimals; ++i) digit_ns /= 10;
+  const uint64_t rest_ns = duration_ns % digit_ns;
+  const uint64_t digits = duration_ns / digit_ns + (rest_ns * 2 >= digit_ns ? 1 : 0);
+  const uint64_t per_unit = scale.unit_ns / digit_ns;
+  if (digits == 0) return duration_text(duration_ns);
+  std::string text = grouped_text(digits / per_unit);
+  if (scale.decimals > 0) {
+    absl::StrAppend(&text, absl::StrFormat(".%0*d", scale.decimals, digits % per_unit));
+  }
+  return text;
 }
 
 std::string percent_text(uint64_t part, uint64_t whole) {
+  if (part == 0 || whole == 0) return "-";
+  const double share = 100 * static_cast<double>(part) / static_cast<double>(whole);
+  if (share < 0.05) return "<0.1";
+  return share < 99.95 ? absl::StrFormat("%.1f", share) : absl::StrFormat("%.0f", share);
+}
+
+std::string share_text(uint64_t part, uint64_t whole) {
+  if (part == 0 || whole == 0) return "-";
+  const double share = 100 * static_cast<double>(part) / static_cast<double>(whole);
+  return share < 0.5 ? "<1 %" : absl::StrFormat("%.0f %%", share);
+}
+
+std::string bar_text(uint64_t part, uint64_t whole, size_t columns,
+                     const TextStyle& style) {
+  constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  if (whole == 0) return {};
   const double share =
-      whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
-  return absl::StrFormat("%.2f", share);
+      std::min(static_cast<double>(part) / static_cast<double>(whole), 1.0);
+  const auto eighths =
+      static_cast<size_t>(std::llround(share * 8 * static_cast<double>(columns)));
+  if (!style.utf8) return std::string((eighths + 4) / 8, '#');
+  std::string bar;
+  for (size_t i = 0; i < eighths / 8; ++i) bar += "█";
+  return bar += kEighths[eighths % 8];
 }
 
 std::string seconds_text(int64_t time_ns) {
@@ -109,10 +214,12 @@ std::string cut_name(std::string_view name, size_t width, const TextStyle& style
   if (width == 0 || columns_of(name) <= room) return std::string(name);
   const std::string_view ellipsis = ellipsis_of(style);
   std::string cut(name);
-  for (const auto& [open, close] : {std::pair('(', ')'), std::pair('<', '>')}) {
-    cut = cut_nested(cut, open, close, columns_of(cut) - room, ellipsis);
-    if (columns_of(cut) <= room) return cut;
-  }
+  cut = cut_nested(cut, '(', ')', columns_of(cut) - room, ellipsis);
+  if (columns_of(cut) <= room) return cut;
+  cut.erase(0, result_size(cut));
+  if (columns_of(cut) <= room) return cut;
+  cut = cut_nested(cut, '<', '>', columns_of(cut) - room, ellipsis);
+  if (columns_of(cut) <= room) return cut;
   const size_t columns = columns_of(cut);
   const size_t head = room / 2;
   const size_t tail = room - columns_of(ellipsis) - head;

@@ -18,11 +18,37 @@ struct TextStyle {
 // What stands for a part that was cut out: "…" or "..".
 std::string_view ellipsis_of(const TextStyle& style);
 
-// "999 ns", "1.234 us", "12.345 ms", "3.210 s": truncated, not rounded.
-std::string duration_text(uint64_t duration_ns);
+// "1,234,567"
+std::string grouped_text(uint64_t number);
 
-// The share of `part` in `whole` in percent, "12.34"; "0.00" if `whole` is 0.
+// "999 ns", "1.23 us", "12.3 ms", "3.21 s", "1,234 s": three digits, rounded. "-" for 0,
+// so that sums of nothing do not look like measurements.
+std::string duration_text(uint64_t duration_ns);
+// The same for the time of a single call, of which 0 is less than the clock can tell:
+// "<1 ns".
+std::string call_time_text(uint64_t duration_ns);
+
+// The unit of a whole column of times, which its head names, and its decimals.
+struct TimeScale {
+  const char* unit;  // "ns", "us", "ms" or "s"
+  uint64_t unit_ns;
+  int decimals;
+};
+// That in which the largest time of a column has three digits.
+TimeScale time_scale(uint64_t largest_ns);
+// "88.8", "9.7"; what is less than the last digit with a unit of its own, "26.2 us"; "-"
+// for 0.
+std::string scaled_text(uint64_t duration_ns, const TimeScale& scale);
+
+// The share of `part` in `whole` in percent, "12.3", "100", "<0.1"; "-" for nothing.
 std::string percent_text(uint64_t part, uint64_t whole);
+
+// The same where there is a bar beside it: "64 %", "<1 %"; "-" for nothing.
+std::string share_text(uint64_t part, uint64_t whole);
+
+// A bar that is as long as that share of `columns`: blocks of eighths, or '#' in ASCII.
+std::string bar_text(uint64_t part, uint64_t whole, size_t columns,
+                     const TextStyle& style);
 
 // "1.234567890", "-0.000000001"
 std::string seconds_text(int64_t time_ns);
@@ -36,8 +62,9 @@ void append_left(std::string& out, std::string_view text, size_t width);
 size_t columns_of(std::string_view text);
 
 // A function's name, or a path of names, in at most `width` columns, but 16 at least.
-// What is cut is first the ends of parameters in parentheses, then those of template
-// arguments, then the middle of the name; an ellipsis stands for each. 0: in full.
+// What is cut is first the ends of parameters in parentheses, then a template's result,
+// then the ends of template arguments, then the middle of the name; an ellipsis stands
+// for each, but not for the result. 0: in full.
 std::string cut_name(std::string_view name, size_t width, const TextStyle& style);
 
 // Indentation for a depth: two columns a level, up to a bound, and up to half of what the

@@ -1,5 +1,7 @@
 #include "reader/replay/call_tree.hpp"
 
+#include <algorithm>
+
 namespace arctrace::reader {
 namespace {
 
@@ -14,11 +16,13 @@ void NodeMarks::add(const NodeMarks& other) {
   entry_lost += other.entry_lost;
   entered_before += other.entered_before;
   inherited += other.inherited;
+  guessed += other.guessed;
   open += other.open;
   lost_records += other.lost_records;
   orphan_exits += other.orphan_exits;
   at_most += other.at_most;
   end_within_ns += other.end_within_ns;
+  begin_within_ns += other.begin_within_ns;
 }
 
 CallTree::CallTree() : marks_(1), cpu_(1) {}
@@ -95,6 +99,18 @@ void CallTree::choose_clock(NodeIndex root, ReportClock clock) {
   }
 }
 
+void CallTree::correct(NodeIndex root, ReportClock clock, bool has_cpu_times) {
+  for (NodeIndex at = root; at != kNoNode; at = next_in_preorder(at, root)) {
+    CallNode& node = nodes_[at];
+    if (node.overhead_ps == 0) continue;
+    // Recording is work of the thread itself.
+    const uint64_t removed =
+        std::min(node.overhead_ns(), has_cpu_times ? cpu_base(at).cpu_ns : node.base_ns);
+    if (has_cpu_times) cpu_time(at).cpu_ns -= removed;
+    if (clock != ReportClock::kOffCpu) node.base_ns -= removed;
+  }
+}
+
 void CallTree::sum_up(NodeIndex root) {
   // Without recursion, because stacks may be hundreds of thousands of frames deep.
   std::vector<NodeIndex> order;
@@ -110,7 +126,8 @@ void CallTree::sum_up(NodeIndex root) {
     NodeIndex* link = &node.first_child;
     while (*link != kNoNode) {
       CallNode& child = nodes_[*link];
-      const bool counted = child.calls != 0 || child.cum_ns != 0 || child.marks != 0 ||
+      const bool counted = child.calls != 0 || child.cum_ns != 0 ||
+                           marks_[child.marks] != NodeMarks{} ||
                            child.first_child != kNoNode;
       node.cum_ns += child.cum_ns;
       cpu += cpu_[child.cpu].cum;
@@ -133,6 +150,7 @@ void CallTree::merge(NodeIndex into, const CallTree& from, NodeIndex from_root) 
     const NodeIndex target = path.empty() ? into : child(path.back(), source.function);
     nodes_[target].calls += source.calls;
     nodes_[target].base_ns += source.base_ns;
+    nodes_[target].overhead_ps += source.overhead_ps;
     if (source.cpu != 0) cpu_time(target) += from.cpu_base(at);
     if (source.marks != 0) mark(target).add(from.marks(at));
     if (source.first_child != kNoNode) {

@@ -22,11 +22,14 @@ struct CallNode {
   NodeIndex next_sibling = kNoNode;  // in no particular order
   NodeIndex last_used = kNoNode;     // the child that child() last returned
   FunctionId function = kRootFunction;
-  uint32_t marks = 0;    // index in the tree's marks; 0: none
-  uint32_t cpu = 0;      // index in the tree's times on and off the CPU; 0: none
-  uint64_t calls = 0;    // of a root: threads
-  uint64_t base_ns = 0;  // in the function itself
-  uint64_t cum_ns = 0;   // in it and all it called; set by sum_up
+  uint32_t marks = 0;        // index in the tree's marks; 0: none
+  uint32_t cpu = 0;          // index in the tree's times on and off the CPU; 0: none
+  uint64_t calls = 0;        // of a root: threads
+  uint64_t base_ns = 0;      // in the function itself
+  uint64_t cum_ns = 0;       // in it and all it called; set by sum_up
+  uint64_t overhead_ps = 0;  // what recording took of base_ns, before that was corrected
+
+  uint64_t overhead_ns() const { return overhead_ps / 1000; }
 };
 
 // How many calls of a node were unusual, and in which way.
@@ -36,6 +39,7 @@ struct NodeMarks {
   uint64_t entry_lost = 0;      // no entry was recorded
   uint64_t entered_before = 0;  // entered before tracing began
   uint64_t inherited = 0;       // on the stack that fork copied; not counted as calls
+  uint64_t guessed = 0;         // of these, because no record tells them
   uint64_t open = 0;            // not left when the trace ended
   uint64_t lost_records = 0;    // lost while the node was the innermost
   uint64_t orphan_exits = 0;    // exits that fit no frame, while it was the innermost
@@ -43,8 +47,13 @@ struct NodeMarks {
   // So much of base_ns may have come after the ends of threads, which are known to within
   // a round of the collector.
   uint64_t end_within_ns = 0;
+  // So much of it may have come before programs were executed, which is known to within
+  // the time that it took to start them.
+  uint64_t begin_within_ns = 0;
 
+  uint64_t within_ns() const { return end_within_ns + begin_within_ns; }
   void add(const NodeMarks& other);
+  bool operator==(const NodeMarks&) const = default;
 };
 
 // A forest with a root for each thread, each process, or one for all. Durations are ns in
@@ -85,6 +94,10 @@ class CallTree {
   // In the tree of `root`, reduces base_ns, which is wall-clock time so far, to the share
   // that counts on `clock`, and sets cpu_ns. To be called once, before sum_up.
   void choose_clock(NodeIndex root, ReportClock clock);
+
+  // In the tree of `root`, takes overhead_ps off base_ns, and off the time on a CPU if
+  // `has_cpu_times`; neither falls below zero. To be called once, after choose_clock.
+  void correct(NodeIndex root, ReportClock clock, bool has_cpu_times);
 
   // Sets cum_ns in the tree of `root`, and removes the nodes that have no calls, no time
   // and no marks.

@@ -33,9 +33,9 @@ class ForkFunctions {
 
  private:
   static bool is_name(std::string_view name) {
-    constexpr std::array<std::string_view, 5> kNames = {"fork", "_Fork", "__fork",
-                                                        "forkpty", "daemon"};
-    return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+    constexpr std::array<std::string_view, 5> kForkNames = {"fork", "_Fork", "__fork",
+                                                            "forkpty", "daemon"};
+    return std::find(kForkNames.begin(), kForkNames.end(), name) != kForkNames.end();
   }
 
   const Functions& functions_;

@@ -20,10 +20,27 @@ uint64_t elapsed(int64_t from_ns, int64_t to_ns) {
   return static_cast<uint64_t>(to_ns) - static_cast<uint64_t>(from_ns);
 }
 
+// Whether that is so of the thread's process, or of those that it was forked from, whose
+// hooks it has.
+bool is_any(bool Process::*is, const Definitions& definitions, ThreadIndex thread) {
+  const Process* process = definitions.process_of(thread);
+  for (int i = 0; process != nullptr && i < Definitions::kForkDepthMax; ++i) {
+    if (process->*is) return true;
+    if (process->origin != ARCTRACE_ORIGIN_FORK) break;
+    process = definitions.process(definitions.find_process(process->parent_id));
+  }
+  return false;
+}
+
 }  // namespace
 
 FrameStack::FrameStack(ReplayState& state, ThreadIndex thread)
-    : state_(state), thread_(thread) {
+    : state_(state),
+      thread_(thread),
+      earliest_(std::max(state.filter.from_ns, -kTimeLimit)),
+      latest_(std::max(std::min(state.filter.until_ns, kTimeLimit), earliest_)),
+      is_patched_(is_any(&Process::is_patched, state.definitions, thread)),
+      has_hook_kinds_(is_any(&Process::has_hook_kinds, state.definitions, thread)) {
   const bool has_range = state.filter.has_range();
   phase_ = has_range ? Phase::kBefore : Phase::kInside;
   next_phase_ns_ = has_range ? state.filter.from_ns : INT64_MAX;
@@ -37,12 +54,6 @@ FrameStack::FrameStack(ReplayState& state, ThreadIndex thread)
 
 // ---- Time ------------------------------------------------------------------
 
-int64_t FrameStack::clip(int64_t time_ns) const {
-  return std::clamp(time_ns, std::max(state_.filter.from_ns, -kTimeLimit),
-                    std::max(std::min(state_.filter.until_ns, kTimeLimit),
-                             std::max(state_.filter.from_ns, -kTimeLimit)));
-}
-
 void FrameStack::begin(int64_t time_ns) {
   has_begun_ = true;
   first_ns_ = now_ = time_ns;
@@ -53,11 +64,15 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
   if (time_ns > now_) {
     const Frame& top = frames_.back();
     const uint64_t passed = elapsed(clip(now_), clip(time_ns));
-    state_.tree[top.node].base_ns += passed;
-    frames_[top.shown].base_ns += passed;
-    wall_ += passed;
-    if (state != RunState::kRunning && passed != 0) {
-      charge({0, passed, state == RunState::kReady ? passed : 0, 0, 0});
+    if (top.is_patching && state_.costs.is_known()) charge_cost(top, passed * 1000);
+    // For a corrected report it has not passed: neither on the CPU nor waiting.
+    if (!top.is_patching || !state_.is_corrected) {
+      state_.tree[top.node].base_ns += passed;
+      frames_[top.shown].base_ns += passed;
+      wall_ += passed;
+      if (state != RunState::kRunning && passed != 0) {
+        charge({0, passed, state == RunState::kReady ? passed : 0, 0, 0});
+      }
     }
     report_time(time_ns, state, top.node);
     now_ = time_ns;
@@ -135,6 +150,7 @@ void FrameStack::close_cut() {
     if (state_.listener != nullptr && !is_part(frame)) {
       state_.listener->frame_closed(info_of(frame, kFrameCutStop), frame.token, true);
     }
+    removed_ += removed_from(frame);
     frame.flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
   }
 }
@@ -157,11 +173,11 @@ void FrameStack::count(Frame& frame) {
     ++state_.tree[frame.node].calls;
   }
   if (state_.listener != nullptr && !is_part(frame)) {
-    frame.token = state_.listener->frame_opened(info_of(frame, 0));
+    frame.token = state_.listener->frame_opened(opened_info_of(frame, 0));
   }
 }
 
-FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
+FrameInfo FrameStack::opened_info_of(const Frame& frame, uint16_t flags) const {
   FrameInfo info{};
   info.thread = thread_;
   info.function = frame.function;
@@ -173,52 +189,72 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   info.flags = static_cast<uint16_t>((frame.flags | flags) &
                                      ~(unsigned{kFrameCounted} | kFramePart));
   info.time_ns = event_ns();
-  info.stop_ns = clip(now_);
   info.start_ns = clip(frame.start_ns);
+  if (frame.start_ns < state_.filter.from_ns) info.flags |= kFrameCutStart;
+  if (now_ > state_.filter.until_ns) info.flags |= kFrameCutStop;
+  return info;
+}
+
+FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
+  FrameInfo info = opened_info_of(frame, flags);
+  info.stop_ns = clip(now_);
   const uint64_t wall_ns = wall_ - frame.wall_before;
   info.cpu = cpu_;
   info.cpu -= frame.before;
   info.cpu.cpu_ns = wall_ns - info.cpu.off_ns;
   info.cum_ns = on_clock(state_.clock, wall_ns, info.cpu.off_ns);
   info.base_ns = on_clock(state_.clock, frame.base_ns, frame.cpu.off_ns);
-  if (frame.start_ns < state_.filter.from_ns) info.flags |= kFrameCutStart;
-  if (now_ > state_.filter.until_ns) info.flags |= kFrameCutStop;
+  if (state_.is_corrected) {
+    const uint64_t own_ns = removed_from(frame);
+    const uint64_t all_ns = removed_ - frame.removed_before + own_ns;
+    info.cpu.cpu_ns -= all_ns;
+    if (state_.clock != ReportClock::kOffCpu) {
+      info.base_ns -= own_ns;
+      info.cum_ns -= all_ns;
+    }
+  }
   return info;
 }
 
 // ---- Frames ----------------------------------------------------------------
 
 void FrameStack::push(uint64_t key, FunctionId function, uint16_t flags, uint64_t width) {
-  Frame frame{};
+  // It is made where it stays: a copy of its many words takes longer than all the rest.
+  Frame& frame = frames_.emplace_back();
   frame.key = key;
   frame.start_ns = now_;
   frame.wall_before = wall_;
   frame.before = cpu_;
+  frame.removed_before = removed_;
   frame.width = width;
   frame.function = function;
   frame.flags = flags;
-  push_frame(frame);
+  enter_top();
 }
 
-void FrameStack::push_frame(Frame frame) {
-  Frame& parent = frames_.back();
+// Puts the last frame, of which only the place in the tree is missing, on the stack.
+void FrameStack::enter_top() {
+  Frame& frame = frames_.back();
+  Frame& parent = frames_[frames_.size() - 2];
   depth_ += frame.width;
   if (frame.function == kUnknownFunction && parent.function == kUnknownFunction) {
     parent.width += frame.width;
+    frames_.pop_back();
     return;
   }
+  frame.is_patching =
+      parent.is_patching || (frame.function != kRootFunction &&
+                             frame.function == state_.resolver.functions().patching());
   if (has_open_keys_) ++open_keys_[frame.key];
   if (decide_shown(parent, frame)) {
-    frame.shown = static_cast<uint32_t>(frames_.size());
+    frame.shown = static_cast<uint32_t>(frames_.size() - 1);
     frame.node = state_.tree.child(parent.node, frame.function);
     frame.depth = parent.depth + (is_part(frame) ? 0 : 1);
-    frames_.push_back(frame);
-    if (phase_ == Phase::kInside) count(frames_.back());
+    if (phase_ == Phase::kInside) count(frame);
   } else {
     frame.shown = parent.shown;
     frame.node = parent.node;
     frame.depth = parent.depth;
-    frames_.push_back(frame);
   }
 }
 
@@ -231,6 +267,47 @@ bool FrameStack::decide_shown(const Frame& parent, Frame& frame) {
     if (frame.except || (!filter.only.empty() && !frame.only)) return false;
   }
   return parent.depth < filter.max_depth && phase_ != Phase::kAfter;
+}
+
+const RecordCost& FrameStack::cost_of(uint64_t key, FunctionId function) const {
+  const uint32_t module_kind =
+      has_hook_kinds_ ? state_.resolver.functions()[function].hook_kind : 0;
+  return state_.costs.of_call(HookCosts::kind_of_call(key, module_kind, is_patched_));
+}
+
+void FrameStack::enter(uint64_t key, FunctionId function) {
+  const RecordCost& cost = cost_of(key, function);
+  charge_cost(frames_.back(), cost.outside_ps);
+  push(key, function, 0);
+  // Of a wait for functions to be patched all time is charged as it passes.
+  if (!frames_.back().is_patching) charge_cost(frames_.back(), cost.inside_ps);
+}
+
+void FrameStack::exit() {
+  const RecordCost& cost = cost_of(frames_.back().key, frames_.back().function);
+  if (!frames_.back().is_patching) charge_cost(frames_.back(), cost.inside_ps);
+  leave(1, 0);
+  charge_cost(frames_.back(), cost.outside_ps);
+}
+
+void FrameStack::charge_args_cost() {
+  if (frames_.size() == 1) return;
+  charge_cost(frames_.back(), state_.costs.of_args().inside_ps);
+  charge_cost(frames_[frames_.size() - 2], state_.costs.of_args().outside_ps);
+}
+
+// Recording took so much of the frame's own time.
+void FrameStack::charge_cost(const Frame& frame, uint64_t ps) {
+  if (ps == 0 || !in_range()) return;
+  state_.tree[frame.node].overhead_ps += ps;
+  frames_[frame.shown].overhead_ps += ps;
+}
+
+// So much of the frame's own time is taken off when it is corrected. Recording is work of
+// the thread itself, so none of it is time off the CPU.
+uint64_t FrameStack::removed_from(const Frame& frame) const {
+  if (!state_.is_corrected) return 0;
+  return std::min(frame.overhead_ps / 1000, frame.base_ns - frame.cpu.off_ns);
 }
 
 void FrameStack::leave(uint64_t count, uint16_t flags) {
@@ -270,6 +347,7 @@ void FrameStack::pop(uint16_t flags) {
     if (state_.listener != nullptr && !is_part(frame)) {
       state_.listener->frame_closed(info_of(frame, flags), frame.token, shown);
     }
+    if (shown) removed_ += removed_from(frame);
   }
   frames_.pop_back();
 }
@@ -282,6 +360,14 @@ void FrameStack::fold(const Frame& frame) {
   const Frame& around = frames_[frames_.size() - 2];
   state_.tree[around.node].base_ns += frame.base_ns;
   frames_[around.shown].base_ns += frame.base_ns;
+  node.overhead_ps -= frame.overhead_ps;
+  state_.tree[around.node].overhead_ps += frame.overhead_ps;
+  frames_[around.shown].overhead_ps += frame.overhead_ps;
+  if (const uint64_t within_ns = state_.tree.marks(frame.node).begin_within_ns;
+      within_ns != 0) {
+    state_.tree.mark(frame.node).begin_within_ns = 0;
+    state_.tree.mark(around.node).begin_within_ns += within_ns;
+  }
   if (frame.cpu.empty()) return;
   state_.tree.cpu_time(frame.node) -= frame.cpu;
   state_.tree.cpu_time(around.node) += frame.cpu;
@@ -290,8 +376,8 @@ void FrameStack::fold(const Frame& frame) {
 
 void FrameStack::mark_frame(const Frame& frame, uint16_t flags) {
   const unsigned all = unsigned{frame.flags} | flags;
-  constexpr unsigned kMarked =
-      kFrameUnwound | kFrameExitLost | kFrameEntryLost | kFrameInherited | kFrameOpen;
+  constexpr unsigned kMarked = kFrameUnwound | kFrameExitLost | kFrameEntryLost |
+                               kFrameEnteredBefore | kFrameInherited | kFrameOpen;
   if ((all & kMarked) == 0) return;
   NodeMarks& marks = state_.tree.mark(frame.node);
   if ((all & kFrameUnwound) != 0) ++marks.unwound;
@@ -300,7 +386,9 @@ void FrameStack::mark_frame(const Frame& frame, uint16_t flags) {
   // How a resumed frame was entered has been counted already.
   if ((all & kFrameResumed) != 0) return;
   if ((all & kFrameEntryLost) != 0) ++marks.entry_lost;
+  if ((all & kFrameEnteredBefore) != 0) ++marks.entered_before;
   if ((all & kFrameInherited) != 0) ++marks.inherited;
+  if ((all & kFrameGuessed) != 0) ++marks.guessed;
 }
 
 bool FrameStack::is_open(uint64_t key) {
@@ -320,6 +408,7 @@ void FrameStack::adopt(FunctionId function) {
   frame.start_ns = first_ns_;
   frame.base_ns = root.base_ns;
   frame.cpu = root.cpu;
+  frame.overhead_ps = root.overhead_ps;
   frame.width = 1;
   frame.function = function;
   frame.depth = 1;
@@ -330,6 +419,7 @@ void FrameStack::adopt(FunctionId function) {
   root.node = state_.tree.put_above(node, function);
   root.base_ns = 0;
   root.cpu = {};
+  root.overhead_ps = 0;
   state_.tree[root.node].calls = 1;
   ++state_.tree.mark(node).entered_before;
   if (state_.listener != nullptr) state_.listener->frame_adopted(info_of(frame, 0));
@@ -353,7 +443,9 @@ uint64_t FrameStack::vfork_end() {
     frame->flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
     frame->base_ns = 0;
     frame->cpu = {};
-    push_frame(*frame);
+    frame->overhead_ps = 0;
+    frames_.push_back(*frame);
+    enter_top();
   }
   keep_depth_ = depth_;
   return left_open;
@@ -367,6 +459,7 @@ void FrameStack::exchange(Stack& stack) {
   std::swap(frames_.front(), stack.frames.front());
   std::swap(wall_, stack.wall);
   std::swap(cpu_, stack.cpu);
+  std::swap(removed_, stack.removed);
   std::swap(depth_, stack.depth);
   std::swap(inherited_, stack.inherited);
   vforks_.swap(stack.vforks);
@@ -411,9 +504,9 @@ uint64_t FrameStack::parked_frames() const {
 
 // ---- Inherited frames ---------------------------------------------------------
 
-void FrameStack::inherit(std::span<const KeyAndFunction> frames) {
+void FrameStack::inherit(std::span<const KeyAndFunction> frames, uint16_t flags) {
   for (const KeyAndFunction& frame : frames) {
-    push(frame.key, frame.function, kFrameInherited, 0);
+    push(frame.key, frame.function, flags, 0);
   }
   inherited_ = static_cast<uint32_t>(frames_.size() - 1);
 }
@@ -434,8 +527,8 @@ bool FrameStack::leave_inherited(uint64_t key) {
 
 // ---- The kernel's frames -------------------------------------------------------
 
-void FrameStack::push_kernel(uint64_t key, FunctionId function) {
-  push(key, function, 0, 0);
+void FrameStack::push_kernel(uint64_t key, FunctionId function, uint16_t flags) {
+  push(key, function, flags, 0);
   ++kernel_frames_;
 }
 
@@ -472,6 +565,9 @@ void FrameStack::finish() {
   on_each_stack([this] { close_stack(); });
   parked_.clear();
   if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
+  if (state_.is_corrected) {
+    state_.tree.correct(root(), state_.clock, state_.has_dispatches);
+  }
   state_.tree.sum_up(root());
   frames_.shrink_to_fit();
 }

@@ -27,20 +27,23 @@ class FrameStack {
   struct Frame {
     uint64_t key;
     int64_t start_ns;
-    uint64_t base_ns;      // its own time, and that of frames in it that are not shown
-    CpuTime cpu;           // the parts of base_ns
-    uint64_t wall_before;  // the stack's time when the frame was entered
-    CpuTime before;        // the parts of it
-    uint64_t token;        // what the listener gave for it
+    uint64_t base_ns;         // its own time, and that of frames in it that are not shown
+    CpuTime cpu;              // the parts of base_ns
+    uint64_t wall_before;     // the stack's time when the frame was entered
+    CpuTime before;           // the parts of it
+    uint64_t overhead_ps;     // what recording took of base_ns
+    uint64_t removed_before;  // the stack's removed time when the frame was entered
+    uint64_t token;           // what the listener gave for it
     uint64_t width;  // frames that it stands for: 1; 0 for a frame of the kernel's; more
                      // than 1 only for kUnknownFunction
     NodeIndex node;  // of the nearest shown frame, which may be this one
     uint32_t shown;  // the index of that frame
     FunctionId function;
-    uint32_t depth;  // shown frames up to here
-    uint16_t flags;  // enum FrameFlag
-    bool only;       // in a call that filter.only matches
-    bool except;     // in a call that filter.except matches
+    uint32_t depth;    // shown frames up to here
+    uint16_t flags;    // enum FrameFlag
+    bool only;         // in a call that filter.only matches
+    bool except;       // in a call that filter.except matches
+    bool is_patching;  // in a wait for functions to be patched
   };
 
   // `state` must outlive this object.
@@ -65,7 +68,7 @@ class FrameStack {
   void count_interrupt();
   int64_t now_ns() const { return now_; }
   // `time_ns`, or the end of the time range that is next to it.
-  int64_t clip(int64_t time_ns) const;
+  int64_t clip(int64_t time_ns) const { return std::clamp(time_ns, earliest_, latest_); }
   int64_t start_ns() const { return clip(first_ns_); }
   int64_t stop_ns() const { return clip(now_); }
   // Whether it is now inside the time range; whether the range has begun.
@@ -86,6 +89,12 @@ class FrameStack {
   // The functions that change the thread's own frames REQUIRE that no frame of the
   // kernel's is open.
   void push(uint64_t key, FunctionId function, uint16_t flags, uint64_t width = 1);
+  // The same for what an ENTER, and an EXIT of the innermost frame, say: they charge what
+  // recording them took.
+  void enter(uint64_t key, FunctionId function);
+  void exit();
+  // Charges what recording an ARGUMENTS or RESULT of the innermost frame took.
+  void charge_args_cost();
   // Leaves the innermost `count` frames, or as many as there are.
   void leave(uint64_t count, uint16_t flags);
   // Puts a frame of `function`, which is left now, around all that the thread did outside
@@ -109,12 +118,13 @@ class FrameStack {
 
   // Frames that a fork child has of its parent, which its writer does not know: they
   // stand below the thread's own frames and do not count for depth(). `frames` are the
-  // parent's, outermost first. REQUIRES: the stack is empty.
+  // parent's, outermost first; `flags` are of enum FrameFlag. REQUIRES: the stack is
+  // empty.
   struct KeyAndFunction {
     uint64_t key;
     FunctionId function;
   };
-  void inherit(std::span<const KeyAndFunction> frames);
+  void inherit(std::span<const KeyAndFunction> frames, uint16_t flags);
   uint32_t inherited() const { return inherited_; }
   // A made-up frame that stands for a part of the process' life, above all frames. It
   // does not count for depth(), a frame that is left below it takes it along, and the
@@ -131,7 +141,7 @@ class FrameStack {
   bool leave_inherited(uint64_t key);
 
   uint32_t kernel_frames() const { return kernel_frames_; }
-  void push_kernel(uint64_t key, FunctionId function);
+  void push_kernel(uint64_t key, FunctionId function, uint16_t flags);
   // REQUIRES: at least `count` frames of the kernel's are open.
   void leave_kernel(uint32_t count, uint16_t flags);
 
@@ -165,6 +175,7 @@ class FrameStack {
     std::vector<Frame> frames = {Frame{}};  // its first one is none
     uint64_t wall = 0;
     CpuTime cpu;
+    uint64_t removed = 0;
     uint64_t depth = 0;
     uint32_t inherited = 0;
     std::vector<VforkPoint> vforks;
@@ -177,6 +188,9 @@ class FrameStack {
 
   int64_t event_ns() const { return clip(std::max(now_, record_ns_)); }
   void charge(const CpuTime& cpu);
+  const RecordCost& cost_of(uint64_t key, FunctionId function) const;
+  void charge_cost(const Frame& frame, uint64_t ps);
+  uint64_t removed_from(const Frame& frame) const;
   void report_time(int64_t until_ns, RunState state, NodeIndex node) const;
   void change_phase();
   void count_open();
@@ -187,15 +201,20 @@ class FrameStack {
   void on_each_stack(const Visit& visit);
   void close_stack();
   void count(Frame& frame);
-  void push_frame(Frame frame);
+  void enter_top();
   bool decide_shown(const Frame& parent, Frame& frame);
   void pop(uint16_t flags);
   void fold(const Frame& frame);
   void mark_frame(const Frame& frame, uint16_t flags);
+  // What is known of a frame while it is open; and once it is closed.
+  FrameInfo opened_info_of(const Frame& frame, uint16_t flags) const;
   FrameInfo info_of(const Frame& frame, uint16_t flags) const;
 
   ReplayState& state_;
   const ThreadIndex thread_;
+  const int64_t earliest_, latest_;  // of the times that are told
+  const bool is_patched_;      // functions of the program without a compiled-in hook were
+  const bool has_hook_kinds_;  // modules of the process have a Module::hook_kind
   bool has_begun_ = false;
   Phase phase_;
   int64_t next_phase_ns_;
@@ -206,6 +225,7 @@ class FrameStack {
   int64_t gap_stop_ns_ = 0;        // and its end
   uint64_t wall_ = 0;              // the sum of what was charged on this stack
   CpuTime cpu_;                    // the parts of it
+  uint64_t removed_ = 0;           // of it, from calls that were closed, as corrected
   uint64_t depth_ = 0;             // sum of the widths of frames_[1...]
   std::vector<Frame> frames_;      // [0]: the thread itself
   uint32_t kernel_frames_ = 0;     // the last ones of these

@@ -14,8 +14,10 @@ FunctionId Functions::intern(std::string_view module, std::string_view name,
   }
   const auto id = static_cast<FunctionId>(functions_.size());
   const Function& added = functions_.emplace_back(
-      Function{intern_module(module), std::string(name), location});
+      Function{intern_module(module), std::string(name), location,
+               location.module == nullptr ? 0 : location.module->hook_kind});
   ids_.emplace(std::pair(added.module, std::string_view(added.name)), id);
+  if (added.module.empty() && added.name == "[patching]") patching_ = id;
   return id;
 }
 

@@ -33,6 +33,7 @@ struct Function {
   std::string_view module;  // path; empty if there is none
   std::string name;
   CodeLocation location;
+  uint32_t hook_kind = 0;  // of the module in which it was first met
 };
 
 // Interns functions by module path and name, so that reports over several processes
@@ -46,11 +47,15 @@ class Functions {
   FunctionId intern(std::string_view module, std::string_view name,
                     CodeLocation location);
   const Function& operator[](FunctionId id) const { return functions_[id]; }
+  // `[patching]`, the time in which a program waits for its functions to be patched
+  // (SPEC.md READ-8), which is recording's own. kRootFunction: there was none so far.
+  FunctionId patching() const { return patching_; }
   size_t size() const { return functions_.size(); }
 
  private:
   std::string_view intern_module(std::string_view path);
 
+  FunctionId patching_ = kRootFunction;
   std::deque<Function> functions_;
   std::deque<std::string> modules_;
   absl::flat_hash_map<std::string_view, std::string_view> module_by_path_;

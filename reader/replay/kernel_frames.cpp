@@ -13,14 +13,16 @@ constexpr size_t kDepthMax = 16;
 KernelFrames::KernelFrames(FrameStack& frames, ReplayState& state)
     : frames_(frames), state_(state) {}
 
-void KernelFrames::apply(const Record& record) {
+void KernelFrames::apply(const Record& record, uint16_t flags) {
   switch (record.type) {
     case ARCTRACE_TYPE_SYSCALL:
       leave_all(true);
       open_.push_back({true, 0});
       frames_.push_kernel(
-          0, state_.kernel_functions.syscall(
-                 load_part_untrusted<arctrace_syscall_body>(record.body).number));
+          0,
+          state_.kernel_functions.syscall(
+              load_part_untrusted<arctrace_syscall_body>(record.body).number),
+          flags);
       break;
     case ARCTRACE_TYPE_SYSCALL_END:
       end(true, 0);
@@ -40,7 +42,7 @@ void KernelFrames::apply(const Record& record) {
       if (!open_.empty() && !open_.back().is_syscall && open_.back().lock == lock) break;
       if (open_.size() == kDepthMax) break;
       open_.push_back({false, lock});
-      frames_.push_kernel(lock, state_.kernel_functions.contention());
+      frames_.push_kernel(lock, state_.kernel_functions.contention(), flags);
       break;
     }
     case ARCTRACE_TYPE_CONTENTION_END:
@@ -70,7 +72,7 @@ void KernelFrames::leave(size_t count, bool lost) {
 }
 
 void KernelFrames::count(FunctionId function) {
-  frames_.push_kernel(0, function);
+  frames_.push_kernel(0, function, 0);
   frames_.leave_kernel(1, 0);
 }
 

@@ -19,8 +19,9 @@ class KernelFrames {
   // Both must outlive this object.
   KernelFrames(FrameStack& frames, ReplayState& state);
 
-  // A record about the running thread, at the frames' present time.
-  void apply(const Record& record);
+  // A record about the running thread, at the frames' present time. A frame that it opens
+  // has these flags (enum FrameFlag).
+  void apply(const Record& record, uint16_t flags = 0);
 
   // The thread is no longer in the kernel. `lost`: the ends of its frames were lost.
   void leave_all(bool lost);

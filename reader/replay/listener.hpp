@@ -21,6 +21,7 @@ enum FrameFlag : uint16_t {
   kFrameResumed = 1 << 6,        // of a vfork parent, after its child had left it too
   kFrameCutStart = 1 << 7,       // started before the time range
   kFrameCutStop = 1 << 8,        // stopped after the time range
+  kFrameGuessed = 1 << 9,        // inherited, if the parent forked where it seems to have
 };
 
 // A shown frame. Times are cut at the time range of the filter.
@@ -67,6 +68,14 @@ struct ArgsInfo {
   const Record* record;  // ARGUMENTS or RESULT
 };
 
+// A signal is delivered to a thread, whose next instruction is one of `function`. The
+// frame that stands for the delivery is opened after this.
+struct SignalInfo {
+  ThreadIndex thread;
+  FunctionId function;
+  int64_t time_ns;
+};
+
 // Calls come in order of time, and on each of a thread's stacks correctly nested.
 class ReplayListener {
  public:
@@ -87,6 +96,9 @@ class ReplayListener {
   virtual void point(const PointInfo& point) = 0;
 
   virtual void args(const ArgsInfo& /*args*/) {}
+
+  // Only where the instruction is recorded.
+  virtual void signal_came(const SignalInfo& /*signal*/) {}
 };
 
 }  // namespace arctrace::reader

@@ -27,6 +27,9 @@ class MadeUpFunctions {
   FunctionId coroutine(uint32_t number) {
     return functions_.intern({}, absl::StrCat("coroutine ", number), {});
   }
+  FunctionId not_unwound() {
+    return functions_.intern({}, "[frames that could not be unwound]", {});
+  }
   FunctionId missing() { return functions_.intern({}, "[missing]", {}); }
 
  private:

@@ -26,6 +26,8 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
   for (ReplayState* state : {&state_, &hidden_}) {
     state->has_dispatches |= options.had_dispatches;
     state->ticks = options.ticks;
+    state->costs = HookCosts(options.hook_costs);
+    state->is_corrected = options.is_corrected;
     state->is_overwritten = options.mode == ARCTRACE_MODE_OVERWRITE;
   }
   for (const Process& process : definitions.processes()) {
@@ -115,6 +117,10 @@ void Replay::go_on(ThreadIndex thread, int64_t time_ns, const StateInfo& state) 
   if (ThreadStack* stack = stack_of(thread)) stack->go_on(time_ns, state);
 }
 
+void Replay::go_on_in_kernel(const Record& record) {
+  if (ThreadStack* stack = stack_of(record.thread)) stack->go_on_in_kernel(record);
+}
+
 std::optional<StateInfo> Replay::state_of(ThreadIndex thread) const {
   if (!has_dispatches() || thread >= entries_.size()) return std::nullopt;
   const ThreadStack* stack = entries_[thread].stack.get();
@@ -174,19 +180,32 @@ ThreadStack* Replay::parent_of(ThreadIndex child) {
 
 // A fork child's first thread begins in the frames of the thread that forked.
 void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
+  ThreadStack::ForkPoint point;
   if (const auto noted = fork_points_.find(child); noted != fork_points_.end()) {
-    stack.inherit(std::move(noted->second));
+    point = std::move(noted->second);
     fork_points_.erase(noted);
   } else if (ThreadStack* parent = parent_of(child)) {
-    stack.inherit(parent->take_fork_point());
+    point = parent->take_fork_point();
   }
+  const Process* process = state_.definitions.process_of(child);
+  point.is_guess = process != nullptr && process->forked_ns == INT64_MIN;
+  // What the child says is right also where the forker's records are missing.
+  if (process != nullptr && process->inherited.has_value() &&
+      process->pid == state_.definitions.threads()[child].tid) {
+    if (point.time_ns == INT64_MIN) point.time_ns = INT64_MAX;
+    point.keys = *process->inherited;
+    point.is_guess = false;
+  }
+  stack.inherit(std::move(point));
 }
 
-// A thread that has records of its own begins with one of these, or with its exec.
+// The first thread of a process that was joined as it ran begins with its first record.
 ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
   const Definitions& definitions = state_.definitions;
-  return definitions.threads()[thread].of_kernel() ||
-                 definitions.life_begin_ns(thread) != INT64_MIN
+  const Thread& facts = definitions.threads()[thread];
+  const Process* process = definitions.process_of(thread);
+  const bool is_later = process != nullptr && process->pid != facts.tid;
+  return facts.of_kernel() || is_later || definitions.life_begin_ns(thread) != INT64_MIN
              ? stack_of(thread)
              : entries_[thread].stack.get();
 }

@@ -36,6 +36,9 @@ struct ReplayOptions {
   // known.
   const ClockMap* ticks = nullptr;
   uint32_t mode = 0;  // enum arctrace_mode of the session
+  // What recording costs, as the trace has it, and whether it is taken off all times.
+  std::span<const arctrace_hook_cost> hook_costs = {};
+  bool is_corrected = false;
 };
 
 // One replayed thread.
@@ -64,6 +67,9 @@ class Replay {
   // Before the first record of the kernel: the replay of the records before these knew
   // that the thread is in this state, which began at state.start_ns.
   void go_on(ThreadIndex thread, int64_t time_ns, const StateInfo& state);
+  // Before that, and after the thread's own frames: it is in the kernel's frame that such
+  // a record opened. That is no new call.
+  void go_on_in_kernel(const Record& record);
   // What the thread does now, and since when, for another replay that goes on from here.
   // nullopt: there are no records of the kernel, or nothing is known of the thread.
   std::optional<StateInfo> state_of(ThreadIndex thread) const;
@@ -81,12 +87,22 @@ class Replay {
   // Whether the kernel's records say when threads had a CPU.
   bool has_dispatches() const { return state_.has_dispatches; }
   KnownTimes known_times() const;
+  // Whether it is known what recording cost; whether that was taken off.
+  bool knows_costs() const { return state_.costs.is_known(); }
+  const HookCosts& costs() const { return state_.costs; }
+  ReportClock clock() const { return state_.clock; }
+  bool is_corrected() const { return state_.is_corrected; }
   const ReplayTotals& totals() const { return state_.totals; }
   // The time of the last record that was added; INT64_MIN: there was none.
   int64_t last_record_ns() const { return last_ns_; }
 
   // Whether no thread was filtered out, with functions that nothing else calls.
   bool has_all_threads() const { return !wants_thread_; }
+  // The same, and no time was.
+  bool is_of_all() const { return has_all_threads() && !state_.filter.has_range(); }
+
+  // Whether no call was hidden, other than by its time.
+  bool has_all_calls() const { return !state_.filter.has_calls(); }
 
   // Records that contradict each other: breaches of rules S1 to S3.
   const std::vector<Finding>& findings() const { return state_.findings.kept(); }

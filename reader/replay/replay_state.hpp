@@ -8,6 +8,7 @@
 #include "reader/replay/call_tree.hpp"
 #include "reader/replay/filter.hpp"
 #include "reader/replay/fork_functions.hpp"
+#include "reader/replay/hook_costs.hpp"
 #include "reader/replay/kernel_functions.hpp"
 #include "reader/replay/listener.hpp"
 #include "reader/replay/made_up_functions.hpp"
@@ -24,7 +25,7 @@ struct ReplayTotals {
   uint64_t resyncs = 0;  // STACK records that changed the known stack
   // Frames by what was unusual about them.
   uint64_t unwound = 0, exit_lost = 0, entry_lost = 0, entered_before = 0, inherited = 0,
-           open = 0;
+           guessed = 0, open = 0;
 };
 
 // A time in which functions were switched off, or some threads' were not recorded.
@@ -66,6 +67,8 @@ struct ReplayState {
   ReplayListener* listener;    // or nullptr
   ScheduleListener* schedule;  // or nullptr
   CallTree tree;
+  HookCosts costs{{}};
+  bool is_corrected = false;  // the costs are taken off all times
   FindingLog findings;
   ReplayTotals totals;
   ReplayTotals outside;  // what the totals are not of: times outside the filter's range

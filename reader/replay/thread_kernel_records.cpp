@@ -1,5 +1,6 @@
 // What the kernel's records say of a thread.
 #include "reader/replay/thread_stack.hpp"
+#include "reader/trace/record_types.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -11,11 +12,18 @@ constexpr uint32_t kTaskUninterruptible = 2;  // the kernel's
 // Before the thread's own first record and after its end its number is another thread's.
 bool ThreadStack::follows_kernel(int64_t time_ns) {
   if (kernel_only_ && !frames_.has_begun()) begin(time_ns);
-  // A program's first thread is there from its exec on.
+  // A program's first thread is there from its exec on, and a later one from its start
+  // on.
   if (!kernel_only_ && !frames_.has_begun() && begins_at_ns() <= time_ns) {
     begin_life(time_ns);
   }
   return frames_.has_begun() && !is_gone_;
+}
+
+void ThreadStack::report_signal(const Record& record) {
+  const uint64_t instruction = read_signal_place(record.body).instruction;
+  if (instruction == 0 || state_.listener == nullptr || !frames_.in_range()) return;
+  state_.listener->signal_came({thread_, resolve(instruction), record.time_ns});
 }
 
 void ThreadStack::apply_kernel(const Record& record) {
@@ -29,6 +37,7 @@ void ThreadStack::apply_kernel(const Record& record) {
   if (has_exited_ || is_another) {
     is_gone_ = !kernel_only_;
   } else {
+    if (record.type == ARCTRACE_TYPE_SIGNAL) report_signal(record);
     kernel_.apply(record);
   }
 }
@@ -43,6 +52,10 @@ void ThreadStack::go_on(int64_t time_ns, const StateInfo& state) {
   if (!frames_.has_begun()) begin(time_ns);
   run_until(time_ns);
   schedule_.go_on(state);
+}
+
+void ThreadStack::go_on_in_kernel(const Record& record) {
+  if (follows_kernel(record.time_ns)) kernel_.apply(record, kFrameInherited);
 }
 
 void ThreadStack::left_cpu(int64_t time_ns, uint32_t task_state) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "reader/replay/thread_stack.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -19,11 +20,15 @@ constexpr uint32_t kTaskRunning = 0;  // the kernel's
 void ThreadStack::plan_life() {
   const Process* process = state_.definitions.process(process_);
   const Thread& thread = state_.definitions.threads()[thread_];
-  if (process == nullptr || thread.tid != process->pid) return;
-  if (process->exit_ns != INT64_MAX) {
+  if (process == nullptr) return;
+  const bool is_first = thread.tid == process->pid;
+  // Handlers run in the thread that called exit().
+  const bool exits =
+      process->end_writer == 0 ? is_first : process->end_writer == thread.writer;
+  if (process->exit_ns != INT64_MAX && exits) {
     parts_.push_back({process->exit_ns, state_.made_up.exit(), true});
   }
-  if (process->origin == ARCTRACE_ORIGIN_FORK) return;
+  if (!is_first || process->origin == ARCTRACE_ORIGIN_FORK) return;
   const bool has_main = process->main_ns != INT64_MAX;
   if (has_main) parts_.push_back({process->main_ns, kRootFunction, false});
   const int64_t begin_ns = state_.definitions.life_begin_ns(thread_);
@@ -38,19 +43,31 @@ void ThreadStack::plan_life() {
   }
 }
 
+// A later thread is there from its start on, though it may write its first record late,
+// or none.
 int64_t ThreadStack::begins_at_ns() const {
   const int64_t begin = state_.definitions.life_begin_ns(thread_);
-  return begin == INT64_MIN ? INT64_MAX : begin;
+  if (begin != INT64_MIN) return begin;
+  const Process* process = state_.definitions.process(process_);
+  const Thread& thread = state_.definitions.threads()[thread_];
+  const bool is_later = process != nullptr && process->pid != thread.tid;
+  return is_later ? thread.start_ns : INT64_MAX;
 }
 
 void ThreadStack::begin_life(int64_t now_ns) {
   frames_.set_record_time(now_ns);
   plan_life();
-  if (fork_child_) {
+  if (state_.definitions.life_begin_ns(thread_) == INT64_MIN) {
+    begin(begins_at_ns());
+  } else if (fork_child_) {
     begin_in_fork(begins_at_ns());
   } else if (parts_.size() > 1) {
     begin(parts_.back().from_ns);
   }
+  // Records of the kernel may come before the thread's own first one.
+  const Thread& thread = state_.definitions.threads()[thread_];
+  note_missing(thread.start_ns, thread.overwritten_until_ns,
+               state_.made_up.overwritten());
 }
 
 // In the parent's frames, as far as they are known. It runs when it gets a CPU.
@@ -60,8 +77,10 @@ void ThreadStack::begin_in_fork(int64_t time_ns) {
   for (const uint64_t key : parent_.keys) {
     frames.push_back({key, key == 0 ? kUnknownFunction : resolve(key)});
   }
-  frames_.inherit(frames);
+  constexpr uint16_t kGuessed = uint16_t{kFrameInherited} | uint16_t{kFrameGuessed};
+  frames_.inherit(frames, parent_.is_guess ? kGuessed : uint16_t{kFrameInherited});
   totals().inherited += frames.size();
+  if (parent_.is_guess) totals().guessed += frames.size();
   if (state_.has_dispatches) schedule_.leave(kTaskRunning);
 }
 
@@ -72,8 +91,37 @@ void ThreadStack::begin_part() {
   if (frames_.in_part()) frames_.leave_part();
   if (part.function == kRootFunction) return;
   if (!part.is_innermost && frames_.depth() != 0) return;
+  in_exit_ |= part.is_innermost;
   frames_.push_part(part.function);
   if (part.function == state_.made_up.before()) ++frames_.mark_top().at_most;
+  if (part.function == state_.made_up.loader()) mark_begin(part.from_ns);
+}
+
+// The part of the range in which the program may not have been executed yet.
+void ThreadStack::mark_begin(int64_t exec_ns) {
+  const Process* process = state_.definitions.process(process_);
+  if (process->exec_within_ns == 0) return;
+  const auto last_ns =
+      static_cast<int64_t>(static_cast<uint64_t>(exec_ns) + process->exec_within_ns);
+  const uint64_t within_ns = static_cast<uint64_t>(frames_.clip(last_ns)) -
+                             static_cast<uint64_t>(frames_.clip(exec_ns));
+  if (within_ns != 0) frames_.mark_top().begin_within_ns += within_ns;
+}
+
+// Of a thread of which this is the first record that is there: since when others are
+// missing, as far as is known. INT64_MAX: none are.
+int64_t ThreadStack::missing_from_ns(const Record& record) const {
+  const bool is_overwritten =
+      state_.is_overwritten && record.after_gap && !begins_in_frames(record) &&
+      (record.compact || has_frames(record) || parent_.time_ns != INT64_MIN);
+  if (is_overwritten) return state_.definitions.begin_ns(thread_);
+  if (record.type != ARCTRACE_TYPE_LOST || state_.ticks == nullptr) return INT64_MAX;
+  const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
+  if ((lost.flags & ARCTRACE_LOST_INHERITED) != 0 || lost.since_ticks == 0) {
+    return INT64_MAX;
+  }
+  return std::max(state_.ticks->to_ns(lost.since_ticks),
+                  state_.definitions.threads()[thread_].start_ns);
 }
 
 // The thread begins with its first record; that of a fork child begins in the fork.
@@ -83,8 +131,12 @@ void ThreadStack::begin_at(const Record& record) {
     begin(parts_.back().from_ns);
     return;
   }
-  if (parent_.time_ns == INT64_MIN || has_frames(record) || record.after_gap) {
-    begin(record.time_ns);
+  // In blocks of several writers every STACK might follow a gap. But no record can have
+  // come before the one with which the thread began.
+  const bool is_first = !record.after_gap ||
+                        record.time_ns <= state_.definitions.threads()[thread_].start_ns;
+  if (parent_.time_ns == INT64_MIN || has_frames(record) || !is_first) {
+    begin(std::min(missing_from_ns(record), record.time_ns));
     return;
   }
   begin_in_fork(std::min(parent_.time_ns, record.time_ns));
@@ -156,6 +208,12 @@ void ThreadStack::finish(int64_t recording_end_ns) {
     // The part of it in the time range.
     const auto first_ns =
         static_cast<int64_t>(static_cast<uint64_t>(last.time_ns) - last.within_ns);
+    // Of exit handlers that ran while nothing was recorded nothing is known, nor in which
+    // frames they did.
+    if (!parts_.empty() && parts_.back().is_innermost &&
+        is_missing_until(parts_.back().from_ns, last.time_ns)) {
+      parts_.clear();
+    }
     end_within_ns_ = static_cast<uint64_t>(frames_.clip(last.time_ns)) -
                      static_cast<uint64_t>(frames_.clip(first_ns));
     pass(first_ns, schedule_.state());

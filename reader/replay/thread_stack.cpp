@@ -49,7 +49,7 @@ void ThreadStack::apply(const Record& record) {
     is_skipped_ = broken_ = true;
     has_calls_ = true;
   }
-  if (record.after_gap) {
+  if (record.after_gap && !begins_in_frames(record)) {
     broken_ = true;
     ++losses_;
     // In blocks of several writers every STACK might follow a gap, and few do. But a
@@ -108,6 +108,7 @@ void ThreadStack::apply(const Record& record) {
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
       frames_.args(record);
+      frames_.charge_args_cost();
       break;
     case ARCTRACE_TYPE_EVENT:
     case ARCTRACE_TYPE_INSTANT:
@@ -125,6 +126,14 @@ void ThreadStack::apply(const Record& record) {
 bool ThreadStack::has_frames(const Record& record) {
   return record.type == ARCTRACE_TYPE_STACK &&
          load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
+}
+
+bool ThreadStack::begins_in_frames(const Record& record) {
+  if (!has_frames(record)) return false;
+  const auto body = load_part_untrusted<arctrace_stack_body>(record.body);
+  const size_t frames = std::min(body.count, body.depth) * sizeof(uint64_t);
+  return record.body.size() >= sizeof body + frames + sizeof(uint32_t) &&
+         coroutine_of(record) == 0;
 }
 
 void ThreadStack::begin(int64_t time_ns) {
@@ -171,13 +180,28 @@ bool ThreadStack::has_gap_until(int64_t time_ns) const {
   return false;
 }
 
+// Whether all records from `from_ns` to `end_ns` are missing; INT64_MAX: to the end.
+bool ThreadStack::is_missing_until(int64_t from_ns, int64_t end_ns) const {
+  if (missing_.has_value() && missing_->from_ns <= from_ns && missing_->to_ns >= end_ns) {
+    return true;
+  }
+  return std::any_of(state_.off.begin(), state_.off.end(), [&](const OffStretch& off) {
+    return off.from_ns <= from_ns && off.to_ns >= end_ns && is_about(off);
+  });
+}
+
 // The time up to `time_ns` passes. Where records are missing it is charged to no frame.
 // The innermost `left_in_gap` frames were left in the first such stretch: when it began,
 // as far as is known. A thread that is in the kernel is there whatever is missing.
 void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
   while (!parts_.empty() && parts_.back().from_ns <= time_ns &&
          frames_.kernel_frames() == 0) {
-    pass_part(parts_.back().from_ns, state, 0);
+    // Before [exit] begins in a gap, frames are left that were left in the gap. The other
+    // parts of a life are of the time before all calls.
+    const LifePart& part = parts_.back();
+    if (part.is_innermost && is_missing_until(part.from_ns, INT64_MAX)) break;
+    const bool leaves = part.is_innermost && has_gap_until(part.from_ns);
+    pass_part(part.from_ns, state, leaves ? std::exchange(left_in_gap, 0) : 0);
     begin_part();
   }
   pass_part(time_ns, state, left_in_gap);
@@ -216,11 +240,11 @@ void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_ga
   frames_.advance(time_ns, state);
 }
 
-// The thread ran up to now. If it had left its CPU, the record that it got one is
-// missing.
+// The thread runs now. If it had left its CPU, the record that it got one is missing, or
+// comes only now: by what is known it was off the CPU until then.
 void ThreadStack::run_until(int64_t time_ns, uint64_t left_in_gap) {
+  pass(time_ns, schedule_.state(), left_in_gap);
   if (schedule_.state() != RunState::kRunning) schedule_.run();
-  pass(time_ns, RunState::kRunning, left_in_gap);
 }
 
 // ---- The thread's own records ------------------------------------------------
@@ -231,7 +255,7 @@ FunctionId ThreadStack::resolve(uint64_t key) {
 
 void ThreadStack::enter(uint64_t key) {
   const FunctionId function = resolve(key);
-  frames_.push(key, function, 0);
+  frames_.enter(key, function);
   if (state_.fork_functions.contains(function)) {
     fork_point_ = {frames_.now_ns(), keys()};
   }
@@ -250,8 +274,9 @@ void ThreadStack::add_locks(const Record& record) {
 }
 
 void ThreadStack::exit(const Record& record) {
-  if (frames_.depth() > 0) {
-    frames_.leave(1, 0);
+  // After a gap the entry is not among the frames that are known.
+  if (frames_.depth() > 0 && !record.after_gap) {
+    frames_.exit();
     return;
   }
   orphan(record, kUnknownFunction);
@@ -260,6 +285,10 @@ void ThreadStack::exit(const Record& record) {
 
 void ThreadStack::exit_named(const Record& record) {
   const uint64_t key = load_part_untrusted<arctrace_frame_body>(record.body).key;
+  if (record.after_gap) {
+    orphan(record, resolve(key));
+    return;
+  }
   // A vfork child leaves no frame for good: its parent is still in it.
   if (frames_.depth() == 0 && !frames_.in_vfork()) {
     if (frames_.inherited() == 0 && frames_.coroutine() == 0) {
@@ -270,7 +299,7 @@ void ThreadStack::exit_named(const Record& record) {
     return;
   }
   if (frames_.depth() > 0 && frames_.top().key == key) {
-    frames_.leave(1, 0);
+    frames_.exit();
     return;
   }
   // A writer does not know its frames beyond the limit: there it leaves the innermost
@@ -331,18 +360,34 @@ void ThreadStack::unwind(const Record& record) {
   }
   run_until(record.time_ns);
   const uint64_t open = frames_.depth();
-  totals().unwound += std::min(count, open);
-  frames_.leave(count, kFrameUnwound);
+  leave_unwound(std::min(count, open));
   if (count > open && !broken_) {
     add_finding(Rule::kFramesOpen, record,
                 absl::StrCat("UNWIND of ", count, " frames, and ", open, " are open"));
   }
 }
 
+// Of a frame that was open before tracing began no hook sees the exit: it was left at
+// some time since the record before.
+void ThreadStack::leave_unwound(uint64_t count) {
+  while (count > 0) {
+    if (frames_.in_part()) {
+      frames_.leave_part();
+      continue;
+    }
+    const uint64_t width = std::min(count, frames_.top().width);
+    const bool is_unseen = (frames_.top().flags & kFrameEnteredBefore) != 0;
+    (is_unseen ? totals().exit_lost : totals().unwound) += width;
+    frames_.leave(width, is_unseen ? kFrameExitLost : kFrameUnwound);
+    count -= width;
+  }
+}
+
 void ThreadStack::vfork_end(const Record& record) {
   if (!frames_.in_vfork()) {
-    // What the child left on the stack is not known until the next STACK.
-    if (!broken_) {
+    // What the child left on the stack is not known until the next STACK. The beginning
+    // may be among what was lost before a STACK that the child has written.
+    if (!broken_ && losses_ == 0) {
       add_finding(Rule::kVforkNested, record, "VFORK_END without VFORK_BEGIN");
     }
     broken_ = true;
@@ -456,21 +501,55 @@ void ThreadStack::stack(const Record& record) {
       frames_.leave(frames_.depth() - right, is_skipped ? 0 : kFrameExitLost);
     }
     const bool inherited = fork_child_ && !has_calls_ && !record.after_gap;
-    const uint16_t flag = is_skipped ? 0 : inherited ? kFrameInherited : kFrameEntryLost;
+    const bool is_before = begins_in_frames(record);
+    const uint16_t flag = is_skipped  ? 0
+                          : inherited ? kFrameInherited
+                          : is_before ? kFrameEnteredBefore
+                                      : kFrameEntryLost;
     if (!is_skipped) {
-      (inherited ? totals().inherited : totals().entry_lost) += depth - frames_.depth();
+      (inherited   ? totals().inherited
+       : is_before ? totals().entered_before
+                   : totals().entry_lost) += depth - frames_.depth();
     }
     if (frames_.depth() < floor) {
-      frames_.push(0, kUnknownFunction, flag, floor - frames_.depth());
+      frames_.push(0, is_before ? state_.made_up.not_unwound() : kUnknownFunction, flag,
+                   floor - frames_.depth());
     }
-    while (frames_.depth() < depth) {
-      const uint64_t key = reported_key(frames_.depth());
-      frames_.push(key, resolve(key), flag);
+    std::vector<FunctionId> missing;
+    for (uint64_t frame = frames_.depth(); frame < depth; ++frame) {
+      missing.push_back(resolve(reported_key(frame)));
     }
+    const size_t outside = in_exit_ && !known ? frames_outside_exit(missing) : SIZE_MAX;
+    for (size_t i = 0; i < missing.size(); ++i) {
+      if (i == outside) frames_.push_part(state_.made_up.exit());
+      frames_.push(reported_key(frames_.depth()), missing[i], flag);
+    }
+    if (outside == missing.size()) frames_.push_part(state_.made_up.exit());
   }
   broken_ = false;
   // One that lists the innermost frames only does not make the others unknown.
   is_complete_ = count == depth || (is_complete_ && known && !changed);
+}
+
+// Exit handlers run, and when they began records were missing: of frames that are open
+// now, how many were so then, as far as their names tell. SIZE_MAX: [exit] stands where
+// it should.
+size_t ThreadStack::frames_outside_exit(std::span<const FunctionId> frames) {
+  size_t outside = 0;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const std::string& name = state_.resolver.functions()[frames[i]].name;
+    if (name == "main" || name == "exit") outside = i + 1;
+  }
+  const std::span<const FrameStack::Frame> open = frames_.frames();
+  const FunctionId part = state_.made_up.exit();
+  const bool is_open =
+      std::any_of(open.begin() + 1, open.end(), [part](const FrameStack::Frame& frame) {
+        return FrameStack::is_part(frame) && frame.function == part;
+      });
+  if (!is_open) return outside;
+  if (outside == 0 || !frames_.in_part()) return SIZE_MAX;
+  frames_.leave_part();
+  return outside;
 }
 
 void ThreadStack::add_finding(Rule rule, const Record& record, const std::string& what) {

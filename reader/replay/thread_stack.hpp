@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ class ThreadStack {
   struct ForkPoint {
     int64_t time_ns = INT64_MIN;  // INT64_MIN: there is none; INT64_MAX: not known
     std::vector<uint64_t> keys;   // outermost first
+    bool is_guess = false;        // when it forked is not known
   };
 
   // `state` must outlive this object. A thread that only the kernel's records name has
@@ -74,6 +76,9 @@ class ThreadStack {
   // To be called before any record of the kernel: an earlier replay knew that the thread
   // is in this state, and since when.
   void go_on(int64_t time_ns, const StateInfo& state);
+  // Before that: an earlier replay knew that the thread is in the kernel's frame that
+  // this record opened.
+  void go_on_in_kernel(const Record& record);
   // The kernel's records show that it runs.
   void ran_until(int64_t time_ns);
   // A request to a block device, which the thread made then, or the end of one that it
@@ -110,6 +115,9 @@ class ThreadStack {
  private:
   // Whether it is a STACK of frames.
   static bool has_frames(const Record& record);
+  // Whether it is one of those that were open before the thread's first record, which is
+  // this one: its process was joined as it ran.
+  static bool begins_in_frames(const Record& record);
   void begin(int64_t time_ns);
   void begin_at(const Record& record);
   void begin_in_fork(int64_t time_ns);
@@ -121,17 +129,21 @@ class ThreadStack {
   void pass_part(int64_t time_ns, RunState state, uint64_t left_in_gap);
   void run_until(int64_t time_ns, uint64_t left_in_gap = 0);
   bool has_gap_until(int64_t time_ns) const;
+  bool is_missing_until(int64_t from_ns, int64_t end_ns) const;
   bool is_about(const OffStretch& stretch) const;
   bool follows_kernel(int64_t time_ns);
 
   FunctionId resolve(uint64_t key);
+  void report_signal(const Record& record);
   void enter(uint64_t key);
   void add_locks(const Record& record);
   void exit(const Record& record);
   void exit_named(const Record& record);
   void unwind(const Record& record);
+  void leave_unwound(uint64_t count);
   void vfork_end(const Record& record);
   void stack(const Record& record);
+  size_t frames_outside_exit(std::span<const FunctionId> frames);
   void switch_stack(uint32_t coroutine);
   void lost(const Record& record);
   void orphan(const Record& record, FunctionId function);
@@ -140,6 +152,8 @@ class ThreadStack {
   std::vector<uint64_t> keys_in_fork();
   void add_finding(Rule rule, const Record& record, const std::string& what);
   ReplayTotals& totals();
+  void mark_begin(int64_t exec_ns);
+  int64_t missing_from_ns(const Record& record) const;
   struct End {
     int64_t time_ns;
     uint64_t within_ns;  // it may be that much earlier
@@ -183,6 +197,7 @@ class ThreadStack {
     bool is_innermost;    // it begins within the frames that are open
   };
   std::vector<LifePart> parts_;  // the next one last
+  bool in_exit_ = false;         // exit handlers run
   size_t off_index_ = 0;         // of the first of state_.off that ends after now
   FrameStack frames_;
   KernelFrames kernel_;

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "reader/render/columns.hpp"
+#include "reader/render/frame_marks.hpp"
 #include "reader/report/function_rows.hpp"
 #include "reader/report/group_view.hpp"
 
@@ -61,7 +62,7 @@ class ArcsView : public GroupView {
       text += '\n';
       if (!write(text)) return;
       for (const FunctionArcs& arcs : rows.shown) {
-        if (!write(block_text(arcs, all_ns, columns, labels))) return;
+        if (!write(block_text(arcs, all_ns, columns, labels, replay.functions()))) return;
       }
       if (!write(hidden_rows_text(rows.hidden))) return;
     }
@@ -70,7 +71,8 @@ class ArcsView : public GroupView {
 
   // The lines of one function, and an empty one.
   std::string block_text(const FunctionArcs& arcs, uint64_t all_ns,
-                         const Columns& columns, FunctionLabels& labels) const {
+                         const Columns& columns, FunctionLabels& labels,
+                         const Functions& functions) const {
     std::string block;
     const auto append_columns = [&](std::string& row, const char* source,
                                     const auto& sums) {
@@ -79,6 +81,7 @@ class ArcsView : public GroupView {
     };
     const auto append_arcs = [&](const char* source, const std::vector<Arc>& list) {
       for (const Arc& arc : list) {
+        if (is_signal(functions[arc.function])) continue;
         std::string row;
         append_columns(row, source, arc);
         row += "    ";
@@ -108,7 +111,7 @@ class ArcsView : public GroupView {
       const Rows rows = rows_of(group, replay.functions());
       for (const FunctionArcs& arcs : rows.shown) {
         json.begin_object();
-        write_total_json(arcs.own, labels, known, json);
+        write_total_json(arcs.own, labels, replay, json);
         write_arc_list("parents", arcs.parents, labels, known, json);
         write_arc_list("children", arcs.children, labels, known, json);
         json.end();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "reader/render/line_fitter.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/thread_labels.hpp"
@@ -91,14 +92,17 @@ class CriticalPathView : public View {
     }
     FunctionLabels labels(replay, options_.lines);
     const uint64_t wall_ns = path->wall_ns();
-    write(absl::StrCat("\n", duration_text(wall_ns), " from ",
-                       seconds_text(path->end.start_ns), " to the end of ",
-                       is_of_function_ ? "the slowest call in " : "",
-                       thread_title(replay.definitions(), path->end.thread), ": ",
-                       critical_states_text(*path), "\n\n"));
+    const std::string facts =
+        absl::StrCat(duration_text(wall_ns), " from ", seconds_text(path->end.start_ns),
+                     " to the end of ", is_of_function_ ? "the slowest call in " : "",
+                     thread_title(replay.definitions(), path->end.thread), ": ",
+                     critical_states_text(*path));
+    write("\n" + wrap_line(facts, 2, options_.style) + "\n\n");
+    const TimeScale scale = time_scale(wall_ns);
     std::string head;
-    append_tinted(head, options_.style, Tint::kHead,
-                  "         Time       %  State      Of what, and where");
+    append_tinted(
+        head, options_.style, Tint::kHead,
+        absl::StrCat(columns_of_head(scale), "  State      Of what, and where"));
     if (!write(head + "\n")) return log_.status();
     uint64_t others_ns = 0, others = 0, shown = 0;
     const bool is_cut = options_.limit == UINT64_MAX;
@@ -113,15 +117,16 @@ class CriticalPathView : public View {
         continue;
       }
       ++shown;
-      std::string text = columns_of(row.time_ns, wall_ns, path_state_name(row.state));
+      std::string text =
+          columns_of(row.time_ns, wall_ns, scale, path_state_name(row.state));
       append_name(text,
                   row.path.empty() ? row.name : absl::StrCat(row.name, "  ", row.path),
                   "", false, options_.style);
       if (!write(text)) return log_.status();
     }
     if (others != 0) {
-      write(columns_of(others_ns, wall_ns, "") + "others, " + count_text(others, "row") +
-            "\n");
+      write(columns_of(others_ns, wall_ns, scale, "") + "others, " +
+            count_text(others, "row") + "\n");
     }
     return log_.status();
   }
@@ -146,10 +151,17 @@ class CriticalPathView : public View {
     return critical_path(log_, replay, *end);
   }
 
+  static std::string columns_of_head(const TimeScale& scale) {
+    std::string head;
+    append_right(head, scale.unit, 13);
+    append_right(head, "%", 8);
+    return head;
+  }
+
   static std::string columns_of(uint64_t time_ns, uint64_t wall_ns,
-                                std::string_view state) {
+                                const TimeScale& scale, std::string_view state) {
     std::string text;
-    append_right(text, duration_text(time_ns), 13);
+    append_right(text, scaled_text(time_ns, scale), 13);
     append_right(text, percent_text(time_ns, wall_ns), 8);
     text += "  ";
     append_left(text, std::string(state), 11);

@@ -18,10 +18,12 @@ constexpr size_t kWideColumns = 100;
 
 // "-1.234 ms"
 std::string difference_text(uint64_t before_ns, uint64_t after_ns) {
-  if (before_ns == after_ns) return "0 ns";
+  if (before_ns == after_ns) return "-";
   return after_ns > before_ns ? "+" + duration_text(after_ns - before_ns)
                               : "-" + duration_text(before_ns - after_ns);
 }
+
+std::string calls_text(uint64_t calls) { return calls == 0 ? "-" : grouped_text(calls); }
 
 // "-36.4", in percent of what was before.
 std::string change_text(uint64_t before, uint64_t after) {
@@ -99,6 +101,10 @@ class DiffText {
                         ? ", within the noise"
                         : "",
                     "\n");
+    if (const std::optional<ProgramPair> pair = table_.diff.paired_programs()) {
+      absl::StrAppend(&text, "functions of ", escaped(pair->before),
+                      " are compared with those of ", escaped(pair->after), "\n");
+    }
     if (!table_.diff.is_noise_known()) {
       text += "noise not known: compare several runs, as in A1 A2 -- B1 B2\n";
     }
@@ -127,24 +133,39 @@ class DiffText {
     append_right(row, difference_text(before_ns, after_ns), 13);
     append_right(row, share_text(change, before_ns, after_ns), 9);
     if (has_calls_) {
-      append_right(row, absl::StrCat(change.before.calls), 14);
-      append_right(row, absl::StrCat(change.after.calls), 12);
+      append_right(row, calls_text(change.before.calls), 14);
+      append_right(row, calls_text(change.after.calls), 12);
     }
     row += "  ";
-    std::string notes;
-    const std::string module =
-        escaped(change.module.substr(change.module.rfind('/') + 1));
-    if (!module.empty()) notes = " in " + module;
-    if (!has_calls_ && change.before.calls != change.after.calls) {
-      absl::StrAppend(&notes, " [", change.before.calls, " -> ", change.after.calls,
-                      " calls]");
-    }
-    if (noise) notes += " [within the noise]";
-    append_name(row, escaped(change.name), notes, false, options_.style);
+    const std::string name = escaped(change.name);
+    const size_t used = columns_of(row) + std::min(name.size(), kCutName);
+    append_name(row, name, notes(change, noise, used), false, options_.style);
     return row;
   }
 
  private:
+  // What a name is cut to before what follows it is.
+  static constexpr size_t kCutName = 16;
+
+  // What follows a name that ends at column `used`. Where the terminal is too narrow, the
+  // module goes first, then the calls: that it is noise is what the reader must not miss.
+  std::string notes(const FunctionChange& change, bool noise, size_t used) const {
+    const auto fits = [&](const std::string& text) {
+      return options_.style.width == 0 || used + text.size() <= options_.style.width;
+    };
+    std::string last;
+    if (noise) last = fits(" [within the noise]") ? " [within the noise]" : " [noise]";
+    std::string calls;
+    if (!has_calls_ && change.before.calls != change.after.calls) {
+      calls = absl::StrCat(" [", grouped_text(change.before.calls), " -> ",
+                           grouped_text(change.after.calls), " calls]");
+    }
+    std::string module = escaped(change.module.substr(change.module.rfind('/') + 1));
+    if (!module.empty()) module.insert(0, " in ");
+    if (fits(module + calls + last)) return module + calls + last;
+    return fits(calls + last) ? calls + last : last;
+  }
+
   static std::string share_text(const FunctionChange& change, uint64_t before_ns,
                                 uint64_t after_ns) {
     if (change.before.calls == 0 && change.after.calls != 0) return "new";
@@ -192,6 +213,12 @@ void write_diff_json(const DiffTable& table, const ViewOptions& options,
   write_runs_json("runs_a", table.before, json);
   write_runs_json("runs_b", table.after, json);
   json.member("noise_known", table.diff.is_noise_known());
+  json.key("paired_programs").begin_array();
+  if (const std::optional<ProgramPair> pair = table.diff.paired_programs()) {
+    json.value(pair->before);
+    json.value(pair->after);
+  }
+  json.end();
   json.key("functions").begin_array();
   uint64_t rows = 0;
   for (const FunctionChange& change : table.changes) {

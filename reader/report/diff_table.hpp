@@ -32,8 +32,10 @@ void write_diff_text(const DiffTable& table, const ViewOptions& options,
                      const WriteText& write);
 
 // Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns;
-// "noise_known"; and "functions", an array of name, module, calls_a, calls_b, base_ns_a,
-// base_ns_b, cum_ns_a, cum_ns_b, base_noise_ns and cum_noise_ns (null: not known).
+// "noise_known"; "paired_programs", the file names before and after of programs that are
+// compared as one, empty without; and "functions", an array of name, module, calls_a,
+// calls_b, base_ns_a, base_ns_b, cum_ns_a, cum_ns_b, base_noise_ns and cum_noise_ns
+// (null: not known).
 void write_diff_json(const DiffTable& table, const ViewOptions& options,
                      JsonWriter& json);
 

@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
+
 #include "reader/analysis/function_times.hpp"
 #include "reader/render/columns.hpp"
 #include "reader/report/function_rows.hpp"
@@ -37,10 +39,17 @@ class FlatView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
-    const Columns columns(options_, replay.has_dispatches(), kIndexHead.size());
+    Columns columns(options_, replay.has_dispatches(), kIndexHead.size());
+    bool has_overhead = false;
     for (const TreeGroup& group : groups.groups()) {
       const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
       const Rows rows = rows_of(group, replay.functions());
+      uint64_t largest_ns = 0;
+      for (const FunctionTotal& total : rows.shown) {
+        largest_ns = std::max(
+            largest_ns, options_.sort == SortKey::kBase ? total.base_ns : total.cum_ns);
+      }
+      columns.set_scale(options_.sort, largest_ns);
       std::string text = group_head(group, groups.grouping(), options_.style);
       append_tinted(text, options_.style, Tint::kHead,
                     absl::StrCat(columns.head(), std::string(kIndexHead), "  Name"));
@@ -53,13 +62,17 @@ class FlatView : public GroupView {
                              times_.find(group, total.function)});
         append_right(row, absl::StrCat(++index), kIndexHead.size());
         row += "  ";
-        append_name(row, labels.text(total.function), total_notes(total, labels),
-                    is_hot(total.base_ns, all_ns), options_.style);
+        const std::string overhead =
+            overhead_note(total.base_ns, total.overhead_ps, replay);
+        has_overhead |= !overhead.empty();
+        append_name(row, labels.text(total.function),
+                    total_notes(total, labels) + overhead, is_hot(total.base_ns, all_ns),
+                    options_.style);
         if (!write(row)) return;
       }
       if (!write(hidden_rows_text(rows.hidden))) return;
     }
-    write(columns.dropped_text());
+    write(overhead_legend(has_overhead, replay) + columns.dropped_text());
   }
 
   void write_groups_json(const TreeGroups& groups, Replay& replay,

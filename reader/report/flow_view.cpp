@@ -112,7 +112,7 @@ std::string FlowView::event_text(const StreamEvent& event) {
       return named_row(row + "> ", event, notes);
     }
     case StreamEvent::Kind::kExit: {
-      std::string notes = absl::StrCat("  ", duration_text(event.delta_ns), ", base ",
+      std::string notes = absl::StrCat("  ", call_time_text(event.delta_ns), ", base ",
                                        duration_text(event.base_ns));
       if (event.cpu.off_ns != 0) {
         absl::StrAppend(&notes, ", off CPU ", duration_text(event.cpu.off_ns));

@@ -36,10 +36,11 @@ std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels
 }
 
 void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
-                      KnownTimes known, JsonWriter& json) {
+                      const Replay& replay, JsonWriter& json) {
   write_function_json(total.function, labels, json);
   write_sums_json(total.calls, total.base_ns, total.cum_ns, json);
-  write_cpu_json(total.cpu, known, json);
+  write_cpu_json(total.cpu, replay.known_times(), json);
+  write_overhead_json(total.overhead_ps, replay, json);
   if (total.recursion > 1) json.member("recursion", total.recursion);
   write_marks_json(total.marks, json);
 }
@@ -54,7 +55,7 @@ void write_functions_json(const TreeGroup& group, const FunctionTimes& times,
   json.key("functions").begin_array();
   for (const FunctionTotal& total : rows) {
     json.begin_object();
-    write_total_json(total, labels, replay.known_times(), json);
+    write_total_json(total, labels, replay, json);
     write_times_json(times.find(group, total.function), json);
     json.end();
   }

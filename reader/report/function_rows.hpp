@@ -38,9 +38,10 @@ std::string calls_note(const FunctionTotal& total);
 // Both.
 std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels);
 
-// Members name, module, calls, base_ns, cum_ns, and times on and off the CPU.
+// Members name, module, calls, base_ns, cum_ns, times on and off the CPU, and what
+// recording cost.
 void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
-                      KnownTimes known, JsonWriter& json);
+                      const Replay& replay, JsonWriter& json);
 
 // Member "functions": a row for each function of the group that `options` show, with the
 // sums and the times of its calls.

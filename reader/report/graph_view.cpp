@@ -5,6 +5,7 @@
 #include "reader/analysis/function_graph.hpp"
 #include "reader/render/columns.hpp"
 #include "reader/render/frame_marks.hpp"
+#include "reader/render/session_text.hpp"
 #include "reader/render/thread_labels.hpp"
 #include "reader/report/function_rows.hpp"
 #include "reader/report/group_view.hpp"
@@ -74,8 +75,8 @@ class GraphView : public GroupView {
     const CallTree& tree = *group.tree;
     std::string text = "\n";
     append_tinted(text, options_.style, Tint::kHead, labels.text(graph.own.function));
-    absl::StrAppend(&text, total_notes(graph.own, labels), ": ", graph.own.calls,
-                    graph.own.calls == 1 ? " call" : " calls", "\n");
+    absl::StrAppend(&text, total_notes(graph.own, labels), ": ",
+                    count_text(graph.own.calls, "call"), "\n");
     append_tinted(
         text, options_.style, Tint::kHead,
         absl::StrCat(std::string(kLevelHead.size(), ' '), columns.head(), "  Path"));
@@ -135,7 +136,7 @@ class GraphView : public GroupView {
       json.key("graphs").begin_array();
       for_graphs(group, replay, [&](const FunctionGraph& graph) {
         json.begin_object();
-        write_total_json(graph.own, labels, replay.known_times(), json);
+        write_total_json(graph.own, labels, replay, json);
         write_paths_json(graph, *group.tree, replay, labels, json);
         write_tree_json("below", group_below(graph, labels), options_, replay, labels,
                         json);

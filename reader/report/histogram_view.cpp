@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "reader/analysis/function_times.hpp"
+#include "reader/render/line_fitter.hpp"
+#include "reader/render/session_text.hpp"
 #include "reader/report/function_rows.hpp"
 #include "reader/report/group_view.hpp"
 
@@ -60,28 +62,30 @@ class HistogramView : public GroupView {
                             FunctionLabels& labels) const {
     std::string text = "\n";
     append_tinted(text, options_.style, Tint::kHead, labels.text(total.function));
-    absl::StrAppend(&text, total_notes(total, labels), ": ", total.calls,
-                    total.calls == 1 ? " call" : " calls");
+    absl::StrAppend(&text, total_notes(total, labels), ": ",
+                    count_text(total.calls, "call"));
     if (times == nullptr) return text + ", none of which has a known time\n";
     if (times->count() != total.calls) {
-      absl::StrAppend(&text, ", of which ", times->count(), " have a known time");
+      absl::StrAppend(&text, ", of which ", grouped_text(times->count()),
+                      " have a known time");
     }
-    absl::StrAppend(&text, "\n  ", quantiles_text(*times), "\n");
+    absl::StrAppend(&text, "\n",
+                    wrap_line("  " + quantiles_text(*times), 2, options_.style), "\n");
     append_ranges(text, *times);
     return text;
   }
 
   static std::string quantiles_text(const DurationHistogram& times) {
-    std::string text = absl::StrCat("avg ", duration_text(times.average_ns()), ", min ",
-                                    duration_text(times.min_ns()));
+    std::string text = absl::StrCat("avg ", call_time_text(times.average_ns()), ", min ",
+                                    call_time_text(times.min_ns()));
     for (const auto& [name, per_mille] :
          {std::pair("p50", 500), std::pair("p90", 900), std::pair("p99", 990),
           std::pair("p99.9", 999)}) {
       const std::optional<uint64_t> found =
           times.quantile_ns(static_cast<uint64_t>(per_mille));
-      if (found) absl::StrAppend(&text, ", ", name, " ", duration_text(*found));
+      if (found) absl::StrAppend(&text, ", ", name, " ", call_time_text(*found));
     }
-    return absl::StrCat(text, ", max ", duration_text(times.max_ns()));
+    return absl::StrCat(text, ", max ", call_time_text(times.max_ns()));
   }
 
   void append_ranges(std::string& text, const DurationHistogram& times) const {
@@ -97,15 +101,13 @@ class HistogramView : public GroupView {
     text += '\n';
     times.for_powers([&](uint64_t from_ns, uint64_t until_ns, uint64_t calls) {
       std::string row;
-      append_right(row, duration_text(from_ns), 13);
+      append_right(row, from_ns == 0 ? "0" : duration_text(from_ns), 13);
       append_right(row, duration_text(until_ns), 13);
-      append_right(row, absl::StrCat(calls), 12);
+      append_right(row, calls == 0 ? "-" : grouped_text(calls), 12);
       if (calls != 0) {
-        // At least one column, so that a range with calls does not look empty.
-        const auto columns = static_cast<size_t>(static_cast<double>(calls) /
-                                                 static_cast<double>(most) * kBarColumns);
-        row += "  ";
-        row.append(std::max<size_t>(columns, 1), '#');
+        // Not empty, so that a range with calls does not look as if it had none.
+        const std::string bar = bar_text(calls, most, kBarColumns, options_.style);
+        absl::StrAppend(&row, "  ", bar.empty() ? options_.style.utf8 ? "▏" : "#" : bar);
       }
       text += row + '\n';
     });
@@ -120,7 +122,7 @@ class HistogramView : public GroupView {
       for (const FunctionTotal& total : rows.shown) {
         const DurationHistogram* times = times_.find(group, total.function);
         json.begin_object();
-        write_total_json(total, labels, replay.known_times(), json);
+        write_total_json(total, labels, replay, json);
         write_times_json(times, json);
         json.key("buckets").begin_array();
         if (times != nullptr) write_ranges_json(*times, json);

@@ -68,7 +68,7 @@ class InvocationsView : public View {
     append_right(line, absl::StrCat(number), 11);
     append_right(line, seconds_text(row.start_ns), 17);
     append_right(line, seconds_text(row.stop_ns), 17);
-    append_right(line, duration_text(row.cum_ns), 13);
+    append_right(line, call_time_text(row.cum_ns), 13);
     append_right(line, duration_text(row.base_ns), 13);
     if (replay.has_dispatches()) append_cpu(line, row.cpu);
     line += "  ";

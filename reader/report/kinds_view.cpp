@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
+
 #include "reader/analysis/kind_totals.hpp"
 #include "reader/render/columns.hpp"
 #include "reader/report/function_rows.hpp"
@@ -30,10 +32,16 @@ class KindsView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
-    const Columns columns(options_, replay.has_dispatches(), 0);
+    Columns columns(options_, replay.has_dispatches(), 0);
     for (const TreeGroup& group : groups.groups()) {
       const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
       const Rows rows = rows_of(group, replay.functions());
+      uint64_t largest_ns = 0;
+      for (const KindTotal& kind : rows.shown) {
+        largest_ns = std::max(
+            largest_ns, options_.sort == SortKey::kBase ? kind.base_ns : kind.cum_ns);
+      }
+      columns.set_scale(options_.sort, largest_ns);
       std::string text = group_head(group, groups.grouping(), options_.style);
       append_tinted(text, options_.style, Tint::kHead,
                     absl::StrCat(columns.head(), "  Kind"));
@@ -77,7 +85,7 @@ class KindsView : public GroupView {
         json.key("functions").begin_array();
         for (const FunctionTotal& function : kind.functions) {
           json.begin_object();
-          write_total_json(function, labels, known, json);
+          write_total_json(function, labels, replay, json);
           json.end();
         }
         json.end();

@@ -31,17 +31,31 @@ std::string lock_address_text(const LockId& lock) {
   return absl::StrCat("0x", absl::Hex(lock.address));
 }
 
-std::string lock_name(const LockId& lock, const Definitions& definitions) {
-  const Module* module = definitions.module_at(lock.process, lock.address, INT64_MAX - 1);
+std::string LockNames::name(const LockId& lock) {
+  const Module* module =
+      definitions_.module_at(lock.process, lock.address, INT64_MAX - 1);
   if (module == nullptr) return lock_address_text(lock);
-  return absl::StrCat(module->path.substr(module->path.rfind('/') + 1), "+0x",
-                      absl::Hex(lock.address - module->start));
+  const std::string file = module->path.substr(module->path.rfind('/') + 1);
+  const uint64_t address = lock.address - module->bias;
+  const StoredFunction* stored =
+      definitions_.symbols().find(module->path, module->build_id, address);
+  const std::string variable =
+      stored != nullptr && stored->start <= address
+          ? DataSymbols::name_in(stored->name, stored->start, address)
+          : variables_.name_at(module->path, module->build_id, address);
+  return variable.empty()
+             ? absl::StrCat(file, "+0x", absl::Hex(lock.address - module->start))
+             : absl::StrCat(variable, " in ", file);
 }
 
-std::string lock_title(const LockId& lock, const LockSums& sums,
-                       const Definitions& definitions) {
-  return absl::StrCat(lock_kind_name(sums.kind), " ",
-                      escaped(lock_name(lock, definitions)));
+std::string LockNames::title(const LockId& lock, const LockSums& sums) {
+  return absl::StrCat(lock_kind_name(sums.kind), " ", escaped(name(lock)));
+}
+
+std::string LockNames::waiter_text(const LockWaiter& waiter) {
+  return absl::StrCat(thread_title(definitions_, waiter.thread), " waits for ",
+                      escaped(name(waiter.lock)), ", which ",
+                      thread_title(definitions_, waiter.holder), " has");
 }
 
 std::string lock_owner(const LockId& lock, const Definitions& definitions) {
@@ -97,12 +111,6 @@ std::vector<LockLine> lock_lines(const LockSums& sums, const Definitions& defini
   if (!holders.empty()) lines.push_back({0, "waited for", {}});
   add_shares("", " while it was had by ", holders);
   return lines;
-}
-
-std::string lock_waiter_text(const LockWaiter& waiter, const Definitions& definitions) {
-  return absl::StrCat(thread_title(definitions, waiter.thread), " waits for ",
-                      escaped(lock_name(waiter.lock, definitions)), ", which ",
-                      thread_title(definitions, waiter.holder), " has");
 }
 
 std::vector<std::string> lock_notes(const LockTable& locks) {

@@ -7,17 +7,35 @@
 
 #include "reader/analysis/lock_table.hpp"
 #include "reader/render/function_labels.hpp"
+#include "reader/symbols/data_symbols.hpp"
 
 namespace arctrace::reader {
 
 // "0x7ffe1000"
 std::string lock_address_text(const LockId& lock);
-// "server+0x4060" for a lock that a program or library contains, else the address. Raw
-// bytes of the trace.
-std::string lock_name(const LockId& lock, const Definitions& definitions);
-// "mutex server+0x4060", and " of 100", the process; escaped.
-std::string lock_title(const LockId& lock, const LockSums& sums,
-                       const Definitions& definitions);
+
+// What locks are called.
+class LockNames {
+ public:
+  // `definitions` must outlive this object.
+  explicit LockNames(const Definitions& definitions) : definitions_(definitions) {}
+
+  // "pool in server" for a variable of a program or library, as far as the trace has its
+  // name (arctrace archive), or its file is there;
+  // "server+0x4060" for a lock that it contains otherwise; else the address. Raw bytes of
+  // the trace and the file.
+  std::string name(const LockId& lock);
+  // "mutex pool in server"; escaped.
+  std::string title(const LockId& lock, const LockSums& sums);
+  // "lua 100/101 waits for 0x40, which lua 100/102 has"; escaped.
+  std::string waiter_text(const LockWaiter& waiter);
+
+ private:
+  const Definitions& definitions_;
+  DataSymbols variables_;
+};
+
+// " of 100", the process.
 std::string lock_owner(const LockId& lock, const Definitions& definitions);
 
 // The longest first.
@@ -36,8 +54,6 @@ std::vector<LockLine> lock_lines(const LockSums& sums, const Definitions& defini
                                  FunctionLabels& labels);
 
 inline constexpr const char* kDeadlockHead = "Deadlock at the end:";
-// "lua 100/101 waits for 0x40, which lua 100/102 has"; escaped.
-std::string lock_waiter_text(const LockWaiter& waiter, const Definitions& definitions);
 
 // What the table lacks, a line each.
 std::vector<std::string> lock_notes(const LockTable& locks);

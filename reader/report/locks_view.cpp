@@ -17,7 +17,9 @@ using LockRow = std::pair<LockId, LockSums>;
 class LocksView : public View {
  public:
   explicit LocksView(const ViewSettings& settings)
-      : options_(settings.options), locks_(*settings.definitions) {}
+      : options_(settings.options),
+        locks_(*settings.definitions),
+        names_(*settings.definitions) {}
 
   ReplayListener* call_listener() override { return &locks_; }
   void begin_text(Replay& replay, const WriteText& /*write*/) override {
@@ -31,21 +33,46 @@ class LocksView : public View {
     FunctionLabels labels(replay, options_.lines);
     std::string text = "\n";
     std::string head;
-    append_right(head, "Waited", 13);
+    const std::vector<LockRow> rows = sorted_rows();
+    const LockSums most = rows.empty() ? LockSums{} : rows.front().second;
+    const bool is_by_held = options_.sort == SortKey::kBase;
+    const bool is_by_waited = !is_by_held && options_.sort != SortKey::kCalls;
+    const TimeScale scale = time_scale(is_by_held ? most.held_ns : most.waited_ns);
+    const auto head_of = [&](const char* name, bool is_sorted) {
+      return is_sorted ? absl::StrCat(name, " ", scale.unit) : std::string(name);
+    };
+    append_right(head, head_of("Waited", is_by_waited), 13);
     append_right(head, "Waits", 9);
-    append_right(head, "Held", 13);
+    append_right(head, head_of("Held", is_by_held), 13);
     append_right(head, "Holds", 9);
+    const auto waited_text = [&](uint64_t time_ns) {
+      return is_by_waited ? scaled_text(time_ns, scale) : duration_text(time_ns);
+    };
+    const auto held_text = [&](uint64_t time_ns) {
+      return is_by_held ? scaled_text(time_ns, scale) : duration_text(time_ns);
+    };
     append_tinted(text, options_.style, Tint::kHead, head + "  Lock");
     text += '\n';
     if (!write(text)) return absl::OkStatus();
-    const std::vector<LockRow> rows = sorted_rows();
     uint64_t shown = 0;
+    bool has_note = false;
     for (const LockRow& row : rows) {
       if (shown == options_.limit) break;
       ++shown;
-      if (!write(row_text(row, replay, labels))) return absl::OkStatus();
+      has_note |= !recording_note(row.second, replay).empty();
+      const LockSums& sums = row.second;
+      std::string columns;
+      append_right(columns, waited_text(sums.waited_ns), 13);
+      append_right(columns, sums.waits == 0 ? "-" : grouped_text(sums.waits), 9);
+      append_right(columns, held_text(sums.held_ns), 13);
+      append_right(columns, sums.holds == 0 ? "-" : grouped_text(sums.holds), 9);
+      if (!write(row_text(columns, row, replay, labels))) return absl::OkStatus();
     }
-    write(hidden_rows_text(rows.size() - shown) + deadlocks_text(replay) + notes_text());
+    write(hidden_rows_text(rows.size() - shown) +
+          (has_note ? "  [recording]: half or more of the time that it was held is what "
+                      "recording itself takes\n"
+                    : "") +
+          deadlocks_text() + notes_text());
     return absl::OkStatus();
   }
 
@@ -85,16 +112,22 @@ class LocksView : public View {
     return rows;
   }
 
-  std::string row_text(const LockRow& row, const Replay& replay,
-                       FunctionLabels& labels) const {
+  // What recording took of the time that the lock was held: the end of the call that took
+  // it, and the beginning of that which released it, but not what was called meanwhile.
+  static uint64_t overhead_ps(const LockSums& sums, const Replay& replay) {
+    return sums.holds * 2 * replay.costs().of_call(ARCTRACE_HOOK_LIBRARY_CALL).outside_ps;
+  }
+
+  static std::string recording_note(const LockSums& sums, const Replay& replay) {
+    return overhead_note(sums.held_ns, overhead_ps(sums, replay), replay);
+  }
+
+  // Ends a row whose columns are in `columns` with the lock, and what is told of it.
+  std::string row_text(const std::string& columns, const LockRow& row,
+                       const Replay& replay, FunctionLabels& labels) {
     const auto& [lock, sums] = row;
-    std::string text;
-    append_right(text, sums.waits == 0 ? "-" : duration_text(sums.waited_ns), 13);
-    append_right(text, sums.waits == 0 ? "-" : absl::StrCat(sums.waits), 9);
-    append_right(text, sums.holds == 0 ? "-" : duration_text(sums.held_ns), 13);
-    append_right(text, sums.holds == 0 ? "-" : absl::StrCat(sums.holds), 9);
-    text += "  ";
-    append_name(text, lock_title(lock, sums, replay.definitions()),
+    std::string text = columns + "  ";
+    append_name(text, names_.title(lock, sums) + recording_note(sums, replay),
                 lock_owner(lock, replay.definitions()), false, options_.style);
     for (const LockLine& line : lock_lines(sums, replay.definitions(), labels)) {
       std::string shown(6 + 2 * line.level, ' ');
@@ -104,15 +137,14 @@ class LocksView : public View {
     return text;
   }
 
-  std::string deadlocks_text(const Replay& replay) const {
+  std::string deadlocks_text() {
     std::string text;
     for (const std::vector<LockWaiter>& ring : locks_.deadlocks()) {
       text += "\n";
       append_tinted(text, options_.style, Tint::kTrouble, kDeadlockHead);
       text += "\n";
       for (const LockWaiter& waiter : ring) {
-        absl::StrAppend(&text, "  ", lock_waiter_text(waiter, replay.definitions()),
-                        "\n");
+        absl::StrAppend(&text, "  ", names_.waiter_text(waiter), "\n");
       }
     }
     return text;
@@ -124,20 +156,21 @@ class LocksView : public View {
     return text;
   }
 
-  static void write_row_json(const LockRow& row, const Replay& replay,
-                             FunctionLabels& labels, JsonWriter& json) {
+  void write_row_json(const LockRow& row, const Replay& replay, FunctionLabels& labels,
+                      JsonWriter& json) {
     const auto& [lock, sums] = row;
     const Process* process = replay.definitions().process(lock.process);
     json.begin_object();
     json.member("kind", lock_kind_name(sums.kind));
     json.member("pid", process == nullptr ? 0 : process->pid);
     json.member("address", lock_address_text(lock));
-    json.member("name", lock_name(lock, replay.definitions()));
+    json.member("name", names_.name(lock));
     json.member("acquired", sums.acquired);
     json.member("waits", sums.waits);
     json.member("waited_ns", sums.waited_ns);
     json.member("holds", sums.holds);
     json.member("held_ns", sums.held_ns);
+    write_overhead_json(overhead_ps(sums, replay), replay, json);
     json.member("wakes", sums.wakes);
     write_span_json("longest_wait", sums.longest_wait, replay, labels, json);
     write_span_json("holder", sums.holder, replay, labels, json);
@@ -183,6 +216,7 @@ class LocksView : public View {
 
   const ViewOptions options_;
   LockTable locks_;
+  LockNames names_;
 };
 
 }  // namespace

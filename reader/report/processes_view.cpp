@@ -28,6 +28,22 @@ std::string exits_text(const CommandSums& command) {
   return text.empty() ? "-" : text;
 }
 
+// What is not exact, or not known, of the runs' ends; of a row without a time, that says
+// it.
+std::string ends_text(const CommandSums& command) {
+  if (command.wall_ns == 0) return {};
+  std::string text;
+  if (command.end_within_ns != 0) {
+    absl::StrAppend(&text, "  ended up to ", duration_text(command.end_within_ns),
+                    " earlier");
+  }
+  if (command.ends_not_known != 0) {
+    absl::StrAppend(&text, text.empty() ? "  " : ", ", "end of ", command.ends_not_known,
+                    " not known");
+  }
+  return text;
+}
+
 class ProcessesView : public View {
  public:
   explicit ProcessesView(const ViewSettings& settings) : options_(settings.options) {}
@@ -41,7 +57,7 @@ class ProcessesView : public View {
     append_right(head, "Wall", 13);
     append_right(head, "Longest", 13);
     append_right(head, "On CPU", 13);
-    append_right(head, "Exit", 6);
+    append_right(head, "Exit", 11);
     std::string text = "\n";
     append_tinted(text, options_.style, Tint::kHead, head + "  Command");
     text += '\n';
@@ -82,16 +98,22 @@ class ProcessesView : public View {
     } else {
       --left;
       std::string row;
-      append_right(row, absl::StrCat(command.runs), 8);
-      append_right(row, duration_text(command.wall_ns), 13);
-      append_right(row, command.runs > 1 ? duration_text(command.longest_ns) : "-", 13);
+      append_right(row, grouped_text(command.runs), 8);
+      // 0: it is not known of any when it ended.
+      append_right(row, command.wall_ns == 0 ? "-" : duration_text(command.wall_ns), 13);
+      append_right(row,
+                   command.runs > 1 && command.wall_ns != 0
+                       ? duration_text(command.longest_ns)
+                       : "-",
+                   13);
       append_right(row, has_cpu ? duration_text(command.cpu.cpu_ns) : "-", 13);
       const std::string exits = exits_text(command);
-      append_right(row, command.exits.size() > 1 ? "*" : exits, 6);
+      append_right(row, command.exits.size() > 1 ? "*" : exits, 11);
       row += "  " + std::string(level * 2, ' ');
       std::string notes;
       if (command.runs == 1) absl::StrAppend(&notes, "  ", command.pid);
       if (command.exits.size() > 1) absl::StrAppend(&notes, "  exit ", exits);
+      notes += ends_text(command);
       append_name(row, escaped(command.name), notes, false, options_.style);
       write(row);
     }
@@ -101,13 +123,13 @@ class ProcessesView : public View {
   }
 
   static void append_times(std::string& row, const DurationHistogram& times) {
-    append_right(row, absl::StrCat(times.count()), 10);
-    append_right(row, duration_text(times.average_ns()), 13);
+    append_right(row, grouped_text(times.count()), 10);
+    append_right(row, call_time_text(times.average_ns()), 13);
     for (const uint64_t per_mille : {uint64_t{500}, uint64_t{990}}) {
       const auto quantile = times.quantile_ns(per_mille);
-      append_right(row, quantile.has_value() ? duration_text(*quantile) : "-", 13);
+      append_right(row, quantile.has_value() ? call_time_text(*quantile) : "-", 13);
     }
-    append_right(row, duration_text(times.max_ns()), 13);
+    append_right(row, call_time_text(times.max_ns()), 13);
   }
 
   std::string waits_text() const {
@@ -146,6 +168,8 @@ class ProcessesView : public View {
     json.member("threads", command.threads);
     json.member("wall_ns", command.wall_ns);
     json.member("longest_ns", command.longest_ns);
+    json.member("end_within_ns", command.end_within_ns);
+    json.member("ends_not_known", command.ends_not_known);
     write_cpu_json(command.cpu, known, json);
     json.key("exits").begin_object();
     for (const auto& [exit, count] : command.exits) json.member(exit, count);

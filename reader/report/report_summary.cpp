@@ -27,6 +27,23 @@ std::string report_head_text(const Session& session) {
   return text;
 }
 
+std::string missing_lines_text(const std::vector<std::string>& symbol_findings) {
+  // Others have no file of their own, or their debug file is here.
+  const auto missing = std::count_if(
+      symbol_findings.begin(), symbol_findings.end(), [](const std::string& finding) {
+        return finding.starts_with('/') &&
+               finding.find("; names are from ") == std::string::npos;
+      });
+  if (missing == 0) return {};
+  if (missing == 1) {
+    return "1 module is not here as it was recorded, so its source lines are missing: "
+           "run arctrace archive where it is";
+  }
+  return absl::StrCat(missing,
+                      " modules are not here as they were recorded, so their source "
+                      "lines are missing: run arctrace archive where they are");
+}
+
 std::string interrupted_text() {
   return "Interrupted: these sums are of the records read so far.\n";
 }
@@ -54,6 +71,10 @@ std::string report_end_text(const ReportSummary& summary) {
     absl::StrAppend(&text, "symbols: ", findings.size() - kSymbolFindingsShown,
                     " more modules have none of their own\n");
   }
+  if (const std::string missing = missing_lines_text(findings);
+      summary.lines && !missing.empty()) {
+    absl::StrAppend(&text, missing, "\n");
+  }
   return text;
 }
 
@@ -65,6 +86,7 @@ void write_report_end_json(const ReportSummary& summary, JsonWriter& json) {
   json.member("lost", sums.lost);
   write_losses_json("lost_by_cause", sums.lost_by_cause, json);
   json.member("overwritten", sums.overwritten);
+  json.member("elsewhere", sums.elsewhere);
   json.member("torn", sums.torn);
   json.member("unfinished", sums.unfinished);
   json.member("invalid", sums.invalid);

@@ -14,12 +14,21 @@ namespace arctrace::reader {
 // The file, the command, the machine: a line each.
 std::string report_head_text(const Session& session);
 
+// Above what is shown if it is corrected.
+inline constexpr const char* kCorrectedTitle =
+    "Times are corrected: what recording itself cost is taken off.";
+
 struct ReportSummary {
   const Summary& trace;
   const Replay& replay;                             // finished
   const std::vector<std::string>& symbol_findings;  // modules without symbols
   bool interrupted = false;                         // the trace was not read to its end
+  bool lines = false;                               // source lines were asked for
 };
+
+// Why functions have no source lines, and what to do: one sentence, for the modules that
+// the symbolizer did not find as they were recorded. Empty: it found all that have files.
+std::string missing_lines_text(const std::vector<std::string>& symbol_findings);
 
 // Says that the trace was not read to its end.
 std::string interrupted_text();

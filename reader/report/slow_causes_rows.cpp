@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "reader/render/line_fitter.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/thread_labels.hpp"
 
@@ -59,20 +60,21 @@ std::string comparison_text(const SlowComparison& comparison, bool has_states,
                          static_cast<double>(comparison.slow_calls);
   const double median_ns = static_cast<double>(comparison.median_ns) /
                            static_cast<double>(comparison.median_calls);
-  std::string text = "\n";
+  std::string text;
   append_tinted(text, options.style, Tint::kHead,
                 absl::StrCat("Why ", labels.text(comparison.function), " is slow"));
   absl::StrAppend(&text, ": the slowest ",
                   comparison.slow_calls == 1
                       ? std::string("call")
-                      : absl::StrCat(comparison.slow_calls, " calls"),
-                  " of ", comparison.calls, ", by wall-clock time, ",
+                      : absl::StrCat(grouped_text(comparison.slow_calls), " calls"),
+                  " of ", grouped_text(comparison.calls), ", by wall-clock time, ",
                   comparison.slow_calls == 1 ? "takes " : "take ",
                   duration_text(static_cast<uint64_t>(slow_ns)), ", the median ",
-                  duration_text(static_cast<uint64_t>(median_ns)), "\n");
+                  call_time_text(static_cast<uint64_t>(median_ns)));
+  text = "\n" + wrap_line(text, 2, options.style) + "\n";
   if (has_states) {
     if (const std::string states = states_text(comparison); !states.empty()) {
-      absl::StrAppend(&text, "  ", states, "\n");
+      absl::StrAppend(&text, wrap_line("  " + states, 4, options.style), "\n");
     }
   }
   std::string head;

@@ -7,10 +7,14 @@
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/thread_labels.hpp"
+#include "reader/report/own_functions_hint.hpp"
 #include "reader/report/slow_causes_rows.hpp"
 
 namespace arctrace::reader {
 namespace {
+
+// Below this many columns only the duration of the times is shown.
+constexpr size_t kWideCallColumns = 110;
 
 class SlowestView : public View, private ReplayListener {
  public:
@@ -19,6 +23,9 @@ class SlowestView : public View, private ReplayListener {
         functions_(settings.functions),
         describe_(settings.describe),
         is_json_(settings.is_json),
+        session_(settings.session),
+        summary_(settings.summary),
+        enabled_(settings.enabled),
         calls_([this](FunctionId function) { return wants(function); },
                [this](const Record& record) { return content(record); },
                settings.options.sort, settings.options.limit) {}
@@ -32,8 +39,8 @@ class SlowestView : public View, private ReplayListener {
     FunctionLabels labels(replay, options_.lines);
     std::string head = "\n";
     append_tinted(head, options_.style, Tint::kHead,
-                  absl::StrCat("     Duration         Base",
-                               replay.has_dispatches() ? kCpuHead : "",
+                  absl::StrCat("     Duration", is_wide() ? "         Base" : "",
+                               is_wide() && replay.has_dispatches() ? kCpuHead : "",
                                "            Start  Process/thread   Call"));
     if (!write(head + "\n")) return absl::OkStatus();
     const std::vector<SlowCall> calls = calls_.take();
@@ -41,7 +48,11 @@ class SlowestView : public View, private ReplayListener {
       if (!write(call_text(call, replay, labels))) return absl::OkStatus();
     }
     if (!write(hidden_rows_text(calls_.count() - calls.size()))) return absl::OkStatus();
-    write(slow_causes_text(causes_.comparisons(), replay, labels, options_));
+    if (!write(slow_causes_text(causes_.comparisons(), replay, labels, options_)))
+      return absl::OkStatus();
+    const std::string hint =
+        own_functions_hint(replay, session_, summary_, enabled_, options_.style.width);
+    if (!hint.empty()) write(absl::StrCat("\n", hint, "\n"));
     return absl::OkStatus();
   }
 
@@ -59,6 +70,11 @@ class SlowestView : public View, private ReplayListener {
   }
 
  private:
+  // Whether there is room for all times beside a call and its arguments.
+  bool is_wide() const {
+    return options_.style.width == 0 || options_.style.width >= kWideCallColumns;
+  }
+
   // Those of the functions are told to both.
   uint64_t frame_opened(const FrameInfo& frame) override {
     const uint64_t token = calls_.frame_opened(frame);
@@ -92,9 +108,11 @@ class SlowestView : public View, private ReplayListener {
                         FunctionLabels& labels) const {
     const FrameInfo& frame = call.frame;
     std::string text;
-    append_right(text, duration_text(frame.cum_ns), 13);
-    append_right(text, duration_text(frame.base_ns), 13);
-    if (replay.has_dispatches()) append_cpu(text, frame.cpu);
+    append_right(text, call_time_text(frame.cum_ns), 13);
+    if (is_wide()) {
+      append_right(text, duration_text(frame.base_ns), 13);
+      if (replay.has_dispatches()) append_cpu(text, frame.cpu);
+    }
     append_right(text, seconds_text(frame.start_ns), 17);
     text += "  ";
     append_left(text, thread_ids_text(replay.definitions(), frame.thread), 16);
@@ -139,6 +157,9 @@ class SlowestView : public View, private ReplayListener {
   const std::vector<std::string> functions_;
   const DescribeRecord describe_;
   const bool is_json_;
+  const Session* const session_;
+  const Summary* const summary_;
+  const EnabledList* const enabled_;
   const Replay* replay_ = nullptr;
   SlowestCalls calls_;
   SlowCauses causes_;

@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
+#include <bit>
+#include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "reader/analysis/function_totals.hpp"
+#include "reader/render/frame_marks.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/thread_labels.hpp"
@@ -19,55 +21,170 @@
 namespace arctrace::reader {
 namespace {
 
-constexpr size_t kOpenThreadsMax = 4;
-
-std::string names_text(const std::vector<FunctionId>& path, FunctionLabels& labels) {
-  const size_t cut = path.size() - std::min(path.size(), kPathFunctionsMax);
-  std::string text = cut == 0 ? "" : "... ";
-  for (size_t i = cut; i < path.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : "> ", labels.text(path[i]),
-                    i + 1 == path.size() ? "" : " ");
-  }
-  return text;
+// Then threads may have lost a CPU without a record of it.
+bool lacks_kernel_records(const SummaryFacts& facts) {
+  return facts.summary->lost_by_cause[ARCTRACE_LOST_KERNEL] != 0 ||
+         !facts.replay.definitions().kernel_begins().empty();
 }
 
-// The first program, whose module has the program's own functions; kNoIndex: none.
-ProcessIndex first_program(const Definitions& definitions) {
-  for (ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
-    if (definitions.processes()[i].origin == ARCTRACE_ORIGIN_EXEC) return i;
-  }
-  return kNoIndex;
-}
-
-// Whether a function of the program was recorded, also one whose calls a filter of the
-// report hides.
-bool has_function_of(const Functions& functions, const std::string& program) {
-  for (FunctionId id = kUnknownFunction + 1; id < functions.size(); ++id) {
-    const Function& function = functions[id];
-    if (function.module == program ||
-        (function.module.empty() && !function.name.starts_with('['))) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Whether the replay saw all that was recorded: what is missing may be anything.
-bool is_whole(const SummaryFacts& facts) {
-  if (!facts.replay.has_all_threads()) return false;
-  const Summary* summary = facts.summary;
-  if (summary != nullptr && (summary->lost != 0 || summary->overwritten != 0)) {
-    return false;
-  }
-  return facts.session == nullptr || facts.session->finished;
-}
-
-// "5 threads"; "5 of 7 threads" if there were others, without definitions or not asked
-// for.
+// "5 threads"; "5 of 7 threads" if only those were asked for.
 std::string part_text(uint64_t count, uint64_t all, const std::string& what,
                       const std::string& plural) {
   if (all <= count) return count_text(count, what, plural);
   return absl::StrCat(count, " of ", count_text(all, what, plural));
+}
+
+// How many the report is about, of all that the trace knows, whether it has their records
+// or only their numbers. Threads of other programs that the kernel's records name are
+// none of them.
+std::string processes_and_threads_text(const SummaryFacts& facts) {
+  const Definitions& definitions = facts.replay.definitions();
+  std::vector<ProcessIndex> processes;
+  uint64_t threads = 0;
+  for (const ThreadTree& tree : facts.replay.threads()) {
+    const Thread& thread = definitions.threads()[tree.thread];
+    if (thread.of_kernel()) continue;
+    processes.push_back(thread.process);
+    ++threads;
+  }
+  std::sort(processes.begin(), processes.end());
+  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
+  const Summary* all = facts.summary;
+  const bool is_all = facts.replay.is_of_all();
+  const uint64_t all_processes = all == nullptr ? 0 : all->processes;
+  const uint64_t all_threads = all == nullptr ? 0 : all->threads;
+  return absl::StrCat(
+      part_text(
+          is_all ? std::max<uint64_t>(all_processes, processes.size()) : processes.size(),
+          all_processes, "process", "processes"),
+      ", ",
+      part_text(is_all ? std::max(all_threads, threads) : threads, all_threads, "thread",
+                "threads"));
+}
+
+// Whether the table of functions may have a note about it.
+bool has_overhead_notes(const SummaryFacts& facts) {
+  const std::vector<FunctionTotal> totals = hottest_functions(facts);
+  const auto shown = totals.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(totals.size(), kFunctionsMax));
+  return std::any_of(totals.begin(), shown, [&](const FunctionTotal& total) {
+    return !overhead_note(total.base_ns, total.overhead_ps, facts.replay).empty();
+  });
+}
+
+// What to do about a buffer that was full: "the buffer of 64 MiB was full: record with -b
+// 256M". Empty if none was, or its size is not known.
+std::string larger_buffer_text(const SummaryFacts& facts) {
+  if (facts.session == nullptr || facts.session->buffer_size == 0 ||
+      facts.summary->lost_by_cause[ARCTRACE_LOST_FULL] == 0) {
+    return {};
+  }
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  const uint64_t wanted =
+      std::bit_floor(std::max(4 * facts.session->buffer_size, 4 * kMiB));
+  return absl::StrCat("the buffer of ", bytes_text(facts.session->buffer_size),
+                      " was full: record with -b ", wanted / kMiB, "M");
+}
+
+// "the longest gap: 2.10 ms at 0.081000000, thread 100/101, lost: full"; empty if there
+// is none whose beginning is known.
+std::string longest_gap_text(const SummaryFacts& facts) {
+  if (facts.gaps == nullptr || !facts.gaps->longest().has_value()) return {};
+  const Gap& gap = *facts.gaps->longest();
+  return absl::StrCat("the longest gap: ",
+                      duration_text(static_cast<uint64_t>(gap.to_ns) -
+                                    static_cast<uint64_t>(gap.from_ns)),
+                      " at ", seconds_text(gap.from_ns), " s, ",
+                      gap_subject_text(gap, facts.replay.definitions()), ", ",
+                      gap_reason_text(gap));
+}
+
+// Visits the outermost nodes of `[patching]`.
+template <class Visit>
+void for_each_patching(const CallTree& tree, const Functions& functions, NodeIndex root,
+                       const Visit& visit) {
+  if (functions.patching() == kRootFunction) return;
+  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
+    if (at != root && tree[at].function == functions.patching()) visit(at);
+  }
+}
+
+// What all of that is of the overhead, also of calls in it.
+uint64_t patching_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
+  uint64_t sum = 0;
+  for_each_patching(tree, functions, root,
+                    [&](NodeIndex node) { sum += total_overhead_ps(tree, node); });
+  return sum;
+}
+
+// What recording itself cost, of the time on the CPU if that is known; empty if it is not
+// known, or nothing was recorded.
+std::string overhead_text(const SummaryFacts& facts) {
+  const CallTree& tree = *facts.all.tree;
+  uint64_t calls = 0;
+  for (NodeIndex at = facts.all.root; at != kNoNode;
+       at = tree.next_in_preorder(at, facts.all.root)) {
+    if (at != facts.all.root) calls += tree[at].calls;
+  }
+  // How long programs waited to be patched has a line of its own.
+  const uint64_t overhead_ns =
+      (total_overhead_ps(tree, facts.all.root) -
+       patching_ps(tree, facts.replay.functions(), facts.all.root)) /
+      1000;
+  if (overhead_ns == 0 || calls == 0) return {};
+  const bool is_corrected = facts.replay.is_corrected();
+  const bool has_cpu = facts.replay.has_dispatches();
+  uint64_t all_ns = has_cpu ? tree.cpu_cum(facts.all.root).cpu_ns : facts.all_ns();
+  if (is_corrected) all_ns += overhead_ns;
+  const std::string begin =
+      is_corrected ? "corrected by what recording cost: " : "recording cost ";
+  if (overhead_ns < all_ns / 100) return begin + "less than 1 %";
+  const uint64_t percent =
+      (100 * overhead_ns + all_ns / 2) / std::max<uint64_t>(all_ns, 1);
+  std::string text = absl::StrCat(begin, "about ", duration_text(overhead_ns), " of ",
+                                  duration_text(all_ns), has_cpu ? " on the CPU (" : " (",
+                                  percent, " %)");
+  // How many calls were hidden is not known, though what they cost is.
+  if (facts.replay.has_all_calls())
+    absl::StrAppend(&text, ", ", overhead_ns / calls, " ns a call");
+  return text;
+}
+
+// How long programs waited for their functions to be patched, which without recording
+// they would not have; empty if it is less than 1 % of all.
+std::string patching_text(const SummaryFacts& facts) {
+  const CallTree& tree = *facts.all.tree;
+  const Functions& functions = facts.replay.functions();
+  const bool is_corrected = facts.replay.is_corrected();
+  uint64_t patching_ns = 0;
+  if (is_corrected) {
+    patching_ns = patching_ps(tree, functions, facts.all.root) / 1000;
+  } else {
+    for_each_patching(tree, functions, facts.all.root,
+                      [&](NodeIndex node) { patching_ns += tree[node].cum_ns; });
+  }
+  const uint64_t all_ns = facts.all_ns() + (is_corrected ? patching_ns : 0);
+  if (patching_ns == 0 || patching_ns < all_ns / 100) return {};
+  return absl::StrCat("patching functions for -P took ", duration_text(patching_ns),
+                      is_corrected ? ", taken off" : " of it: [patching]");
+}
+
+// Since when some patched functions are not recorded any more; empty if all are.
+std::vector<std::string> switched_off_rows(const Definitions& definitions) {
+  uint64_t count = 0;
+  int64_t since_ns = INT64_MAX;
+  for (const Process& process : definitions.processes()) {
+    count += process.switched_off.size();
+    for (const auto& [unused, off_ns] : process.switched_off) {
+      since_ns = std::min(since_ns, off_ns);
+    }
+  }
+  if (count == 0) return {};
+  const auto since = static_cast<uint64_t>(std::max(since_ns, int64_t{0}));
+  return {absl::StrCat("  ", count_text(count, "function"), count == 1 ? " was" : " were",
+                       " switched off, because their calls filled the buffer:"),
+          absl::StrCat("  calls are lower bounds from ", duration_text(since),
+                       " on; arctrace info -v names them")};
 }
 
 }  // namespace
@@ -88,10 +205,14 @@ std::string summary_row(std::string row, const std::string& name,
 std::string summary_text(std::vector<SummarySection> sections, size_t max_lines) {
   std::erase_if(sections,
                 [](const SummarySection& section) { return section.rows.empty(); });
-  const auto lines = [&] {
+  const auto lines = [&]() -> size_t {
     size_t count = sections.empty() ? 0 : sections.size() - 1;
     for (const SummarySection& section : sections) {
-      count += section.rows.size() + (section.head.empty() ? 0 : 1);
+      if (!section.head.empty()) ++count;
+      for (const std::string& row : section.rows) {
+        count +=
+            size_t{1} + static_cast<size_t>(std::count(row.begin(), row.end(), '\n'));
+      }
     }
     return count;
   };
@@ -108,6 +229,16 @@ std::string summary_text(std::vector<SummarySection> sections, size_t max_lines)
     for (const std::string& row : section.rows) text += row + "\n";
   }
   return text;
+}
+
+std::vector<FunctionTotal> hottest_functions(const SummaryFacts& facts) {
+  const Functions& functions = facts.replay.functions();
+  std::vector<FunctionTotal> totals =
+      function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kBase);
+  std::erase_if(totals, [&](const FunctionTotal& total) {
+    return total.function != kRootFunction && total.function == functions.patching();
+  });
+  return totals;
 }
 
 std::vector<std::string> first_command(const Definitions& definitions) {
@@ -129,29 +260,13 @@ uint64_t wall_ns(const Replay& replay) {
   return static_cast<uint64_t>(stop_ns) - static_cast<uint64_t>(start_ns);
 }
 
-int fatal_signal(const Session* session) {
-  if (session == nullptr || !session->child_wait_status.has_value()) return 0;
-  const int32_t status = *session->child_wait_status;
-  if (WIFSIGNALED(status)) return WTERMSIG(status);
-  if (WIFEXITED(status) && WEXITSTATUS(status) > 128 && WEXITSTATUS(status) < 128 + 65) {
-    return WEXITSTATUS(status) - 128;
-  }
-  return 0;
-}
-
-ThreadEnds::Signal signal_of(const Function& function, const Session* session) {
-  constexpr std::string_view kPrefix = "K:signal ";
-  if (!function.name.starts_with(kPrefix)) return ThreadEnds::Signal::kNone;
-  return function.name.substr(kPrefix.size()) == std::to_string(fatal_signal(session))
-             ? ThreadEnds::Signal::kWanted
-             : ThreadEnds::Signal::kOther;
-}
-
 std::string end_text(const Session* session) {
   if (session == nullptr) return {};
   if (session->child_wait_status.has_value()) {
     const int32_t status = *session->child_wait_status;
-    return (WIFSIGNALED(status) ? "killed by " : "") + wait_status_text(status);
+    if (!WIFSIGNALED(status)) return wait_status_text(status);
+    return absl::StrCat("killed by ", wait_status_text(status),
+                        WCOREDUMP(status) ? ", core dumped" : ", no core file");
   }
   if (session->raw || session->finished) return {};
   return "the recording was cut off";
@@ -164,22 +279,10 @@ SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {
   if (command.empty() && facts.session != nullptr) command = escaped(facts.session->path);
   if (!command.empty()) section.rows.push_back(summary_head(command, style));
 
-  std::vector<ProcessIndex> processes;
-  for (const ThreadTree& thread : replay.threads()) {
-    processes.push_back(replay.definitions().threads()[thread.thread].process);
-  }
-  std::sort(processes.begin(), processes.end());
-  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
   std::string end = end_text(facts.session);
   if (!end.empty()) end += ", ";
-  section.rows.push_back(absl::StrCat(
-      end, duration_text(wall_ns(replay)), ", ",
-      part_text(processes.size(), facts.summary == nullptr ? 0 : facts.summary->processes,
-                "process", "processes"),
-      ", ",
-      part_text(replay.threads().size(),
-                facts.summary == nullptr ? 0 : facts.summary->threads, "thread",
-                "threads")));
+  section.rows.push_back(absl::StrCat(end, duration_text(wall_ns(replay)), ", ",
+                                      processes_and_threads_text(facts)));
   std::string times;
   if (replay.threads().size() > 1) {
     times = "all threads: " + duration_text(facts.all_ns());
@@ -190,6 +293,17 @@ SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {
                     duration_text(cpu.cpu_ns), ", waiting ", duration_text(cpu.off_ns));
   }
   if (!times.empty()) section.rows.push_back(times);
+  if (const std::string cost = overhead_text(facts); !cost.empty()) {
+    section.rows.push_back(cost);
+    if (has_overhead_notes(facts)) {
+      section.rows.push_back("  [recording]: it is half or more of a function's time" +
+                             std::string(facts.replay.is_corrected()
+                                             ? ", and taken off"
+                                             : "; see --corrected"));
+    }
+  }
+  if (const std::string cost = patching_text(facts); !cost.empty())
+    section.rows.push_back(cost);
   if (facts.summary != nullptr) {
     section.rows.push_back(summary_line(*facts.summary));
     if (facts.summary->lost != 0 || facts.summary->overwritten != 0) {
@@ -198,83 +312,23 @@ SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {
           loss, style, Tint::kTrouble,
           "  records are missing: calls are lower bounds, times of gaps no function's");
       section.rows.push_back(loss);
+      if (const std::string gap = longest_gap_text(facts); !gap.empty()) {
+        section.rows.push_back("  " + gap);
+      }
+      if (const std::string advice = larger_buffer_text(facts); !advice.empty()) {
+        section.rows.push_back("  " + advice);
+      }
     }
-  }
-  return section;
-}
-
-SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
-                             const TextStyle& style) {
-  SummarySection section;
-  const int signal = fatal_signal(facts.session);
-  if (signal == 0) return section;
-  const Definitions& definitions = facts.replay.definitions();
-  section.head = summary_head(absl::StrCat("Where it was when signal ", signal, " (",
-                                           ::strsignal(signal), ") came"),
-                              style);
-  if (const std::optional<SignalSeen>& seen = facts.ends.signal_seen()) {
-    section.rows.push_back(summary_row(
-        absl::StrCat("  thread ", thread_title(definitions, seen->thread), ": "),
-        seen->path.empty() ? "outside of recorded functions"
-                           : names_text(seen->path, labels),
-        "", true, style));
-  } else {
-    section.rows.push_back(
-        "  which thread got it is not recorded: record --kernel --signals does");
-  }
-  size_t shown = 0, more = 0;
-  for (const ThreadTree& thread : facts.replay.threads()) {
-    const ThreadEnd* end = facts.ends.find(thread.thread);
-    if (end == nullptr || (end->open.empty() && end->last_function == kRootFunction))
-      continue;
-    if (shown == kOpenThreadsMax) {
-      ++more;
-      continue;
+    for (const std::string& row : switched_off_rows(replay.definitions())) {
+      append_tinted(section.rows.emplace_back(), style, Tint::kTrouble, row);
     }
-    ++shown;
-    std::string notes;
-    if (end->last_function != kRootFunction) {
-      const int64_t ago_ns = thread.stop_ns - end->last_stop_ns;
-      notes = absl::StrCat(
-          "; last call: ", labels.text(end->last_function), ", ended ",
-          duration_text(static_cast<uint64_t>(std::max<int64_t>(ago_ns, 0))), " before");
+    if (replay.has_dispatches() && lacks_kernel_records(facts)) {
+      std::string loss;
+      append_tinted(
+          loss, style, Tint::kTrouble,
+          "  records of the kernel are missing: time on the CPU may be waiting");
+      section.rows.push_back(loss);
     }
-    section.rows.push_back(summary_row(
-        absl::StrCat("  ", thread_title(definitions, thread.thread), ": "),
-        end->open.empty() ? "no open function" : names_text(end->open, labels), notes,
-        false, style));
-  }
-  if (more != 0)
-    section.rows.push_back(absl::StrCat("  ", count_text(more, "more thread")));
-  return section;
-}
-
-SummarySection hints_section(const SummaryFacts& facts, FunctionLabels& labels) {
-  SummarySection section;
-  const Functions& functions = facts.replay.functions();
-  const auto totals =
-      function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kBase);
-  const Definitions& definitions = facts.replay.definitions();
-  const ProcessIndex program = first_program(definitions);
-  if (program != kNoIndex && is_whole(facts) &&
-      !has_function_of(functions, definitions.processes()[program].executable)) {
-    section.rows.push_back(
-        absl::StrCat("functions of ", escaped(process_label(definitions, program)),
-                     " itself are not recorded: compile it with -finstrument-functions"));
-  }
-  if (!facts.replay.has_dispatches()) {
-    section.rows.emplace_back(
-        "time on the CPU and waiting are not told apart: record with --kernel");
-  }
-  const auto hottest = std::find_if(totals.begin(), totals.end(), [&](const auto& total) {
-    return facts.times.find(facts.all, total.function) != nullptr &&
-           labels.text(total.function).find('\'') == std::string::npos;
-  });
-  section.rows.emplace_back("more:  arctrace report --view=tree");
-  if (hottest != totals.end()) {
-    const std::string name = "'" + labels.text(hottest->function) + "'";
-    section.rows.push_back("       arctrace graph " + name);
-    section.rows.push_back("       arctrace report --view=slowest -F " + name);
   }
   return section;
 }

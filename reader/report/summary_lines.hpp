@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "reader/analysis/function_times.hpp"
+#include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/thread_ends.hpp"
+#include "reader/analysis/work_loops.hpp"
+#include "reader/render/enabled_list.hpp"
 #include "reader/render/function_labels.hpp"
+#include "reader/render/gap_list.hpp"
 #include "reader/render/view_options.hpp"
 #include "reader/report/schedule_log.hpp"
 #include "reader/trace/session.hpp"
@@ -25,6 +29,9 @@ struct SummarySection {
 // with an empty line before each but the first.
 std::string summary_text(std::vector<SummarySection> sections, size_t max_lines);
 
+// The rows of the table of functions.
+inline constexpr size_t kFunctionsMax = 8;
+
 // What the sections are made of. What is null is not known.
 struct SummaryFacts {
   Replay& replay;  // finished
@@ -34,10 +41,18 @@ struct SummaryFacts {
   const FunctionTimes& times;
   const ThreadEnds& ends;
   ScheduleLog* log;  // null: it is not known which thread woke which
+  const Serving& serving;
+  const EnabledList* enabled = nullptr;
+  const GapList* gaps = nullptr;
+  // Modules without their files; null: source lines are not asked for.
+  const std::vector<std::string>* symbol_findings = nullptr;
 
   // The time of all threads.
   uint64_t all_ns() const { return (*all.tree)[all.root].cum_ns; }
 };
+
+// The functions by their own time, without `[patching]`: the head says what that took.
+std::vector<FunctionTotal> hottest_functions(const SummaryFacts& facts);
 
 // A head; and a row, whose columns are in `row`, with its name and notes cut to fit. Both
 // without a newline.
@@ -61,17 +76,29 @@ ThreadEnds::Signal signal_of(const Function& function, const Session* session);
 
 // What is known of the program as a whole (summary_lines.cpp).
 SummarySection head_section(const SummaryFacts& facts, const TextStyle& style);
+
+// Where it was when a signal ended it (summary_crash.cpp).
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
                              const TextStyle& style);
-SummarySection hints_section(const SummaryFacts& facts, FunctionLabels& labels);
+
+// What to do next (summary_hints.cpp).
+SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style);
 
 // What the time from begin to end depended on, for several processes that end by
 // themselves (summary_path.cpp). Empty for others.
 SummarySection critical_section(const SummaryFacts& facts, FunctionLabels& labels,
                                 const TextStyle& style);
 
+// The loops in which threads wait for work, and what they do with it
+// (summary_serving.cpp).
+SummarySection serving_section(const SummaryFacts& facts, FunctionLabels& labels,
+                               const TextStyle& style);
+
 // Tables (summary_tables.cpp).
 SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style);
+// Instead of the tables, if there are too few calls for shares. Empty for more.
+SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labels,
+                                 const TextStyle& style);
 SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labels,
                                  const TextStyle& style);
 SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "reader/render/line_fitter.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/report/critical_path_rows.hpp"
 #include "reader/report/summary_lines.hpp"
@@ -14,21 +15,13 @@ namespace arctrace::reader {
 namespace {
 
 constexpr size_t kPathNamesMax = 6;
+constexpr size_t kPathBarColumns = 8;
 constexpr double kPathLeastPercent = 2;
 
-// A program that ended, and waited for no connections: a server's end comes from outside,
-// and what came before it is not why it took so long.
+// A server's end comes from outside, and what came before it is not why it took so long.
 bool ends_by_itself(const SummaryFacts& facts) {
-  if (facts.session == nullptr || !facts.session->child_wait_status.has_value()) {
-    return false;
-  }
-  const CallTree& tree = *facts.all.tree;
-  for (NodeIndex at = facts.all.root; at != kNoNode;
-       at = tree.next_in_preorder(at, facts.all.root)) {
-    const std::string& name = facts.replay.functions()[tree[at].function].name;
-    if (name == "accept" || name == "accept4") return false;
-  }
-  return true;
+  return facts.session != nullptr && facts.session->child_wait_status.has_value() &&
+         !facts.serving.is_server;
 }
 
 size_t process_count(const Replay& replay) {
@@ -53,16 +46,21 @@ SummarySection critical_section(const SummaryFacts& facts, FunctionLabels& label
   if (!end.has_value()) return section;
   const CriticalPath path = critical_path(*facts.log, facts.replay, *end);
   const uint64_t wall_ns = path.wall_ns();
+  const TimeScale scale = time_scale(wall_ns);
   std::string head;
-  append_right(head, "Time", 13);
-  append_right(head, "%", 8);
+  append_right(head, scale.unit, 8);
+  append_right(head, "%", 6);
+  head.append(1 + kPathBarColumns, ' ');
   section.head = summary_head(
       absl::StrCat(head, "  What the ", duration_text(wall_ns), " depended on"), style);
   uint64_t others_ns = 0;
   const auto columns = [&](uint64_t time_ns) {
     std::string row;
-    append_right(row, duration_text(time_ns), 13);
-    append_right(row, percent_text(time_ns, wall_ns), 8);
+    append_right(row, scaled_text(time_ns, scale), 8);
+    append_right(row, share_text(time_ns, wall_ns), 6);
+    const std::string bar = bar_text(time_ns, wall_ns, kPathBarColumns, style);
+    absl::StrAppend(&row, " ", bar);
+    row.append(kPathBarColumns - columns_of(bar), ' ');
     return row + "  ";
   };
   for (const CriticalPathRow& row :
@@ -79,7 +77,8 @@ SummarySection critical_section(const SummaryFacts& facts, FunctionLabels& label
                                        absl::StrCat(row.name, where), "", false, style));
   }
   if (others_ns != 0) section.rows.push_back(columns(others_ns) + "others");
-  section.rows.push_back(absl::StrCat("  in all: ", critical_states_text(path)));
+  section.rows.push_back(
+      wrap_line(absl::StrCat("  in all: ", critical_states_text(path)), 4, style));
   return section;
 }
 

@@ -7,7 +7,9 @@
 #include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/time_parts.hpp"
 #include "reader/render/frame_marks.hpp"
+#include "reader/render/line_fitter.hpp"
 #include "reader/render/report_parts.hpp"
+#include "reader/render/session_text.hpp"
 #include "reader/render/thread_labels.hpp"
 #include "reader/report/summary_lines.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -18,8 +20,9 @@ namespace arctrace::reader {
 namespace {
 
 constexpr size_t kPartsMax = 8;
-constexpr size_t kFunctionsMax = 8;
+constexpr size_t kPartBarColumns = 8;
 constexpr size_t kPathsMax = 5;
+constexpr uint64_t kFewCalls = 4;
 constexpr size_t kThreadsMax = 6;
 constexpr double kLeastPercent = 2;  // smaller parts and paths are not shown
 
@@ -27,10 +30,16 @@ bool is_small(uint64_t part_ns, uint64_t all_ns) {
   return static_cast<double>(part_ns) * 100 < static_cast<double>(all_ns) * kLeastPercent;
 }
 
-// "     5.160 ms   64.00": a time and its share in all, two columns of 13 and 8.
-void append_time(std::string& row, uint64_t time_ns, uint64_t all_ns) {
-  append_right(row, duration_text(time_ns), 13);
-  append_right(row, percent_text(time_ns, all_ns), 8);
+void append_time_head(std::string& head, std::string_view what, const TimeScale& scale) {
+  append_right(head, absl::StrCat(std::string(what), scale.unit), 8);
+  append_right(head, "%", 6);
+}
+
+// "    5.16  64 %": a time and its share in all, two columns of 8 and 6.
+void append_time(std::string& row, uint64_t time_ns, uint64_t all_ns,
+                 const TimeScale& scale) {
+  append_right(row, scaled_text(time_ns, scale), 8);
+  append_right(row, share_text(time_ns, all_ns), 6);
 }
 
 // By FunctionId: the parts of the functions' base times.
@@ -51,37 +60,97 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   const CallTree& tree = *facts.all.tree;
   const uint64_t all_ns = facts.all_ns();
   const bool has_cpu = facts.replay.has_dispatches();
-  std::string head;
-  append_right(head, "Time", 13);
-  append_right(head, "%", 8);
-  if (has_cpu) {
-    append_right(head, "On CPU", 13);
-    append_right(head, "Waiting", 13);
-  }
-  append_right(head, "Calls", 10);
-  section.head = summary_head(head + "  Spent on", style);
+  const Functions& functions = facts.replay.functions();
   TimePart others{"others"};
-  const auto add_row = [&](const TimePart& part) {
-    std::string row;
-    append_time(row, part.base_ns, all_ns);
-    if (has_cpu) append_cpu(row, part.cpu);
-    append_right(row, part.calls == 0 ? "-" : absl::StrCat(part.calls), 10);
-    section.rows.push_back(summary_row(row + "  ", escaped(part.name),
-                                       end_within_text(part.end_within_ns), false,
-                                       style));
-  };
-  for (const TimePart& part :
-       time_parts(tree, facts.replay.functions(), facts.all.root)) {
-    if (section.rows.size() < kPartsMax && !is_small(part.base_ns, all_ns)) {
-      add_row(part);
+  std::vector<TimePart> parts;
+  for (const TimePart& part : time_parts(tree, functions, facts.all.root)) {
+    if (parts.size() < kPartsMax && !is_small(part.base_ns, all_ns)) {
+      parts.push_back(part);
     } else {
       others.calls += part.calls;
       others.base_ns += part.base_ns;
       others.cpu += part.cpu;
       others.end_within_ns += part.end_within_ns;
+      others.begin_within_ns += part.begin_within_ns;
     }
   }
-  if (others.base_ns != 0) add_row(others);
+  if (others.base_ns != 0) parts.push_back(others);
+  // Last, because it is nothing that the program spent time on.
+  std::stable_partition(parts.begin(), parts.end(), [&](const TimePart& part) {
+    return part.name != functions[functions.patching()].name;
+  });
+  if (parts.empty()) return section;
+  uint64_t largest_ns = 0;
+  for (const TimePart& part : parts) largest_ns = std::max(largest_ns, part.base_ns);
+  const TimeScale scale = time_scale(largest_ns);
+  std::string head;
+  append_time_head(head, "", scale);
+  head.append(1 + kPartBarColumns, ' ');
+  if (has_cpu) {
+    append_right(head, "On CPU", 10);
+    append_right(head, "Waiting", 10);
+  }
+  append_right(head, "Calls", 10);
+  section.head = summary_head(head + "  Spent on", style);
+  for (const TimePart& part : parts) {
+    std::string row;
+    append_time(row, part.base_ns, all_ns, scale);
+    const std::string bar = bar_text(part.base_ns, all_ns, kPartBarColumns, style);
+    absl::StrAppend(&row, " ", bar);
+    row.append(kPartBarColumns - columns_of(bar), ' ');
+    if (has_cpu) {
+      append_right(row, duration_text(part.cpu.cpu_ns), 10);
+      append_right(row, duration_text(part.cpu.off_ns), 10);
+    }
+    append_right(row, part.calls == 0 ? "-" : grouped_text(part.calls), 10);
+    section.rows.push_back(summary_row(row + "  ", escaped(part.name),
+                                       within_text(part.within_ns()), false, style));
+  }
+  return section;
+}
+
+SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labels,
+                                 const TextStyle& style) {
+  SummarySection section;
+  const Functions& functions = facts.replay.functions();
+  std::string calls_text, rest_text;
+  uint64_t calls = 0, patching_ns = 0;
+  const auto append = [](std::string& text, const std::string& name, uint64_t time_ns,
+                         uint64_t within_ns) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", duration_text(time_ns),
+                    within_text(within_ns));
+  };
+  for (const FunctionTotal& total :
+       function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kBase)) {
+    const Function& function = functions[total.function];
+    if (is_signal(function)) continue;
+    if (total.function == functions.patching()) {
+      patching_ns = total.base_ns;
+      continue;
+    }
+    if (function.module.empty() && function.name.starts_with('[')) {
+      append(rest_text, labels.text(total.function), total.base_ns,
+             total.marks.within_ns());
+      continue;
+    }
+    calls += total.calls;
+    if (calls >= kFewCalls) return section;
+    append(calls_text, labels.text(total.function), total.base_ns,
+           total.marks.within_ns());
+  }
+  const CallTree& tree = *facts.all.tree;
+  if (const uint64_t outside_ns = tree[facts.all.root].base_ns; outside_ns != 0) {
+    append(rest_text, "not in recorded functions", outside_ns,
+           tree.marks(facts.all.root).within_ns());
+  }
+  if (patching_ns != 0) {
+    append(rest_text, labels.text(functions.patching()), patching_ns, 0);
+  }
+  section.head = summary_head(count_text(calls, "call") + ": too few for shares", style);
+  if (!calls_text.empty()) section.rows.push_back(wrap_line("  " + calls_text, 4, style));
+  if (!rest_text.empty()) {
+    section.rows.push_back(wrap_line("  the rest: " + rest_text, 4, style));
+  }
   return section;
 }
 
@@ -90,30 +159,31 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
   SummarySection section;
   const bool has_cpu = facts.replay.has_dispatches();
   const uint64_t all_ns = facts.all_ns();
+  const std::vector<FunctionTotal> totals = hottest_functions(facts);
+  const TimeScale scale = time_scale(totals.empty() ? 0 : totals.front().base_ns);
   std::string head;
-  append_right(head, "Self", 13);
-  append_right(head, "%", 8);
-  append_right(head, "Calls", 10);
-  append_right(head, has_cpu ? "Waiting" : "Avg", 12);
-  append_right(head, "Max", 12);
+  append_time_head(head, "Self ", scale);
+  append_right(head, "Calls", 12);
+  append_right(head, has_cpu ? "Waiting" : "Avg", 10);
+  append_right(head, "Max", 10);
   section.head = summary_head(head + "  Hottest functions", style);
   const std::vector<CpuTime> own = own_cpu_times(facts);
-  for (const FunctionTotal& total : function_totals(
-           *facts.all.tree, facts.replay.functions(), facts.all.root, SortKey::kBase)) {
+  for (const FunctionTotal& total : totals) {
     if (section.rows.size() == kFunctionsMax || total.base_ns == 0) break;
     const DurationHistogram* times = facts.times.find(facts.all, total.function);
     std::string row;
-    append_time(row, total.base_ns, all_ns);
-    append_right(row, absl::StrCat(total.calls), 10);
+    append_time(row, total.base_ns, all_ns, scale);
+    append_right(row, grouped_text(total.calls), 12);
     if (has_cpu) {
-      const uint64_t off_ns = own[total.function].off_ns;
-      append_right(row, off_ns == 0 ? "-" : duration_text(off_ns), 12);
+      append_right(row, duration_text(own[total.function].off_ns), 10);
     } else {
-      append_right(row, times == nullptr ? "-" : duration_text(times->average_ns()), 12);
+      append_right(row, times == nullptr ? "-" : call_time_text(times->average_ns()), 10);
     }
-    append_right(row, times == nullptr ? "-" : duration_text(times->max_ns()), 12);
+    append_right(row, times == nullptr ? "-" : call_time_text(times->max_ns()), 10);
+    const std::string overhead =
+        overhead_note(total.base_ns, total.overhead_ps, facts.replay);
     section.rows.push_back(summary_row(row + "  ", labels.text(total.function),
-                                       end_within_text(total.marks.end_within_ns),
+                                       within_text(total.marks.within_ns()) + overhead,
                                        is_hot(total.base_ns, all_ns), style));
   }
   return section;
@@ -124,37 +194,65 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   SummarySection section;
   const CallTree& tree = *facts.all.tree;
   const uint64_t all_ns = facts.all_ns();
-  std::string head;
-  append_right(head, "Self", 13);
-  append_right(head, "%", 8);
-  section.head = summary_head(head + "  Hottest paths", style);
+  const FunctionId patching = facts.replay.functions().patching();
   std::vector<NodeIndex> nodes;
   for (NodeIndex at = tree.next_in_preorder(facts.all.root, facts.all.root);
        at != kNoNode; at = tree.next_in_preorder(at, facts.all.root)) {
     // A path of one function says no more than the function.
-    if (tree[at].parent != facts.all.root && !is_small(tree[at].base_ns, all_ns)) {
+    if (tree[at].parent != facts.all.root && tree[at].function != patching &&
+        !is_small(tree[at].base_ns, all_ns)) {
       nodes.push_back(at);
     }
   }
   std::stable_sort(nodes.begin(), nodes.end(), [&](NodeIndex a, NodeIndex b) {
     return tree[a].base_ns > tree[b].base_ns;
   });
+  if (nodes.empty()) return section;
   if (nodes.size() > kPathsMax) nodes.resize(kPathsMax);
+  const TimeScale scale = time_scale(tree[nodes.front()].base_ns);
+  std::string head;
+  append_time_head(head, "Self ", scale);
+  section.head = summary_head(head + "  Hottest paths", style);
   for (const NodeIndex node : nodes) {
     std::string row;
-    append_time(row, tree[node].base_ns, all_ns);
+    append_time(row, tree[node].base_ns, all_ns, scale);
     section.rows.push_back(summary_row(row + "  ", path_text(tree, node, labels),
-                                       end_within_text(tree.marks(node).end_within_ns),
-                                       false, style));
+                                       within_text(tree.marks(node).within_ns()), false,
+                                       style));
   }
   return section;
+}
+
+std::string program_and_thread(const Definitions& definitions, ThreadIndex thread) {
+  const std::string program =
+      process_label(definitions, definitions.threads()[thread].process);
+  const std::string name = thread_label(definitions, thread);
+  return program == name ? program : absl::StrCat(program, ", thread ", name);
+}
+
+// Threads that the trace knows and has no record of, by name.
+absl::btree_map<std::string, uint64_t> silent_threads(const Replay& replay) {
+  absl::btree_map<std::string, uint64_t> silent;
+  if (!replay.is_of_all()) return silent;
+  const Definitions& definitions = replay.definitions();
+  std::vector<bool> has_records(definitions.threads().size());
+  for (const ThreadTree& thread : replay.threads()) has_records[thread.thread] = true;
+  for (ThreadIndex i = 0; i < has_records.size(); ++i) {
+    if (!has_records[i] && !definitions.threads()[i].of_kernel()) {
+      ++silent[program_and_thread(definitions, i)];
+    }
+  }
+  return silent;
 }
 
 SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels,
                                const TextStyle& style) {
   SummarySection section;
   const Replay& replay = facts.replay;
-  if (replay.threads().size() < 2) return section;
+  const absl::btree_map<std::string, uint64_t> silent = silent_threads(replay);
+  if (replay.threads().empty() || replay.threads().size() + silent.size() < 2) {
+    return section;
+  }
   struct Like {
     std::string name;
     uint64_t threads = 0, time_ns = 0;
@@ -164,12 +262,7 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
   CallTree merged;
   absl::btree_map<std::string, Like> by_name;
   for (const ThreadTree& thread : replay.threads()) {
-    const Definitions& definitions = replay.definitions();
-    const std::string program =
-        process_label(definitions, definitions.threads()[thread.thread].process);
-    const std::string name = thread_label(definitions, thread.thread);
-    Like& like =
-        by_name[program == name ? program : absl::StrCat(program, ", thread ", name)];
+    Like& like = by_name[program_and_thread(replay.definitions(), thread.thread)];
     if (like.root == kNoNode) like.root = merged.add_root();
     merged.merge(like.root, replay.tree(), thread.root);
     ++like.threads;
@@ -184,30 +277,43 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Like& a, const Like& b) { return a.time_ns > b.time_ns; });
+  const TimeScale scale = time_scale(all.front().time_ns);
   std::string head;
-  append_right(head, "Time", 13);
-  append_right(head, "%", 8);
-  if (replay.has_dispatches()) append_right(head, "On CPU", 13);
-  append_right(head, "Threads", 10);
+  append_time_head(head, "", scale);
+  if (replay.has_dispatches()) append_right(head, "On CPU", 10);
+  append_right(head, "Threads", 9);
   section.head = summary_head(head + "  Of what, and where mostly", style);
   for (const Like& like : all) {
     if (section.rows.size() == kThreadsMax) {
-      section.rows.push_back(absl::StrCat("  (", all.size() - kThreadsMax, " more)"));
+      section.rows.push_back(
+          absl::StrCat("  (", grouped_text(all.size() - kThreadsMax), " more)"));
       break;
     }
     std::string row;
-    append_time(row, like.time_ns, facts.all_ns());
-    if (replay.has_dispatches()) append_right(row, duration_text(like.cpu.cpu_ns), 13);
-    append_right(row, absl::StrCat(like.threads), 10);
+    append_time(row, like.time_ns, facts.all_ns(), scale);
+    if (replay.has_dispatches()) append_right(row, duration_text(like.cpu.cpu_ns), 10);
+    append_right(row, grouped_text(like.threads), 9);
     std::string notes;
     const auto totals =
         function_totals(merged, replay.functions(), like.root, SortKey::kBase);
-    if (!totals.empty() && totals.front().base_ns != 0) {
-      notes = absl::StrCat("  ", labels.text(totals.front().function), " ",
-                           duration_text(totals.front().base_ns));
+    const auto most = std::find_if(totals.begin(), totals.end(), [&](const auto& total) {
+      return total.function != replay.functions().patching();
+    });
+    if (most != totals.end() && most->base_ns != 0) {
+      notes = absl::StrCat("  ", labels.text(most->function), " ",
+                           duration_text(most->base_ns));
     }
     section.rows.push_back(
         summary_row(row + "  ", escaped(like.name), notes, false, style));
+  }
+  for (const auto& [name, count] : silent) {
+    if (section.rows.size() >= 2 * kThreadsMax) break;
+    std::string row;
+    append_right(row, "-", 8);
+    append_right(row, "", replay.has_dispatches() ? 6 + 10 : 6);
+    append_right(row, grouped_text(count), 9);
+    section.rows.push_back(
+        summary_row(row + "  ", escaped(name), "  no call recorded", false, style));
   }
   return section;
 }

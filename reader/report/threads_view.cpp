@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
+#include "reader/render/line_fitter.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/thread_labels.hpp"
 
@@ -138,17 +139,20 @@ std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
   const bool has_ready = replay.known_times() == KnownTimes::kReady;
   const uint64_t all_ns = thread.running_ns + thread.ready_ns + thread.blocked_ns;
   const auto part = [&](const char* name, uint64_t part_ns) {
-    return absl::StrCat(name, " ", duration_text(part_ns), " (",
-                        percent_text(part_ns, all_ns), " %)");
+    std::string text = absl::StrCat(name, " ", duration_text(part_ns));
+    if (part_ns != 0) {
+      absl::StrAppend(&text, " (", percent_text(part_ns, all_ns), " %)");
+    }
+    return text;
   };
-  std::string text = "\n";
+  std::string text;
   append_tinted(text, options_.style, Tint::kHead,
                 thread_title(replay.definitions(), index));
   absl::StrAppend(&text, ": ", part("running", thread.running_ns), ", ");
   if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of which ");
   absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ",
-                  part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns),
-                  "\n");
+                  part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns));
+  text = "\n" + wrap_line(text, 2, options_.style) + "\n";
   append_tinted(text, options_.style, Tint::kHead,
                 "          Start     Duration  State             Where");
   return text += '\n';

@@ -23,6 +23,7 @@ void write_node_json(const CallTree& tree, NodeIndex index, uint32_t level,
   if (level != 0) write_function_json(node.function, labels, json);
   write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
   write_cpu_json(tree.cpu_cum(index), replay.known_times(), json);
+  write_overhead_json(node.overhead_ps, replay, json);
   write_marks_json(tree.marks(index), json);
 }
 

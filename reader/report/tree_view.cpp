@@ -26,22 +26,36 @@ class TreeView : public GroupView {
     std::string head;
     append_tinted(head, options_.style, Tint::kHead,
                   absl::StrCat(std::string(kLevelsHead), columns.head(), "  Name"));
-    bool more = true;
+    bool more = true, has_overhead = false;
     for (const TreeGroup& group : groups.groups()) {
       if (!more) return;
       more = write("\n" + head + "\n");
       const uint64_t hidden =
           walk_rows(group, replay.functions(), options_, [&](const TreePosition& at) {
-            more = write(row_text(group, groups.grouping(), at, columns, labels));
+            if (is_signal(replay.functions()[(*group.tree)[at.node].function]))
+              return more;
+            const std::string overhead = note_of(group, at, replay);
+            has_overhead |= !overhead.empty();
+            const std::string notes =
+                signals_text(*group.tree, at.node, replay.functions()) + overhead;
+            more = write(row_text(group, groups.grouping(), at, columns, labels, notes));
             return more;
           });
       if (more) more = write(hidden_rows_text(hidden));
     }
-    if (more) write(columns.dropped_text());
+    if (more) write(overhead_legend(has_overhead, replay) + columns.dropped_text());
+  }
+
+  static std::string note_of(const TreeGroup& group, const TreePosition& at,
+                             const Replay& replay) {
+    if (at.level == 0) return {};  // no function
+    const CallNode& node = (*group.tree)[at.node];
+    return overhead_note(node.base_ns, node.overhead_ps, replay);
   }
 
   std::string row_text(const TreeGroup& group, Grouping grouping, const TreePosition& at,
-                       const Columns& columns, FunctionLabels& labels) const {
+                       const Columns& columns, FunctionLabels& labels,
+                       const std::string& notes) const {
     const CallTree& tree = *group.tree;
     const uint64_t all_ns = tree[group.root].cum_ns;
     const CallNode& node = tree[at.node];
@@ -58,7 +72,7 @@ class TreeView : public GroupView {
     append_name(row,
                 at.level == 0 ? group_title(group, grouping) + end_text(group)
                               : labels.text(node.function),
-                marks_text(marks), is_hot(node.base_ns, all_ns), options_.style);
+                marks_text(marks) + notes, is_hot(node.base_ns, all_ns), options_.style);
     return row;
   }
 

@@ -10,6 +10,8 @@
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/describe_record.hpp"
+#include "reader/render/enabled_list.hpp"
+#include "reader/render/gap_list.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/render/view_options.hpp"
 #include "reader/render/write_text.hpp"
@@ -34,6 +36,10 @@ struct ViewSettings {
   // the view is written.
   const Session* session = nullptr;
   const Summary* summary = nullptr;
+  const GapList* gaps = nullptr;         // the same
+  const EnabledList* enabled = nullptr;  // the same
+  // The symbolizer's, of the modules that were asked for so far.
+  const std::vector<std::string>* symbol_findings = nullptr;
   // Globs of the functions that a view is about which is about single functions.
   std::vector<std::string> functions;
   DescribeRecord describe;

@@ -34,7 +34,8 @@ struct ViewType {
   // What its rows can be sorted by, first what they are if nothing is asked for. Empty:
   // they are in order of time.
   std::span<const SortKey> sort_keys = {};
-  bool has_clock = true;  // its times can be those on one of the report's clocks
+  bool can_be_corrected = false;  // what recording cost can be taken off its times
+  bool has_clock = true;          // its times can be those on one of the report's clocks
   KernelRecords needs = KernelRecords::kNone;
   bool writes_while_reading = false;
   TableColumns columns = TableColumns::kNone;

@@ -83,7 +83,7 @@ absl::Status WakersView::write_text(Replay& replay, const WriteText& write) {
     };
     const Waker& waker = row.state.waker;
     std::string line;
-    append_right(line, absl::StrCat(row.wake_ups), 12);
+    append_right(line, grouped_text(row.wake_ups), 12);
     append_right(line, duration_text(row.blocked_ns), 13);
     line += "  ";
     append_name(

@@ -1,7 +1,5 @@
 #include "reader/terminal/browser_screen.hpp"
 
-#include <absl/strings/str_format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -109,7 +107,6 @@ void BrowserScreen::draw() {
     if (line.is_head) text.resize(std::max(text.size(), style.width), ' ');
     screen_.put(at++, 0, screen_.columns(), text, look_of(line));
   }
-  screen_.show();
 }
 
 void BrowserScreen::handle_typed(int key) {
@@ -144,18 +141,6 @@ bool BrowserScreen::handle(int key) {
     browser_.run(*command);
   }
   return true;
-}
-
-void draw_progress(Screen& screen, uint64_t records, double share, const char* keys) {
-  // The share is an estimate that may come out a little above.
-  const std::string text = absl::StrFormat(
-      "reading the trace: %.0f %%, %.1f million records  (%s)",
-      100 * std::min(share, 0.99), static_cast<double>(records) * 1e-6, keys);
-  const int line = screen.lines() - 1;
-  screen.put(line, 0, screen.columns(),
-             std::string(static_cast<size_t>(std::max(screen.columns(), 1)), ' '));
-  screen.put(line, 0, screen.columns(), text, Look::kBold);
-  screen.show();
 }
 
 }  // namespace arctrace::terminal

@@ -2,8 +2,6 @@
 // for.
 #pragma once
 
-#include <cstdint>
-
 #include "reader/terminal/screen.hpp"
 #include "reader/ui/tables/browser.hpp"
 
@@ -15,6 +13,7 @@ class BrowserScreen {
   BrowserScreen(Screen& screen, reader::Browser& browser)
       : screen_(screen), browser_(browser) {}
 
+  // Nothing is seen before Screen::show().
   void draw();
   // False: the user wants to leave.
   bool handle(int key);
@@ -25,8 +24,5 @@ class BrowserScreen {
   Screen& screen_;
   reader::Browser& browser_;
 };
-
-// Draws how far a trace has been read, in the last line. `share`: between 0 and 1.
-void draw_progress(Screen& screen, uint64_t records, double share, const char* keys);
 
 }  // namespace arctrace::terminal

@@ -54,7 +54,7 @@ struct BlockRef {
   }
 };
 
-// The payload of a SYMBOLS chunk.
+// The payload of a SYMBOLS or WRITERS chunk.
 struct SymbolsRef {
   uint64_t chunk = 0;   // chunk sequence
   uint64_t offset = 0;  // of the payload in the input
@@ -64,6 +64,7 @@ struct SymbolsRef {
 struct BlockIndex {
   std::vector<BlockRef> blocks;  // in the order of the input; each hand-out once
   std::vector<SymbolsRef> symbols;
+  std::vector<SymbolsRef> writers;  // the WRITERS chunks of a file
   // Where a chunk can be appended: after the last whole one that is not of SYMBOLS.
   uint64_t end = ARCTRACE_HEADER_SIZE;
   uint32_t next_sequence = 0;

@@ -44,6 +44,13 @@ const char* patches_problem(std::span<const std::byte> body, const BodyReader& r
              : nullptr;
 }
 
+const char* hook_costs_problem(std::span<const std::byte> body, const BodyReader& rest) {
+  const uint64_t count = load_part_untrusted<arctrace_hook_costs_body>(body).count;
+  return count * sizeof(arctrace_hook_cost) > rest.rest().size()
+             ? "its count is larger than the record"
+             : nullptr;
+}
+
 const char* arg_problem(const arctrace_arg_head& head) {
   const bool is_short_float = head.kind == ARCTRACE_VALUE_FLOAT && head.size < 4;
   return is_number_kind(head.kind) &&
@@ -94,8 +101,12 @@ const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> bod
       return stack_problem(body, rest);
     case ARCTRACE_TYPE_COROUTINE:
       return stack_problem(body.subspan(offsetof(arctrace_coroutine_body, depth)), rest);
+    case ARCTRACE_TYPE_INHERITED:
+      return stack_problem(body.subspan(offsetof(arctrace_inherited_body, depth)), rest);
     case ARCTRACE_TYPE_PATCHES:
       return patches_problem(body, rest);
+    case ARCTRACE_TYPE_HOOK_COSTS:
+      return hook_costs_problem(body, rest);
     case ARCTRACE_TYPE_ARGUMENTS:
     case ARCTRACE_TYPE_RESULT:
       return args_problem(body, rest);

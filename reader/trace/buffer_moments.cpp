@@ -48,9 +48,11 @@ absl::StatusOr<std::vector<std::byte>> records_of_moments_untrusted(
               .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())};
           records.add(ARCTRACE_TYPE_ENABLED, ticks, body, filter);
         });
-    for_each_moment_untrusted(execs(view), 0, [&](uint64_t ticks, uint32_t pid) {
+    for_each_moment_untrusted(execs(view), 0, [&](uint64_t ticks, uint32_t value) {
+      const ExecMoment exec = ExecMoment::unpack(value);
       records.add(ARCTRACE_TYPE_EXEC, ticks,
-                  arctrace_exec_body{.pid = pid, .reserved = 0, .within_ticks = 0});
+                  arctrace_exec_body{
+                      .pid = exec.pid, .reserved = 0, .within_ticks = exec.within_ticks});
     });
   }
   return records.take();

@@ -25,6 +25,7 @@ struct BufferState {
   uint32_t gate = 0, collector_pid = 0;
   uint32_t processes = 0, threads = 0;  // identities ever given
   uint32_t high_water_blocks = 0;
+  bool each_slot_has_one_owner = false;    // so far: what it counts is its owner's
   std::vector<std::string> filter;         // the live one: globs after '+' or '-'
   std::vector<std::string> record_filter;  // as in SPEC.md FLT-2
   bool collector_alive = false;

@@ -104,14 +104,16 @@ int64_t ClockMap::to_ns(uint64_t ticks) const {
     return (i == 0 || segments_[i].origin_ticks <= ticks) &&
            (i + 1 == segments_.size() || ticks < segments_[i + 1].origin_ticks);
   };
-  if (!holds(last_)) {
+  size_t found = __atomic_load_n(&last_, __ATOMIC_RELAXED);
+  if (!holds(found)) {
     const auto next = std::upper_bound(segments_.begin(), segments_.end(), ticks,
                                        [](uint64_t wanted, const Segment& segment) {
                                          return wanted < segment.origin_ticks;
                                        });
-    last_ = next == segments_.begin() ? 0 : size_t(next - segments_.begin()) - 1;
+    found = next == segments_.begin() ? 0 : size_t(next - segments_.begin()) - 1;
+    __atomic_store_n(&last_, found, __ATOMIC_RELAXED);
   }
-  return apply(segments_[last_], ticks);
+  return apply(segments_[found], ticks);
 }
 
 uint64_t ClockMap::to_ticks(uint64_t monotonic_ns) const {
@@ -141,11 +143,28 @@ int64_t ClockMap::to_realtime_ns(int64_t time_ns) const {
 ClockMap::Segment ClockMap::make_segment(uint64_t origin_ticks, int64_t origin_ns,
                                          uint64_t tick_span, uint64_t ns_span) {
   const absl::uint128 remainder = absl::MakeUint128(ns_span % tick_span, 0);
-  return {origin_ticks, origin_ns,           tick_span,
-          ns_span,      ns_span / tick_span, absl::Uint128Low64(remainder / tick_span)};
+  const uint64_t rate_whole = ns_span / tick_span;
+  constexpr uint64_t kLimit = uint64_t{1} << 61;
+  // The remainder of a short distance is less than two spans.
+  const uint64_t short_distance = tick_span < kLimit ? kLimit / (rate_whole + 1) : 0;
+  return {origin_ticks,  origin_ns,  tick_span,
+          ns_span,       rate_whole, absl::Uint128Low64(remainder / tick_span),
+          short_distance};
 }
 
 int64_t ClockMap::apply(const Segment& segment, uint64_t ticks) {
+  if (ticks >= segment.origin_ticks &&
+      ticks - segment.origin_ticks < segment.short_distance) {
+    // As below, in 64 bits: both products of the remainder may overflow, but their
+    // difference is less than two spans, so that it is right.
+    const uint64_t passed = ticks - segment.origin_ticks;
+    const uint64_t quotient =
+        passed * segment.rate_whole +
+        absl::Uint128High64(absl::uint128(passed) * segment.rate_fraction);
+    const uint64_t remainder = passed * segment.ns_span - quotient * segment.tick_span;
+    const bool is_more = remainder >= segment.tick_span;
+    return add_saturated(segment.origin_ns, int64_t(quotient + (is_more ? 1 : 0)));
+  }
   const bool before = ticks < segment.origin_ticks;
   const absl::uint128 distance =
       before ? segment.origin_ticks - ticks : ticks - segment.origin_ticks;

@@ -18,7 +18,7 @@ struct ClockSync {
 // integers, so that no errors add up. If the rate of the kernel's clock changed between
 // two syncs (by adjtimex) and was steady before and after, the lines of before and after
 // are extended to where they meet. Before the first and after the last sync the line of
-// that end continues; results that do not fit saturate. Not thread-safe.
+// that end continues; results that do not fit saturate. Several threads may ask at once.
 class ClockMap {
  public:
   // A single line, through `start` with this rate. A rate of 0 counts as 1e9.
@@ -47,6 +47,7 @@ class ClockMap {
     int64_t origin_ns;
     uint64_t tick_span, ns_span;
     uint64_t rate_whole, rate_fraction;  // ns_span / tick_span as 64.64 fixed point
+    uint64_t short_distance;             // below it no product needs more than 64 bits
   };
 
   void draw(std::span<const ClockSync> rising);
@@ -56,7 +57,8 @@ class ClockMap {
 
   ClockSync start_;
   std::vector<Segment> segments_;  // sorted by origin_ticks, never empty
-  mutable size_t last_ = 0;        // segment of the last result of to_ns
+  // The segment of the last result of to_ns; accessed by relaxed atomics, as a hint.
+  mutable size_t last_ = 0;
 };
 
 }  // namespace arctrace::reader

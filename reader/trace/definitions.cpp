@@ -103,6 +103,13 @@ const EventLayout* Definitions::layout(ProcessIndex process, uint32_t event_id) 
   return nullptr;
 }
 
+std::vector<const EventLayout*> Definitions::layouts(ProcessIndex process) const {
+  std::vector<const EventLayout*> found;
+  if (process >= scopes_.size()) return found;
+  for (const auto& [id, layout] : scopes_[process].layouts) found.push_back(&layout);
+  return found;
+}
+
 const Module* Definitions::module_at(ProcessIndex process, uint64_t address,
                                      int64_t time_ns) const {
   for (int depth = 0; process < processes_.size() && depth < kForkDepthMax; ++depth) {
@@ -241,6 +248,16 @@ void Definitions::add_module(ProcessIndex process, Module module) {
   }
   loaded.emplace(module.start, modules.size());
   modules.push_back(std::move(module));
+}
+
+void Definitions::set_hook_kind(ProcessIndex process, uint64_t address, int64_t time_ns,
+                                uint32_t kind) {
+  if (process >= processes_.size()) return;
+  const Module* found = own_module_at(process, address, time_ns);
+  if (found == nullptr || found->loaded_ns > time_ns || found->hook_kind != 0) return;
+  Process& owner = processes_[process];
+  owner.modules[static_cast<size_t>(found - owner.modules.data())].hook_kind = kind;
+  owner.has_hook_kinds = true;
 }
 
 bool Definitions::end_module(ProcessIndex process, uint64_t start, int64_t time_ns) {

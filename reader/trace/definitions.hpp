@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reader/trace/record.hpp"
@@ -61,6 +62,8 @@ class Definitions {
 
   // The layout of an event id in a process, or nullptr.
   const EventLayout* layout(ProcessIndex process, uint32_t event_id) const;
+  // Those that the process itself has defined, in no order.
+  std::vector<const EventLayout*> layouts(ProcessIndex process) const;
 
   // The module that was loaded at `address` at `time_ns`; if there was none, the first
   // one that was loaded there later, because a module may be used before it is recorded.
@@ -70,6 +73,9 @@ class Definitions {
 
   // The names that the trace itself has for addresses.
   const StoredSymbols& symbols() const { return symbols_; }
+
+  // In overwrite mode, sorted by CPU.
+  std::span<const CpuBegin> kernel_begins() const { return kernel_begins_; }
 
   // The parent from which `process` inherits definitions, or kNoIndex.
   ProcessIndex inherited_from(ProcessIndex process) const;
@@ -90,8 +96,15 @@ class Definitions {
   bool add_name(ProcessIndex process, uint32_t id, std::string text);
   bool add_layout(ProcessIndex process, EventLayout layout);
   StoredSymbols& mutable_symbols() { return symbols_; }
+  void set_kernel_begins(std::vector<CpuBegin> begins) {
+    kernel_begins_ = std::move(begins);
+  }
   // Modules of the process that overlap it end at `module.loaded_ns`.
   void add_module(ProcessIndex process, Module module);
+  // Sets the hook_kind of the process' own module that was loaded at `address` at
+  // `time_ns`, if there was one. The first kind of a module counts.
+  void set_hook_kind(ProcessIndex process, uint64_t address, int64_t time_ns,
+                     uint32_t kind);
   // False if no module with this start is loaded, or was unloaded at that time or later.
   bool end_module(ProcessIndex process, uint64_t start, int64_t time_ns);
 
@@ -122,6 +135,7 @@ class Definitions {
   mutable std::vector<Scope> scopes_;  // by ProcessIndex
   std::vector<Thread> threads_;
   StoredSymbols symbols_;
+  std::vector<CpuBegin> kernel_begins_;
   absl::flat_hash_map<uint32_t, ProcessIndex> process_by_id_;
   absl::flat_hash_map<uint32_t, ThreadIndex> thread_by_writer_;
 };

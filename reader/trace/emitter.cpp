@@ -40,7 +40,12 @@ Emitter::Emitter(const ClockMap& clock, const Definitions& definitions,
   summary_.own_records_by_thread.resize(threads);
   summary_.lost_by_thread.resize(threads);
   summary_.overwritten_by_thread.resize(threads);
+  summary_.elsewhere_by_thread.resize(threads);
   in_progress_.resize(threads);
+  awaits_end_of_skip_.resize(threads);
+  for (ThreadIndex i = 0; i < threads; ++i) {
+    awaits_end_of_skip_[i] = plan.skipped(i).is_any();
+  }
 }
 
 void Emitter::count_lost(const Record& record) {
@@ -91,11 +96,16 @@ void Emitter::cover_lives(Summary& summary) const {
     const Thread& thread = definitions_.threads()[i];
     const int64_t begin_ns = definitions_.life_begin_ns(i);
     const bool is_program = begin_ns != INT64_MIN && begin_ns <= recording_end_ns;
-    if (thread.of_kernel() || (!is_program && summary.records_by_thread[i] == 0))
+    const auto stack = stacks_.find(i);
+    const bool is_silent = stack != stacks_.end() && summary.records_by_thread[i] == 0;
+    if (thread.of_kernel() ||
+        (!is_program && !is_silent && summary.records_by_thread[i] == 0)) {
       continue;
+    }
     const int64_t end_ns = definitions_.life_end_ns(i);
     if (begin_ns >= range_.until_ns || end_ns < range_.from_ns) continue;
     if (is_program) cover(begin_ns);
+    if (is_silent) cover(stack->second);
     const bool is_late = has_kernel && end_ns != INT64_MAX && end_ns == thread.end_ns;
     if (!thread.ended_unseen && !is_late) cover(std::min(end_ns, recording_end_ns));
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "reader/trace/block_index.hpp"
@@ -28,8 +29,8 @@ class Emitter {
           const ReadPlan& plan);
 
   // Hands out one committed, valid record. False: the sink wants no more.
-  bool emit(const RawRecord& raw, ThreadIndex thread, const BlockRef& ref, bool after_gap,
-            bool after_skip = false) {
+  bool emit(const RawRecord& raw, ThreadIndex thread, const BlockRef& ref,
+            bool after_gap) {
     // Sources are merged by ticks. Only a block that changed since it was indexed can
     // still come too late: then the order counts, and its records get the last record's
     // time.
@@ -40,7 +41,7 @@ class Emitter {
                         raw.type,
                         ref.kind == BlockRef::Kind::kExclusive,
                         after_gap,
-                        after_skip,
+                        is_first_after_skip(raw, thread),
                         raw.body,
                         ref.chunk,
                         raw.offset};
@@ -53,9 +54,9 @@ class Emitter {
 
   // Whether this record of a thread in a shared block is passed over, by the plan, or
   // because all is known that is needed of the thread after the range.
-  bool passes_over(const RawRecord& raw, ThreadIndex thread) const {
+  bool passes_over(const RawRecord& raw, ThreadIndex thread, const BlockRef& ref) const {
     return thread < is_past_.size() && raw.type < ARCTRACE_TYPE_PROCESS &&
-           (is_past_[thread] || plan_.skips(thread, clock_.to_ns(raw.ticks)));
+           (is_past_[thread] || plan_.skips(thread, raw.ticks, ref.handout));
   }
   bool is_past(ThreadIndex thread) const {
     return thread < is_past_.size() && is_past_[thread];
@@ -112,6 +113,11 @@ class Emitter {
         ++summary_.records_by_thread[record.thread];
         if (record.compact) ++summary_.own_records_by_thread[record.thread];
       }
+    } else if (record.type == ARCTRACE_TYPE_STACK) {
+      if (!record.compact && record.thread < summary_.records_by_thread.size() &&
+          summary_.records_by_thread[record.thread] == 0) {
+        stacks_.try_emplace(record.thread, record.time_ns);
+      }
     } else if (record.type == ARCTRACE_TYPE_LOST) {
       count_lost(record);
     } else if (class_of(record.type) == RecordClass::kKernel) {
@@ -126,18 +132,34 @@ class Emitter {
   void count_lost(const Record& record);
   void cover_lives(Summary& summary) const;
 
+  // Whether records of the thread were passed over before this one.
+  bool is_first_after_skip(const RawRecord& raw, ThreadIndex thread) {
+    if (thread >= awaits_end_of_skip_.size() || !awaits_end_of_skip_[thread] ||
+        raw.type >= ARCTRACE_TYPE_PROCESS ||
+        raw.ticks < plan_.skipped(thread).until.ticks) {
+      return false;
+    }
+    awaits_end_of_skip_[thread] = false;
+    return true;
+  }
+
   // The time up to a thread's next record is told by that record. A STACK or LOST only
   // precedes one.
   void note_past(const Record& record) {
     if (record.thread < is_past_.size() && record.type < ARCTRACE_TYPE_PROCESS &&
-        record.type != ARCTRACE_TYPE_STACK && record.type != ARCTRACE_TYPE_LOST) {
+        record.type != ARCTRACE_TYPE_STACK && record.type != ARCTRACE_TYPE_LOST &&
+        !plan_.is_needed_after(record.thread, record.time_ns)) {
       is_past_[record.thread] = true;
     }
   }
 
   const TimeRange range_;
   const ReadPlan& plan_;
-  std::vector<bool> is_past_;  // by ThreadIndex
+  std::vector<bool> is_past_;             // by ThreadIndex
+  std::vector<bool> awaits_end_of_skip_;  // the same
+  // The time of the first STACK of threads that had no other record before it: such a
+  // thread may have none at all (SPEC.md REC-9).
+  std::map<ThreadIndex, int64_t> stacks_;
   const ClockMap& clock_;
   const Definitions& definitions_;
   const WriterFates& fates_;

@@ -39,10 +39,10 @@ class ExclusiveSource : public RecordSource {
         return Result::kMore;
       }
       if (emitter.is_past(thread_)) break;  // by a record in a shared block, perhaps
-      if (!emitter.emit(record_, thread_, blocks_[block_], gap_, after_skip_)) {
+      if (!emitter.emit(record_, thread_, blocks_[block_], gap_)) {
         return Result::kStopped;
       }
-      gap_ = after_skip_ = false;
+      gap_ = false;
       if (absl::Status status = advance(emitter); !status.ok()) return status;
     }
     return Result::kEnd;
@@ -69,11 +69,12 @@ class ExclusiveSource : public RecordSource {
           gap_ = true;
           [[fallthrough]];
         case RecordCursor::Result::kEnd:
-          if (++block_ == blocks_.size()) {
+          ++block_;
+          skip_blocks();
+          if (block_ == blocks_.size()) {
             ended_ = true;
             return absl::OkStatus();
           }
-          skip_blocks();
           gap_ |= blocks_[block_].serial != blocks_[block_ - 1].serial + 1;
           if (absl::Status status = open_block(emitter); !status.ok()) return status;
           break;
@@ -105,9 +106,8 @@ class ExclusiveSource : public RecordSource {
   void skip_blocks() {
     if (block_ != skipped_.first || skipped_.end <= block_) return;
     block_ = skipped_.end;
-    gap_ = false;
-    after_skip_ = true;
-    if (block_ > 0) gap_ = blocks_[block_].serial != blocks_[block_ - 1].serial + 1;
+    gap_ = block_ != 0 && block_ != blocks_.size() &&
+           blocks_[block_].serial != blocks_[block_ - 1].serial + 1;
   }
 
   absl::Status open_block(Emitter& emitter) {
@@ -142,8 +142,7 @@ class ExclusiveSource : public RecordSource {
   size_t block_ = 0;  // index into blocks_
   bool opened_ = false;
   bool ended_ = false;
-  bool gap_ = false;         // the next record follows a gap
-  bool after_skip_ = false;  // ... blocks that were passed over
+  bool gap_ = false;  // the next record follows a gap
   RecordCursor cursor_;
   RawRecord record_;  // the next one, in window_
   std::vector<std::byte> window_;

@@ -11,9 +11,9 @@
 
 namespace arctrace::reader {
 
-// `blocks` are sorted by serial. The source ends early when the emitter is past the
-// thread's part of its range. Input, blocks and findings must outlive the source. At
-// any time it holds a window of one block.
+// `blocks` are sorted by serial, and not all are passed over. The source ends early when
+// the emitter is past the thread's part of its range. Input, blocks and findings must
+// outlive the source. At any time it holds a window of one block.
 std::unique_ptr<RecordSource> exclusive_source(Input& input,
                                                std::span<const BlockRef> blocks,
                                                ThreadIndex thread,

@@ -66,6 +66,12 @@ std::string life_phase_text(uint32_t phase) {
   return word(phase, ARCTRACE_LIFE_MAIN, "phase", {"main", "exit"});
 }
 
+std::string hook_kind_text(uint32_t kind) {
+  return word(
+      kind, ARCTRACE_HOOK_LIBRARY_CALL, "kind",
+      {"library_call", "function", "patched", "api", "arguments", "xray", "return"});
+}
+
 std::string untraced_text(uint32_t why) {
   return word(why, ARCTRACE_UNTRACED_STATIC, "reason",
               {"statically linked", "setuid", "setgid", "given capabilities",
@@ -91,11 +97,15 @@ PatchVerdictText patch_verdict_text(uint32_t verdict) {
       {"entered_inside", "entered inside", "a jump leads past its first instruction"},
       {"pointed_inside", "pointed inside", "a pointer leads past its first instruction"},
       {"unknown_targets", "unknown targets", "jumps by a table that was not found"},
-      {"small", "small", "smaller than 64 bytes, or than -Z says"},
+      {"small", "small", "small, without calls and loops, or smaller than -Z says"},
       {"unmoved_rules", "unmoved rules", "unwind rules that cannot be moved"},
       {"changed", "changed", "instructions that are not those of the file"},
       {"no_stub", "no stub", "too many functions"},
       {"flooded", "switched off", "switched off, because their calls filled the buffer"},
+      {"special", "special",
+       "hooked in another way, or a part of libc that must be left"},
+      {"in_use", "in use",
+       "a thread stood in its first bytes, or these are on two pages"},
   };
   if (verdict < texts.size()) return texts[verdict];
   const std::string word = absl::StrCat("verdict_", verdict);

@@ -16,6 +16,7 @@ std::string phase_text(uint32_t phase);         // "free", "owned", ...
 std::string origin_text(uint32_t origin);       // "exec", "fork"
 std::string process_end_text(uint32_t how);     // "exit", "_exit", "exec"
 std::string life_phase_text(uint32_t phase);    // "main", "exit"
+std::string hook_kind_text(uint32_t kind);      // "library_call", "function", ...
 std::string untraced_text(uint32_t why);        // "setuid", ...: follows "it is "
 std::string writer_end_text(uint32_t how);      // "died"
 std::string session_event_text(uint32_t what);  // "started", "finished", "disk_full"

@@ -46,29 +46,33 @@ std::optional<Gap> GapFinder::add(const Record& record) {
   std::optional<Gap> gap;
   const bool is_threads = record.thread < definitions_.threads().size() &&
                           record.type < ARCTRACE_TYPE_PROCESS;
-  if (record.after_gap && is_threads) {
-    Seen& seen = seen_of(record.thread);
-    const bool is_first = seen.last_ns == INT64_MIN;
-    const int64_t start = definitions_.threads()[record.thread].start_ns;
-    gap.emplace();
-    gap->reason = mode_ == ARCTRACE_MODE_OVERWRITE ? Gap::Reason::kOverwritten
-                                                   : Gap::Reason::kMissing;
-    gap->thread = record.thread;
-    gap->from_ns = std::min(is_first ? start : seen.last_ns, record.time_ns);
-    gap->to_ns = record.time_ns;
-    // In blocks of several writers every STACK might follow a gap. Whether there were
-    // records before the thread's first one is known at the end.
-    if (!record.compact) {
-      if (is_first && mode_ == ARCTRACE_MODE_OVERWRITE) seen.open_gap = gap;
-      gap.reset();
-    }
-  } else if (record.type == ARCTRACE_TYPE_LOST) {
-    gap = lost(record);
-  } else if (record.type == ARCTRACE_TYPE_ENABLED) {
-    gap = enabled(record);
-  }
+  if (is_threads) gap = missing_before(record);
+  if (!gap.has_value() && record.type == ARCTRACE_TYPE_LOST) gap = lost(record);
+  if (record.type == ARCTRACE_TYPE_ENABLED) gap = enabled(record);
   if (is_threads) seen_of(record.thread).last_ns = record.time_ns;
   return gap;
+}
+
+// The gap between the thread's record before this one, or its start, and this one.
+std::optional<Gap> GapFinder::missing_before(const Record& record) {
+  Seen& seen = seen_of(record.thread);
+  const bool is_first = seen.last_ns == INT64_MIN;
+  const bool is_overwritten = mode_ == ARCTRACE_MODE_OVERWRITE;
+  if (!record.after_gap && (!is_first || is_overwritten)) return std::nullopt;
+  const int64_t start = definitions_.threads()[record.thread].start_ns;
+  Gap gap;
+  gap.reason = is_overwritten ? Gap::Reason::kOverwritten : Gap::Reason::kMissing;
+  gap.thread = record.thread;
+  gap.from_ns = std::min(is_first ? start : seen.last_ns, record.time_ns);
+  gap.to_ns = record.time_ns;
+  if (record.after_gap && record.compact) {
+    seen.has_gap = true;
+    return gap;
+  }
+  // In blocks of several writers every STACK might follow a gap. Whether there were
+  // records before the thread's first one is known at the end.
+  if (is_first && !record.compact) seen.open_gap = gap;
+  return std::nullopt;
 }
 
 // A thread reports that there was no block for its records before it writes the next one.
@@ -123,27 +127,43 @@ std::optional<Gap> GapFinder::off_until(int64_t time_ns) const {
 std::vector<Gap> GapFinder::finish(const Summary* summary) {
   std::vector<Gap> gaps;
   if (std::optional<Gap> gap = off_until(now_)) gaps.push_back(*gap);
+  for (const CpuBegin& begin : definitions_.kernel_begins()) {
+    Gap gap;
+    gap.reason = Gap::Reason::kOverwritten;
+    gap.cpu = begin.cpu;
+    gap.to_ns = begin.first_ns;
+    gap.from_ns = std::min<int64_t>(0, gap.to_ns);
+    gaps.push_back(gap);
+  }
   if (summary == nullptr) return gaps;
   for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
-    const Thread& thread = definitions_.threads()[i];
-    if (i >= summary->overwritten_by_thread.size() ||
-        summary->overwritten_by_thread[i] == 0) {
-      continue;
-    }
-    const Seen& seen = seen_of(i);
-    if (seen.open_gap.has_value()) {
-      gaps.push_back(*seen.open_gap);
-    } else if (seen.last_ns == INT64_MIN) {
-      Gap gap;
-      gap.reason = Gap::Reason::kOverwritten;
-      gap.thread = i;
-      gap.to_ns = std::min(thread.end_ns, now_);
-      gap.from_ns = std::min(thread.start_ns, gap.to_ns);
-      gap.records = summary->overwritten_by_thread[i];
-      gaps.push_back(gap);
-    }
+    if (std::optional<Gap> gap = missing_of(i, *summary)) gaps.push_back(*gap);
   }
   return gaps;
+}
+
+// The gap of a thread that no record showed, but the totals do.
+std::optional<Gap> GapFinder::missing_of(ThreadIndex index, const Summary& summary) {
+  const bool is_overwritten = mode_ == ARCTRACE_MODE_OVERWRITE;
+  const std::vector<uint64_t>& missing =
+      is_overwritten ? summary.overwritten_by_thread : summary.elsewhere_by_thread;
+  if (index >= missing.size() || missing[index] == 0) return std::nullopt;
+  const Seen& seen = seen_of(index);
+  if (seen.last_ns != INT64_MIN) {
+    if (is_overwritten) return seen.open_gap;
+    if (seen.has_gap || !seen.open_gap.has_value()) return std::nullopt;
+    Gap gap = *seen.open_gap;
+    gap.records = missing[index];
+    return gap;
+  }
+  const Thread& thread = definitions_.threads()[index];
+  Gap gap;
+  gap.reason = is_overwritten ? Gap::Reason::kOverwritten : Gap::Reason::kMissing;
+  gap.thread = index;
+  gap.to_ns = std::min(thread.end_ns, now_);
+  gap.from_ns = std::min(thread.start_ns, gap.to_ns);
+  gap.records = missing[index];
+  return gap;
 }
 
 }  // namespace arctrace::reader

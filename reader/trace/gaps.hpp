@@ -53,8 +53,9 @@ class GapFinder {
   // The next record. Returns the gap that ends there, if one does.
   std::optional<Gap> add(const Record& record);
 
-  // After the last record: gaps that nothing ends. With a summary these include those of
-  // threads of which all records were overwritten, or the first ones in shared blocks.
+  // After the last record: gaps that nothing ends, and those before a CPU's first records
+  // in overwrite mode. With a summary these include those of threads of which all records
+  // were overwritten or are in another file, or the first ones in shared blocks.
   std::vector<Gap> finish(const Summary* summary);
 
  private:
@@ -63,10 +64,13 @@ class GapFinder {
   std::optional<Gap> off_until(int64_t time_ns) const;
   struct Seen {
     int64_t last_ns = INT64_MIN;  // of the thread's records; INT64_MIN: none yet
-    // Before its first record, if others were overwritten.
+    // Before its first record, if others were overwritten, or are in another file.
     std::optional<Gap> open_gap;
+    bool has_gap = false;  // in its exclusive blocks
   };
   Seen& seen_of(ThreadIndex thread);
+  std::optional<Gap> missing_before(const Record& record);
+  std::optional<Gap> missing_of(ThreadIndex index, const Summary& summary);
 
   const Definitions& definitions_;
   const ClockMap* const clock_;

@@ -95,6 +95,12 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
   if (absl::Status status = read_slots(input, geometry, findings, state); !status.ok()) {
     return status;
   }
+  // And after them whether they were their owners' alone.
+  uint32_t slot_next = UINT32_MAX;
+  const absl::StatusOr<bool> has_next = read_struct(
+      input, ARCTRACE_CONTROL_OFFSET + offsetof(arctrace_control, slot_next), slot_next);
+  if (!has_next.ok()) return has_next.status();
+  state.each_slot_has_one_owner = slot_next < geometry.slot_count;
   const bool any_alive = std::any_of(state.slots.begin(), state.slots.end(),
                                      [](const auto& slot) { return slot.alive; });
   BlockIndex index;

@@ -12,6 +12,7 @@
 
 #include "reader/trace/block_facts.hpp"
 #include "reader/trace/index_file.hpp"
+#include "reader/trace/writer_lists.hpp"
 #include "src/base/checksum.hpp"
 #include "src/base/untrusted_bytes.hpp"
 
@@ -103,17 +104,25 @@ bool take_entries_untrusted(std::span<const std::byte> payload, uint64_t end,
     ref.live = (entry.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
     offset = ref.offset + entry.size;
     if (offset > end) return false;
-    if (entry.kind == ARCTRACE_CHUNK_RECORDS) {
-      if (!is_zero(payload.subspan(i * kEntry, kEntry).subspan(kOfBlocks))) return false;
+    index.bytes += sizeof(arctrace_chunk_header) + entry.size;
+    if (entry.kind == ARCTRACE_CHUNK_BLOCK) {
+      if (!read_block_header_untrusted(header_of(entry), geometry, entry.index, ref,
+                                       unused) ||
+          unused.count() != 0) {
+        return false;
+      }
+      index.blocks.push_back(ref);
+      continue;
+    }
+    if (!is_zero(payload.subspan(i * kEntry, kEntry).subspan(kOfBlocks))) return false;
+    if (entry.kind == ARCTRACE_CHUNK_WRITERS) {
+      index.writers.push_back({ref.chunk, ref.offset, ref.size});
+    } else if (entry.kind == ARCTRACE_CHUNK_RECORDS) {
       ref.kind = BlockRef::Kind::kCollector;
-    } else if (entry.kind != ARCTRACE_CHUNK_BLOCK ||
-               !read_block_header_untrusted(header_of(entry), geometry, entry.index, ref,
-                                            unused) ||
-               unused.count() != 0) {
+      index.blocks.push_back(ref);
+    } else {
       return false;
     }
-    index.blocks.push_back(ref);
-    index.bytes += sizeof(arctrace_chunk_header) + entry.size;
   }
   return offset == end;
 }
@@ -146,6 +155,12 @@ absl::StatusOr<std::optional<BlockIndex>> read_index_untrusted(Input& input,
   findings.add(Rule::kIndex,
                absl::StrCat("at byte ", offset, " of the file there is none that fits"));
   return std::nullopt;
+}
+
+Finding writers_finding(uint64_t chunk) {
+  return {std::string(text_of(Rule::kIndex).id),
+          "the list of the writers of shared blocks says something else of this chunk",
+          chunk, 0};
 }
 
 Finding index_finding(const BlockRef& block) {
@@ -203,8 +218,12 @@ absl::Status check_index_untrusted(Input& input, FileIndexPlace place,
     }
     if (agrees) continue;
     findings.add(index_finding(block));
-    break;
+    return absl::OkStatus();
   }
+  const absl::StatusOr<std::optional<uint64_t>> wrong =
+      find_wrong_writers_untrusted(input, walked, place.has_checksums);
+  if (!wrong.ok()) return wrong.status();
+  if (wrong->has_value()) findings.add(writers_finding(**wrong));
   return absl::OkStatus();
 }
 

@@ -34,10 +34,14 @@ absl::StatusOr<bool> is_as_indexed_untrusted(Input& input, const BlockRef& ref,
                                              const Geometry& geometry);
 // The finding if it is not.
 Finding index_finding(const BlockRef& block);
+// The finding if the WRITERS chunks say something else of a block, or cannot be read as
+// lists.
+Finding writers_finding(uint64_t chunk);
 
-// Compares the index with `walked`, what index_file_untrusted() found, and with the
-// blocks' records, and adds a finding for the first difference. Costs a walk over all
-// exclusive blocks. Error: the input cannot be read.
+// Compares the index, and the lists of writers, with `walked`, what
+// index_file_untrusted() found, and with the blocks' records, and adds a finding for the
+// first difference. Costs a walk over all blocks but those of the kernel. Error: the
+// input cannot be read.
 absl::Status check_index_untrusted(Input& input, FileIndexPlace place,
                                    const Geometry& geometry, const BlockIndex& walked,
                                    FindingLog& findings);

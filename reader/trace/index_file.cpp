@@ -75,6 +75,8 @@ bool has_possible_size(const arctrace_chunk_header& h, const Geometry& geometry)
   switch (h.kind) {
     case ARCTRACE_CHUNK_RECORDS:
       return h.size <= kRecordsChunkMax;
+    case ARCTRACE_CHUNK_WRITERS:
+      return h.size <= ARCTRACE_WRITERS_CHUNK_BYTES_MAX;
     case ARCTRACE_CHUNK_SYMBOLS:
       return h.size <= StoredSymbols::kChunkBytesMax;
     case ARCTRACE_CHUNK_BLOCK:
@@ -147,6 +149,10 @@ absl::Status index_chunks_untrusted(Input& input, ChunkPlace from,
     ref.live = (ref.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
     const bool is_block = start.chunk.kind == ARCTRACE_CHUNK_BLOCK;
     const bool is_symbols = start.chunk.kind == ARCTRACE_CHUNK_SYMBOLS;
+    const bool is_writers = start.chunk.kind == ARCTRACE_CHUNK_WRITERS;
+    if (is_writers && !ref.cut && has_possible_size(start.chunk, geometry)) {
+      index.writers.push_back({ref.chunk, ref.offset, ref.size});
+    }
     // A newer version may have other kinds.
     const bool is_known =
         is_block || is_symbols || start.chunk.kind == ARCTRACE_CHUNK_RECORDS;

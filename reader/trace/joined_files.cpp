@@ -8,7 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "reader/trace/index_file.hpp"
 #include "reader/trace/session_header.hpp"
 
 namespace arctrace::reader {
@@ -16,9 +15,9 @@ namespace {
 
 class JoinedInput : public Input {
  public:
-  explicit JoinedInput(std::vector<std::unique_ptr<Input>> parts)
-      : parts_(std::move(parts)) {
-    for (const std::unique_ptr<Input>& part : parts_) {
+  explicit JoinedInput(std::span<const std::unique_ptr<Input>> parts) {
+    for (const std::unique_ptr<Input>& part : parts) {
+      parts_.push_back(part.get());
       begins_.push_back(size_);
       size_ += part->size();
     }
@@ -45,7 +44,7 @@ class JoinedInput : public Input {
   }
 
  private:
-  std::vector<std::unique_ptr<Input>> parts_;
+  std::vector<Input*> parts_;
   std::vector<uint64_t> begins_;
   uint64_t size_ = 0;
 };
@@ -102,41 +101,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Input>>> open_parts(
   return inputs;
 }
 
-std::unique_ptr<Input> join_inputs(std::vector<std::unique_ptr<Input>> parts) {
-  return std::make_unique<JoinedInput>(std::move(parts));
-}
-
-absl::StatusOr<BlockIndex> index_parts_untrusted(
-    const std::vector<std::unique_ptr<Input>>& parts, const Geometry& geometry,
-    FindingLog& findings, bool verifies_checksums) {
-  BlockIndex all;
-  uint64_t begin = 0;
-  uint64_t chunks = 0;
-  for (const std::unique_ptr<Input>& part : parts) {
-    const absl::StatusOr<BlockIndex> index =
-        index_file_untrusted(*part, geometry, findings, verifies_checksums);
-    if (!index.ok()) return index.status();
-    uint64_t next_chunk = chunks;
-    for (BlockRef block : index->blocks) {
-      block.chunk += chunks;
-      block.offset += begin;
-      next_chunk = std::max(next_chunk, block.chunk + 1);
-      all.blocks.push_back(block);
-    }
-    for (SymbolsRef symbols : index->symbols) {
-      symbols.chunk += chunks;
-      symbols.offset += begin;
-      next_chunk = std::max(next_chunk, symbols.chunk + 1);
-      all.symbols.push_back(symbols);
-    }
-    all.bytes += index->bytes;
-    all.lacks_middle |= all.ends_early;
-    all.ends_early = index->ends_early;
-    begin += part->size();
-    chunks = next_chunk;
-  }
-  drop_doubles(all, DoublesOf::kParts, findings);
-  return all;
+std::unique_ptr<Input> join_inputs(std::span<const std::unique_ptr<Input>> parts) {
+  return std::make_unique<JoinedInput>(parts);
 }
 
 }  // namespace arctrace::reader

@@ -4,13 +4,11 @@
 
 #include <absl/status/statusor.h>
 
-#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "reader/trace/block_index.hpp"
-#include "reader/trace/finding_log.hpp"
 #include "reader/trace/input.hpp"
 
 namespace arctrace::reader {
@@ -21,12 +19,8 @@ namespace arctrace::reader {
 absl::StatusOr<std::vector<std::unique_ptr<Input>>> open_parts(
     const std::vector<std::string>& paths);
 
-// The bytes of all `parts`, one after another, under the name of the first one.
-std::unique_ptr<Input> join_inputs(std::vector<std::unique_ptr<Input>> parts);
-
-// The index of join_inputs(parts): each part has a header and chunks of its own.
-absl::StatusOr<BlockIndex> index_parts_untrusted(
-    const std::vector<std::unique_ptr<Input>>& parts, const Geometry& geometry,
-    FindingLog& findings, bool verifies_checksums);
+// The bytes of all `parts`, one after another, under the name of the first one. They must
+// outlive the result.
+std::unique_ptr<Input> join_inputs(std::span<const std::unique_ptr<Input>> parts);
 
 }  // namespace arctrace::reader

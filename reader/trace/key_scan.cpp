@@ -17,8 +17,8 @@ constexpr size_t kPasses = 16;
 
 class KeyScan {
  public:
-  KeyScan(const Definitions& definitions, UsedKeys& keys)
-      : definitions_(definitions), keys_(keys) {}
+  KeyScan(const Definitions& definitions, UsedKeys& keys, UsedKeys* locks)
+      : definitions_(definitions), keys_(keys), locks_(locks) {}
 
   void walk(std::span<const std::byte> bytes, const BlockRef& block) {
     const bool is_compact = block.kind == BlockRef::Kind::kExclusive;
@@ -48,6 +48,9 @@ class KeyScan {
     };
     switch (record.type) {
       case ARCTRACE_TYPE_ENTER:
+        add(of_writer(), reader.read<uint64_t>());
+        if (locks_ != nullptr) add_locks(of_writer(), reader);
+        break;
       case ARCTRACE_TYPE_EXIT_NAMED:
         add(of_writer(), reader.read<uint64_t>());
         break;
@@ -66,6 +69,11 @@ class KeyScan {
                 sizeof(arctrace_waiting_call) - sizeof(uint64_t));
         break;
       }
+      case ARCTRACE_TYPE_INHERITED: {
+        const auto body = reader.read<arctrace_inherited_body>();
+        add_all(definitions_.find_process(body.process), reader, body.count, 0);
+        break;
+      }
       case ARCTRACE_TYPE_PATCHES: {
         const auto body = reader.read<arctrace_patches_body>();
         add_all(definitions_.find_process(body.process), reader, body.listed, 0);
@@ -73,6 +81,15 @@ class KeyScan {
       }
       default:
         break;
+    }
+  }
+
+  // Those that the rest of an ENTER has, of which the first two are locks.
+  void add_locks(ProcessIndex process, BodyReader& reader) {
+    for (int i = 0; i < 2; ++i) {
+      const auto address = reader.read<uint64_t>();
+      if (!reader.ok() || process == kNoIndex) return;
+      if (locks_->size() < kUsedKeysMax) locks_->emplace(process, address);
     }
   }
 
@@ -103,6 +120,7 @@ class KeyScan {
 
   const Definitions& definitions_;
   UsedKeys& keys_;
+  UsedKeys* const locks_;
   std::array<Recent, size_t{1} << kRecentBits> recent_{};
 };
 
@@ -110,9 +128,9 @@ class KeyScan {
 
 absl::StatusOr<bool> scan_keys_untrusted(Input& input, const Trace& trace,
                                          const std::function<bool()>& goes_on,
-                                         UsedKeys& keys) {
+                                         UsedKeys& keys, UsedKeys* locks) {
   const std::span<const BlockRef> blocks = trace.blocks();
-  KeyScan scan(trace.definitions(), keys);
+  KeyScan scan(trace.definitions(), keys, locks);
   std::vector<std::byte> bytes;
   FindingLog ignored(0);
   for (size_t pass = 0; pass < kPasses; ++pass) {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +29,8 @@ struct Record {
   uint16_t type;  // enum arctrace_record_type
   bool compact;   // it stands in an exclusive block
   // It is the thread's first record after a gap in the serials of its blocks (overwritten
-  // or lost ones): the thread's stack is not known until the next STACK.
+  // or lost ones): the thread's stack is not known until the next STACK. An EXIT that
+  // says so leaves a call whose ENTER was overwritten.
   bool after_gap;
   // It is the thread's first record after others that the reader of a range passed over:
   // its stack is the one that the next STACK gives.
@@ -41,6 +44,9 @@ struct Module {
   uint64_t start = 0, end = 0, bias = 0;  // addresses; file address = address - bias
   int64_t loaded_ns = INT64_MIN, unloaded_ns = INT64_MAX;
   uint32_t flags = 0;  // ARCTRACE_MODULE_*
+  // Of its functions with compiled-in hooks, if it is a kind of its own (enum
+  // arctrace_hook_kind): from HOOKED; 0: none.
+  uint32_t hook_kind = 0;
   std::string path;
   std::vector<std::byte> build_id;
 };
@@ -76,7 +82,9 @@ struct EventLayout {
 struct Process {
   uint32_t id = 0, parent_id = 0;  // session identities
   uint32_t pid = 0, ppid = 0, uid = 0;
-  uint32_t origin = 0;  // enum arctrace_process_origin
+  // enum arctrace_process_origin; 0: the trace has no PROCESS of it, at most its pid
+  // (else 0) and start.
+  uint32_t origin = 0;
   uint32_t forker = 0;  // session identity of the thread that forked it; 0: not known
   uint32_t pid_namespace = 0;  // whose numbers pid and ppid are: an inode; 0: the first
   int64_t start_ns = 0;
@@ -85,17 +93,33 @@ struct Process {
   // When it executed its program; of a process that has no such record, INT64_MIN. When
   // main was called, and has returned: INT64_MAX if that is not recorded.
   int64_t exec_ns = INT64_MIN;
+  uint64_t exec_within_ns = 0;  // it may have been that much later
   int64_t main_ns = INT64_MAX, exit_ns = INT64_MAX;
   // Without exec_ns: the earliest time at which it may have begun; INT64_MIN: not known.
   int64_t earliest_ns = INT64_MIN;
-  uint32_t end_how = 0;  // enum arctrace_process_end; 0: none recorded
+  // Of a forked process: the frames that its forker had open, outermost first; 0 stands
+  // for all further out.
+  std::optional<std::vector<uint64_t>> inherited;
+  bool is_patched = false;  // functions without a compiled-in hook were
+  // Of the patched functions, those whose calls filled the buffer: their addresses, and
+  // when they were switched off.
+  std::map<uint64_t, int64_t> switched_off;
+  bool has_hook_kinds = false;  // some of its modules have a hook_kind
+  uint32_t end_how = 0;         // enum arctrace_process_end; 0: none recorded
   int32_t end_status = -1;
+  // Of one that did not record its end, such as by a signal: when the collector saw the
+  // last of its threads end; INT64_MAX: they had not.
+  int64_t died_ns = INT64_MAX;
+  std::optional<int32_t> wait_status;  // of the recorder's command
   uint32_t end_writer = 0;  // the thread that ended it, by its session identity
   std::string executable;
   std::vector<std::string> arguments;
   std::vector<Module> modules;
   std::vector<Code> code;  // in the order of the records
   std::vector<CodeFile> code_files;
+
+  // When it ended, as far as that was recorded or seen; INT64_MAX: neither.
+  int64_t ended_ns() const { return end_ns != INT64_MAX ? end_ns : died_ns; }
 
   // When it executed its program, or was forked; if that is not recorded, when it joined.
   int64_t begin_ns() const {
@@ -127,6 +151,9 @@ struct Thread {
   // It is gone and no collector saw when, or another file has what it did next: all that
   // is known is its last record.
   bool ended_unseen = false;
+  // Its records before this time were overwritten; INT64_MIN: none, or that is not known
+  // before they are read.
+  int64_t overwritten_until_ns = INT64_MIN;
   std::vector<ThreadName> names;
   // Outermost first; later than all that the thread has reported.
   std::vector<WaitingCall> waiting;
@@ -135,6 +162,12 @@ struct Thread {
 
   // Whether only the kernel's records name it: it has written none itself.
   bool of_kernel() const { return (writer & ARCTRACE_WRITER_KERNEL) != 0; }
+};
+
+// A CPU of which the kernel's records before this time may have been overwritten.
+struct CpuBegin {
+  uint32_t cpu;
+  int64_t first_ns;
 };
 
 // A breach of a validity rule of SPEC.md.

@@ -130,6 +130,9 @@ constexpr TypeInfo kTypes[] = {
          .with_elements("count", {FIELDS(arctrace_waiting_call, key, ticks)})},
     {TYPE(PATCHES), BODY(patches, process, verdict, count, listed, reserved)
          .with_elements("listed", {{"function", BodyField::Type::kU64}})},
+    {TYPE(INHERITED), BODY(inherited, process, depth, count)
+         .with_elements("count", {{"key", BodyField::Type::kU64}})},
+    {TYPE(HOOKED), BODY(hooked, process, kind, reserved, function)},
     {TYPE(SYSTEM), BODY(system, byte_order, page_size, cpus, host_size, kernel_size,
          arguments_size).with(TEXT(system, host)).with(TEXT(system, kernel))
          .with(TEXT(system, arguments))},
@@ -146,6 +149,9 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(EXEC), BODY(exec, pid, reserved, within_ticks)},
     {TYPE(COUNTS), BODY(counts, processes, threads)},
     {TYPE(ALIVE), BODY(alive, writer)},
+    {TYPE(HOOK_COSTS), BODY(hook_costs, count)
+         .with_elements("count", {FIELDS(arctrace_hook_cost, kind, inside_ps,
+         outside_ps)})},
     {TYPE(SWITCH), BODY(switch, cpu, tgid, prev_state, next_tid, next_tgid)},
     {TYPE(WAKING), BODY(waking, cpu, tgid, woken_tid, woken_tgid, context)},
     {TYPE(FORKED), BODY(forked, cpu, tgid, child_tid, child_tgid)},

@@ -102,4 +102,20 @@ inline arctrace_process_fork read_process_fork(BodyReader& reader) {
   return fork;
 }
 
+// What follows a SIGNAL body; 0 if it is not there.
+inline arctrace_signal_place read_signal_place(std::span<const std::byte> body) {
+  if (body.size() < sizeof(arctrace_signal_body) + sizeof(arctrace_signal_place)) {
+    return {};
+  }
+  return load_part_untrusted<arctrace_signal_place>(
+      body.subspan(sizeof(arctrace_signal_body)));
+}
+
+// What follows a writer's TOTALS; all 0 if it is not there.
+inline arctrace_totals_owner read_totals_owner(BodyReader& reader) {
+  reader.read<arctrace_totals_body>();
+  if (reader.rest().size() < sizeof(arctrace_totals_owner)) return {};
+  return reader.read<arctrace_totals_owner>();
+}
+
 }  // namespace arctrace::reader

@@ -87,7 +87,7 @@ inline constexpr std::array<RuleText, static_cast<size_t>(Rule::kCount)> kRules 
     {"L2", "a whole file has the records that its TOTALS count, or LOST for them"},
     {"S1", "STACK agrees with the records before it, unless some were lost"},
     {"S2", "EXIT and UNWIND leave frames that are open"},
-    {"S3", "VFORK_END follows a VFORK_BEGIN"},
+    {"S3", "VFORK_END follows a VFORK_BEGIN, unless some were lost"},
 }};
 
 inline constexpr const RuleText& text_of(Rule rule) {

@@ -1,6 +1,8 @@
 // The facts about a recorded session that hold for the whole trace.
 #pragma once
 
+#include <arctrace/format.h>
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -33,6 +35,8 @@ struct Session {
   std::string host, kernel;
   std::vector<std::string> recorder_command;
   uint32_t page_size = 0, cpus_online = 0;
+  // From HOOK_COSTS: one of each kind that is known.
+  std::vector<arctrace_hook_cost> hook_costs;
   // From SESSION and CHILD_STATUS.
   bool finished = false;              // false: cut off, or a raw buffer
   bool resumed = false;               // earlier records may be in another file

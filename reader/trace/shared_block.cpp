@@ -20,14 +20,18 @@ bool belongs(uint16_t type, BlockRef::Kind kind) {
     case RecordClass::kFiller:
       return true;
     case RecordClass::kStream:
-      // The collector writes LOST too, for writers that no longer can.
+      // The collector writes LOST too, for writers that no longer can, and STACK of
+      // threads that write nothing.
       return kind != BlockRef::Kind::kDefinitions &&
-             (kind != BlockRef::Kind::kCollector || type == ARCTRACE_TYPE_LOST);
+             (kind != BlockRef::Kind::kCollector || type == ARCTRACE_TYPE_LOST ||
+              type == ARCTRACE_TYPE_STACK);
     case RecordClass::kData:
     case RecordClass::kKernel:
       return kind == BlockRef::Kind::kShared;
     case RecordClass::kDefinition:
-      return kind == BlockRef::Kind::kDefinitions;
+      // The collector writes THREAD too, for threads that write nothing.
+      return kind == BlockRef::Kind::kDefinitions ||
+             (kind == BlockRef::Kind::kCollector && type == ARCTRACE_TYPE_THREAD);
     case RecordClass::kCollector:
       return kind == BlockRef::Kind::kCollector;
   }

@@ -10,13 +10,19 @@
 
 namespace arctrace::reader {
 
+// Where other blocks of the chain may have been overwritten: then a STACK need not agree
+// with the records before it.
+enum class ChainGaps : uint8_t {
+  kNone,
+  kAnywhere,
+  kBefore,  // the block is the oldest one
+};
+
 // `first_ticks` are those of the block's earliest record: the block is not copied before
-// the merge gets there. `may_follow_gap`: other blocks may have been overwritten, so that
-// a STACK need not agree with the records before it. All references must outlive the
-// source.
+// the merge gets there. All references must outlive the source.
 std::unique_ptr<RecordSource> shared_source(Input& input, const BlockRef& block,
                                             uint64_t first_ticks, uint64_t order,
-                                            const ClockMap& clock, bool may_follow_gap,
+                                            const ClockMap& clock, ChainGaps gaps,
                                             FindingLog& findings);
 
 }  // namespace arctrace::reader

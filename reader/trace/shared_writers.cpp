@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "reader/trace/record_types.hpp"
-#include "src/protocol/block_facts.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -31,15 +30,12 @@ void SharedWriters::add_untrusted(const RawRecord& record, const BlockRef& block
     writer.name = name_untrusted(record);
   }
   if (block.of_kernel()) return;
-  if (record.ticks < writer.first_ticks) {
-    writer.first_ticks = record.ticks;
-    writer.begins_in_frames =
-        record.type == ARCTRACE_TYPE_STACK &&
-        load_part_untrusted<arctrace_stack_body>(record.body).depth != 0;
-  }
-  if (is_needed_later(record.type)) {
-    writer.first_needed_ticks = std::min(writer.first_needed_ticks, record.ticks);
-  }
+  writer.first_ticks = std::min(writer.first_ticks, record.ticks);
+}
+
+void SharedWriters::add(uint32_t writer, uint64_t first_ticks) {
+  SharedFacts& facts = writers_[writer];
+  facts.first_ticks = std::min(facts.first_ticks, first_ticks);
 }
 
 std::vector<uint32_t> SharedWriters::sorted() const {

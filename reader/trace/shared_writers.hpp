@@ -1,5 +1,4 @@
-// The writers of the records in shared blocks, and what readers of a range have to know
-// of these records.
+// The writers of the records in shared blocks.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -16,17 +15,18 @@ namespace arctrace::reader {
 
 // What the shared blocks have of one writer.
 struct SharedFacts {
-  uint32_t tgid = 0;                         // of a thread in the kernel's records
-  std::optional<std::string> name;           // the last one of such a thread
-  bool begins_in_frames = false;             // its first record is a STACK of frames
-  uint64_t first_ticks = UINT64_MAX;         // of a thread's own records
-  uint64_t first_needed_ticks = UINT64_MAX;  // of those that are needed later
+  uint32_t tgid = 0;                  // of a thread in the kernel's records
+  std::optional<std::string> name;    // the last one of such a thread
+  uint64_t first_ticks = UINT64_MAX;  // of a thread's own records
 };
 
 class SharedWriters {
  public:
   // A record of a shared block of class data. Those of a block come in order of time.
   void add_untrusted(const RawRecord& record, const BlockRef& block);
+
+  // A thread has records in such a block, the first of them at `first_ticks`.
+  void add(uint32_t writer, uint64_t first_ticks);
 
   // By writer.
   const absl::flat_hash_map<uint32_t, SharedFacts>& all() const { return writers_; }

@@ -26,6 +26,9 @@ struct Summary {
   // In overwrite mode: user records that were written and gave way to newer ones, as the
   // totals count them. Then records + lost + torn + unfinished + overwritten = attempted.
   uint64_t overwritten = 0;
+  // Where the session may have had another collector: user records that the totals count
+  // and that are not here, because they are in that one's file.
+  uint64_t elsewhere = 0;
   uint64_t torn = 0;        // user records that their dead writer did not commit
   uint64_t unfinished = 0;  // user records that a live writer had not committed yet
   uint64_t invalid = 0;     // records not handed out, because their body breaks a rule
@@ -45,6 +48,7 @@ struct Summary {
   FormCounts own_blocks, shared_chain;
   std::vector<uint64_t> lost_by_thread;         // as `lost`
   std::vector<uint64_t> overwritten_by_thread;  // of threads whose totals are known
+  std::vector<uint64_t> elsewhere_by_thread;    // of the same, as `elsewhere`
 };
 
 }  // namespace arctrace::reader

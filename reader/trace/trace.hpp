@@ -49,6 +49,9 @@ class Trace {
   // session is that of the earliest one. Also an error: they are not of one recording.
   static absl::StatusOr<Trace> open(const std::vector<std::string>& paths,
                                     OpenOptions options = {});
+  // The same for what open_parts() found.
+  static absl::StatusOr<Trace> open(std::vector<std::unique_ptr<Input>> parts,
+                                    OpenOptions options);
 
   Trace(Trace&&) noexcept;
   Trace& operator=(Trace&&) noexcept;

@@ -116,35 +116,7 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
   return id;
 }
 
-void* arctrace_reserve(uint32_t event, size_t size) {
-  if (!event_is_recorded(event)) return nullptr;
-  return hold_record(event, size);
-}
-
-void arctrace_commit(void* payload) { settle_record(payload, true); }
 void arctrace_discard(void* payload) { settle_record(payload, false); }
-
-void arctrace_instant(uint32_t name_id) {
-  if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
-  const WriterCall writer_call;
-  if (writer_call.refuses_record()) return;
-  write_record(writer_call, ARCTRACE_TYPE_INSTANT, sizeof(arctrace_instant_body),
-               session_ticks(), [name_id](std::byte* body) {
-                 part_at<arctrace_instant_body>(body).name = name_id;
-               });
-}
-
-void arctrace_counter(uint32_t name_id, int64_t value) {
-  if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
-  const WriterCall writer_call;
-  if (writer_call.refuses_record()) return;
-  write_record(writer_call, ARCTRACE_TYPE_COUNTER, sizeof(arctrace_counter_body),
-               session_ticks(), [=](std::byte* body) {
-                 auto& counter = part_at<arctrace_counter_body>(body);
-                 counter.name = name_id;
-                 counter.value = value;
-               });
-}
 
 void arctrace_text(const char* format, ...) {
   if (!is_recorded(ARCTRACE_GATE_MARKS)) return;

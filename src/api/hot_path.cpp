@@ -1,16 +1,15 @@
-// The entry points through which nearly all records come, each with its fast path
-// inlined. It is a file of its own, so that the code that the compiler generates for it
-// depends on nothing else. `flatten` inlines what is not marked always_inline; slow paths
-// are out of line.
+// The entry points through which nearly all records of calls come, each with its fast
+// path inlined. It is a file of its own, so that the code that the compiler generates for
+// it depends on nothing else. `flatten` inlines what is not marked always_inline; slow
+// paths are out of line.
 #include <arctrace/arctrace.h>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/calls/call_locks.hpp"
 #include "src/calls/call_records.hpp"
 #include "src/calls/library_calls.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
-#include "src/writer/record.hpp"
 #include "src/writer/record_filter.hpp"
 
 using namespace arctrace;  // the C functions below are the namespace's face
@@ -22,97 +21,6 @@ namespace {
 // has no room in a block of its own: they write into the shared chain, or take the slow
 // path.
 
-// Events with a large payload have functions of their own: the instruction that copies it
-// takes registers of which the others would have to save some.
-enum class Payload : uint8_t { kSmall, kLarge };
-
-template <Payload kPayload>
-__attribute__((always_inline)) inline void fill_event(std::byte* body, uint32_t event,
-                                                      const void* payload,
-                                                      uint32_t size) {
-  constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
-  std::byte* to = body + kEventSize;
-  const uint32_t padded = padded_size(size);
-  if (padded != size) word_at(to + padded - sizeof(uint32_t)) = 0;
-  part_at<arctrace_event_body>(body).event = event;
-  if constexpr (kPayload == Payload::kSmall) {
-    copy_few_bytes(to, payload, size);
-  } else {
-    copy_bytes(to, payload, size);
-  }
-}
-
-// False: nothing was done.
-template <Payload kPayload, class Room>
-__attribute__((always_inline)) inline bool write_event_fast(const Room& room,
-                                                            uint32_t event,
-                                                            const void* payload,
-                                                            size_t size) {
-  const auto length = static_cast<uint32_t>(size);
-  return room.record(
-      AtStackPointer{}, ARCTRACE_TYPE_EVENT,
-      static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length),
-      [](const ThreadState&) ARCTRACE_INLINED { return true; },
-      [&](Nesting, ThreadState&, const Reservation& record) ARCTRACE_INLINED {
-        fill_event<kPayload>(record.body, event, payload, length);
-        commit(record);
-      });
-}
-
-__attribute__((noinline)) void write_event_slow(uint32_t event, const void* payload,
-                                                size_t size, uintptr_t here) {
-  if (!event_is_recorded(event)) return;
-  const WriterCall writer_call(here);
-  if (writer_call.refuses_record()) return;
-  const uint64_t ticks = session_ticks();
-  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
-    reserve_impossible(writer_call, ticks);
-    return;
-  }
-  const auto length = static_cast<uint32_t>(size);
-  const uint32_t body_size =
-      static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length);
-  write_record(writer_call, ARCTRACE_TYPE_EVENT, body_size, ticks, [&](std::byte* body) {
-    fill_event<Payload::kLarge>(body, event, payload, length);
-  });
-}
-
-template <Payload kPayload>
-__attribute__((noinline, flatten)) void write_event_in_chain(uint32_t event,
-                                                             const void* payload,
-                                                             size_t size,
-                                                             ThreadState& state) {
-  const KnownSharedBlock room{state};
-  if (__builtin_expect(write_event_fast<kPayload>(room, event, payload, size), 1)) return;
-  write_event_slow(event, payload, size, frame_end());
-}
-
-// REQUIRES: size <= ARCTRACE_PAYLOAD_MAX.
-template <Payload kPayload>
-__attribute__((always_inline)) inline void write_event(uint32_t event,
-                                                       const void* payload, size_t size) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
-    write_event_in_chain<kPayload>(event, payload, size, state);
-    return true;
-  }};
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
-                           write_event_fast<kPayload>(room, event, payload, size),
-                       1)) {
-    return;
-  }
-  write_event_slow(event, payload, size, frame_end());
-}
-
-__attribute__((noinline, flatten)) void write_large_event(uint32_t event,
-                                                          const void* payload,
-                                                          size_t size) {
-  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
-    write_event_slow(event, payload, size, frame_end());
-  } else {
-    write_event<Payload::kLarge>(event, payload, size);
-  }
-}
-
 __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
                                                    uintptr_t here) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
@@ -121,11 +29,16 @@ __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t locat
   enter_slow(key, call, here, nullptr);
 }
 
+// For enter_framed_fast().
+__attribute__((always_inline)) inline auto frame_at(uintptr_t location) {
+  return [=]() ARCTRACE_INLINED { return MachineFrame(location); };
+}
+
 __attribute__((noinline, flatten)) void enter_in_chain(uint64_t key, uintptr_t location,
                                                        uintptr_t here,
                                                        ThreadState& state) {
   if (__builtin_expect(
-          enter_fast(KnownSharedBlock{state}, key, MachineFrame(location), here), 1)) {
+          enter_framed_fast(KnownSharedBlock{state}, key, frame_at(location), here), 1)) {
     return;
   }
   enter_unless_closed(key, location, here);
@@ -138,7 +51,7 @@ __attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t locatio
   }};
   if (__builtin_expect(
           fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-              enter_fast(room, key, MachineFrame(location), AtStackPointer{}),
+              enter_framed_fast(room, key, frame_at(location), AtStackPointer{}),
           1)) {
     return;
   }
@@ -159,40 +72,23 @@ __attribute__((noinline, flatten)) void exit_in_chain(uint64_t key, uintptr_t he
   exit_unless_closed(key, here);
 }
 
-// REQUIRES: fast_path_is_open().
-template <class Room>
-__attribute__((always_inline)) inline bool exit_hooked_fast(const Room& room,
-                                                            uint64_t key,
-                                                            const HookCall& call) {
-  // A hook that returns to its function's caller was jumped to, as that function's last
-  // act, when its frame was gone.
-  const bool is_jump = call.hook_site == call.call_site;
-  const auto is_left = [=](const MachineFrame& frame) ARCTRACE_INLINED {
-    if (__builtin_expect(is_jump, 1)) return frame.location == call.stack_pointer;
-    return frame.stack_pointer == low_half(call.stack_pointer);
-  };
-  return exit_fast(room, key, call.stack_pointer, is_left);
-}
-
-// The locks of a stub's call: its first arguments.
+// The locks of a stub's call, as the stub has stored them.
 template <uint32_t kCount>
-struct CallLocks {
-  const uintptr_t* return_slot;
-
-  static constexpr uint32_t size() { return kCount * sizeof(arctrace_lock_word); }
-  __attribute__((always_inline)) void store(std::byte* to) const {
-    for (uint32_t i = 0; i < kCount; ++i) {
-      part_at<arctrace_lock_word>(to + i * sizeof(arctrace_lock_word)).address =
-          return_slot[ARCTRACE_SHIM_STUB_ARGUMENT(static_cast<ptrdiff_t>(i))];
-    }
+__attribute__((always_inline)) inline CallLocks<kCount> stored_locks(
+    const uintptr_t* return_slot) {
+  CallLocks<kCount> locks;
+  for (uint32_t i = 0; i < kCount; ++i) {
+    locks.addresses[i] =
+        return_slot[ARCTRACE_SHIM_STUB_ARGUMENT(static_cast<ptrdiff_t>(i))];
   }
-};
+  return locks;
+}
 
 template <uint32_t kCount>
 __attribute__((noinline, flatten)) bool begin_with_locks_in_chain(
     uint64_t key, const uintptr_t* return_slot, ThreadState& state) {
   return call_began_fast(KnownSharedBlock{state}, key, {return_slot, 0, 0},
-                         CallLocks<kCount>{return_slot});
+                         stored_locks<kCount>(return_slot));
 }
 
 template <uint32_t kCount>
@@ -202,7 +98,8 @@ __attribute__((always_inline)) inline bool begin_with_locks(
     return begin_with_locks_in_chain<kCount>(key, return_slot, state);
   }};
   return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-         call_began_fast(room, key, {return_slot, 0, 0}, CallLocks<kCount>{return_slot});
+         call_began_fast(room, key, {return_slot, 0, 0},
+                         stored_locks<kCount>(return_slot));
 }
 
 // Begins a call whose entry has locks, if it is ready. Out of line, for those without.
@@ -210,31 +107,12 @@ __attribute__((noinline, flatten)) int begin_lock_call(
     const arctrace_shim_stub_call& call, const uintptr_t* return_slot,
     uint32_t ready_at) {
   const uint64_t key = __atomic_load_n(&call.key, __ATOMIC_RELAXED);
-  const uint32_t number = *live_filter_number;
+  const uint32_t number = current_fast_gate().live_filter_number;
   if (__builtin_expect(ready_at == ARCTRACE_SHIM_READY_WITH_LOCKS(number, 1), 1)) {
     return begin_with_locks<1>(key, return_slot) ? 1 : 0;
   }
   if (ready_at != ARCTRACE_SHIM_READY_WITH_LOCKS(number, 2)) return 0;
   return begin_with_locks<2>(key, return_slot) ? 1 : 0;
-}
-
-arctrace_shim_function_hook* slow_enter;
-arctrace_shim_function_hook* slow_exit;
-
-__attribute__((noinline, flatten)) void enter_hooked_in_chain(
-    uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
-    uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
-  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (enter_hooked_fast(KnownSharedBlock{state}, function, call)) return;
-  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
-}
-
-__attribute__((noinline, flatten)) void exit_hooked_in_chain(
-    uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
-    uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
-  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (exit_hooked_fast(KnownSharedBlock{state}, function, call)) return;
-  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
 }  // namespace
@@ -256,59 +134,6 @@ __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
     return;
   }
   exit_unless_closed(frame_key, frame_end());
-}
-
-__attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,
-                                             size_t size) {
-  if (__builtin_expect(size >= kLargeCopy, 0)) {
-    write_large_event(event, payload, size);
-  } else {
-    write_event<Payload::kSmall>(event, payload, size);
-  }
-}
-
-void arctrace_shim_set_slow_hooks(arctrace_shim_function_hook* enter,
-                                  arctrace_shim_function_hook* exit) {
-  slow_enter = enter;
-  slow_exit = exit;
-}
-
-__attribute__((flatten)) void arctrace_shim_function_enter(uintptr_t function,
-                                                           uintptr_t call_site,
-                                                           uintptr_t stack_pointer,
-                                                           uintptr_t frame_pointer,
-                                                           uintptr_t hook_site) {
-  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
-    enter_hooked_in_chain(function, call_site, stack_pointer, frame_pointer, hook_site,
-                          state);
-    return true;
-  }};
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           !has_live_filter() && enter_hooked_fast(room, function, call),
-                       1)) {
-    return;
-  }
-  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
-}
-
-__attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
-                                                          uintptr_t call_site,
-                                                          uintptr_t stack_pointer,
-                                                          uintptr_t frame_pointer,
-                                                          uintptr_t hook_site) {
-  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
-    exit_hooked_in_chain(function, call_site, stack_pointer, frame_pointer, hook_site,
-                         state);
-    return true;
-  }};
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_hooked_fast(room, function, call),
-                       1)) {
-    return;
-  }
-  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
 void arctrace_shim_enter(uint64_t frame_key, const struct arctrace_shim_call* call) {
@@ -333,18 +158,20 @@ __attribute__((flatten)) int arctrace_shim_stub_begin(
     const struct arctrace_shim_stub_call* call, const uintptr_t* return_slot) {
   // Acquire: the target and the key are those that the shim stored before.
   const uint32_t ready_at = __atomic_load_n(&call->ready_at, __ATOMIC_ACQUIRE);
-  if (__builtin_expect(ready_at != *live_filter_number + 1, 0)) {
+  const volatile FastGate& gate = current_fast_gate();
+  if (__builtin_expect(!is_equal(gate.live_filter_number, ready_at), 0)) {
     if (!ARCTRACE_SHIM_HAS_LOCKS(ready_at)) return 0;
     return begin_lock_call(*call, return_slot, ready_at);
   }
   const bool has_begun = call_began_anywhere(
-      __atomic_load_n(&call->key, __ATOMIC_RELAXED), {return_slot, 0, 0});
+      gate, __atomic_load_n(&call->key, __ATOMIC_RELAXED), {return_slot, 0, 0});
   return __builtin_expect(has_begun, 1) ? 1 : 0;
 }
 
 __attribute__((flatten)) int arctrace_shim_entry_begin(uint64_t frame_key,
                                                        const uintptr_t* return_slot) {
-  const bool has_begun = call_began_anywhere(frame_key, {return_slot, 0, 0});
+  const bool has_begun =
+      call_began_anywhere(current_fast_gate(), frame_key, {return_slot, 0, 0});
   return __builtin_expect(has_begun, 1) ? 1 : 0;
 }
 

@@ -30,12 +30,21 @@ exit_slowly(uintptr_t* return_slot, uintptr_t hook_site) {
 
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool enter_in_chain(
     uint64_t key, const uintptr_t* return_slot, ThreadState& state) {
-  return enter_reported_fast(KnownSharedBlock{state}, key, return_slot);
+  return enter_reported_fast(KnownSharedBlock{state}, key,
+                             reinterpret_cast<uintptr_t>(return_slot),
+                             [=]() ARCTRACE_INLINED { return return_slot; });
 }
 
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool exit_in_chain(
     const uintptr_t* return_slot, ThreadState& state) {
   return exit_reported_fast(KnownSharedBlock{state}, return_slot);
+}
+
+// Of the function into which it is inlined: found anew, so that no register is kept for
+// it.
+__attribute__((always_inline)) inline uintptr_t* entered_return_slot() {
+  const auto* end = reinterpret_cast<const uintptr_t*>(frame_end());
+  return reinterpret_cast<uintptr_t*>(address_anew(end - ARCTRACE_SHIM_ENTERED_CALL));
 }
 
 }  // namespace
@@ -46,21 +55,22 @@ void arctrace_shim_set_slow_returns(arctrace_shim_entry_hook* entry,
   slow_return = returns;
 }
 
-ARCTRACE_KEEPS_REGISTERS __attribute__((flatten)) void arctrace_shim_function_entry(
-    uintptr_t* return_slot) {
-  const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(
-      return_slot[ARCTRACE_SHIM_ENTERED_CALL]);
-  const uint64_t key = call.key;
+ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) void
+arctrace_shim_function_entry(void) {
+  // What the stub stored last.
+  const EnteredKey key{reinterpret_cast<const uintptr_t*>(frame_end())};
   const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
-    return enter_in_chain(key, return_slot, state);
+    return enter_in_chain(key, entered_return_slot(), state);
   }};
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           !has_live_filter() &&
-                           enter_reported_fast(room, key, return_slot),
+  const auto return_slot = []() ARCTRACE_INLINED {
+    return static_cast<const uintptr_t*>(entered_return_slot());
+  };
+  if (__builtin_expect(is_open_for_all_functions() &&
+                           enter_reported_fast(room, key, AtStackPointer{}, return_slot),
                        1)) {
     return;
   }
-  enter_slowly(return_slot);
+  enter_slowly(entered_return_slot());
 }
 
 ARCTRACE_KEEPS_REGISTERS __attribute__((flatten)) void arctrace_shim_function_return(

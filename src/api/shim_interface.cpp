@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "src/base/raw_syscall.hpp"
+#include "src/calls/call_conditions.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/calls/call_records.hpp"
 #include "src/calls/library_calls.hpp"
+#include "src/calls/opening_frames.hpp"
+#include "src/calls/room.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
@@ -29,6 +32,7 @@
 #include "src/stack/pending_calls.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/full_blocks.hpp"
+#include "src/writer/inherited_frames.hpp"
 #include "src/writer/lent_storage.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
@@ -108,16 +112,24 @@ void arctrace_shim_libc_thread(uint32_t tid) {
   find_list_of_libc_thread();
 }
 
+uint64_t arctrace_shim_before_fork(void) {
+  if (!session.joined) return 0;
+  keep_frames_for_child(frame_end());
+  return session_ticks();
+}
+
 void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks) {
   free_roomy_stacks();
   if (!session.joined) return;
-  arctrace_shim_libc_thread(pid);
-  begin_forked_process(pid, forked_ticks);
+  if (pid != 0) arctrace_shim_libc_thread(pid);
+  const uint32_t parent = begin_forked_process(pid, forked_ticks);
+  if (parent != 0) inherit_frames(parent);
 }
 
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   thread_local_state.stacks.own = {stack_low, stack_high};
   thread_local_state.made_before = last_made_stack();
+  begin_without_frames(thread_local_state);
   if (!session.joined) return;
   forget_dead_threads_calls();
   attach_this_thread();
@@ -134,6 +146,15 @@ void arctrace_shim_before_thread(void) {
 
 void arctrace_shim_signal_stack(uintptr_t low, uintptr_t high) {
   thread_local_state.stacks.signal = {low, high};
+}
+
+void arctrace_shim_set_open_frames(arctrace_shim_open_frames* find) {
+  set_open_frames_finder(find);
+}
+
+void arctrace_shim_before_exit(const struct arctrace_shim_call* call) {
+  if (!may_have_open_frames(thread_local_state)) return;
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) begin_before_exit(*call);
 }
 
 void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder) {
@@ -182,6 +203,11 @@ void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
   set_call_args(all);
 }
 
+void arctrace_shim_set_call_conditions(const arctrace_shim_call_condition* all,
+                                       uint32_t count) {
+  if (session.joined) set_call_conditions(all, count);
+}
+
 const uint64_t* arctrace_shim_pending_calls(uintptr_t block) {
   set_stub_block(block);
   return &first_pending_calls;
@@ -194,6 +220,8 @@ void arctrace_shim_modules_changed(void) {
   scan_modules(session_ticks(), false);
   emit_from_this_thread();
 }
+
+int arctrace_shim_is_borrower(void) { return storage_is_lent() && is_borrower() ? 1 : 0; }
 
 void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
   record_name_of(tid, name);
@@ -262,6 +290,12 @@ void arctrace_shim_patches(uint32_t verdict, uint32_t count, const uint64_t* fun
   emit_from_this_thread();
 }
 
+void arctrace_shim_hooked(uint32_t kind, uintptr_t function) {
+  if (!session.joined) return;
+  define_hooked(kind, function, session_ticks());
+  emit_from_this_thread();
+}
+
 void arctrace_shim_set_full_block_hook(arctrace_shim_full_block* hook) {
   if (session.joined) set_full_block_hook(hook);
 }
@@ -284,12 +318,13 @@ void arctrace_shim_lends_storage(void) {
 }
 
 void arctrace_shim_with_room(void (*run)(void* data), void* data) {
-  run_on_roomy_stack(run, data);
+  with_room([=] { run(data); });
 }
 
 void arctrace_shim_vfork_begin(void) {
-  thread_local_state.is_vforking = true;
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_begin();
+  // From here on the thread gets no slot: it would be the child's.
+  thread_local_state.is_vforking = true;
 }
 
 void arctrace_shim_vfork_end(uint32_t child_pid) {

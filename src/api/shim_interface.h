@@ -9,6 +9,14 @@
 
 #include "src/hook_abi/shim_types.h"
 
+/* A function that is only called by instructions that need no landing pad: x86-64's
+ * notrack, with an address from memory that is read-only by then. */
+#if defined(__CET__) && (__CET__ & 1)
+#define ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((nocf_check))
+#else
+#define ARCTRACE_SHIM_NO_LANDING_PAD
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -66,6 +74,10 @@ typedef void arctrace_shim_function_hook(uintptr_t function, uintptr_t call_site
 ARCTRACE_API arctrace_shim_function_hook arctrace_shim_function_enter;
 ARCTRACE_API arctrace_shim_function_hook arctrace_shim_function_exit;
 
+/* The same as functions call them, on x86-64: these read the registers themselves. */
+ARCTRACE_API void arctrace_shim_enter_hook(uintptr_t function, uintptr_t call_site);
+ARCTRACE_API void arctrace_shim_exit_hook(uintptr_t function, uintptr_t call_site);
+
 /* Sets the slow hooks. */
 ARCTRACE_API void arctrace_shim_set_slow_hooks(arctrace_shim_function_hook* enter,
                                                arctrace_shim_function_hook* exit);
@@ -95,15 +107,24 @@ ARCTRACE_API int arctrace_shim_entry_begin(uint64_t frame_key,
 ARCTRACE_API int arctrace_shim_stub_begin(const struct arctrace_shim_stub_call* call,
                                           const uintptr_t* return_slot);
 
+/* The same on x86-64, for the stubs, which have stored nothing but the address of the
+ * struct arctrace_shim_stub_call: at the caller's stack pointer, with the return slot
+ * above it. If nothing was done, it returns to the place that is
+ * ARCTRACE_SHIM_NOT_BEGUN_BEFORE bytes before its return address. Keeps all registers but
+ * the flags; `first` and `second` are the call's arguments, as far as it
+ * has any. */
+ARCTRACE_API void arctrace_shim_call_entered(uintptr_t first, uintptr_t second)
+    ARCTRACE_SHIM_NO_LANDING_PAD;
+
 /* The hooks of functions that report their exits (src/calls/reported_calls.hpp). The
- * first records the entry of a function, whose return address is in `return_slot`, and
- * which is described by the words below that (ARCTRACE_SHIM_ENTERED_CALL); the second,
- * that its caller is about to return. Where they can do nothing on the fast path, they
- * call the slow ones, which also get the address to which the return hook returns. They
- * keep all registers. */
+ * first records the entry of a function, which is described by the words on the stack
+ * where it is called (ARCTRACE_SHIM_ENTERED_CALL) below that of its return address; the
+ * second, that its caller is about to return. Where they can do nothing on the fast path,
+ * they call the slow ones, which also get the return address' slot, and the address to
+ * which the return hook returns. They keep all registers. */
 typedef void arctrace_shim_entry_hook(uintptr_t* return_slot);
 typedef void arctrace_shim_return_hook(uintptr_t* return_slot, uintptr_t hook_site);
-ARCTRACE_API arctrace_shim_entry_hook arctrace_shim_function_entry;
+ARCTRACE_API void arctrace_shim_function_entry(void) ARCTRACE_SHIM_NO_LANDING_PAD;
 ARCTRACE_API void arctrace_shim_function_return(void);
 /* The same, by the name by which gcc's -minstrument-return=call calls it. */
 ARCTRACE_API void __return__(void);
@@ -126,6 +147,16 @@ ARCTRACE_API void arctrace_shim_set_slow_returns(arctrace_shim_entry_hook* entry
  * puts the return address back there. `result`: the integer register of the return value.
  */
 ARCTRACE_API void arctrace_shim_call_end(uintptr_t* return_slot, uintptr_t result);
+
+/* The same on x86-64, for the stubs: ARCTRACE_SHIM_RETURNED_WORDS above the caller's
+ * stack pointer is the return slot, and ARCTRACE_SHIM_RETURNED_RESULT the result. Keeps
+ * all registers but the flags. */
+ARCTRACE_API void arctrace_shim_call_returned(void) ARCTRACE_SHIM_NO_LANDING_PAD;
+
+/* The same for a stub that jumps here with the return slot as this function's own, to
+ * which it returns. If nothing was done, it returns to the place that is
+ * ARCTRACE_SHIM_ENDS_SLOWLY_AT bytes after the beginning of the stubs' block. */
+ARCTRACE_API void arctrace_shim_call_ends(void) ARCTRACE_SHIM_NO_LANDING_PAD;
 
 /* Records a library call whose return the shim does not see. If `returns` is nonzero, the
  * call's exit is recorded at once; otherwise the function never returns. */
@@ -153,6 +184,11 @@ ARCTRACE_API void arctrace_shim_switches_stack(uintptr_t stack_pointer, int jump
  * arguments. */
 ARCTRACE_API void arctrace_shim_set_call_args(const struct arctrace_shim_call_args* all);
 
+/* Sets the conditions that calls in that table may have: at most
+ * ARCTRACE_SHIM_CONDITIONS_MAX, which stay. To be called before any call that has one. */
+ARCTRACE_API void arctrace_shim_set_call_conditions(
+    const struct arctrace_shim_call_condition* all, uint32_t count);
+
 /* Like arctrace_shim_call_begin() and arctrace_shim_call_passed(), for a call with
  * arguments. `args`: its entry in that table; `arguments`: all integer registers that
  * pass arguments. */
@@ -176,6 +212,14 @@ ARCTRACE_API const uint64_t* arctrace_shim_pending_calls(uintptr_t block);
  * jump has left. Without it they are found later. */
 ARCTRACE_API void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder);
 
+/* To be called when the process joins a session as it runs, before anything is recorded:
+ * from then on each thread begins with the functions that `find` finds. */
+ARCTRACE_API void arctrace_shim_set_open_frames(arctrace_shim_open_frames* find);
+
+/* To be called before the exit of a function that the thread may have begun before that.
+ * `call`: of the hook at its exit, with the frame's location. */
+ARCTRACE_API void arctrace_shim_before_exit(const struct arctrace_shim_call* call);
+
 /* Records that the innermost open frame is left, if it belongs to `frame_key` and was
  * entered at the same stack pointer, and returns 1. Otherwise records nothing and returns
  * 0. On the slow path. */
@@ -190,8 +234,13 @@ ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
  * before arctrace_shim_thread_start(). */
 ARCTRACE_API void arctrace_shim_libc_thread(uint32_t tid);
 
+/* The calling thread is about to fork. Returns the session's clock; 0 without a session.
+ */
+ARCTRACE_API uint64_t arctrace_shim_before_fork(void);
+
 /* Tells the process id, which is also its thread's, in a child that libc has just forked,
- * and when the parent called fork: the result of arctrace_shim_now() there. */
+ * and what arctrace_shim_before_fork() has returned in the parent. 0: libc does not know
+ * of the child. */
 ARCTRACE_API void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks);
 
 /* The calling thread begins. It takes its writer slot now rather than in a hook. Its
@@ -222,8 +271,8 @@ ARCTRACE_API void arctrace_shim_process_phase(uint32_t phase);
 /* The session's clock; 0 without a session. */
 ARCTRACE_API uint64_t arctrace_shim_now(void);
 
-/* Process `pid`, or the calling one if that is 0, executes a program at `ticks`, or now
- * if that is 0. */
+/* Process `pid`, or the calling one if that is 0, executes a program: now if `ticks` is
+ * 0, else between `ticks` and now. */
 ARCTRACE_API void arctrace_shim_exec(uint32_t pid, uint64_t ticks);
 
 /* Nonzero if `list` is NULL, or if it and its strings can be read up to the NULL that
@@ -244,6 +293,12 @@ ARCTRACE_API void arctrace_shim_leave(uint32_t why);
 ARCTRACE_API void arctrace_shim_patches(uint32_t verdict, uint32_t count,
                                         const uint64_t* functions, uint32_t listed);
 
+/* Functions of the module at the address of this one, which is among them, are hooked in
+ * a way (enum arctrace_hook_kind) whose cost differs from that of other compiled-in
+ * hooks. The first kind of a module counts. To be called under the loader's lock, when
+ * the module is defined. */
+ARCTRACE_API void arctrace_shim_hooked(uint32_t kind, uintptr_t function);
+
 /* Sets the function that looks at full blocks. To be called once, before the process has
  * other threads. */
 ARCTRACE_API void arctrace_shim_set_full_block_hook(arctrace_shim_full_block* hook);
@@ -258,8 +313,13 @@ ARCTRACE_API uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* rang
  * storage of its own, while the thread goes on. */
 ARCTRACE_API void arctrace_shim_lends_storage(void);
 
-/* Calls run(data) where a slow path has room (src/base/split_stack.hpp). */
+/* Calls run(data) where a slow path has room (src/calls/room.hpp). */
 ARCTRACE_API void arctrace_shim_with_room(void (*run)(void* data), void* data);
+
+/* Whether the calling task uses the thread-local storage of a thread that goes on
+ * (nonzero if it does), so that it must not take locks that ask who holds them. One
+ * system call if the storage is lent. */
+ARCTRACE_API int arctrace_shim_is_borrower(void);
 
 /* To be called in the parent around vfork: before the call, and after it has returned
  * there. */

@@ -1,4 +1,6 @@
-// Stacks in parts that are added when needed (-fsplit-stack). A function asks for a part
+// Stacks that may have too little room for a slow path.
+//
+// Stacks in parts that are added when needed (-fsplit-stack): a function asks for a part
 // itself, so that what is called before it could, or by its libraries, finds little room:
 // some 3 KB, and next to none in a handler, because the kernel has put the processor's
 // state there.
@@ -8,6 +10,9 @@
 
 namespace arctrace {
 
+// So many bytes are enough for each slow path.
+constexpr uintptr_t kSlowPathRoom = 8192;
+
 // Whether the part of the stack that the thread is on may be too small for a slow path.
 inline bool stack_is_short() {
 #if defined(__x86_64__)
@@ -15,9 +20,8 @@ inline bool stack_is_short() {
   uintptr_t asks_from;
   asm("movq %%fs:0x70, %0" : "=r"(asks_from));
   if (__builtin_expect(asks_from == 0, 1)) return false;
-  constexpr intptr_t kRoom = 8192;
   return static_cast<intptr_t>(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) -
-                               asks_from) < kRoom;
+                               asks_from) < static_cast<intptr_t>(kSlowPathRoom);
 #else
   return false;
 #endif

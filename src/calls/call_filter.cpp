@@ -159,7 +159,7 @@ bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame) {
 
 bool unknown_exit_is_reported(const ThreadLocal& local) {
   if (!filter_is_active()) return true;
-  const FilterContext& inside = local.filter_outermost;
+  const FilterContext inside = context_here(local);
   const bool filter_in_only = IpcAtomics::load_relaxed(call_filter.filter_in_only) != 0;
   return !inside.is_notrace && (inside.is_filtered_in || !filter_in_only) &&
          call_filter.depth_max == 0 && call_filter.ticks_min == 0;

@@ -3,12 +3,15 @@
 #include <atomic>
 
 #include "src/base/memory.hpp"
+#include "src/calls/opening_frames.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/calls/waiting_calls.hpp"
 #include "src/process/session.hpp"
 #include "src/stack/left_frames.hpp"
+#include "src/writer/inherited_frames.hpp"
 #include "src/writer/lent_storage.hpp"
 #include "src/writer/record.hpp"
+#include "src/writer/record_filter.hpp"
 #include "src/writer/stack_change.hpp"
 
 namespace arctrace {
@@ -16,9 +19,8 @@ namespace {
 
 constexpr uint32_t kNoFrame = UINT32_MAX;
 
-// Records that only the outermost `depth` frames are still open.
-void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t ticks) {
-  if (depth >= state.open.depth) return;
+// The record of record_unwind(). REQUIRES: more than `depth` frames are open.
+void write_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t ticks) {
   const uint32_t count = state.filtered.reported_frames(state.open.depth) -
                          state.filtered.reported_frames(depth);
   // Waiting calls are further in than reported ones: they end without having been
@@ -34,6 +36,21 @@ void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t
   commit_leave(nesting, state, record, depth);
 }
 
+// Records that only the outermost `depth` frames are still open. Frames of which a call
+// that this one interrupts is about to record that they were left are its own matter: its
+// record comes later, but has an earlier time, and would leave them once more.
+void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t ticks) {
+  uint32_t& leaving = thread_local_state.leaving;
+  const uint32_t of_interrupted = leaving;
+  if (depth < of_interrupted) depth = of_interrupted;
+  if (depth >= state.open.depth) return;
+  leaving = state.open.depth;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  write_unwind(nesting, state, depth, ticks);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  leaving = of_interrupted;
+}
+
 // Records that frames were left which can't be open when `key` is entered in `frame`, and
 // remembers the call if its caller is certain then. Takes its arguments by value, so that
 // callers keep them in registers.
@@ -41,7 +58,11 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
                                             MachineFrame frame, arctrace_shim_call call,
                                             uint64_t ticks) {
   ThreadState& state = *thread_local_state.state;
-  if (has_known_caller(thread_local_state.stacks, state.open, state.edges, frame)) return;
+  CallEdges& edges = thread_local_state.edges;
+  if (has_known_caller(thread_local_state.stacks, state.open, edges, frame)) return;
+  // The exits of a handler that interrupted this call are not recorded any more then, and
+  // its entries come after this call's time.
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
   EntryDepth left =
       depth_at_entry(thread_local_state.stacks, state.open, key, frame, call);
   // A vfork child enters no function in place of its parent's, wherever its stack is.
@@ -52,8 +73,11 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
   record_unwind(nesting, state, left.depth, ticks);
   if (!left.is_edge || nesting.nested()) return;
   const OpenFrame* caller = innermost_located(state.open);
-  if (caller != nullptr && CallEdges::can_add(caller->frame, frame)) {
-    state.edges.add(caller->frame, frame, call);
+  if (caller == nullptr || !is_certain_caller(*caller, frame)) return;
+  const MachineFrame as_caller = caller_frame(*caller);
+  if (!CallEdges::can_add(as_caller, frame)) return;
+  if (edges.add(as_caller, frame, call)) {
+    edges.begin_use(state.edges, make_large_edges(state));
   }
 }
 
@@ -175,6 +199,7 @@ void write_exit(Nesting nesting, ThreadState& state, const ArgsBody* retval,
 // Writes the exit of a frame that the writer does not know, after which `depth` are open.
 void write_named_exit(Nesting nesting, ThreadState& state, uint64_t key, uint32_t depth,
                       uint64_t ticks) {
+  if (state.open.depth == 0 && state.coroutine == 0) leave_inherited_frame(state, key);
   const bool is_deep = filter_is_active() && state.open.depth > OpenFrames::kMax;
   if (is_deep ? state.open.depth > state.filtered.reported_depth
               : !unknown_exit_is_reported(thread_local_state)) {
@@ -242,10 +267,12 @@ bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
   look_for_borrower(here);
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return false;
-  if (writer_call.nested()) resolve_change(thread_local_state);
   const uint64_t ticks = session_ticks();
   const MachineFrame frame(call);
   follow_stack(writer_call, frame.location != 0 ? frame.location : here, ticks);
+  if (may_have_open_frames(thread_local_state) && frame.location != 0) {
+    begin_with_open_frames(writer_call, call, true, ticks);
+  }
   bool entered;
   if (filter_is_active()) {
     entered = enter_filtered(writer_call, key, frame, call, ticks, args);
@@ -265,13 +292,28 @@ bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
 }
 
 bool enter_stub_slow(uint64_t key, StubCall call) {
+  const bool is_entered =
+      fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+      enter_fast(
+          OwnBlock{kNowhereElse}, key, call.here(),
+          [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
+            return is_known_stub_call_in_found(state, to, call, *call.return_slot);
+          },
+          [&](OpenFrame& to, uint64_t its_key)
+              ARCTRACE_INLINED { to.store(its_key, call.frame(*call.return_slot)); });
+  if (is_entered) return true;
   return enter_slow(key, call.described(), call.here(), nullptr);
+}
+
+void begin_before_exit(const arctrace_shim_call& call) {
+  const WriterCall writer_call(call.stack_pointer);
+  if (writer_call.refused()) return;  // what is lost will be counted
+  begin_with_open_frames(writer_call, call, false, session_ticks());
 }
 
 void exit_slow(uint64_t key, uintptr_t location, uintptr_t here, const ArgsBody* retval) {
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return;
-  if (writer_call.nested()) resolve_change(thread_local_state);
   const uint64_t ticks = session_ticks();
   follow_stack(writer_call, location != 0 ? location : here, ticks);
   ThreadState* state = thread_local_state.state;
@@ -290,7 +332,6 @@ void exit_slow(uint64_t key, uintptr_t location, uintptr_t here, const ArgsBody*
 bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* retval) {
   const WriterCall writer_call(stack_pointer);
   if (writer_call.refuses_record()) return true;
-  if (writer_call.nested()) resolve_change(thread_local_state);
   const uint64_t ticks = session_ticks();
   follow_stack(writer_call, stack_pointer, ticks);
   ThreadState* state = thread_local_state.state;
@@ -307,7 +348,6 @@ bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* 
 bool exit_reported_slow(uintptr_t return_slot) {
   const WriterCall writer_call(return_slot);
   if (writer_call.refuses_record()) return true;
-  if (writer_call.nested()) resolve_change(thread_local_state);
   const uint64_t ticks = session_ticks();
   const uintptr_t location = return_slot + sizeof(uintptr_t);
   follow_stack(writer_call, location, ticks);
@@ -340,12 +380,14 @@ bool is_open_frame(uint64_t key, uintptr_t location) {
 bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
   const WriterCall writer_call(call.stack_pointer);
   if (writer_call.refused()) return false;  // what is lost will be counted
-  if (__builtin_expect(writer_call.nested(), 0)) resolve_change(thread_local_state);
   const uint64_t ticks = session_ticks();
   ThreadState* state = attached_thread(writer_call, ticks);
   if (state == nullptr) return false;
   const MachineFrame frame(call);
   follow_stack(writer_call, frame.location, ticks);
+  if (may_have_open_frames(thread_local_state)) {
+    begin_with_open_frames(writer_call, call, true, ticks);
+  }
   const FilteredFrame filtered = filter_call(writer_call, key, frame, call, ticks);
   if (!is_without_effect(thread_local_state, filtered)) return false;
   keep_filter_context(thread_local_state);
@@ -370,17 +412,22 @@ void record_left_below(uintptr_t stack_pointer) {
 }
 
 void record_vfork_begin() {
+  thread_local_state.vfork_has_begun = true;
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
   const bool written = write_record(writer_call, ARCTRACE_TYPE_VFORK_BEGIN, 0,
                                     session_ticks(), [](std::byte*) {});
   if (ThreadState* state = thread_local_state.state; state != nullptr) {
     state->vfork_depth = state->open.depth;
+    state->vfork_is_recorded = written;
     if (!written) note_lost_change(writer_call, *state);
   }
 }
 
 void record_vfork_end(uint32_t child_pid) {
+  // The session may have been joined meanwhile, or its gate have been closed.
+  if (!thread_local_state.vfork_has_begun) return;
+  thread_local_state.vfork_has_begun = false;
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
   const bool written =
@@ -391,7 +438,8 @@ void record_vfork_end(uint32_t child_pid) {
   // The child only ever added to the frames that were open, or left some of them.
   if (ThreadState* state = thread_local_state.state; state != nullptr) {
     state->open.depth = state->vfork_depth;
-    if (!written) note_lost_change(writer_call, *state);
+    // Readers don't know the frames to which an end alone leads back.
+    if (!written || !state->vfork_is_recorded) note_lost_change(writer_call, *state);
   }
 }
 

@@ -10,46 +10,12 @@
 #include "src/calls/call_args.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/calls/fast_path.hpp"
+#include "src/calls/stub_call.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "src/process/gate.hpp"
 #include "src/stack/machine_frame.hpp"
 
 namespace arctrace {
-
-// A call that one of the shim's stubs makes on behalf of the program.
-struct StubCall {
-  const uintptr_t* return_slot;  // where its return address stands
-  uintptr_t frame_pointer;
-  uint32_t flags;  // enum arctrace_shim_call_flags
-
-  // The machine frame that the called function is about to make.
-  arctrace_shim_call described() const {
-    return {here() + sizeof(uintptr_t), here(),       frame_pointer,
-            site(*return_slot),         *return_slot, frame_flags()};
-  }
-  // The same, as the fast path needs it. Set member by member, and not const: only so gcc
-  // keeps it in registers.
-  MachineFrame frame(uintptr_t return_address) const {
-    MachineFrame made;
-    made.location = here() + sizeof(uintptr_t);
-    if (made.location == 0) __builtin_unreachable();
-    made.stack_pointer = low_half(here());
-    made.call_site = low_half(return_address);
-    made.hook_site = low_half(site(return_address));
-    made.flags = frame_flags();
-    return made;
-  }
-  // By which the call is known (CallEdges::has_stub_call()). One that returns to a stub
-  // is another call than one from there.
-  uintptr_t site(uintptr_t return_address) const {
-    const bool returns_to_stub = (flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0;
-    return returns_to_stub ? return_address + 1 : return_address;
-  }
-  uint32_t frame_flags() const {
-    return flags | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL;
-  }
-  uintptr_t here() const { return reinterpret_cast<uintptr_t>(return_slot); }
-};
 
 // Record the entry of `key`, and first that the thread left the frames that can't be open
 // any more. False: nothing could be recorded, too deep in signal handlers.
@@ -59,6 +25,10 @@ struct StubCall {
 __attribute__((noinline)) bool enter_slow(uint64_t key, arctrace_shim_call call,
                                           uintptr_t here, const ArgsBody* args);
 __attribute__((noinline)) bool enter_stub_slow(uint64_t key, StubCall call);
+
+// Has the thread begin with the functions that it has open (opening_frames.hpp), of which
+// `call` is the innermost: it is about to be left. REQUIRES: may_have_open_frames().
+void begin_before_exit(const arctrace_shim_call& call);
 
 // `retval` (null: none) is recorded before the exit, if readers learned of the entry.
 __attribute__((noinline)) void exit_slow(uint64_t key, uintptr_t location, uintptr_t here,
@@ -70,10 +40,11 @@ __attribute__((noinline)) bool exit_innermost_slow(uint64_t key, uintptr_t stack
 // open any more. False: nothing could be recorded, too deep in signal handlers.
 __attribute__((always_inline)) inline bool record_enter(uint64_t key,
                                                         const StubCall& call) {
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           enter_fast(OwnBlock{kNowhereElse}, key,
-                                      call.frame(*call.return_slot), call.here()),
-                       1)) {
+  const auto frame = [&]() ARCTRACE_INLINED { return call.frame(*call.return_slot); };
+  if (__builtin_expect(
+          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+              enter_framed_fast(OwnBlock{kNowhereElse}, key, frame, call.here()),
+          1)) {
     return true;
   }
   return enter_stub_slow(key, call);

@@ -20,7 +20,7 @@ struct NoLocks {
   static void store(std::byte* /*to*/) {}
 };
 
-// Writes the entry of `key` and adds its frame, which store(open) keeps in `slot`.
+// Writes the entry of `key` and adds its frame, which store(state) keeps in `slot`.
 template <class Store, class Locks = NoLocks>
 __attribute__((always_inline)) inline void complete_enter(
     Nesting nesting, ThreadState& state, const Reservation& record, uint64_t key,
@@ -32,90 +32,78 @@ __attribute__((always_inline)) inline void complete_enter(
   commit_enter(nesting, state, record, slot, store);
 }
 
-// Records that the thread entered `key` in `frame`, if fits(state, caller), where caller
-// is the thread's innermost open frame (null: there is none); make_frame(), which is
-// called once the record is begun, returns the frame. False: nothing was done.
-template <class Room, class Here, class Fits, class MakeFrame, class Locks = NoLocks>
-__attribute__((always_inline)) inline bool enter_fast(const Room& room, uint64_t key,
+// Records that the thread entered `key`, if fits(state, to), where `to` is for the new
+// frame, and follows its caller's, or `outside`; store(to, key) stores the frame there,
+// its location last. False: nothing was done. Key: uint64_t, or what is converted to it
+// when the key is needed.
+template <class Room, class Key, class Here, class Fits, class Store,
+          class Locks = NoLocks>
+__attribute__((always_inline)) inline bool enter_fast(const Room& room, const Key& key,
                                                       Here here, const Fits& fits,
-                                                      const MakeFrame& make_frame,
+                                                      const Store& store,
                                                       const Locks& locks = {}) {
-  FrameSlot slot{};
+  OpenFrame* to = nullptr;
   return room.record(
       here, ARCTRACE_TYPE_ENTER,
       static_cast<uint32_t>(sizeof(arctrace_frame_body)) + locks.size(),
       [&](ThreadState& state) ARCTRACE_INLINED {
-        slot.at = state.open.depth;
-        if (slot.at.offset() >= FrameCount(OpenFrames::kMax).offset()) return false;
-        slot.to = kept_pointer(state.open.frame_at(slot.at));
-        return fits(state, slot.at.offset() == 0 ? nullptr : slot.to - 1);
-      },
-      [&](Nesting nesting, ThreadState& state,
-          const Reservation& record) ARCTRACE_INLINED {
-        if (slot.to == nullptr) __builtin_unreachable();
-        const MachineFrame frame = make_frame();
-        complete_enter(
-            nesting, state, record, key, slot,
-            [&](ThreadState&) ARCTRACE_INLINED { slot.to->store(key, frame); }, locks);
-      });
-}
-
-template <class Room, class Here>
-__attribute__((always_inline)) inline bool enter_fast(const Room& room, uint64_t key,
-                                                      const MachineFrame& frame,
-                                                      Here here) {
-  return enter_fast(
-      room, key, here,
-      [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
-        if (frame.location == 0) return true;
-        if (caller == nullptr) return is_known_stack(state.followed, frame.location);
-        return is_known_call(thread_local_state.stacks, state.edges, *caller, frame);
-      },
-      [&]() ARCTRACE_INLINED { return frame; });
-}
-
-// The call of a hook that the compiler put at the beginning of a function.
-struct HookCall {
-  uintptr_t call_site;
-  uintptr_t stack_pointer;
-  uintptr_t frame_pointer;
-  uintptr_t hook_site;
-};
-
-// Records that the thread entered `key`, if the call is known to come from its innermost
-// frame. False: nothing was done. REQUIRES: fast_path_is_open(), and there is no live
-// filter.
-template <class Room>
-__attribute__((always_inline)) inline bool enter_hooked_fast(const Room& room,
-                                                             uint64_t key,
-                                                             const HookCall& call) {
-  FrameSlot slot{};
-  const CallEdges::Edge* edge = nullptr;
-  MachineFrame frame;
-  frame.stack_pointer = low_half(call.stack_pointer);
-  frame.call_site = low_half(call.call_site);
-  frame.hook_site = low_half(call.hook_site);
-  return room.record(
-      call.stack_pointer, ARCTRACE_TYPE_ENTER, sizeof(arctrace_frame_body),
-      [&](ThreadState& state) ARCTRACE_INLINED {
-        slot.at = state.open.depth;
-        if (slot.at.previous().offset() >= FrameCount(OpenFrames::kMax - 1).offset()) {
-          return false;
-        }
-        slot.to = kept_pointer(state.open.frame_at(slot.at));
-        edge = state.edges.edge_of((slot.to - 1)->frame, call.stack_pointer,
-                                   call.frame_pointer, frame);
-        return edge != nullptr;
+        const FrameCount at = state.open.depth;
+        if (at.offset() >= FrameCount(OpenFrames::kMax).offset()) return false;
+        to = kept_pointer(state.open.frame_at(at));
+        return fits(state, to);
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED {
-            if (slot.to == nullptr || edge == nullptr) __builtin_unreachable();
-            CallEdges::locate(*edge, (slot.to - 1)->frame, frame);
-            if (frame.location == 0) __builtin_unreachable();  // it is on a stack
-            complete_enter(nesting, state, record, key, slot,
-                           [&](ThreadState&)
-                               ARCTRACE_INLINED { slot.to->store(key, frame); });
+            if (to == nullptr) __builtin_unreachable();
+            const uint64_t its_key = key;
+            // Read once more, so that it need not be kept until here.
+            complete_enter(
+                nesting, state, record, its_key, {state.open.depth_anew(), to},
+                [&](ThreadState&) ARCTRACE_INLINED { store(*to, its_key); }, locks);
           });
+}
+
+// The same for a frame that frame() makes anew whenever it is asked for, so that none of
+// its parts is kept in between.
+template <class Room, class Here, class Frame>
+__attribute__((always_inline)) inline bool enter_framed_fast(const Room& room,
+                                                             uint64_t key,
+                                                             const Frame& frame,
+                                                             Here here) {
+  return enter_fast(
+      room, key, here,
+      [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
+        const MachineFrame now = frame();
+        if (now.location == 0) return true;
+        if (to == state.open.frames) return is_known_stack(state.followed, now.location);
+        return is_known_call(thread_local_state.stacks, thread_local_state.edges,
+                             *(to - 1), now);
+      },
+      [&](OpenFrame& to, uint64_t its_key)
+          ARCTRACE_INLINED { to.store(its_key, frame()); });
+}
+
+// Records that the thread entered `key` by a call of the hook that the compiler put at
+// the beginning of a function, if the call is known to come from the innermost frame.
+// `call` says what arctrace_shim_function_hook() passes, each when it is asked. False:
+// nothing was done. REQUIRES: fast_path_is_open(), and there is no live filter.
+template <class Room, class Call, class Here>
+__attribute__((always_inline)) inline bool enter_hooked_fast(const Room& room,
+                                                             uint64_t key,
+                                                             const Call& call,
+                                                             Here here) {
+  const CallEdges::Edge* edge = nullptr;
+  return enter_fast(
+      room, key, here,
+      [&](const ThreadState& /*state*/, const OpenFrame* to) ARCTRACE_INLINED {
+        edge = thread_local_state.edges.edge_of((to - 1)->frame, call);
+        return edge != nullptr;
+      },
+      [&](OpenFrame& to, uint64_t its_key) ARCTRACE_INLINED {
+        if (edge == nullptr) __builtin_unreachable();
+        to.key = its_key;
+        CallEdges::store_callee(*edge, (&to - 1)->frame, call.stack_pointer(), to.frame);
+      });
 }
 
 // Records that the thread left its innermost frame, if that belongs to `key` and
@@ -129,9 +117,9 @@ __attribute__((always_inline)) inline bool exit_fast(const Room& room, uint64_t 
   return room.record(
       here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
-        left = state.open.depth.previous();
-        const OpenFrame* innermost = state.open.innermost(key);
-        return innermost != nullptr && is_left(innermost->frame);
+        left = state.open.depth.previous().beside_arguments();
+        const OpenFrame* innermost = state.open.kept_frame_at(left);
+        return innermost != nullptr && innermost->key == key && is_left(innermost->frame);
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED {

@@ -1,8 +1,9 @@
 #include "src/calls/library_calls.hpp"
 
 #include "src/calls/call_args.hpp"
+#include "src/calls/call_conditions.hpp"
+#include "src/calls/room.hpp"
 #include "src/calls/vector_registers.hpp"
-#include "src/os/roomy_stack.hpp"
 #include "src/os/stop_program.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/losses.hpp"
@@ -19,7 +20,8 @@ const arctrace_shim_call_args* all_args;  // set once, before a call has argumen
 // address nor a name needs; kArgsBit is set if there is one.
 constexpr uint64_t kArgsBit = uint64_t{1} << 61;
 constexpr unsigned kArgsShift = 48;
-constexpr uint64_t kArgsMask = (uint64_t{1} << (61 - kArgsShift)) - 1;
+constexpr uint64_t kArgsMask = (PendingCall::kInside >> kArgsShift) - 1;
+static_assert(PendingCall::kInside < kArgsBit);
 static_assert(ARCTRACE_SHIM_CALL_ARGS_MAX <= kArgsMask + 1);
 static_assert((ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT) >> 62 != 0);
 
@@ -35,8 +37,10 @@ bool has_args(uint64_t key) { return (key & kArgsBit) != 0; }
 const arctrace_shim_call_args& args_of(uint64_t key) {
   return all_args[key >> kArgsShift & kArgsMask];
 }
-uint64_t key_without_args(uint64_t key) {
-  return key & ~(kArgsBit | kArgsMask << kArgsShift);
+// The key of the frame of a call with this key.
+uint64_t frame_key(uint64_t key) {
+  if (has_args(key)) key &= ~(kArgsBit | kArgsMask << kArgsShift);
+  return key & ~PendingCall::kInside;
 }
 
 // Where a call with a certain return slot was found.
@@ -88,13 +92,12 @@ __attribute__((noinline)) PendingCalls* calls_of_new_thread() {
   return nullptr;
 }
 
-__attribute__((noinline)) void record_return_with_retval(const PendingCall& call,
-                                                         uintptr_t retval) {
-  const arctrace_shim_call_args& args = args_of(call.key);
+void record_exit_with_retval(const PendingCall& call, const arctrace_shim_call_args& args,
+                             uintptr_t retval) {
   uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX];
   if (has_vectors(args.result)) store_vectors(vectors);
   ArgsBody body;
-  const uint64_t key = key_without_args(call.key);
+  const uint64_t key = frame_key(call.key);
   const uintptr_t location = call.return_slot + sizeof(uintptr_t);
   if (args.result.kind != 0) {
     gather_retval(args, {&retval, vectors, 0}, body);
@@ -105,6 +108,15 @@ __attribute__((noinline)) void record_return_with_retval(const PendingCall& call
   }
 }
 
+__attribute__((noinline)) void record_return_with_retval(const PendingCall& call,
+                                                         uintptr_t retval) {
+  const arctrace_shim_call_args& args = args_of(call.key);
+  record_exit_with_retval(call, args, retval);
+  if (args.conditions != 0) {
+    conditional_call_ends(args.conditions, call.return_slot, retval);
+  }
+}
+
 void record_return(const PendingCall& call, uintptr_t retval) {
   if (call.key == PendingCall::kNotRecorded || !is_recorded(ARCTRACE_GATE_FUNCTIONS)) {
     return;
@@ -112,19 +124,20 @@ void record_return(const PendingCall& call, uintptr_t retval) {
   if (__builtin_expect(has_args(call.key), 0)) {
     return record_return_with_retval(call, retval);
   }
+  const uint64_t key = frame_key(call.key);
   const uintptr_t location = call.return_slot + sizeof(uintptr_t);
-  if (!record_innermost_exit(call.key, call.return_slot)) {
-    exit_slow(call.key, location, call.return_slot, nullptr);
+  if (!record_innermost_exit(key, call.return_slot)) {
+    exit_slow(key, location, call.return_slot, nullptr);
   }
 }
 
 [[noreturn]] void stop_at_unknown_return(uintptr_t return_slot, const FoundCall& found) {
-  const PendingCalls* own = thread_local_state.calls;
+  PendingCalls* own = thread_local_state.calls;
   stop_program(
       {{"a traced function returned, but arctrace does not know where to: "},
        {"stack address ", return_slot},
        {found.is_ambiguous ? ", calls that differ " : ", calls found ", found.threads},
-       {", pending calls ", own != nullptr ? own->depth : 0},
+       {", pending calls ", own != nullptr ? own->count() : 0},
        {". Record the program with fewer hooks (--no-libcall, -N)."}});
 }
 
@@ -132,7 +145,7 @@ void record_return(const PendingCall& call, uintptr_t retval) {
 // left.
 void record_late_return(const PendingCall& call, uintptr_t retval) {
   if (call.key == PendingCall::kNotRecorded) return;
-  const uint64_t key = has_args(call.key) ? key_without_args(call.key) : call.key;
+  const uint64_t key = frame_key(call.key);
   if (is_open_frame(key, call.return_slot + sizeof(uintptr_t))) {
     record_return(call, retval);
   }
@@ -220,6 +233,7 @@ int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
       return 0;
     }
     pending.return_address = around.return_address;
+    pending.key |= PendingCall::kInside;
   }
   if (__builtin_expect(!calls->push(thread_local_state.stacks, pending, inside), 0)) {
     return 0;
@@ -253,6 +267,11 @@ void set_call_args(const arctrace_shim_call_args* all) { all_args = all; }
 int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_pointer,
                     uint32_t flags) {
   const StubCall call{return_slot, frame_pointer, flags};
+  if (fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+      call_began_fast(OwnBlock{kNowhereElse}, key, call, NoLocks{},
+                      &is_known_stub_call_in_found)) {
+    return 1;
+  }
   int through = 0;
   with_room([&] {
     through = begin_call(key, key, call, [&] { return record_enter(key, call); });
@@ -267,13 +286,18 @@ int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
     // Before the entry: the time that it takes is not the function's.
     ArgsBody body;
     if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) gather_call(call, args, registers, body);
-    const bool has_retval = all_args[args].result.kind != 0 && may_have_args(key);
-    const uint64_t pending_key = has_retval ? key_with_args(key, args) : key;
+    const bool has_end =
+        all_args[args].result.kind != 0 || all_args[args].conditions != 0;
+    const uint64_t pending_key =
+        has_end && may_have_args(key) ? key_with_args(key, args) : key;
     through = begin_call(key, pending_key, call, [&] {
       return all_args[args].argument_count == 0 && all_args[args].locks == 0
                  ? record_enter(key, call)
                  : enter_slow(key, call.described(), call.here(), &body);
     });
+    if (through != 0 && all_args[args].conditions != 0) {
+      conditional_call_begins(*thread_local_state.calls, call.here());
+    }
   });
   return through;
 }

@@ -13,7 +13,6 @@
 #include "src/calls/call_records.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "src/process/gate.hpp"
-#include "src/stack/made_stacks.hpp"
 #include "src/stack/pending_calls.hpp"
 
 namespace arctrace {
@@ -54,68 +53,82 @@ inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
 
 // Begins a call as most begin: with its own frame, and inside the innermost pending call.
 // False: nothing was done. REQUIRES: fast_path_is_open().
-template <class Room, class Locks = NoLocks>
-__attribute__((always_inline)) inline bool call_began_fast(const Room& room, uint64_t key,
-                                                           const StubCall& call,
-                                                           const Locks& locks = {}) {
+// Key: as for enter_fast(). IsKnown: whether it is known who makes the call.
+template <class Room, class Key, class Locks = NoLocks,
+          class IsKnown = decltype(&is_known_stub_call)>
+__attribute__((always_inline)) inline bool call_began_fast(
+    const Room& room, const Key& key, const StubCall& call, const Locks& locks = {},
+    const IsKnown& is_known = &is_known_stub_call) {
   if ((call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0) return false;
-  PendingCalls* calls = nullptr;
-  const PendingCall pending{call.here(), *call.return_slot, key};
-  PendingCall* to = nullptr;
-  uint64_t at = 0;
+  const uintptr_t return_address = *call.return_slot;
   return enter_fast(
       room, key, call.here(),
-      [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
-        // A call that returns to a stub ends together with another one.
-        if (caller == nullptr
-                ? !is_known_stack(state.followed, call.here()) ||
-                      is_stub_return(pending.return_address)
-                : !state.edges.has_stub_call(caller->frame, call.here(),
-                                             call.frame(pending.return_address))) {
-          return false;
-        }
-        calls = thread_local_state.calls;
+      [&](const ThreadState& state, const OpenFrame* frame_to) ARCTRACE_INLINED {
+        if (!is_known(state, frame_to, call, return_address)) return false;
+        PendingCalls* calls = thread_local_state.calls;
         if (calls == nullptr) __builtin_unreachable();  // come with a state
-        at = calls->depth;
-        to = calls->room_inside(thread_local_state.stacks, at, pending.return_slot);
-        return to != nullptr;
+        return calls->has_room_inside(thread_local_state.stacks, call.here());
       },
-      [&]() ARCTRACE_INLINED {
-        if (to == nullptr || calls == nullptr) __builtin_unreachable();
-        calls->store(*to, at, pending);
-        return call.frame(pending.return_address);
+      [&](OpenFrame& frame_to, uint64_t its_key) ARCTRACE_INLINED {
+        // Read once more, so that they need not be kept until here.
+        PendingCalls* calls = thread_local_state.calls;
+        if (calls == nullptr) __builtin_unreachable();
+        const uintptr_t address = read_anew(*call.return_slot);
+        calls->add({call.here(), address, its_key});
+        frame_to.store(its_key, call.frame(address));
       },
       locks);
 }
 
-// Ends a call as most end. False: nothing was done. REQUIRES: fast_path_is_open().
-template <class Room>
-__attribute__((always_inline)) inline bool call_ended_fast(const Room& room,
-                                                           uintptr_t* return_slot) {
-  const auto address = reinterpret_cast<uintptr_t>(return_slot);
-  PendingCalls* own = nullptr;
+// A return slot whose address is in a register.
+struct KnownReturnSlot {
+  uintptr_t* slot;
+
+  __attribute__((always_inline)) uintptr_t* compared() const { return slot; }
+  __attribute__((always_inline)) uintptr_t* stored() const { return slot; }
+};
+
+// Ends a call as most end. ReturnSlot: as above. False: nothing was done. REQUIRES:
+// fast_path_is_open().
+template <class Room, class Here, class ReturnSlot>
+__attribute__((always_inline)) inline bool call_ended_fast(
+    const Room& room, Here here, const ReturnSlot& return_slot) {
   const PendingCall* top = nullptr;
   FrameCount left;  // index of the frame
   return room.record(
-      address, ARCTRACE_TYPE_EXIT, 0,
+      here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
-        own = thread_local_state.calls;
+        PendingCalls* own = thread_local_state.calls;
         if (own == nullptr) __builtin_unreachable();  // come with a state
-        top = own->only_top(address);
+        const uintptr_t* slot = return_slot.compared();
+        top = own->top_at(reinterpret_cast<uintptr_t>(slot));
         if (top == nullptr) return false;
+        // The key of a call with arguments, of which nothing is recorded, or that ends
+        // together with the one around it, is no frame's, so that it takes the slow path.
+        // It is compared last, because that takes a register.
         left = state.open.depth.previous();
-        // The key of a call with arguments, or of which nothing is recorded, is no
-        // frame's, so that it takes the slow path.
-        const OpenFrame* innermost = state.open.innermost(top->key);
+        const OpenFrame* innermost = state.open.kept_frame_at(left);
         return innermost != nullptr &&
-               innermost->frame.stack_pointer == low_half(address);
+               is_equal(innermost->frame.stack_pointer,
+                        low_half(reinterpret_cast<uintptr_t>(slot))) &&
+               __builtin_expect(innermost->key == top->key, 1);
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED {
-            if (own == nullptr || top == nullptr) __builtin_unreachable();
             commit_leave(nesting, state, record, left);
-            end_innermost_call(*own, *top, return_slot);
+            // Read once more, so that it need not be kept until here.
+            PendingCalls* own = thread_local_state.calls;
+            if (own == nullptr || top == nullptr) __builtin_unreachable();
+            end_innermost_call(*own, *top, return_slot.stored());
           });
+}
+
+// The same with the return slot as the address for the writer call.
+template <class Room>
+__attribute__((always_inline)) inline bool call_ended_fast(const Room& room,
+                                                           uintptr_t* return_slot) {
+  return call_ended_fast(room, reinterpret_cast<uintptr_t>(return_slot),
+                         KnownReturnSlot{return_slot});
 }
 
 // Begins a call in the shared chain, for an OwnBlock. False: nothing was done.
@@ -130,20 +143,22 @@ __attribute__((noinline)) void call_ended_in_chain(uintptr_t* return_slot,
 
 // Begins a call in the thread's own block or in the shared chain. False: nothing was
 // done.
-__attribute__((always_inline)) inline bool call_began_anywhere(uint64_t key,
-                                                               const StubCall& call) {
+__attribute__((always_inline)) inline bool call_began_anywhere(
+    const volatile FastGate& gate, uint64_t key, const StubCall& call) {
   const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
     return call_began_in_chain(key, call.return_slot, call.frame_pointer, call.flags,
                                state);
   }};
-  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() && call_began_fast(room, key, call);
+  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate) &&
+         call_began_fast(room, key, call);
 }
 
 __attribute__((always_inline)) inline int call_began(uint64_t key,
                                                      const uintptr_t* return_slot,
                                                      uintptr_t frame_pointer,
                                                      uint32_t flags) {
-  if (__builtin_expect(call_began_anywhere(key, {return_slot, frame_pointer, flags}),
+  if (__builtin_expect(call_began_anywhere(current_fast_gate(), key,
+                                           {return_slot, frame_pointer, flags}),
                        1)) {
     return 1;
   }

@@ -9,33 +9,32 @@
 #include "src/calls/call_records.hpp"
 #include "src/calls/fast_path.hpp"
 #include "src/hook_abi/shim_types.h"
-#include "src/stack/made_stacks.hpp"
-#include "src/stack/pending_calls.hpp"
 
 namespace arctrace {
 
 inline constexpr uint32_t kReportedFrame =
     ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL | ARCTRACE_SHIM_REPORTS_EXIT;
 
-// Records the entry of `key`, whose return address is in `return_slot`. False: nothing
-// was done. REQUIRES: fast_path_is_open().
-template <class Room>
+// Records the entry of `key`, whose return address is in return_slot(). False: nothing
+// was done. REQUIRES: fast_path_is_open(). Key: as for enter_fast().
+template <class Room, class Key, class Here, class ReturnSlot>
 __attribute__((always_inline)) inline bool enter_reported_fast(
-    const Room& room, uint64_t key, const uintptr_t* return_slot) {
-  const StubCall call{return_slot, 0, ARCTRACE_SHIM_REPORTS_EXIT};
-  const uintptr_t return_address = *return_slot;
+    const Room& room, const Key& key, Here here, const ReturnSlot& return_slot) {
+  const auto call = [&]() ARCTRACE_INLINED {
+    return StubCall{return_slot(), 0, ARCTRACE_SHIM_REPORTS_EXIT};
+  };
   return enter_fast(
-      room, key, call.here(),
-      [&](const ThreadState& state, const OpenFrame* caller) ARCTRACE_INLINED {
-        // The frame of a call that returns to a stub is left with another one.
-        return caller == nullptr ? is_known_stack(state.followed, call.here()) &&
-                                       !is_stub_return(return_address)
-                                 : state.edges.has_stub_call(caller->frame, call.here(),
-                                                             call.frame(return_address));
+      room, key, here,
+      [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
+        // The call is made anew for each, so that no register is kept for where it is.
+        const uintptr_t return_address = *return_slot();
+        return state.open.depth.offset() == 0
+                   ? is_known_first_stub_call(state, call(), return_address)
+                   : is_known_inner_stub_call(to, call(), return_address);
       },
-      // Read once more, so that it need not be kept until here.
-      [&]() ARCTRACE_INLINED {
-        return call.frame(*static_cast<const volatile uintptr_t*>(return_slot));
+      [&](OpenFrame& to, uint64_t its_key) ARCTRACE_INLINED {
+        const StubCall made = call();
+        to.store(its_key, made.frame(*made.return_slot));
       });
 }
 

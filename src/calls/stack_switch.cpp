@@ -31,13 +31,14 @@ void settle_switch(Nesting nesting, ThreadState& state) {
 }
 
 void write_coroutine(Nesting nesting, ThreadState& state, bool is_known, uint64_t ticks) {
-  const uint32_t count = is_known ? 0 : reportable_frames(state, stack_room());
-  const auto size =
-      static_cast<uint32_t>(sizeof(arctrace_coroutine_body) + count * sizeof(uint64_t));
+  StackReport report{state.open.depth, 0};
+  if (!is_known) report = reportable_frames(state, report.open, stack_room());
+  const auto size = static_cast<uint32_t>(sizeof(arctrace_coroutine_body) +
+                                          report.count * sizeof(uint64_t));
   const bool written =
       write_record(nesting, ARCTRACE_TYPE_COROUTINE, size, ticks, [&](std::byte* body) {
         part_at<arctrace_coroutine_body>(body).coroutine = state.coroutine;
-        fill_frames(body + offsetof(arctrace_coroutine_body, depth), state, count);
+        fill_frames(body + offsetof(arctrace_coroutine_body, depth), state, report);
       });
   if (!written) note_lost_change(nesting, state);
 }

@@ -41,27 +41,34 @@ enum arctrace_shim_call_flags {
   ARCTRACE_SHIM_LOCATION_BY_FP = 256,
   /* The function calls a hook right before each of its returns, so that its return
    * address stays where it is. */
-  ARCTRACE_SHIM_REPORTS_EXIT = 1024
+  ARCTRACE_SHIM_REPORTS_EXIT = 1024,
+  /* The function was found open by unwinding, and no hook saw it begin. */
+  ARCTRACE_SHIM_WAS_OPEN = 2048,
+  /* While the frame's return address stands, it is this function that runs there: the
+   * instruction before that address calls it, and can call no other one. */
+  ARCTRACE_SHIM_CALLED_BY_NAME = 4096
 };
 
 /* A call through one of the shim's stubs of which only entry and exit are recorded. */
 struct arctrace_shim_stub_call {
   uint64_t target; /* the function's address */
   uint64_t key;    /* of its frames */
-  /* 1 + the live filter's number by which the call is recorded in this way, or if the
-   * entry has locks, ARCTRACE_SHIM_READY_WITH_LOCKS; 0: the shim has to look at the call
-   * first. */
+  /* The live filter's number by which the call is recorded in this way, or if the entry
+   * has locks, ARCTRACE_SHIM_READY_WITH_LOCKS; ARCTRACE_SHIM_NOT_READY: the shim has to
+   * look at the call first. */
   uint32_t ready_at;
   uint32_t round; /* the shim's: the number of the filter that its flags are by */
 };
 
+/* The live filter's numbers are less than that, unless another process has written
+ * anything there: then calls may be recorded that are not ready, or without locks. */
+#define ARCTRACE_SHIM_NOT_READY 0x3FFFFFFFu
+
 /* The ready_at of a call of which the first `locks` arguments, one or two, are addresses
- * of locks. `number`: the live filter's, which is less than 2^30, unless another process
- * has written anything there: then such calls may be recorded without their locks. Never
- * 0. */
+ * of locks. `number`: the live filter's. */
 #define ARCTRACE_SHIM_READY_WITH_LOCKS(number, locks) \
-  ((((uint32_t)(number) + 1) & 0x3FFFFFFF) | (uint32_t)(locks) << 30)
-#define ARCTRACE_SHIM_HAS_LOCKS(ready_at) ((ready_at) > 0x3FFFFFFF)
+  (((uint32_t)(number)&ARCTRACE_SHIM_NOT_READY) | (uint32_t)(locks) << 30)
+#define ARCTRACE_SHIM_HAS_LOCKS(ready_at) ((ready_at) > ARCTRACE_SHIM_NOT_READY)
 
 /* Where a stub stores integer argument `i`, from 0: the index of the word, from the
  * return slot. On x86-64 rdi, rsi, rdx, rcx, r8, r9 are below rax; on aarch64 x0 is at
@@ -77,6 +84,11 @@ struct arctrace_shim_stub_call {
  * the address of a struct arctrace_shim_stub_call. */
 #define ARCTRACE_SHIM_ENTERED_FRAME_POINTER (-1)
 #define ARCTRACE_SHIM_ENTERED_CALL (-2)
+
+/* How many words a stub of x86-64 has below the return slot of a call that has returned,
+ * and the index of that one, from there, which holds the integer result. */
+#define ARCTRACE_SHIM_RETURNED_WORDS 2
+#define ARCTRACE_SHIM_RETURNED_RESULT (-1)
 
 /* The filter of calls. With all zeros, all calls are recorded. */
 struct arctrace_shim_filter {
@@ -115,6 +127,25 @@ enum arctrace_shim_failure {
 #define ARCTRACE_SHIM_RECORDED_ARGS_MAX 8 /* recorded arguments of one call */
 /* The most entries that arctrace_shim_set_call_args() takes. */
 #define ARCTRACE_SHIM_CALL_ARGS_MAX 4096
+/* What a call fulfils that has the flight recorder take a snapshot when it ends. */
+enum arctrace_shim_compare {
+  ARCTRACE_SHIM_LESS = 0,
+  ARCTRACE_SHIM_LESS_OR_EQUAL = 1,
+  ARCTRACE_SHIM_MORE = 2,
+  ARCTRACE_SHIM_MORE_OR_EQUAL = 3,
+  ARCTRACE_SHIM_EQUAL = 4,
+  ARCTRACE_SHIM_OTHER = 5
+};
+struct arctrace_shim_call_condition {
+  uint8_t is_result; /* 0: it is about the call's time */
+  uint8_t compare;   /* enum arctrace_shim_compare: with `value` */
+  uint8_t size;      /* of the return value, in bytes */
+  uint8_t is_signed;
+  uint32_t reserved;
+  uint64_t value; /* ns, or a number */
+};
+#define ARCTRACE_SHIM_CONDITIONS_MAX 64
+
 struct arctrace_shim_call_args {
   uint32_t argument_count;
   struct arctrace_shim_arg_spec arguments[ARCTRACE_SHIM_RECORDED_ARGS_MAX];
@@ -124,6 +155,7 @@ struct arctrace_shim_call_args {
   /* So many of the first arguments are addresses of locks, which stand in the record of
    * the entry; then argument_count is 0. */
   uint32_t locks;
+  uint64_t conditions; /* bits of those that the call may fulfil */
 };
 
 /* Replaces the description of a machine frame by that of its caller's, whose call_site is
@@ -139,6 +171,27 @@ struct arctrace_shim_memory {
   uintptr_t low;
   uintptr_t high;
 };
+
+/* A function that is open, as unwinding finds it. */
+struct arctrace_shim_open_frame {
+  uint64_t key;       /* its address, or a name that stands for all further out */
+  uintptr_t end;      /* of its code */
+  uintptr_t location; /* canonical frame address; 0: not known */
+  uintptr_t call_site;
+  uint32_t flags; /* enum arctrace_shim_call_flags, those for the filter among them */
+};
+typedef void arctrace_shim_see_frame(void* context,
+                                     const struct arctrace_shim_open_frame* frame);
+
+/* Unwinds the calling thread from a hook's call: calls see(context, frame) for the
+ * functions that are open, innermost first, and returns how many of them count, without
+ * those that lead to main or to a thread's function. `begins`: not for the function whose
+ * frame it is, which is about to begin. Sets the bounds of the thread's stacks that are
+ * not known: empty ones, if they can be found. Allocates nothing; some us. */
+typedef uint32_t arctrace_shim_open_frames(const struct arctrace_shim_call* call,
+                                           int begins, struct arctrace_shim_memory* own,
+                                           struct arctrace_shim_memory* signal,
+                                           arctrace_shim_see_frame* see, void* context);
 
 /* Looks at the records [begin, end) of a full block, while the recorder is behind. Writes
  * the addresses of functions that it has switched off because of them to `functions`, at

@@ -126,6 +126,8 @@ const ProcessFacts& process_facts() {
   return facts;
 }
 
+const ProcessFacts& last_process_facts() { return facts; }
+
 uint32_t find_jit_dump(uint32_t pid, char* buffer, uint32_t size) {
   const long fd = sys::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;

@@ -44,6 +44,10 @@ struct ProcessFacts {
 };
 const ProcessFacts& process_facts();
 
+// What process_facts() last read in this process or in the one that forked it. No system
+// call.
+const ProcessFacts& last_process_facts();
+
 // Sets parent_pid in a fork child where system calls are forbidden.
 void set_parent(uint32_t pid);
 

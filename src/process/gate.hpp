@@ -2,7 +2,9 @@
 #pragma once
 
 #include <arctrace/arctrace.h>
+#include <arctrace/format.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "src/base/inlined.hpp"
@@ -13,22 +15,49 @@ namespace arctrace {
 // Whether any of the gate's `bits` (enum arctrace_gate_bit) is set.
 inline bool gate_is_open(uint32_t bits) { return (*arctrace_gate & bits) != 0; }
 
-// Points to the word of the gate that lacks the classes of which the record filter may
-// exclude records, while all calls are recorded and the clock is the CPU's counter.
-// Otherwise, and then for good, it points to a word that stays 0.
-extern const volatile uint32_t* fast_gate;
+// The part of the control page that the fast path asks.
+struct FastGate {
+  uint32_t gate;  // lacks the classes of which the record filter may exclude records
+  uint32_t between[(ARCTRACE_LIVE_FILTER_OFFSET - ARCTRACE_CONTROL_OFFSET -
+                    offsetof(arctrace_control, unfiltered)) /
+                       sizeof(uint32_t) -
+                   1];
+  uint32_t live_filter_number;  // 0 until there is one
+
+  static const volatile FastGate& of(const BufferView& view) {
+    return *reinterpret_cast<const volatile FastGate*>(&view.control().unfiltered);
+  }
+};
+static_assert(offsetof(arctrace_control, unfiltered) +
+                  offsetof(FastGate, live_filter_number) ==
+              ARCTRACE_LIVE_FILTER_OFFSET - ARCTRACE_CONTROL_OFFSET +
+                  offsetof(arctrace_live_filter, round));
+
+// Points to the buffer's while all calls are recorded and the clock is the CPU's counter.
+// Otherwise, and then for good, it points to zeros.
+extern __attribute__((visibility("hidden"))) const volatile FastGate* fast_gate;
+
+// The gate as it is now, to be asked several questions.
+inline const volatile FastGate& current_fast_gate() {
+  return *__atomic_load_n(&fast_gate, __ATOMIC_RELAXED);
+}
 
 // Whether any of the gate's bits is set, and records may take the fast path.
 template <uint32_t kBits>
-inline bool fast_path_is_open() {
-  return has_any_bit<kBits>(*__atomic_load_n(&fast_gate, __ATOMIC_RELAXED));
+inline bool fast_path_is_open(const volatile FastGate& gate = current_fast_gate()) {
+  return has_any_bit<kBits>(gate.gate);
+}
+
+// Whether functions may take the fast path, and there is no live filter.
+inline bool is_open_for_all_functions() {
+  const volatile FastGate& gate = current_fast_gate();
+  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate) &&
+         is_zero(gate.live_filter_number);
 }
 
 // Points to the live filter's number in the control page, which is 0 until one is set; in
 // a process without a session, to a word that stays 0.
 extern const volatile uint32_t* live_filter_number;
-
-inline bool has_live_filter() { return !is_zero(*live_filter_number); }
 
 // Points to the record filter's number, in the same way.
 extern const volatile uint32_t* record_filter_number;

@@ -74,11 +74,13 @@ uint32_t process_id() {
   return may_call_kernel() ? sys::getpid() : 0;
 }
 
-void begin_forked_process(uint32_t pid, uint64_t forked_ticks) {
-  if (process_state == nullptr) return;
-  if (forked_at == 0) forked_at = forked_ticks;
+uint32_t begin_forked_process(uint32_t pid, uint64_t forked_ticks) {
+  if (process_state == nullptr) return 0;
+  const bool has_parent = forked_at == 0;
+  if (has_parent) forked_at = forked_ticks;
   if (!may_call_kernel()) set_parent(last_pid);
   process_state->pid = pid;
+  return has_parent ? last_process_id : 0;
 }
 
 uint32_t known_pid() {

@@ -58,8 +58,9 @@ ProcessState* process_state_of_session();
 uint32_t process_id();
 
 // Notes the process id of a fork child, so that its identity can be made without a system
-// call, and when its parent called fork (0: not known).
-void begin_forked_process(uint32_t pid, uint64_t forked_ticks);
+// call, and when its parent called fork (0: not known). Returns the parent's identity; 0:
+// it has none, and what was noted when it was forked itself holds for the child.
+uint32_t begin_forked_process(uint32_t pid, uint64_t forked_ticks);
 
 // The calling process' id if it has an identity, else 0. A vfork child gets its parent's,
 // because it shares the parent's memory.

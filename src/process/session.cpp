@@ -28,6 +28,7 @@ constinit Session session{};
 namespace {
 
 uint32_t join_claim;
+uint32_t is_counted;  // as a program without room, which may try again
 
 int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
   if (!has_clock(buffer.geometry.clock)) return -EPROTO;
@@ -36,6 +37,25 @@ int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
   if (base == nullptr) return static_cast<int>(error);
   out = BufferView(base, buffer.geometry);
   return 0;
+}
+
+void count_without_room(arctrace_control& control) {
+  uint32_t uncounted = 0;
+  if (!IpcAtomics::compare_exchange_acq_rel(is_counted, uncounted, uint32_t{1})) return;
+  // Relaxed: nothing else is known by this count, which is read when recording ends.
+  IpcAtomics::fetch_add_relaxed(control.without_room, uint32_t{1});
+}
+
+// Counts this program in the control page, which is all of the buffer that it has room
+// for.
+void count_without_room(int fd) {
+  constexpr uint64_t kPage = 4096;
+  static_assert(sizeof(arctrace_control) <= kPage);
+  const long page = raw_syscall(SYS_mmap, 0, long{kPage}, PROT_READ | PROT_WRITE,
+                                MAP_SHARED, fd, long{ARCTRACE_CONTROL_OFFSET});
+  if (page < 0 && page > -long{kPage}) return;
+  count_without_room(*reinterpret_cast<arctrace_control*>(page));
+  raw_syscall(SYS_munmap, page, long{kPage});
 }
 
 // The file to which the session's path leads; false: to none.
@@ -70,6 +90,7 @@ int join_session(const char* path, bool (*before_records)()) {
   if (error != 0) return give_up(error);
   BufferView view;
   error = map_buffer(buffer, view);
+  if (error == -ENOMEM) count_without_room(buffer.fd);
   sys::close(buffer.fd);
   if (error != 0) return give_up(error);
 
@@ -79,7 +100,10 @@ int join_session(const char* path, bool (*before_records)()) {
     // When it is cut off, the buffer is private zeros.
     guard_against_truncation(view.base(), view.geometry().total_size, end_session);
   }
-  if (!make_process_state(session.view)) return give_up(-ENOMEM);
+  if (!make_process_state(session.view)) {
+    count_without_room(view.control());
+    return give_up(-ENOMEM);
+  }
   copy_bytes(session.path, path, length + 1);
   session.view = view;
   session.words_per_block =

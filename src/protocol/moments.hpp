@@ -38,6 +38,32 @@ struct GateChange {
   }
 };
 
+// What the moments of execs() have for a value: the pid, and how much later the program
+// may have been executed, rounded up by 7 % at most.
+struct ExecMoment {
+  uint32_t pid;
+  uint64_t within_ticks;
+
+  static constexpr uint32_t kPidBits = 22;  // PID_MAX_LIMIT of the kernel
+  static constexpr uint32_t kDigitsMax = 0x1F, kShiftMax = 0x1F;
+  static ExecMoment unpack(uint32_t value) {
+    return {value & ((uint32_t{1} << kPidBits) - 1),
+            uint64_t{value >> kPidBits & kDigitsMax} << (value >> (kPidBits + 5))};
+  }
+  uint32_t pack() const {
+    uint32_t shift = 0;
+    const auto digits = [&] {
+      return (within_ticks >> shift) +
+             ((within_ticks & ((uint64_t{1} << shift) - 1)) != 0 ? 1 : 0);
+    };
+    while (digits() > kDigitsMax && shift < kShiftMax) ++shift;
+    const auto kept =
+        static_cast<uint32_t>(digits() < kDigitsMax ? digits() : kDigitsMax);
+    return (pid & ((uint32_t{1} << kPidBits) - 1)) | kept << kPidBits |
+           shift << (kPidBits + 5);
+  }
+};
+
 static_assert(ARCTRACE_GATE_CHANGES_OFFSET ==
               ARCTRACE_LIVE_FILTER_OFFSET + sizeof(arctrace_live_filter));
 static_assert(ARCTRACE_EXECS_OFFSET ==

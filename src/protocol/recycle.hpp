@@ -73,6 +73,12 @@ class Recycle {
     return next < view.geometry().slot_count ? next : view.geometry().slot_count;
   }
 
+  // Whether no slot has changed hands so far: threads have asked for no more slots than
+  // there are, and each took the one that it asked for.
+  static bool each_slot_has_one_owner(const BufferView& view) {
+    return A::load_acquire(view.control().slot_next) < view.geometry().slot_count;
+  }
+
   static BlockState state(const BufferView& view, uint32_t index) {
     // D2 acquire, matches D1.
     return BlockState::unpack(A::load_acquire(view.block_header(index).state));

@@ -27,8 +27,8 @@ struct SharedReservation {
 // again.
 struct KnownBlock {
   arctrace_block_header* header;
-  uint64_t state;  // SHARED, in the generation that the chain's word named
-  uint32_t name;   // as in active[]
+  uint64_t opening;  // the header's handout + 1, so that 0 is no block's
+  uint32_t name;     // as in active[]
 };
 
 template <class A>
@@ -112,22 +112,25 @@ class SharedChain {
   // then. REQUIRES: the caller has reserved in it.
   static bool know(const BufferView& view, uint64_t current, KnownBlock& known) {
     arctrace_block_header& header = view.block_header(BlockName::index(current));
-    const uint64_t word = A::load_acquire(header.state);
-    const BlockState state = BlockState::unpack(word);
-    known = {&header, word, BlockName::index(current) + 1};
+    const BlockState state = BlockState::unpack(A::load_acquire(header.state));
+    known = {&header, A::load_relaxed(header.handout) + 1, BlockName::index(current) + 1};
     return state.phase == ARCTRACE_PHASE_SHARED &&
            state.generation == BlockName::generation(current);
   }
 
   // Reserves in a block that is known by its `header` and `name`, without a look at the
-  // chain's word: while the block's state is `state`, which is read last, the chain names
-  // it, because the chain's word changes only after the block was closed. `words`: how
-  // many words a block has after its header. Null: the block takes no such record any
-  // more. REQUIRES: length <= record_length_max().
+  // chain's word. If there is room, the block is open, and keeps its handout from then on
+  // because we name it: if that is the one of `opening`, which is read last, it is the
+  // block that the chain named, and still does, because the chain's word changes only
+  // after the block was closed. The handout is on a line that nobody writes to meanwhile;
+  // for the block's state, the line that `next` is on would have to be fetched again.
+  // `words`: how many words a block has after its header. Null: the block takes no such
+  // record any more. REQUIRES: length <= record_length_max().
   static std::byte* reserve_in_known(arctrace_block_header& header, uint32_t name,
-                                     const uint64_t& state, uint32_t& active,
+                                     const uint64_t& opening, uint32_t& active,
                                      const uint64_t& words, uint32_t length) {
     A::store_release(active, name);  // B2, as in reserve_in()
+    // U2 acquire: of a block that has room, its opener's handout is visible.
     const uint64_t offset = A::fetch_add_acq_rel(header.next, uint64_t{length});
     // Rotated, an end that is not a multiple of 4 is larger than any.
     const uint64_t end = std::rotr(offset + length - ARCTRACE_BLOCK_HEADER_SIZE, 2);
@@ -135,7 +138,8 @@ class SharedChain {
       return nullptr;
     }
     std::byte* record = reinterpret_cast<std::byte*>(&header) + offset;
-    if (__builtin_expect(A::load_acquire(header.state) == state, 1)) return record;
+    if (__builtin_expect(A::load_relaxed(header.handout) + 1 == opening, 1))
+      return record;
     A::store_release(word_at(record), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));  // I1
     return nullptr;
   }
@@ -159,6 +163,7 @@ class SharedChain {
     uint64_t expected = taken.state;
     A::compare_exchange_acq_rel(header.state, expected,
                                 owned.with(ARCTRACE_PHASE_SHARED).pack());
+    // U1 release: the header is visible to a writer that gets room by it.
     A::store_release(header.next, uint64_t{ARCTRACE_BLOCK_HEADER_SIZE + length});
     const uint64_t name = BlockName::make(owned.generation, taken.index);
     // E2 release: the header is visible to a writer that reads the name.

@@ -28,6 +28,8 @@ constexpr const char* kStackCalls[] = {"jump_fcontext", "make_fcontext", "makeco
                                        "ontop_fcontext", "swapcontext"};
 constexpr const char* kLastSwitch = "setcontext";
 
+constexpr const char* kFrameAddress = "_Unwind_GetCFA";
+
 constexpr const char* kLongJumps[] = {"__longjmp_chk", "_longjmp", "longjmp",
                                       "siglongjmp"};
 
@@ -53,6 +55,7 @@ CallKind call_kind(const char* name) {
   if (contains(kLongJumps, name)) return CallKind::kLongJump;
   if (contains(kStackCalls, name)) return CallKind::kStacks;
   if (equal(name, kLastSwitch)) return CallKind::kLastSwitch;
+  if (equal(name, kFrameAddress)) return CallKind::kFrameAddress;
   if (contains(kUntouched, name) || starts_with(name, "__cyg_profile_") ||
       starts_with(name, "_ITM_")) {
     return CallKind::kUntouched;
@@ -65,6 +68,7 @@ CallKind silent_call_kind(const char* name) {
   if (contains(kStackCalls, name) || equal(name, kLastSwitch)) {
     return CallKind::kSilentStacks;
   }
+  if (equal(name, kFrameAddress)) return CallKind::kSilentFrameAddress;
   return equal(name, "__cxa_begin_catch") ? CallKind::kSilentCatch : CallKind::kUntouched;
 }
 

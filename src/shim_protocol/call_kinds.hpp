@@ -26,6 +26,10 @@ enum class CallKind : uint8_t {
   kStacks,
   kLastSwitch,
   kSilentStacks,
+  // _Unwind_GetCFA, in place of which the shim's own is jumped to
+  // (writer_shim/unwind/frame_address.hpp), with its exit recorded at once.
+  kFrameAddress,
+  kSilentFrameAddress,
   kInitializer,  // a module's DT_INIT, jumped to after the module's slots are hooked
   kUntouched     // not hooked
 };
@@ -38,7 +42,8 @@ CallKind silent_call_kind(const char* name);
 
 // Whether calls of this kind return more than once, or look at their caller.
 constexpr bool is_passed(CallKind kind) {
-  return kind == CallKind::kPassed || kind == CallKind::kStacks;
+  return kind == CallKind::kPassed || kind == CallKind::kStacks ||
+         kind == CallKind::kFrameAddress;
 }
 
 }  // namespace arctrace::shim

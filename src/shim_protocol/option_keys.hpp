@@ -15,6 +15,7 @@ enum class OptionKey : uint8_t {
   kPatch,
   kPatcher,
   kArgs,
+  kWhen,
   kFile,
   kFunction,
   kCallee,
@@ -27,9 +28,9 @@ enum class OptionKey : uint8_t {
 
 // In the order of OptionKey.
 inline constexpr const char* kOptionKeys[] = {
-    "libcall=", "filter=", "notrace=", "module=",   "entryonly=", "patch=",
-    "patcher=", "args=",   "file=",    "function=", "callee=",    "autoargs=",
-    "live=",    "depth=",  "time=",    "size="};
+    "libcall=",  "filter=", "notrace=", "module=", "entryonly=", "patch=",
+    "patcher=",  "args=",   "when=",    "file=",   "function=",  "callee=",
+    "autoargs=", "live=",   "depth=",   "time=",   "size="};
 static_assert(kOptionKeys[static_cast<size_t>(OptionKey::kSize)][0] == 's');
 
 // In the order of LibraryCalls.

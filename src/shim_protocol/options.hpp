@@ -14,6 +14,7 @@
 //   patch=PATTERN                              -P
 //   patcher=PATH                               the command, which analyses for -P
 //   args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
+//   when=CONDITION:PATTERN                     --snapshot-when; see call_condition.hpp
 //   autoargs=yes                               -a
 //   depth=N, time=NS, size=BYTES               -D, -t, -Z
 //   live=yes                                   the filter may change at run time
@@ -53,10 +54,19 @@ inline constexpr std::string_view kRegexMark = "re:";
 // (src/base/glob.hpp). kModule patterns match the names of files, all others those of
 // functions (src/base/function_names.hpp).
 struct Pattern {
-  enum class Kind : uint8_t { kFilter, kNotrace, kModule, kArgs, kEntryOnly, kPatch };
+  enum class Kind : uint8_t {
+    kFilter,
+    kNotrace,
+    kModule,
+    kArgs,
+    kEntryOnly,
+    kPatch,
+    kWhen
+  };
   Kind kind;
   const char* text;
-  // For kArgs: see arg_spec_code.hpp, or one of the next two characters. Else null.
+  // For kArgs: see arg_spec_code.hpp, or one of the next two characters. For kWhen: see
+  // call_condition.hpp. Else null.
   const char* arg_specs = nullptr;
 };
 
@@ -90,7 +100,7 @@ struct ShimOptions {
   bool live = false;       // the filter may change while the program runs
   uint32_t depth_max = 0;  // 0: any
   uint64_t min_ns = 0;     // 0: any
-  uint64_t size_min = 0;   // of a function's code, in bytes
+  uint64_t size_min = 0;   // of a function's code, in bytes; 1 takes all, as 0 does
   const char* patcher = nullptr;  // null: no functions are patched
   size_t pattern_count = 0;
   size_t type_count = 0;
@@ -98,21 +108,27 @@ struct ShimOptions {
   FunctionTypes types[kTypesMax] = {};
   char texts[kOptionsTextMax + 1] = {};  // what the pointers above point to
 
-  // Whether arguments or return values of any function are recorded.
+  // Whether arguments or return values of any function are recorded, or calls have
+  // conditions.
   bool records_args() const {
     bool found = auto_args;
     for (size_t i = 0; i < pattern_count; ++i) {
-      found = found || patterns[i].kind == Pattern::Kind::kArgs;
+      found = found || patterns[i].kind == Pattern::Kind::kArgs ||
+              patterns[i].kind == Pattern::Kind::kWhen;
     }
     return found;
   }
+  // Whether functions are filtered out by their sizes. No code has fewer bytes than one:
+  // `-Z 1` is for functions that are patched, and must not cost each call a filter.
+  bool filters_sizes() const { return size_min > 1; }
   // Whether any call may be filtered out.
   bool filters() const {
-    bool found = depth_max != 0 || min_ns != 0 || size_min != 0;
+    bool found = depth_max != 0 || min_ns != 0 || filters_sizes();
     for (size_t i = 0; i < pattern_count; ++i) {
       found = found || (patterns[i].kind != Pattern::Kind::kArgs &&
                         patterns[i].kind != Pattern::Kind::kEntryOnly &&
-                        patterns[i].kind != Pattern::Kind::kPatch);
+                        patterns[i].kind != Pattern::Kind::kPatch &&
+                        patterns[i].kind != Pattern::Kind::kWhen);
     }
     return found;
   }

@@ -102,6 +102,9 @@ class Decoder {
       case OptionKey::kArgs:
         add_pattern(Pattern::Kind::kArgs, field());
         return;
+      case OptionKey::kWhen:
+        add_pattern(Pattern::Kind::kWhen, field());
+        return;
       case OptionKey::kFile:
         file_.device = number(field(), 16);
         file_.inode = number(last_field(), 16);

@@ -130,6 +130,12 @@ void OptionsEncoder::add_args(std::string_view arg_specs, std::string_view patte
   }
 }
 
+void OptionsEncoder::add_condition(std::string_view code, std::string_view pattern) {
+  if (has_room(pattern_count_, kPatternsMax, Overflow::kPatterns)) {
+    put_option(OptionKey::kWhen, {code, pattern}, Overflow::kPatterns);
+  }
+}
+
 void OptionsEncoder::set_file(uint64_t device, uint64_t inode) {
   put_option(OptionKey::kFile,
              {NumberText(device, 16).text(), NumberText(inode, 16).text()},

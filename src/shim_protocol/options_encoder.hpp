@@ -30,9 +30,10 @@ class OptionsEncoder {
   void set_min_ns(uint64_t ns);
   void set_size_min(uint64_t bytes);
 
-  // REQUIRES: `kind` is not kArgs.
+  // REQUIRES: `kind` is neither kArgs nor kWhen.
   void add_pattern(Pattern::Kind kind, std::string_view text);
   void add_args(std::string_view arg_specs, std::string_view pattern);
+  void add_condition(std::string_view code, std::string_view pattern);
 
   // The texts of FunctionTypes.
   struct Types {

@@ -51,6 +51,11 @@ struct FilteredFrames {
     return !seen || (i < OpenFrames::kMax && frames[i].reporting == Reporting::kReported);
   }
 
+  // Whether readers are never to know it.
+  bool is_hidden(uint32_t i) const {
+    return seen && i < OpenFrames::kMax && frames[i].reporting == Reporting::kHidden;
+  }
+
   // How many of the outermost `depth` open frames readers know.
   uint32_t reported_frames(uint32_t depth) const {
     if (!seen) return depth;

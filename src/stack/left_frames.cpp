@@ -1,5 +1,7 @@
 #include "src/stack/left_frames.hpp"
 
+#include "src/stack/pending_calls.hpp"
+
 namespace arctrace {
 namespace {
 
@@ -45,20 +47,52 @@ uint32_t located_depth(const OpenFrames& open, uint32_t depth) {
   return depth;
 }
 
+// Whether a frame that was found open may be the one in which code runs that goes on at
+// `site`. What calls its function through a pointer may have called another one since.
+bool may_run(const OpenFrame& open, uintptr_t site) {
+  if (open.frame.has(ARCTRACE_SHIM_CALLED_BY_NAME)) return true;
+  const uint32_t begin = low_half(open.key);
+  return low_half(site) - 1 - begin < open.frame.found_code_end - begin;
+}
+
 // Whether the open frame `open` is the machine frame `found` by the unwinder, rather than
 // one whose stack space that has taken. The return address of a library call was taken
 // out of its slot.
-bool is_same_frame(const MachineFrame& open, const arctrace_shim_call& found) {
-  return open.location == found.location &&
-         (found.call_site == 0 || open.call_site == low_half(found.call_site) ||
-          (open.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
-           !open.has(ARCTRACE_SHIM_REPORTS_EXIT)));
+bool is_same_frame(const OpenFrame& open, const arctrace_shim_call& found) {
+  const MachineFrame& frame = open.frame;
+  if (frame.location != found.location) return false;
+  if (frame.has(ARCTRACE_SHIM_WAS_OPEN) && !may_run(open, found.hook_site)) return false;
+  return found.call_site == 0 || frame.call_site == low_half(found.call_site) ||
+         (frame.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
+          !frame.has(ARCTRACE_SHIM_REPORTS_EXIT));
+}
+
+// The depth without frames that were found open, and whose return addresses are not in
+// their slots any more, if the innermost of the outermost `depth` is such a frame: else
+// all are open in which that was entered. Only on a machine where return addresses are
+// just below the canonical frame address are such frames looked for.
+uint32_t depth_of_found(const ThreadStacks& stacks, const OpenFrames& open,
+                        uint32_t depth) {
+  const uint32_t located = located_depth(open, depth);
+  if (located == 0 || !open.frames[located - 1].frame.has(ARCTRACE_SHIM_WAS_OPEN)) {
+    return depth;
+  }
+  for (uint32_t i = 0; i < located; ++i) {
+    const MachineFrame& frame = open.frames[i].frame;
+    if (!frame.has(ARCTRACE_SHIM_WAS_OPEN) || frame.location == 0 ||
+        stacks.which(frame.location) != ThreadStacks::Which::kOwn) {
+      continue;
+    }
+    const uintptr_t returns_to = reinterpret_cast<const uintptr_t*>(frame.location)[-1];
+    if (low_half(returns_to) != frame.call_site && !is_stub_return(returns_to)) return i;
+  }
+  return depth;
 }
 
 // Whether the machine frame `caller` is the one that made the call, which may be on any
 // stack, and the first one there.
-bool is_direct_caller(const MachineFrame& caller, arctrace_shim_call callee) {
-  return unwinder(&callee, caller.location, caller.location) != 0 &&
+bool is_direct_caller(const OpenFrame& caller, arctrace_shim_call callee) {
+  return unwinder(&callee, caller.frame.location, caller.frame.location) != 0 &&
          is_same_frame(caller, callee);
 }
 
@@ -73,13 +107,14 @@ EntryDepth depth_of_callers(const ThreadStacks& stacks, const OpenFrames& open,
     const uintptr_t callee = frame.location;
     if (unwinder(&frame, stacks.own.high, 0) == 0 || frame.location <= callee) break;
     for (; i > 0; --i) {
-      const MachineFrame& outer = open.frames[i - 1].frame;
+      const OpenFrame& open_frame = open.frames[i - 1];
+      const MachineFrame& outer = open_frame.frame;
       if (outer.location == 0) continue;
       if (stacks.which(outer.location) != ThreadStacks::Which::kOwn ||
           outer.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
         return {depth, false};
       }
-      if (is_same_frame(outer, frame)) return {depth, true};
+      if (is_same_frame(open_frame, frame)) return {depth, true};
       if (outer.location > frame.location) break;
       depth = i - 1;
     }
@@ -102,7 +137,7 @@ EntryDepth depth_of_caller(const ThreadStacks& stacks, const OpenFrames& open,
   }
   if (innermost.location == call.location) return {depth, true};
   if (stacks.which(call.location) != ThreadStacks::Which::kOwn) {
-    return {depth, is_direct_caller(innermost, call)};
+    return {depth, is_direct_caller(open.frames[located - 1], call)};
   }
   return depth_of_callers(stacks, open, depth, call);
 }
@@ -125,7 +160,8 @@ uint32_t depth_above(const ThreadStacks& stacks, const OpenFrames& open,
 EntryDepth depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open,
                           uint64_t key, const MachineFrame& now,
                           const arctrace_shim_call& call) {
-  const uint32_t depth = depth_without_replaced(stacks, open, key, now);
+  uint32_t depth = depth_without_replaced(stacks, open, key, now);
+  if (depth <= OpenFrames::kMax) depth = depth_of_found(stacks, open, depth);
   if (call.stack_pointer == 0 || depth > OpenFrames::kMax) return {depth, false};
   return depth_of_caller(stacks, open, depth, call);
 }
@@ -140,7 +176,29 @@ bool has_known_caller(const ThreadStacks& stacks, const OpenFrames& open,
                       const CallEdges& edges, const MachineFrame& now) {
   if (open.depth > OpenFrames::kMax) return false;
   const OpenFrame* innermost = innermost_located(open);
-  return innermost == nullptr || is_known_call(stacks, edges, *innermost, now);
+  if (innermost == nullptr) return true;
+  if (!innermost->frame.has(ARCTRACE_SHIM_WAS_OPEN)) {
+    return is_known_call(stacks, edges, *innermost, now);
+  }
+  return is_known_call_in_found(stacks, open, edges, *innermost, now);
+}
+
+bool is_known_call_in_found(const ThreadStacks& stacks, const OpenFrames& open,
+                            const CallEdges& edges, const OpenFrame& innermost,
+                            const MachineFrame& now) {
+  return edges.has(caller_frame(innermost), now) &&
+         depth_of_found(stacks, open, open.depth) == open.depth;
+}
+
+bool is_certain_caller(const OpenFrame& caller, const MachineFrame& callee) {
+  return !caller.frame.has(ARCTRACE_SHIM_WAS_OPEN) || may_run(caller, callee.call_site);
+}
+
+MachineFrame caller_frame(const OpenFrame& open) {
+  MachineFrame frame = open.frame;
+  // No hook returns there: the first instruction is not over yet.
+  if (frame.has(ARCTRACE_SHIM_WAS_OPEN)) frame.hook_site = low_half(open.key) + 1;
+  return frame;
 }
 
 void set_unwinder(arctrace_shim_unwinder* finder) { unwinder = finder; }

@@ -50,7 +50,22 @@ inline bool is_known_stack(const FollowedStack& followed, uintptr_t address) {
   return !has_made_stacks() || followed.has(address);
 }
 
-// The same for all open frames that have a location.
+// The frame of `open` as the caller of an edge. One that was found open has no hook and
+// so no hook site, and its edges do not make a call known alone: the frame may have been
+// left without a hook's noticing.
+MachineFrame caller_frame(const OpenFrame& open);
+
+// Whether an edge from `caller` to this callee says what it has to: that the caller's
+// function runs, and not another one that is called through the same pointer.
+bool is_certain_caller(const OpenFrame& caller, const MachineFrame& callee);
+
+// is_known_call() for an innermost frame that was found open: the return addresses of all
+// that were found must also be in their slots still, because no hook sees them leave.
+bool is_known_call_in_found(const ThreadStacks& stacks, const OpenFrames& open,
+                            const CallEdges& edges, const OpenFrame& innermost,
+                            const MachineFrame& now);
+
+// Either of both, for the innermost of the open frames that have a location.
 bool has_known_caller(const ThreadStacks& stacks, const OpenFrames& open,
                       const CallEdges& edges, const MachineFrame& now);
 

@@ -22,16 +22,21 @@ struct MachineFrame {
   explicit MachineFrame(uintptr_t address) : location(address) {}
   explicit MachineFrame(const arctrace_shim_call& call)
       : location(call.location),
-        stack_pointer(low_half(call.stack_pointer)),
         call_site(low_half(call.call_site)),
         hook_site(low_half(call.hook_site)),
+        stack_pointer(low_half(call.stack_pointer)),
         flags(call.flags) {}
 
-  uintptr_t location = 0;      // canonical frame address; 0: not known
-  uint32_t stack_pointer = 0;  // at the hook's call, low half
-  uint32_t call_site = 0;      // the address that the frame returns to, low half
+  uintptr_t location = 0;  // canonical frame address; 0: not known
+  uint32_t call_site = 0;  // the address that the frame returns to, low half
   uint32_t hook_site = 0;  // the address that the hook returns to, low half; 0: not known
-  uint32_t flags = 0;      // enum arctrace_shim_call_flags
+  union {
+    uint32_t stack_pointer = 0;  // at the hook's call, low half
+    // Where its function's code ends, low half: of a frame that was found open
+    // (ARCTRACE_SHIM_WAS_OPEN), which no hook has seen.
+    uint32_t found_code_end;
+  };
+  uint32_t flags = 0;  // enum arctrace_shim_call_flags
 
   bool has(arctrace_shim_call_flags flag) const {
     return (flags & static_cast<uint32_t>(flag)) != 0;

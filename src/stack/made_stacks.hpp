@@ -9,16 +9,17 @@
 
 #include <cstdint>
 
+#include "src/base/inlined.hpp"
 #include "src/base/shared_atomics.hpp"
 
 namespace arctrace {
 
 // Changes with each change of the table, and is odd during one. 0: no stack was ever
 // made.
-extern uint32_t made_stacks_version;
+extern __attribute__((visibility("hidden"))) uint32_t made_stacks_version;
 
 inline bool has_made_stacks() {
-  return __builtin_expect(IpcAtomics::load_relaxed(made_stacks_version) != 0, 0);
+  return __builtin_expect(!is_zero(made_stacks_version), 0);
 }
 
 struct MadeStack {

@@ -5,7 +5,8 @@
 namespace arctrace {
 
 uintptr_t stub_block;
-constinit PendingCallsEnd pending_calls_end{};
+PendingCallsEnd pending_calls_end{
+    0, reinterpret_cast<uintptr_t>(&pending_calls_end.none), {}, {}};
 uint64_t first_pending_calls = reinterpret_cast<uintptr_t>(&pending_calls_end);
 
 namespace {
@@ -52,11 +53,11 @@ void LeftCalls::keep(const StackRange& own, const PendingCall& call) {
   to->key = call.key;
   fence();
   to->return_slot = call.return_slot;
-  IpcAtomics::store_relaxed(depth, uint64_t{kEntries});
+  IpcAtomics::store_relaxed(top, address_of(calls[kEntries - 1]));
 }
 
 PendingCall* LeftCalls::find(uintptr_t return_slot) {
-  if (depth == 0) return nullptr;
+  if (!was_used()) return nullptr;
   for (uint32_t i = 0; i < kProbes; ++i) {
     PendingCall& entry = probe(return_slot, i);
     if (entry.return_slot == return_slot) return &entry;
@@ -65,52 +66,82 @@ PendingCall* LeftCalls::find(uintptr_t return_slot) {
 }
 
 void LeftCalls::clear() {
-  if (depth == 0) return;
+  if (!was_used()) return;
   for (PendingCall& entry : calls) entry.return_slot = 0;
-  IpcAtomics::store_relaxed(depth, uint64_t{0});
+  IpcAtomics::store_relaxed(top, address_of(none));
 }
 
 bool PendingCalls::push_slow(const ThreadStacks& stacks, PendingCall call, bool inside) {
   const MachineFrame now(call.return_slot);
-  uint64_t at = depth;
+  const auto is_replaced = [&](uintptr_t return_slot) {
+    return return_slot == call.return_slot && !inside;
+  };
+  const uint64_t in_use = count();
+  uint64_t at = in_use;
   for (; at > 0; --at) {
     const uintptr_t return_slot = calls[at - 1].return_slot;
-    if (return_slot == 0 || (return_slot == call.return_slot && !inside)) continue;
+    if (return_slot == 0 || is_replaced(return_slot)) continue;
     if (!lies_below(stacks, MachineFrame(return_slot), now)) break;
-    left.keep(stacks.own, calls[at - 1]);
   }
+  if (at > 0 && calls[at - 1].return_slot < call.return_slot) is_mixed = 1;
+  leave(stacks.own, at, in_use,
+        [&](uintptr_t return_slot) { return !is_replaced(return_slot); });
   if (__builtin_expect(at == kMaxCalls, 0)) {
     // All of it is still open, as far as one can see: most likely it was so before.
     if (calls[at - 1].return_slot == full_top) return false;
     compact();
-    at = depth;
+    at = count();
     if (at == kMaxCalls) {
       full_top = calls[at - 1].return_slot;
       return false;
     }
   }
-  store(calls[at], at, call);
+  store(calls[at], call);
   return true;
 }
 
+// From the outside in, so that of two calls with the same slot the later one is kept. Of
+// those that ended with a jump to the next the first is kept. What is older than a call
+// that is moved, and has its slot, is over, although nothing has dropped it: among the
+// pending calls it would be found in place of the moved one.
+template <class IsLeft>
+void PendingCalls::leave(const StackRange& stack, uint64_t from, uint64_t to,
+                         const IsLeft& is_left) {
+  PendingCall previous{};
+  for (uint64_t i = from; i < to; ++i) {
+    const PendingCall call = calls[i];
+    if (call.return_slot == 0 || !is_left(call.return_slot)) continue;
+    if (call.return_slot != previous.return_slot ||
+        call.return_address != previous.return_address) {
+      left.keep(stack, call);
+      for (uint64_t j = 0; is_mixed != 0 && j < from; ++j) {
+        if (calls[j].return_slot == call.return_slot) calls[j].return_slot = 0;
+      }
+    }
+    calls[i].return_slot = 0;
+    previous = call;
+  }
+}
+
 PendingCall* PendingCalls::find(uintptr_t return_slot) {
-  for (uint64_t i = depth; i > 0; --i) {
+  for (uint64_t i = count(); i > 0; --i) {
     if (calls[i - 1].return_slot == return_slot) return &calls[i - 1];
   }
   return nullptr;
 }
 
 void PendingCalls::drop(const ThreadStacks& stacks, uintptr_t return_slot) {
-  for (uint64_t i = depth; i > 0 && calls[i - 1].return_slot != return_slot; --i) {
-    PendingCall& call = calls[i - 1];
-    if (call.return_slot != 0 &&
-        lies_below(stacks, MachineFrame(call.return_slot), MachineFrame(return_slot))) {
-      left.keep(stacks.own, call);
-      call.return_slot = 0;
-    }
-  }
+  const uint64_t in_use = count();
+  uint64_t from = in_use;
+  while (from > 0 && calls[from - 1].return_slot != return_slot) --from;
+  leave(stacks.own, from, in_use, [&](uintptr_t inner) {
+    const bool is_left =
+        lies_below(stacks, MachineFrame(inner), MachineFrame(return_slot));
+    if (!is_left) is_mixed = 1;
+    return is_left;
+  });
   drop_from_afar(return_slot);
-  trim(depth);
+  trim(count());
 }
 
 void PendingCalls::drop_from_afar(uintptr_t return_slot) {
@@ -126,17 +157,17 @@ void PendingCalls::drop_from_afar(uintptr_t return_slot) {
 void PendingCalls::take_over(PendingCalls& from, const StackRange& stack,
                              uintptr_t goes_on) {
   const uintptr_t innermost_slot = goes_on - sizeof(uintptr_t);
-  const uint64_t count = IpcAtomics::load_relaxed(from.depth);
-  for (uint64_t i = 0; i < count; ++i) {
+  const uint64_t in_use = from.count();
+  for (uint64_t i = 0; i < in_use; ++i) {
     const uintptr_t return_slot = IpcAtomics::load_acquire(from.calls[i].return_slot);
     if (!stack.contains(return_slot)) continue;
     const bool is_open = return_slot == innermost_slot ? find(innermost_slot) == nullptr
                                                        : return_slot > innermost_slot;
     if (is_open) {
-      if (depth == kMaxCalls) return;
+      if (count() == kMaxCalls) return;
       PendingCall call = from.calls[i];
       call.return_slot = return_slot;
-      store(*(innermost(depth) + 1), depth, call);
+      add(call);
     }
     // If the other thread has used the entry meanwhile, the copy may have parts of both.
     if (!drop_found(from.calls[i], return_slot) && is_open) drop_top();
@@ -144,22 +175,21 @@ void PendingCalls::take_over(PendingCalls& from, const StackRange& stack,
 }
 
 void PendingCalls::leave_unrecorded() {
-  for (uint64_t i = 0; i < IpcAtomics::load_relaxed(depth); ++i) {
+  for (uint64_t i = 0; i < count(); ++i) {
     calls[i].key = PendingCall::kNotRecorded;
   }
-  for (uint64_t i = 0; i < IpcAtomics::load_relaxed(left.depth); ++i) {
-    left.calls[i].key = PendingCall::kNotRecorded;
-  }
+  if (!left.was_used()) return;
+  for (PendingCall& call : left.calls) call.key = PendingCall::kNotRecorded;
 }
 
 void PendingCalls::drop_own() {
   full_top = 0;
-  for (uint64_t i = 0; i < depth; ++i) {
+  for (uint64_t i = 0; i < count(); ++i) {
     // The others stay where they are: one may just be looked for.
     if (own.low == own.high || own.contains(calls[i].return_slot))
       calls[i].return_slot = 0;
   }
-  trim(depth);
+  trim(count());
   left.clear();
 }
 
@@ -171,10 +201,10 @@ void PendingCalls::compact() {
   is_compacting = 1;
   fence();
   uint64_t kept = 0;
-  for (uint64_t i = 0; i < depth; ++i) {
+  for (uint64_t i = 0; i < count(); ++i) {
     const PendingCall& call = calls[i];
     bool is_gone = call.return_slot == 0;
-    for (uint64_t j = i + 1; j < depth && !is_gone; ++j) {
+    for (uint64_t j = i + 1; j < count() && !is_gone; ++j) {
       is_gone = calls[j].return_slot == call.return_slot &&
                 calls[j].return_address != call.return_address;
     }
@@ -183,7 +213,7 @@ void PendingCalls::compact() {
     ++kept;
   }
   fence();
-  IpcAtomics::store_relaxed(depth, kept);
+  set_count(kept);
   fence();
   is_compacting = 0;
 }

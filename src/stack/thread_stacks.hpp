@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "src/base/inlined.hpp"
+
 namespace arctrace {
 
 // Stack addresses [low, high). Empty if they are not known.
@@ -18,10 +20,15 @@ struct ThreadStacks {
 
   enum class Which : uint8_t { kUnknown, kOwn, kSignal };
 
-  // Whether the frame that ends at `address` is on the signal stack. Most threads have
-  // none.
-  bool is_on_signal_stack(uintptr_t address) const {
-    return signal.high != 0 && signal.contains(address - 1);
+  // Whether the frame that ends at `address`, which is read only if the thread has a
+  // signal stack, is on it. Most threads have none.
+  bool is_on_signal_stack(const uintptr_t& address) const {
+    return !is_zero(signal.high) && signal.contains(address - 1);
+  }
+
+  // Whether `address` is on the signal stack, with less than `room` bytes left below it.
+  bool is_near_end_of_signal_stack(uintptr_t address, uintptr_t room) const {
+    return is_on_signal_stack(address) && address - signal.low < room;
   }
 
   // The stack of the frame that ends at `address`, that is to say of what lies just below

@@ -16,15 +16,18 @@ uint32_t chain_bytes() {
   return max < kChainBytes ? max : kChainBytes;
 }
 
-// Whether blocks may be taken for single threads: the last quarter is for the chain,
-// which serves any number of them.
-bool are_blocks_plenty() {
+// Whether blocks may be taken for a single thread: only while all but the last 1/`part`
+// of them are not in use. The last half is for threads that have blocks already and fill
+// them, and the last quarter for the chain, which serves any number of threads.
+bool are_blocks_plenty(uint64_t part) {
   arctrace_control& control = session.view.control();
   const uint64_t used =
       IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
   const uint64_t count = session.view.geometry().block_count;
-  return used < count - count / 4;
+  return used < count - count / part;
 }
+constexpr uint64_t kToBegin = 2;
+constexpr uint64_t kToGoOn = 4;
 
 // It filled what it may write into the chain within a tenth of a second.
 bool is_busy(const ThreadState& state, uint64_t ticks) {
@@ -72,7 +75,7 @@ bool stays_in_own_blocks(ThreadState& state, uint32_t body_size, uint64_t ticks)
   const bool has_room = state.block.is_open &&
                         find_room(state, ARCTRACE_COMPACT_HEAD_SIZE + body_size, begin);
   if (state.block.is_open && is_slow(state, ticks)) return false;
-  return has_room || are_blocks_plenty();
+  return has_room || are_blocks_plenty(kToGoOn);
 }
 
 }  // namespace
@@ -89,7 +92,7 @@ bool writes_own_blocks(ThreadState& state, uint32_t body_size, uint64_t& ticks) 
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   if (length > state.chain.left) {
     if (scope == ARCTRACE_SCOPE_ADAPTIVE && is_busy(state, ticks) &&
-        are_blocks_plenty()) {
+        are_blocks_plenty(kToBegin)) {
       state.has_own_blocks = true;
       state.chain.leave_block();
       // The coarse clock may not have moved since the last record in the chain.

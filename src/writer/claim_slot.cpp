@@ -63,7 +63,9 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
                uint64_t ticks) {
   arctrace_writer_slot& slot = view.slot(state.slot.index);
   DeadSlot<IpcAtomics>::settle(view, state.slot.index, [](uint32_t) {});
-  IpcAtomics::store_relaxed(slot.writer, state.slot.writer);
+  // V1 release, matches V2: a reader that finds this owner also finds that its slot was
+  // asked for (slot_next).
+  IpcAtomics::store_release(slot.writer, state.slot.writer);
   IpcAtomics::store_relaxed(slot.process, process.id);
   IpcAtomics::store_relaxed(slot.pid, process.pid);
   IpcAtomics::store_relaxed(slot.start_ticks, ticks);
@@ -118,7 +120,11 @@ ThreadState* attach_thread(uint64_t ticks) {
   if (tid == 0) return nullptr;
   ThreadState* state = claim_thread_state(thread_local_state.state, tid);
   if (state == nullptr) return nullptr;
+  const auto large = static_cast<uintptr_t>(state->calls->large_edges);
+  thread_local_state.edges.begin_use(state->edges,
+                                     reinterpret_cast<CallEdges::LargeTable*>(large));
   thread_local_state.state = state;
+  thread_local_state.leaving = 0;  // in a fork child: of its parent's frames
   state->local = &thread_local_state;
   thread_local_state.calls = state->calls;
   thread_local_state.filter_outermost = thread_local_state.filter_context;

@@ -14,6 +14,7 @@
 #include "src/protocol/moments.hpp"
 #include "src/protocol/shared_close.hpp"
 #include "src/writer/commit.hpp"
+#include "src/writer/inherited_frames.hpp"
 #include "src/writer/loss.hpp"
 #include "src/writer/shared_records.hpp"
 
@@ -47,6 +48,9 @@ uint64_t first_definition;
 uint64_t last_definition;  // a hint: the end is where next is 0
 uint32_t definition_count;
 uint64_t valid_bytes;  // of the bodies of those that hold still
+// The session identity of the process whose facts were read, but have not been written
+// for lack of room; 0: none. In a fork child it may be an ancestor's.
+uint32_t facts_read_for;
 
 template <class T>
 T* at_address(uint64_t address) {
@@ -135,6 +139,21 @@ bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts
                             {&fork, sizeof fork}};
   const bool has_fork = fork.forker != 0 || fork.forked_ticks != 0;
   return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, has_fork ? 4 : 3,
+                     process.start_ticks);
+}
+
+bool write_inherited(ThreadState& state, ProcessState& process) {
+  const ForkFrames* frames = inherited_frames(process);
+  if (frames == nullptr) return true;
+  constexpr auto kKeySize = static_cast<uint32_t>(sizeof frames->keys[0]);
+  const uint32_t room =
+      body_max() - static_cast<uint32_t>(sizeof(arctrace_inherited_body));
+  const uint32_t count = std::min(frames->count, room / kKeySize);
+  const arctrace_inherited_body body{
+      .process = process.id, .depth = frames->depth, .count = count};
+  const BodyPart parts[] = {{&body, sizeof body},
+                            {frames->keys + (frames->count - count), count * kKeySize}};
+  return write_parts(state, process, ARCTRACE_TYPE_INHERITED, parts, 2,
                      process.start_ticks);
 }
 
@@ -298,7 +317,7 @@ void count_missing(ThreadState& state, ProcessState& process) {
   if (missing == 0) return;
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   count_lost(slot, state, ARCTRACE_LOST_DEFINITIONS, session_ticks());
-  IpcAtomics::fetch_add_relaxed(slot.lost[ARCTRACE_LOST_DEFINITIONS], missing - 1);
+  add_to_lost(slot, ARCTRACE_LOST_DEFINITIONS, missing - 1);
 }
 
 // The round for which the process' definitions are to be written.
@@ -320,12 +339,16 @@ bool emit_missing(ThreadState& state, ProcessState& process) {
     state.definitions.has_thread = false;
   }
   if (IpcAtomics::load_acquire(process.defined) == 0) {
-    const ProcessFacts& facts = process_facts();
+    // Once there was no room, each slow path tries again: not with eight system calls.
+    const bool are_read = IpcAtomics::load_relaxed(facts_read_for) == process.id;
+    const ProcessFacts& facts = are_read ? last_process_facts() : process_facts();
+    IpcAtomics::store_relaxed(facts_read_for, process.id);
     if (!write_process(state, process, facts) ||
         !write_pid_namespace(state, process, facts.pid_namespace) ||
-        !write_age(state, process)) {
+        !write_age(state, process) || !write_inherited(state, process)) {
       return false;
     }
+    IpcAtomics::store_relaxed(facts_read_for, uint32_t{0});
     IpcAtomics::store_release(process.defined, uint32_t{1});
   }
   if (!state.definitions.has_thread) {

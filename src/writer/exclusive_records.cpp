@@ -27,43 +27,38 @@ void set_has_block(ThreadState& state, bool value) {
 }
 
 // LOST and STACK at the start of a fresh exclusive block, leaving `keep` bytes free.
-void write_opening(ThreadState& state, uint32_t keep, uint64_t ticks) {
+void write_opening(ThreadState& state, uint32_t keep, const OpeningMoment& moment) {
   const auto room = [&] {
     return static_cast<uint32_t>(state.block.end - state.block.pos);
   };
-  if (state.loss.pending) {
-    constexpr uint32_t kLostBody = sizeof(arctrace_lost_body);
-    const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(state, 0);
-    const uint64_t since = state.loss.since_ticks;
-    state.loss.pending = false;  // what is lost meanwhile sets it again
-    arctrace_writer_slot& slot = session.view.slot(state.slot.index);
-    const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
-      if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
-        return false;
-      const Reservation lost = append(state, ARCTRACE_TYPE_LOST, kLostBody, ticks);
-      fill_lost(lost.body, losses, state);
-      ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
-                                         lost.word0, lost.committed);
-      return true;
-    });
-    if (!all) {
-      state.loss.pending = true;
-      state.loss.since_ticks = since;  // a signal handler's loss may have set a later one
-    }
-  }
+  constexpr uint32_t kLostBody = sizeof(arctrace_lost_body);
+  const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(state, 0);
+  arctrace_writer_slot& slot = session.view.slot(state.slot.index);
+  const bool all =
+      report_own_losses(slot, state, moment.losses, [&](const Losses& losses) {
+        if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
+          return false;
+        const Reservation lost =
+            append(state, ARCTRACE_TYPE_LOST, kLostBody, moment.frames.ticks);
+        fill_lost(lost.body, losses, moment.since_ticks);
+        ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
+                                           lost.word0, lost.committed);
+        return true;
+      });
+  if (!all) put_off_losses(state, moment);
   uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
   left = left > keep ? left - keep : 0;
   if (left > stack_room()) left = stack_room();
   if (left < stack_body_size(state, 0)) left = stack_body_size(state, 0);
-  clear_stack_differs(state);
-  const uint32_t count = reportable_frames(state, left);
+  const StackReport report = reportable_frames(state, moment.frames.open, left);
   const Reservation stack =
-      append(state, ARCTRACE_TYPE_STACK, stack_body_size(state, count), ticks);
+      append(state, ARCTRACE_TYPE_STACK, stack_body_size(state, report.count),
+             moment.frames.ticks);
   if (stack.word0 == nullptr) {
     state.loss.stack_differs = true;
     return;
   }
-  fill_stack(stack.body, state, count);
+  fill_stack(stack.body, state, report);
   IpcAtomics::store_release(word_at(stack.word0), stack.committed);  // I1
 }
 
@@ -139,32 +134,37 @@ bool write_time(ThreadState& state, uint64_t ticks) {
 
 // Has the block that was taken begin with the thread's opening records, or go on with
 // those that an earlier call wrote there: they keep their times, because the calls of the
-// handler that left that one came after them.
-void open_block(ThreadState& state, const ProcessState& process, uint32_t keep,
-                uint64_t ticks) {
+// handler that left that one came after them. Returns the time of what follows them.
+uint64_t open_block(ThreadState& state, const ProcessState& process, uint32_t keep,
+                    uint64_t ticks) {
   std::byte* block = session.view.block(state.block.taken.index);
   const uint32_t size = session.view.geometry().block_size;
   const Opening begun = opening_of(block, size, state.block.base_ticks);
+  OpeningMoment moment{{ticks, 0}, {}, 0};
+  if (!begun.has_stack) moment = opening_moment(state, ticks);
+  // What the call writes with its own time, too, is not to precede what stands here.
+  bool is_rebased = moment.frames.ticks != ticks;
   if (begun.end == block + ARCTRACE_BLOCK_HEADER_SIZE) {
-    state.block.base_ticks = ticks;
+    state.block.base_ticks = moment.frames.ticks;
     Handout<IpcAtomics>::open(session.view, state.block.taken,
                               block_identity(state, process, ARCTRACE_FORM_COMPACT,
-                                             ARCTRACE_CLASS_DATA, ticks));
+                                             ARCTRACE_CLASS_DATA, moment.frames.ticks));
+    is_rebased = false;
   } else {
     state.block.base_ticks = begun.base_ticks;
   }
-  state.block.pos = begun.end;
-  state.block.end = block + size;
-  ticks = not_before_base(state, ticks);
-  if (ticks_from_base(state, ticks) > UINT32_MAX && !write_time(state, ticks)) {
-    state.block.end = state.block.pos;
-  }
-  if (!begun.has_stack) write_opening(state, keep, ticks);
+  state.block.set_room(begun.end, block + size);
+  moment.frames.ticks = not_before_base(state, moment.frames.ticks);
+  is_rebased = is_rebased || ticks_from_base(state, moment.frames.ticks) > UINT32_MAX;
+  if (is_rebased && !write_time(state, moment.frames.ticks)) state.block.take_room();
+  if (!begun.has_stack) write_opening(state, keep, moment);
+  return moment.frames.ticks;
 }
 
 // Opens a fresh exclusive block with room for `keep` bytes after its opening records.
+// `ticks` becomes the time of the record that follows them.
 bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
-                  uint64_t ticks) {
+                  uint64_t& ticks) {
   look_at_full_block(state, process, ticks);
   close_block(state);
   if (!state.block.is_opening() && is_known_empty(state)) return false;
@@ -176,7 +176,7 @@ bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
     return false;
   }
   if (!state.block.is_opening() && !take_block(state)) return false;
-  open_block(state, process, keep, ticks);
+  ticks = open_block(state, process, keep, ticks);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   ++state.block.serial;  // open
   set_has_block(state, true);
@@ -239,7 +239,7 @@ Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_
 void close_block(ThreadState& state) {
   if (!state.block.is_open) return;
   set_has_block(state, false);
-  state.block.pos = state.block.end = nullptr;
+  state.block.forget();
   Handout<IpcAtomics>::close(session.view, state.block.taken);
 }
 

@@ -37,7 +37,9 @@ struct OwnBlock {
     if (__builtin_expect(state == nullptr, 0)) return OutermostCall::refuse();
     const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
     std::byte* begin;
-    if (__builtin_expect(!find_room(*state, length, begin), 0)) return elsewhere(*state);
+    if (__builtin_expect(!find_room_fast(*state, length, begin), 0))
+      return elsewhere(*state);
+    begin = kept_beside_arguments<0>(begin);
     if (__builtin_expect(!fits(*state), 0)) return OutermostCall::refuse();
     uint32_t from_base;
     if (__builtin_expect(!read_counter_from(state->block.base_ticks, from_base), 0)) {
@@ -47,7 +49,7 @@ struct OwnBlock {
     const Reservation record = begin_compact(*state, begin, type, length, from_base);
     count_written(*state);
     use(Nesting::kOutermost, *state, record);
-    OutermostCall::end();
+    OutermostCall::end(here);
     return true;
   }
 };

@@ -5,21 +5,30 @@
 #include "src/process/session.hpp"
 #include "src/writer/loss.hpp"
 #include "src/writer/record.hpp"
+#include "src/writer/record_filter.hpp"
 
 namespace arctrace {
 namespace {
 
 constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
 
-// In one step, because a signal handler may claim one too.
-HeldRecord* claim_held(ThreadState& state) {
-  for (HeldRecord& held : state.held) {
+// In one step, because a signal handler may claim one too. The first place is left to
+// calls that interrupt none (fast_held.hpp).
+HeldRecord* claim_held(Nesting nesting, ThreadState& state) {
+  for (uint32_t i = nesting.nested() ? 1 : 0; i < ARCTRACE_HELD_COUNT; ++i) {
+    HeldRecord& held = state.held[i];
     uint64_t seen = HeldRecord::kUnused;
     if (IpcAtomics::compare_exchange_acq_rel(held.payload, seen, HeldRecord::kClaimed)) {
       return &held;
     }
   }
   return nullptr;
+}
+
+// The word of the thread's slot that names the block of `held`. A fork child that goes on
+// with a call of its parent leaves its parent's alone.
+uint32_t& name_of(ThreadState& state, const HeldRecord& held) {
+  return state.slot.slot().held[&held - state.held];
 }
 
 // Stores `payload` after everything else, because this hands `held` over to other calls.
@@ -30,8 +39,9 @@ void hand_over(HeldRecord& held, uint64_t payload) {
 
 }  // namespace
 
-void* hold_record(uint32_t event, size_t size) {
-  const WriterCall writer_call;
+__attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr_t here) {
+  if (!event_is_recorded(event)) return nullptr;
+  const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return nullptr;
   const uint64_t ticks = session_ticks();
   if (size > ARCTRACE_PAYLOAD_MAX) {
@@ -40,10 +50,9 @@ void* hold_record(uint32_t event, size_t size) {
   }
   ThreadState* state = recording_thread(writer_call, ticks);
   if (state == nullptr) return nullptr;
-  arctrace_writer_slot& slot = session.view.slot(state->slot.index);
-  HeldRecord* held = claim_held(*state);
+  HeldRecord* held = claim_held(writer_call, *state);
   if (held == nullptr) {
-    count_lost(slot, *state, ARCTRACE_LOST_NESTED, ticks);
+    count_lost(state->slot.slot(), *state, ARCTRACE_LOST_NESTED, ticks);
     return nullptr;
   }
   const uint32_t padded = padded_size(static_cast<uint32_t>(size));
@@ -60,7 +69,7 @@ void* hold_record(uint32_t event, size_t size) {
   held->committed = record.committed;
   // B4 release: the block is named as held before its shared name goes, or before its
   // owner can close it.
-  IpcAtomics::store_release(slot.held[held - state->held], record.block + 1);
+  IpcAtomics::store_release(name_of(*state, *held), record.block + 1);
   release(record);
   std::byte* payload = record.body + kEventSize;
   hand_over(*held, reinterpret_cast<uintptr_t>(payload));
@@ -68,21 +77,19 @@ void* hold_record(uint32_t event, size_t size) {
 }
 
 uint32_t hold_block(ThreadState& state, uint32_t block) {
-  HeldRecord* held = claim_held(state);
+  HeldRecord* held = claim_held(Nesting::kOutermost, state);
   if (held == nullptr) return kNotHeld;
-  const auto index = static_cast<uint32_t>(held - state.held);
-  // B4 release, as for a record.
-  IpcAtomics::store_release(session.view.slot(state.slot.index).held[index], block + 1);
-  return index;
+  IpcAtomics::store_release(name_of(state, *held), block + 1);  // B4, as for a record
+  hand_over(*held, HeldRecord::kOfBlock);
+  return static_cast<uint32_t>(held - state.held);
 }
 
 void unhold_block(ThreadState& state, uint32_t held) {
-  IpcAtomics::store_release(session.view.slot(state.slot.index).held[held],
-                            uint32_t{0});  // F1
+  IpcAtomics::store_release(name_of(state, state.held[held]), uint32_t{0});  // F1
   hand_over(state.held[held], HeldRecord::kUnused);
 }
 
-void settle_record(const void* payload, bool keep) {
+__attribute__((noinline)) void settle_record(const void* payload, bool keep) {
   const WriterCall writer_call;
   ThreadState* state = thread_local_state.state;
   if (payload == nullptr || state == nullptr || !state->attached) return;
@@ -97,12 +104,9 @@ void settle_record(const void* payload, bool keep) {
     const uint32_t word0 = keep ? committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
     IpcAtomics::store_release(word_at(head), word0);  // I1
     if (!keep) {  // either count will do, because readers use their sum
-      IpcAtomics::fetch_add_relaxed(session.view.slot(state->slot.index).written_shared,
-                                    ~uint64_t{0});
+      IpcAtomics::fetch_add_relaxed(state->slot.slot().written_shared, ~uint64_t{0});
     }
-    IpcAtomics::store_release(
-        session.view.slot(state->slot.index).held[&held - state->held],
-        uint32_t{0});  // F1
+    IpcAtomics::store_release(name_of(*state, held), uint32_t{0});  // F1
     hand_over(held, HeldRecord::kUnused);
     return;
   }

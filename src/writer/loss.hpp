@@ -13,7 +13,14 @@
 
 namespace arctrace {
 
-// fetch-add, because a signal handler of the same thread may come between load and store.
+// Adds to a count of the slot's. fetch-add, because a signal handler of the same thread
+// may come between load and store. V3, matches V4: whoever sees the count also sees that
+// the slot was asked for (slot_next), and so whether it may have had an owner before.
+inline void add_to_lost(arctrace_writer_slot& slot, arctrace_loss_cause cause,
+                        uint64_t count) {
+  IpcAtomics::fetch_add_acq_rel(slot.lost[cause], count);
+}
+
 inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
                        arctrace_loss_cause cause, uint64_t ticks) {
   if (!state.loss.pending) {
@@ -21,7 +28,27 @@ inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
     state.loss.pending = true;
     state.chain.take_grant_back();
   }
-  IpcAtomics::fetch_add_relaxed(slot.lost[cause], uint64_t{1});
+  add_to_lost(slot, cause, 1);
+}
+
+// How many records a slot had lost, by cause, at one moment.
+struct CountedLosses {
+  uint64_t counts[ARCTRACE_LOST_CAUSES];
+
+  friend bool operator==(const CountedLosses& a, const CountedLosses& b) {
+    for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+      if (a.counts[cause] != b.counts[cause]) return false;
+    }
+    return true;
+  }
+};
+
+inline CountedLosses counted_losses(arctrace_writer_slot& slot) {
+  CountedLosses counted;
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    counted.counts[cause] = IpcAtomics::load_relaxed(slot.lost[cause]);
+  }
+  return counted;
 }
 
 // The contents of one LOST record.
@@ -32,13 +59,13 @@ struct Losses {
   uint64_t until;  // reported[cause], once it is written
 };
 
-// Calls emit(losses) for each cause with losses that are not reported yet, those of the
-// slot's earlier owner (ARCTRACE_LOST_INHERITED) before its own. emit() returns false if
-// there is no room, true if it has reported them (ReportedLosses::commit()). Only for the
-// slot's owner.
+// Calls emit(losses) for each cause with losses among those `counted` that are not
+// reported yet, those of the slot's earlier owner (ARCTRACE_LOST_INHERITED) before its
+// own. emit() returns false if there is no room, true if it has reported them
+// (ReportedLosses::commit()). Only for the slot's owner.
 template <class Emit>
 bool report_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
-                       const Emit& emit) {
+                       const CountedLosses& counted, const Emit& emit) {
   bool all = true;
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     uint64_t reported = IpcAtomics::load_relaxed(slot.reported[cause]);
@@ -49,7 +76,7 @@ bool report_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
           emit(Losses{cause, ARCTRACE_LOST_INHERITED, inherited - reported, inherited});
       reported = inherited;
     }
-    const uint64_t lost = IpcAtomics::load_relaxed(slot.lost[cause]);
+    const uint64_t lost = counted.counts[cause];
     if (has_room && lost != reported)
       has_room = emit(Losses{cause, 0, lost - reported, lost});
     all = has_room && all;

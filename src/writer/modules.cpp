@@ -16,7 +16,8 @@ struct KnownModule {
   uint64_t start;
   uint64_t end;
   Definition* definition;
-  uint32_t seen;  // number of the scan that last met it; 0: free entry
+  Definition* hooked;  // null: none
+  uint32_t seen;       // number of the scan that last met it; 0: free entry
 };
 
 constexpr uint32_t kMaxModules = 4096;
@@ -143,7 +144,7 @@ int visit(dl_phdr_info* info, size_t, void* argument) {
   Definition* definition = define_module(*info, start, end, flags, scan.ticks);
   if (definition == nullptr) return 0;
   if (free_entry == known_count) ++known_count;
-  known[free_entry] = {start, end, definition, scan_number};
+  known[free_entry] = {start, end, definition, nullptr, scan_number};
   return 0;
 }
 
@@ -156,6 +157,7 @@ void define_gone(KnownModule& module, uint64_t ticks) {
                                     offsetof(arctrace_module_gone_body, reserved), ticks);
   if (gone == nullptr) return;
   retire_definition(*module.definition, ticks);
+  if (module.hooked != nullptr) retire_definition(*module.hooked, ticks);
   module.seen = 0;
 }
 
@@ -167,6 +169,20 @@ void scan_modules(uint64_t ticks, bool first) {
   dl_iterate_phdr(visit, &scan);
   for (uint32_t i = 0; i < known_count; ++i) {
     if (known[i].seen != 0 && known[i].seen != scan_number) define_gone(known[i], ticks);
+  }
+}
+
+void define_hooked(uint32_t kind, uint64_t function, uint64_t ticks) {
+  for (uint32_t i = 0; i < known_count; ++i) {
+    KnownModule& module = known[i];
+    if (module.seen == 0 || function < module.start || function >= module.end) continue;
+    if (module.hooked != nullptr) return;
+    const arctrace_hooked_body body{
+        .process = 0, .kind = kind, .reserved = 0, .function = function};
+    const BodyPart parts[] = {{&body, sizeof body}};
+    module.hooked = add_definition(ARCTRACE_TYPE_HOOKED, parts, 1,
+                                   offsetof(arctrace_hooked_body, reserved), ticks);
+    return;
   }
 }
 

@@ -11,4 +11,9 @@ namespace arctrace {
 // never in a fork child. `first`: the modules of the process' start hold since then.
 void scan_modules(uint64_t ticks, bool first);
 
+// Defines how functions of the module at the address of this one are hooked (HOOKED), as
+// long as the module stays; the first kind counts. Nothing is done if the module is not
+// defined. As scan_modules(), under the loader's lock.
+void define_hooked(uint32_t kind, uint64_t function, uint64_t ticks);
+
 }  // namespace arctrace

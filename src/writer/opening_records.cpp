@@ -1,31 +1,76 @@
 #include "src/writer/opening_records.hpp"
 
+#include <atomic>
+
 #include "src/buffer/wake_word.hpp"
 #include "src/os/kernel_use.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
+namespace {
 
-uint32_t reportable_frames(const ThreadState& state, uint32_t room) {
-  const uint32_t reported = state.filtered.reported_frames(state.open.depth);
-  if (reported > OpenFrames::kMax) return 0;
+uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+}  // namespace
+
+FramesMoment frames_moment(const ThreadState& state, uint64_t ticks) {
+  FramesMoment moment{};
+  int32_t added = added_frames();
+  int32_t before;
+  do {  // handlers that come in between change both
+    before = added;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    moment.open = state.open.depth;
+    moment.ticks = before != 0 ? later_of(ticks, session_ticks()) : ticks;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    added = added_frames();
+  } while (added != before);
+  return moment;
+}
+
+OpeningMoment opening_moment(ThreadState& state, uint64_t ticks) {
+  arctrace_writer_slot& slot = state.slot.slot();
+  OpeningMoment moment{
+      {ticks, 0}, {}, state.loss.pending ? state.loss.since_ticks : ticks};
+  // In this order with what follows: a handler that comes later sets them again.
+  state.loss.stack_differs = false;
+  state.loss.pending = false;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  CountedLosses later = counted_losses(slot);
+  do {
+    moment.losses = later;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    moment.frames = frames_moment(state, moment.frames.ticks);
+    // A nested call that lost a change has left its count (WriterCall::leave_nested).
+    if (thread_local_state.nesting == 0) break;
+    moment.frames.ticks = later_of(moment.frames.ticks, session_ticks());
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    later = counted_losses(slot);
+  } while (!(later == moment.losses));
+  return moment;
+}
+
+StackReport reportable_frames(const ThreadState& state, uint32_t open, uint32_t room) {
+  const uint32_t reported = state.filtered.reported_frames(open);
+  if (reported > OpenFrames::kMax) return {open, 0};
   const uint32_t fit =
       room < stack_body_size(state, 0)
           ? 0
           : (room - stack_body_size(state, 0)) / static_cast<uint32_t>(sizeof(uint64_t));
-  return reported < fit ? reported : fit;
+  return {open, reported < fit ? reported : fit};
 }
 
 uint32_t stack_room() {
   return (session.view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE) / 4;
 }
 
-void fill_frames(std::byte* body, const ThreadState& state, uint32_t count) {
+void fill_frames(std::byte* body, const ThreadState& state, const StackReport& report) {
   auto& stack = part_at<arctrace_stack_body>(body);
-  stack.depth = state.filtered.reported_frames(state.open.depth);
-  stack.count = count;
+  stack.depth = state.filtered.reported_frames(report.open);
+  stack.count = report.count;
   std::byte* const keys = body + sizeof stack;
-  uint32_t left = count;
-  for (uint32_t i = state.open.depth; left > 0; --i) {
+  uint32_t left = report.count;
+  for (uint32_t i = report.open; left > 0; --i) {
     if (!state.filtered.is_reported(i - 1)) continue;
     --left;
     const uint64_t key = state.open.frames[i - 1].key;
@@ -33,19 +78,20 @@ void fill_frames(std::byte* body, const ThreadState& state, uint32_t count) {
   }
 }
 
-void fill_stack(std::byte* body, const ThreadState& state, uint32_t count) {
-  fill_frames(body, state, count);
-  if (state.coroutine == 0) return;
-  __builtin_memcpy(body + stack_body_size(count), &state.coroutine,
+void fill_stack(std::byte* body, ThreadState& state, const StackReport& report) {
+  fill_frames(body, state, report);
+  if (!stack_has_number(state)) return;
+  state.begins_in_frames = false;
+  __builtin_memcpy(body + stack_body_size(report.count), &state.coroutine,
                    sizeof state.coroutine);
 }
 
-void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state) {
+void fill_lost(std::byte* body, const Losses& losses, uint64_t since_ticks) {
   auto& lost = part_at<arctrace_lost_body>(body);
   lost.cause = losses.cause;
   lost.flags = losses.flags;
   lost.count = losses.count;
-  lost.since_ticks = state.loss.since_ticks;
+  lost.since_ticks = since_ticks;
 }
 
 void wake_past_mark() {
@@ -61,8 +107,10 @@ void wake_past_mark() {
 
 void note_no_block(ThreadState& state, uint64_t freed) {
   constexpr uint64_t kAsk = 0;
-  state.loss.freed_seen =
-      Handout<IpcAtomics>::may_have_more(session.view) ? kAsk : freed + 1;
+  const bool may_have_more =
+      !Handout<IpcAtomics>::rest_is_for_definitions(session.view) &&
+      Handout<IpcAtomics>::may_have_more(session.view);
+  state.loss.freed_seen = may_have_more ? kAsk : freed + 1;
 }
 
 bool is_known_empty(const ThreadState& state) {

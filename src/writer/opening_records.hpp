@@ -13,21 +13,46 @@
 
 namespace arctrace {
 
-// To be called before the frames are read for a STACK record: a signal handler may lose a
-// change of theirs from then on.
-inline void clear_stack_differs(ThreadState& state) {
-  state.loss.stack_differs = false;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-}
+// How many frames are open at a moment.
+struct FramesMoment {
+  uint64_t ticks;
+  uint32_t open;
+};
+
+// The moment for the STACK record of an outermost call that was made at `ticks`. If
+// signal handlers that interrupted it have left frames open, or have left some that were
+// open before, it is later than `ticks`, and than the records that they had written
+// before. Otherwise readers would take the STACK as older than those records.
+FramesMoment frames_moment(const ThreadState& state, uint64_t ticks);
+
+// What LOST and STACK records tell of one moment.
+struct OpeningMoment {
+  FramesMoment frames;
+  CountedLosses losses;  // until then
+  uint64_t since_ticks;  // of those that are not reported yet
+};
+
+// The moment for a call that was made at `ticks`, to be found before the LOST and STACK
+// records that precede its record. It is later than `ticks` as above, and also if signal
+// handlers have lost changes of their frames.
+// What handlers lose from then on is left to the next LOST and STACK. `pending` and
+// `stack_differs` are cleared.
+OpeningMoment opening_moment(ThreadState& state, uint64_t ticks);
 
 // The body of a STACK record with `count` frames, in bytes.
 constexpr uint32_t stack_body_size(uint32_t count) {
   return static_cast<uint32_t>(sizeof(arctrace_stack_body) + count * sizeof(uint64_t));
 }
 
-// The same as `state` needs it: a coroutine's has its number after the frames.
+// Whether the number of the stack follows its frames: of a coroutine's, and of those that
+// were open before the thread's first record.
+inline bool stack_has_number(const ThreadState& state) {
+  return state.coroutine != 0 || state.begins_in_frames;
+}
+
+// The same as `state` needs it.
 inline uint32_t stack_body_size(const ThreadState& state, uint32_t count) {
-  const size_t number = state.coroutine != 0 ? sizeof(uint32_t) : 0;
+  const size_t number = stack_has_number(state) ? sizeof(uint32_t) : 0;
   return stack_body_size(count) + static_cast<uint32_t>(number);
 }
 
@@ -42,16 +67,31 @@ inline BlockIdentity block_identity(const ThreadState& state, const ProcessState
 // STACK may take a quarter of a block, so that deep stacks leave room for records.
 uint32_t stack_room();
 
-// How many frames a STACK record with a body of at most `room` bytes can report.
-uint32_t reportable_frames(const ThreadState& state, uint32_t room);
+// What a STACK record reports: that the outermost `open` frames are open, and which the
+// innermost `count` of them are that readers may know.
+struct StackReport {
+  uint32_t open;
+  uint32_t count;
+};
 
-// A STACK record's body, with the innermost `count` frames.
-void fill_stack(std::byte* body, const ThreadState& state, uint32_t count);
+// Of the outermost `open` frames, what a STACK record with a body of at most `room` bytes
+// can report.
+StackReport reportable_frames(const ThreadState& state, uint32_t open, uint32_t room);
+
+// A STACK record's body.
+void fill_stack(std::byte* body, ThreadState& state, const StackReport& report);
 
 // That part of it which a COROUTINE record has, too.
-void fill_frames(std::byte* body, const ThreadState& state, uint32_t count);
+void fill_frames(std::byte* body, const ThreadState& state, const StackReport& report);
 
-void fill_lost(std::byte* body, const Losses& losses, const ThreadState& state);
+void fill_lost(std::byte* body, const Losses& losses, uint64_t since_ticks);
+
+// LOST records did not have room: they are written later.
+inline void put_off_losses(ThreadState& state, const OpeningMoment& moment) {
+  state.loss.pending = true;
+  // A signal handler's loss may have set a later one.
+  state.loss.since_ticks = moment.since_ticks;
+}
 
 // Wakes the collector if more blocks are in use than the high-water mark: one writer does
 // so, at most once in each of its rounds.

@@ -131,8 +131,10 @@ void note_exec(uint32_t pid, uint64_t ticks) {
     const bool asks = may_call_kernel();
     pid = asks ? static_cast<uint32_t>(sys::getpid()) : known_pid();
   }
-  if (ticks == 0) ticks = session_ticks();
-  if (pid != 0) note_moment(execs(session.view), ticks, pid);
+  const uint64_t now = session_ticks();
+  if (ticks == 0 || ticks > now) ticks = now;
+  if (pid == 0) return;
+  note_moment(execs(session.view), ticks, ExecMoment{pid, now - ticks}.pack());
 }
 
 }  // namespace arctrace

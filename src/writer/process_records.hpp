@@ -25,7 +25,7 @@ void record_process_end(uint32_t how, int32_t status);
 void record_phase(uint32_t phase);
 
 // Process `pid`, or the calling one if that is 0, executes a program; `ticks`: when, 0:
-// now.
+// now. If it is another process, that was at `ticks` or up to now.
 void note_exec(uint32_t pid, uint64_t ticks);
 
 }  // namespace arctrace

@@ -25,6 +25,7 @@ void renew(ThreadState& state) {
   local.filter_context = {};
   local.filter_outermost = {};
   local.reporting = 0;
+  local.vfork_has_begun = false;
   local.last_writer = 0;
   local.last_process = 0;
 }

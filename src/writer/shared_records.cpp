@@ -28,10 +28,13 @@ void grant_chain_bytes(ThreadState& state) {
 // Of a STACK record that lists only the innermost frames.
 constexpr uint32_t kShortStackRoom = stack_body_size(4);
 
-// Whether readers may not know the frames further out from an earlier STACK. In a crowd
-// of threads each record may be its writer's first in a block.
-bool needs_whole_stack(const ThreadState& state, uint32_t round) {
+// Whether readers may not know the frames further out from an earlier STACK, or would
+// have to read far back for it. In a crowd of threads each record may be its writer's
+// first in a block.
+bool needs_whole_stack(const ThreadState& state, uint32_t round, uint64_t ticks) {
   return state.chain.block == 0 || state.chain.stack_round != round ||
+         (ticks > state.chain.stack_ticks &&
+          ticks - state.chain.stack_ticks > session.ticks_per_second / 8) ||
          session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
 }
 
@@ -61,7 +64,9 @@ bool is_known_full(const ThreadState& state) {
 }
 
 Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& process,
-                           uint16_t type, uint32_t body_size, uint64_t ticks) {
+                           uint16_t type, uint32_t body_size,
+                           const FramesMoment& moment) {
+  const uint64_t ticks = moment.ticks;
   arctrace_control& control = session.view.control();
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
@@ -72,14 +77,15 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   }
   const uint64_t freed = IpcAtomics::load_relaxed(control.freed);
   const uint64_t chain = IpcAtomics::load_relaxed(control.shared_current);
-  uint32_t stack_count = 0;
+  StackReport stack{};
   uint32_t stack_length = 0;
   const bool is_first = state.chain.block == 0 || state.chain.block != chain;
   const uint32_t round = IpcAtomics::load_relaxed(control.definitions_round);
-  const bool is_whole = needs_whole_stack(state, round);
+  const bool is_whole = needs_whole_stack(state, round, ticks);
   if (!nesting.nested() && is_first) {
-    stack_count = reportable_frames(state, is_whole ? stack_room() : kShortStackRoom);
-    stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(state, stack_count);
+    stack =
+        reportable_frames(state, moment.open, is_whole ? stack_room() : kShortStackRoom);
+    stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(state, stack.count);
     if (stack_length + length > max) stack_length = 0;
   }
   const SharedReservation got =
@@ -98,17 +104,19 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     IpcAtomics::store_release(word_at(begin), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_active(own_active(state));
     state.chain.leave_block();  // with a STACK now, whatever the chain does: once only
-    return reserve_shared(nesting, state, process, type, body_size, ticks);
+    return reserve_shared(nesting, state, process, type, body_size, moment);
   }
   if (stack_length != 0) {
-    clear_stack_differs(state);
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
     fill_full_head(begin, word0, state.slot.writer, ticks);
-    fill_stack(begin + ARCTRACE_FULL_HEAD_SIZE, state, stack_count);
+    fill_stack(begin + ARCTRACE_FULL_HEAD_SIZE, state, stack);
     IpcAtomics::store_release(word_at(begin), word0);
     begin += stack_length;
     state.chain.block = got.name;
-    if (is_whole) state.chain.stack_round = round;
+    if (is_whole) {
+      state.chain.stack_round = round;
+      state.chain.stack_ticks = ticks;
+    }
   }
   const uint32_t word0 = ARCTRACE_WORD0(type, length);
   fill_full_head(begin, word0, state.slot.writer, ticks);
@@ -122,27 +130,27 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
           nullptr};
 }
 
-bool report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks) {
+bool begin_in_chain(ThreadState& state, ProcessState& process, FramesMoment& moment) {
   constexpr uint32_t kLength = ARCTRACE_FULL_HEAD_SIZE + sizeof(arctrace_lost_body);
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
-  const uint64_t since = state.loss.since_ticks;
-  state.loss.pending = false;  // what is lost meanwhile sets it again
-  const bool all = report_own_losses(slot, state, [&](const Losses& losses) {
-    const SharedReservation got = reserve_data(state, process, kLength, ticks);
-    if (got.record == nullptr) return false;
-    const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, kLength);
-    fill_full_head(got.record, word0, state.slot.writer, ticks);
-    fill_lost(got.record + ARCTRACE_FULL_HEAD_SIZE, losses, state);
-    ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
-                                       got.record, word0);
-    release_active(own_active(state));
-    if (got.opened) wake_past_mark();
-    return true;
-  });
-  if (all) return true;
-  state.loss.pending = true;
-  state.loss.since_ticks = since;  // a signal handler's loss may have set a later one
-  return false;
+  if (state.loss.stack_differs) state.chain.leave_block();
+  const OpeningMoment opening = opening_moment(state, moment.ticks);
+  moment = opening.frames;
+  const bool all =
+      report_own_losses(slot, state, opening.losses, [&](const Losses& losses) {
+        const SharedReservation got = reserve_data(state, process, kLength, moment.ticks);
+        if (got.record == nullptr) return false;
+        const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, kLength);
+        fill_full_head(got.record, word0, state.slot.writer, moment.ticks);
+        fill_lost(got.record + ARCTRACE_FULL_HEAD_SIZE, losses, opening.since_ticks);
+        ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
+                                           got.record, word0);
+        release_active(own_active(state));
+        if (got.opened) wake_past_mark();
+        return true;
+      });
+  if (!all) put_off_losses(state, opening);
+  return all;
 }
 
 Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,

@@ -7,6 +7,7 @@
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/shared_chain.hpp"
+#include "src/writer/opening_records.hpp"
 #include "src/writer/reservation.hpp"
 #include "src/writer/writer_call.hpp"
 
@@ -40,7 +41,7 @@ __attribute__((always_inline)) inline bool reserve_in_known_block(ThreadState& s
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   // A handler may fork, and in its child, which goes on here, the state is wiped. Slot
   // and block are read before the grant, of which a wiped state has none; what else is
-  // needed, before the block's state is compared, which no wiped state has.
+  // needed, before the block's opening is compared, which no wiped state has.
   uint32_t& active = state.slot.slot().active[0];
   arctrace_block_header* const header =
       __atomic_load_n(&state.chain.known.header, __ATOMIC_RELAXED);
@@ -48,15 +49,15 @@ __attribute__((always_inline)) inline bool reserve_in_known_block(ThreadState& s
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(!IpcAtomics::subtract_amid_signals(state.chain.granted, length),
                        0)) {
-    state.chain.granted = 0;
+    state.chain.take_grant_back(length);
     return false;
   }
   const uint32_t writer = __atomic_load_n(&state.slot.writer, __ATOMIC_RELAXED);
   if (header == nullptr) __builtin_unreachable();  // there is a grant
   std::byte* const record = SharedChain<IpcAtomics>::reserve_in_known(
-      *header, name, state.chain.known.state, active, session.words_per_block, length);
+      *header, name, state.chain.known.opening, active, session.words_per_block, length);
   if (__builtin_expect(record == nullptr, 0)) {
-    state.chain.granted = 0;
+    state.chain.take_grant_back(length);
     SharedChain<IpcAtomics>::release(state.slot.slot().active[0]);
     return false;
   }
@@ -71,14 +72,16 @@ __attribute__((always_inline)) inline bool reserve_in_known_block(ThreadState& s
 // it need not search them all again.
 bool is_known_full(const ThreadState& state);
 
-// In the session's shared chain. Outside signal handlers (the shared scope) a thread's
-// first record in a block brings LOST and STACK along, in one reservation.
+// In the session's shared chain, at the time of `moment`. Outside signal handlers (the
+// shared scope) a thread's first record in a block brings a STACK of that moment along,
+// in one reservation.
 Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& process,
-                           uint16_t type, uint32_t body_size, uint64_t ticks);
+                           uint16_t type, uint32_t body_size, const FramesMoment& moment);
 
-// Losses of a thread that writes into the shared chain, as a record of their own. False:
-// there is no room for it.
-bool report_losses_shared(ThreadState& state, ProcessState& process, uint64_t ticks);
+// Before the record of a thread that has lost records, in the shared chain: reports the
+// losses in records of their own, and has a STACK precede that record if a change of the
+// frames is among them. `moment` becomes that of what follows. False: there is no room.
+bool begin_in_chain(ThreadState& state, ProcessState& process, FramesMoment& moment);
 
 // Reserves a full-form record of class definitions in the process' own chain.
 Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,

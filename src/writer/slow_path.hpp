@@ -23,6 +23,10 @@ ThreadState* recording_thread(Nesting nesting, uint64_t ticks);
 // Attaches the calling thread if it is not attached and may be.
 void attach_this_thread();
 
+// To be called when the process joins a session as it runs: vfork children may run that
+// no hook saw begin.
+void expect_vfork_children();
+
 // Sets what reports the calls that wait for their duration (src/calls/call_filter.hpp):
 // it is called before the thread's next record, if a call waits. To be called once,
 // before there is one.

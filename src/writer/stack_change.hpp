@@ -97,8 +97,6 @@ __attribute__((always_inline)) inline void commit_enter(Nesting nesting,
     add_frame(state, slot, store);
     commit(record);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    // Without frames of handlers that were jumped out of.
-    state.open.depth = slot.at.next();
   });
 }
 

@@ -23,13 +23,25 @@ struct StackChange {
 };
 
 struct ThreadLocal {
-  ThreadState* state;    // null before the first record
-  uintptr_t guard;       // stack pointer of the outermost writer call in progress, or 0
-  uint32_t nesting;      // writer calls in progress inside the outermost one
-  StackChange change;    // of the innermost call in progress
+  ThreadState* state;  // null before the first record
+  // Stack pointer of the outermost writer call in progress, or 0; its lowest bit is set
+  // once another call has interrupted that one.
+  uintptr_t guard;
+  uint32_t nesting;        // writer calls in progress inside the outermost one
+  uint32_t nested_frames;  // see added_frames()
+  StackChange change;      // of the innermost call in progress
+  // Here, not in the state: a hook that is interrupted by a handler which forks goes on
+  // in the child, where the state is wiped.
+  CallEdges edges;
+  // So many outermost frames are those of which a call in progress is about to record
+  // that some were left; 0: none.
+  uint32_t leaving;
   ThreadStacks stacks;   // here, not in the state: a fork child runs on the same ones
   PendingCalls* calls;   // the state's; here for the same reason
   uint32_t made_before;  // the last coroutine's stack that was made before it began
+  // The session, as opening_frames.hpp counts, that knows which functions were open when
+  // the thread began there.
+  uint32_t frames_known_in;
   // What holds by the call filter inside the innermost open frame, and outside all of
   // them: a fork child begins with the former.
   FilterContext filter_context;
@@ -41,6 +53,7 @@ struct ThreadLocal {
   uintptr_t own_guard;  // that thread's guard, while its storage is lent
   uintptr_t window_of_thread;  // where a stack pointer was found to be the thread's
   bool is_vforking;            // a task that the thread waits for uses its storage
+  bool vfork_has_begun;        // in this session, while calls were recorded
   // The identities that the thread last had. They survive fork, so that a child finds its
   // parent's here.
   uint32_t last_writer;

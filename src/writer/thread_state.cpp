@@ -108,12 +108,13 @@ ThreadState* claim_from(uint32_t first, uint32_t tid) {
       // them, and has not yet claimed its state again.
       const bool is_forked = seen == 0 && stack.has_calls();
       if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
-      stack.drop_own();
-      stack.own = {};
       if (stack.owner == nullptr) {
         stack.owner = &state.lock;
         stack.begin_use();
         link_pending_calls(stack);
+      } else {
+        stack.drop_own();
+        stack.own = {};
       }
       note_claim(a);
       return &state;
@@ -159,6 +160,10 @@ ParkedStacks* parked_stacks(ThreadState& state) {
   return mapped<ParkedStacks>(state.parked, false);
 }
 
+CallEdges::LargeTable* make_large_edges(ThreadState& state) {
+  return mapped<CallEdges::LargeTable>(state.calls->large_edges, true);
+}
+
 void prepare_thread_states() {
   for (uint32_t a = 0; a < kPreparedArenas; ++a) {
     if (mapped<Arena>(arenas[a], true) == nullptr ||
@@ -178,7 +183,12 @@ void visit_arenas(void (*visit)(void* context, uintptr_t address, uint64_t size)
       if (parked != 0) visit(context, parked, sizeof(ParkedStacks));
     }
     const uint64_t calls = IpcAtomics::load_acquire(pending_calls_arenas[a]);
-    if (calls != 0) visit(context, calls, sizeof(PendingCallsArena));
+    if (calls == 0) continue;
+    visit(context, calls, sizeof(PendingCallsArena));
+    for (PendingCalls& stack : reinterpret_cast<PendingCallsArena*>(calls)->stacks) {
+      const uint64_t edges = IpcAtomics::load_acquire(stack.large_edges);
+      if (edges != 0) visit(context, edges, sizeof(CallEdges::LargeTable));
+    }
   }
 }
 

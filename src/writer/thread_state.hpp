@@ -24,15 +24,27 @@ namespace arctrace {
 
 // The thread's position in its exclusive block.
 struct ExclusiveBlock {
+  // The longest record for which the fast path compares its place as it is.
+  static constexpr uint32_t kShortRecord = 16;
+
   std::byte* pos;
-  std::byte* end;       // == pos: there is no block, or none yet
+  std::byte* limit;     // from here on the fast path begins no record of kShortRecord
   uint64_t base_ticks;  // the next record's tick delta counts from here
+  std::byte* end;       // == pos: there is no block, or none yet
   bool is_open;         // the fields above, and the block's opening records, are in order
   uint64_t serial;      // of the next exclusive block to be opened
   uint64_t opening;     // serial + 1: the thread owns that block already
   Handout<IpcAtomics>::Taken taken;
 
   bool is_opening() const { return opening == serial + 1; }
+  void set_room(std::byte* from, std::byte* to) {
+    pos = from;
+    end = to;
+    limit = to - kShortRecord + sizeof(uint32_t);  // records begin at words
+  }
+  // No record is written there any more.
+  void take_room() { limit = end = pos; }
+  void forget() { pos = limit = end = nullptr; }
 };
 
 // The writer slot that the thread holds, and its identity there.
@@ -73,14 +85,16 @@ struct ChainPosition {
   uint64_t not_before;   // the thread's earlier records elsewhere are not later than that
   uint32_t left;  // bytes to write before it is decided again where the thread writes
   uint32_t stack_round;  // control.definitions_round when a whole STACK was written
+  uint64_t stack_ticks;  // when that was
   // Of `left`, what the fast path may write into `known` before the thread takes the slow
   // path again. 0: it may not, because something is to be written or decided first.
   uint32_t granted;
   KnownBlock known;  // the same block as `block`; valid while `granted` is not 0
 
-  // Ends what grant_chain_bytes() has begun; also by a signal handler in between.
-  void take_grant_back() {
-    const uint32_t back = granted;
+  // Ends what grant_chain_bytes() has begun; also by a signal handler in between. Of what
+  // the fast path took last, `unused` bytes were not written.
+  void take_grant_back(uint32_t unused = 0) {
+    const uint32_t back = granted + unused;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     granted = 0;
     // If it interrupted the fast path, what was granted may just have wrapped.
@@ -109,6 +123,7 @@ struct PendingLosses {
 struct HeldRecord {
   static constexpr uint64_t kUnused = 0;
   static constexpr uint64_t kClaimed = 1;  // a writer call is at work on it
+  static constexpr uint64_t kOfBlock = 2;  // hold_block()
   uint64_t payload;                        // address, or one of these
   std::byte* word0;
   uint32_t committed;
@@ -134,10 +149,12 @@ struct ThreadState {
   DefinitionProgress definitions;
   PendingLosses loss;
   ChainPosition chain;
-  bool has_own_blocks;   // in the adaptive scope, at present
-  PendingCalls* calls;   // in memory that fork keeps
-  uint32_t vfork_depth;  // open frames when vfork was called
-  uint32_t coroutine;    // on whose stack the open frames are; 0: the thread's own
+  bool has_own_blocks;     // in the adaptive scope, at present
+  bool begins_in_frames;   // that were open when it was joined, and no STACK tells yet
+  PendingCalls* calls;     // in memory that fork keeps
+  uint32_t vfork_depth;    // open frames when vfork was called
+  uint32_t coroutine;      // on whose stack the open frames are; 0: the thread's own
+  bool vfork_is_recorded;  // its VFORK_BEGIN was not lost
   // A made stack (made_stacks.hpp) that counts as the thread's own, because the thread
   // was forked there; 0: none.
   uintptr_t forked_on;
@@ -157,7 +174,7 @@ struct ThreadState {
   uint64_t robust_next;
 
   OpenFrames open;
-  CallEdges edges;
+  CallEdges::SmallTable edges;
   FilteredFrames filtered;  // of the open frames
   uint64_t parked;          // address of its ParkedStacks; 0: it never needed any
   ThreadLocal* local;       // the thread's; null: it has only just taken the state
@@ -168,7 +185,7 @@ static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) =
 // Has the thread's next record begin a block, or follow its place in a shared one, with a
 // STACK. Only for the outermost writer call.
 inline void require_stack(ThreadState& state) {
-  state.block.end = state.block.pos;
+  state.block.take_room();
   state.chain.leave_block();
 }
 
@@ -194,6 +211,10 @@ void for_each_claimed_state(const Visit& visit) {
       },
       const_cast<Visit*>(&visit));
 }
+
+// The thread's large table of call edges, which is made now if it has none. Null: there
+// is no memory. Only for the outermost writer call.
+CallEdges::LargeTable* make_large_edges(ThreadState& state);
 
 // Makes memory for some hundred threads, before system calls are forbidden.
 void prepare_thread_states();

@@ -7,15 +7,23 @@
 #include "src/protocol/reported_losses.hpp"
 #include "src/writer/interrupted_change.hpp"
 #include "src/writer/lent_storage.hpp"
+#include "src/writer/loss.hpp"
 
 namespace arctrace {
 
 namespace {
 
+// In the guard: other calls have interrupted the outermost one. No address on the stack
+// has this bit.
+constexpr uintptr_t kInterrupted = 1;
+
 // Whether the outermost writer call's frame is gone because a signal handler jumped out
-// of it: a call that interrupts another one lies below it, or on the signal stack.
+// of it: a call that interrupts another one lies below it, or on the signal stack. So is
+// one that has nothing left to do but to look at what interrupted it (end_nested()).
 bool guard_is_gone(const ThreadLocal& local, uintptr_t guard, uintptr_t here) {
   using Which = ThreadStacks::Which;
+  guard &= ~kInterrupted;
+  if (guard == 0) return true;
   const Which stack = local.stacks.which(here);
   const Which guard_stack = local.stacks.which(guard);
   if (stack == Which::kUnknown) return false;
@@ -32,7 +40,8 @@ void abandon_calls(ThreadState& state) {
                                       [](uint32_t) {});
   }
   for (uint32_t i = 0; i < ARCTRACE_HELD_COUNT; ++i) {
-    if (state.held[i].payload != HeldRecord::kClaimed) continue;
+    // An unused one may have been about to be taken by hold_first().
+    if (state.held[i].payload > HeldRecord::kClaimed) continue;
     IpcAtomics::store_release(slot.held[i], uint32_t{0});
     state.held[i].payload = HeldRecord::kUnused;
   }
@@ -41,11 +50,25 @@ void abandon_calls(ThreadState& state) {
 // Gives up the exclusive block, which a call was changing. A block that was being opened
 // is opened by the next call that needs one, or the serials would have a gap.
 void abandon_block(ThreadState& state) {
-  state.block.pos = state.block.end = nullptr;
+  state.block.forget();
   if (state.block.is_opening()) return;
   DeadSlot<IpcAtomics>::settle_name(session.view, state.slot.index,
                                     session.view.slot(state.slot.index).current,
                                     [](uint32_t) {});
+}
+
+uint32_t open_frames(const ThreadLocal& local) {
+  if (local.state == nullptr) return 0;
+  return local.state->open.depth;
+}
+
+// The handler that made the frames has returned, so they are open no more, but their ends
+// were not recorded: functions were switched off meanwhile, or it jumped within itself.
+// The interrupted call has an earlier time than they, but they were counted before it.
+void lose_ends_of_frames(ThreadState& state) {
+  state.loss.stack_differs = true;
+  count_lost(session.view.slot(state.slot.index), state, ARCTRACE_LOST_NESTED,
+             session_ticks());
 }
 
 }  // namespace
@@ -79,8 +102,10 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
       if (state->filtered.may_wait) state->filtered.first_waiting = 1;
     }
     local.nesting = 0;
+    local.nested_frames = 0;
     finish_change(local);
     local.reporting = 0;
+    local.leaving = 0;
     guard = here;
     return Nesting::kOutermost;
   }
@@ -88,6 +113,9 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
     return Nesting::kRefused;
   }
   ++local.nesting;
+  guard |= kInterrupted;
+  resolve_change(local);
+  if (local.nesting == 1) local.nested_frames -= open_frames(local);
   return Nesting::kNested;
 }
 
@@ -96,6 +124,7 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
 void WriterCall::leave_nested() {
   ThreadLocal& local = thread_local_state;
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (local.nesting == 1) local.nested_frames += open_frames(local);
   const bool differs = local.state != nullptr && local.state->loss.stack_differs;
   if (local.nesting > 1 || !differs) --local.nesting;
 }
@@ -103,7 +132,7 @@ void WriterCall::leave_nested() {
 void WriterCall::end_lent() {
   ThreadLocal& local = thread_local_state;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (local.nesting != 0) OutermostCall::settle_nested();
+  if (has_unsettled_calls()) OutermostCall::settle_nested();
   local.own_guard = 0;
 }
 
@@ -113,9 +142,14 @@ void OutermostCall::settle_nested() {
   ThreadLocal& local = thread_local_state;
   if (local.state != nullptr && local.state->attached) {
     abandon_calls(*local.state);
+    if (added_frames() > 0 && !local.state->loss.stack_differs) {
+      lose_ends_of_frames(*local.state);
+    }
     if (local.state->loss.stack_differs) require_stack(*local.state);
   }
+  local.leaving = 0;
   local.nesting = 0;
+  local.nested_frames = 0;
 }
 
 void OutermostCall::end_nested() {

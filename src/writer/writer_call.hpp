@@ -40,6 +40,19 @@ class Nesting {
 // Whether a writer call would interrupt another one, or follow one whose handler jumped.
 inline bool is_inside_writer() { return !is_zero(thread_local_state.guard); }
 
+// Whether calls that have interrupted the outermost one have left something that is to be
+// settled at its end.
+inline bool has_unsettled_calls() {
+  return !is_zero(thread_local_state.nesting) ||
+         !is_zero(thread_local_state.nested_frames);
+}
+
+// How many frames such calls have added that they have not taken away again. Negative:
+// they have left frames that were open before.
+inline int32_t added_frames() {
+  return static_cast<int32_t>(thread_local_state.nested_frames);
+}
+
 // As the address for a writer call: the stack pointer, which is stored without a register
 // in between.
 struct AtStackPointer {};
@@ -65,8 +78,15 @@ class OutermostCall {
   }
   static void end() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__builtin_expect(!is_zero(thread_local_state.nesting), 0)) return end_nested();
+    if (__builtin_expect(has_unsettled_calls(), 0)) return end_nested();
     thread_local_state.guard = 0;
+  }
+  // The same, where `here` is what began the call, by the guard alone: it is `here` as
+  // long as no call was nested in this one.
+  template <class Here>
+  static void end(Here here) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__builtin_expect(!ends_at(here), 0)) end_nested();
   }
   // Ends a call that did nothing: the same one begins anew right after this one, on the
   // slow path, and looks at its end what handlers left. Returns false.
@@ -78,6 +98,30 @@ class OutermostCall {
 
  private:
   friend class WriterCall;
+
+  // Sets the guard to 0 and returns true, if it is `here`.
+  static bool ends_at(uintptr_t here) {
+#if defined(__x86_64__)
+    bool is_zero_now;
+    asm volatile("subq %2, %1"
+                 : "=@ccz"(is_zero_now), "+m"(thread_local_state.guard)
+                 : "r"(here));
+    return is_zero_now;
+#else
+    if (thread_local_state.guard != here) return false;
+    thread_local_state.guard = 0;
+    return true;
+#endif
+  }
+  static bool ends_at(AtStackPointer /*here*/) {
+#if defined(__x86_64__)
+    bool is_zero_now;
+    asm volatile("subq %%rsp, %1" : "=@ccz"(is_zero_now), "+m"(thread_local_state.guard));
+    return is_zero_now;
+#else
+    return ends_at(stack_pointer());
+#endif
+  }
   static void settle_nested();
   // The last thing that a call does, so that it may be jumped to. Out of line, so that
   // `flatten`ed callers stay small.

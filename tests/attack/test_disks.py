@@ -85,7 +85,7 @@ class DiskTest(TraceTest):
         self.assertEqual(summary["records"] + summary["lost"], 21 * BATCH + 1)
         self.assertEqual(summary["lost"], summary["lost_by_cause"]["full"])
         self.assertGreater(summary["lost"], 0)
-        self.assertIn(f"{summary['records']} records, {summary['lost']} lost", errors)
+        self.assertIn(f"{summary['records']:,} records, {summary['lost']:,} lost", errors)
 
     def test_a_disk_that_stays_full(self):
         for option in ("wait", "stop"):
@@ -104,9 +104,10 @@ class DiskTest(TraceTest):
                 self.assertEqual(summary["records"] + summary["lost"], 20 * BATCH + BATCH)
                 unsaved = summary["lost_by_cause"]["file"]
                 self.assertGreater(unsaved, 1000)
-                buffer = re.search(r"(\d+) records did not fit on the disk and are in (\S+):",
+                buffer = re.search(r"([\d,]+) records did not fit on the disk and are in (\S+):",
                                    errors)
-                self.assertEqual(int(buffer[1]), unsaved)
+                self.assertEqual(int(buffer[1].replace(",", "")), unsaved)
+                self.assertIn(f", and arctrace destroy {buffer[2]}\n", errors)
                 self.assertEqual(info["processes"][0]["pid"] > 0, True)
                 saved = self.directory / "saved"
                 shutil.move(self.trace, saved)
@@ -142,11 +143,11 @@ class DiskTest(TraceTest):
                 _, errors = self.end(recorder)
                 (self.disk / "filler").unlink()
                 self.assertIn("cut off: No space left on device", errors)
-                found = re.search(r"(\d+) records did not fit on the disk and are in (\S+):", errors)
+                found = re.search(r"([\d,]+) records did not fit on the disk and are in (\S+):", errors)
                 self.assertIsNotNone(found, errors)
                 self.addCleanup(attack.arctrace, "destroy", "--force", found[2])
-                self.assertEqual(found[1], re.search(r"file (\d+)", errors)[1])
-                self.assertGreater(int(found[1]), 10_000)
+                self.assertEqual(found[1], re.search(r"file ([\d,]+)", errors)[1])
+                self.assertGreater(int(found[1].replace(",", "")), 10_000)
                 rest = self.directory / "rest"
                 done = attack.arctrace("recover", "-o", rest, found[2])
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -170,9 +171,9 @@ class DiskTest(TraceTest):
         records = self.dump(self.trace, "--type", "INSTANT")
         self.assertEqual({r["name"] for r in records}, {"ring"})
         # Those that made way are in the file no more, nor in the buffer.
-        unsaved = int(re.search(r"(\d+) records did not fit", errors)[1])
+        unsaved = int(re.search(r"([\d,]+) records did not fit", errors)[1].replace(",", ""))
         self.assertGreater(summary["lost_by_cause"]["file"], unsaved)
-        self.assertIn(f"{summary['records']} records, {summary['lost']} lost", errors)
+        self.assertIn(f"{summary['records']:,} records, {summary['lost']:,} lost", errors)
 
     def test_names_of_many_processes(self):
         """They are more than the reserve; no more records make way than they need."""
@@ -183,9 +184,9 @@ class DiskTest(TraceTest):
         info = self.info(self.trace)
         self.assertGreater(len(info["processes"]), 100)
         self.assertGreater(info["summary"]["records"], 1000)
-        unsaved, buffer = re.search(r"(\d+) records did not fit .* are in (\S+):",
+        unsaved, buffer = re.search(r"([\d,]+) records did not fit .* are in (\S+):",
                                     done.stderr).groups()
-        self.assertGreater(info["summary"]["lost_by_cause"]["file"], int(unsaved))
+        self.assertGreater(info["summary"]["lost_by_cause"]["file"], int(unsaved.replace(",", "")))
         functions = self.report(self.trace, "flat")["functions"]
         self.assertFalse([f["name"] for f in functions if f["name"].startswith("0x")])
         self.assertEqual(attack.arctrace("destroy", buffer).returncode, 0)
@@ -207,9 +208,9 @@ class DiskTest(TraceTest):
         self.assertEqual(summary["records"] + summary["overwritten"] + unsaved, 10 * BATCH)
         self.assertEqual(len(info["processes"]), 1)
         self.assertEqual({r["name"] for r in self.dump(self.trace, "--type", "INSTANT")}, {"ring"})
-        said, buffer = re.search(r"(\d+) records did not fit on the disk and are in (\S+):",
+        said, buffer = re.search(r"([\d,]+) records did not fit on the disk and are in (\S+):",
                                  errors).groups()
-        self.assertEqual(int(said), unsaved)
+        self.assertEqual(int(said.replace(",", "")), unsaved)
         whole = self.directory / "whole"
         done = attack.arctrace("recover", "-o", whole, "--merge", self.trace, buffer)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -234,7 +235,7 @@ class DiskTest(TraceTest):
             lost = [r for r in self.dump(self.trace, "--type", "LOST") if r["cause"] == "file"]
             self.assertGreater(sum(r["count"] for r in lost if r.get("cpu") is not None), 1000)
             summary = self.summary()
-            self.assertIn(f"{summary['records']} records, {summary['lost']} lost", done.stderr)
+            self.assertIn(f"{summary['records']:,} records, {summary['lost']:,} lost", done.stderr)
             self.trace.unlink()
 
     def test_ring(self):
@@ -255,7 +256,7 @@ class DiskTest(TraceTest):
         with self.subTest("that stays so"):
             status, errors = self.end(recorder)
             self.assertEqual(status, 0, errors)
-            self.assertRegex(errors, r"0 records, 20000 lost \(file 20000\).*No space left on device")
+            self.assertRegex(errors, r"0 records, 20,000 lost \(file 20,000\).*No space left on device")
             (self.disk / "filler").unlink()
             rest = self.directory / "rest"
             done = attack.arctrace("recover", "-o", rest, self.buffers(recorder)[0])
@@ -281,13 +282,13 @@ class DiskTest(TraceTest):
             errors = done.stderr.read()
         self.assertEqual(done.returncode, 7, errors)
         self.assertNotIn("to record a program's own functions", errors)  # they may be what is lost
-        lost = re.search(r"arctrace: 0 records, ([1-9]\d*) lost \(file \1\)", errors)
+        lost = re.search(r"arctrace: 0 records, ([1-9][\d,]*) lost \(file \1\)", errors)
         self.assertIsNotNone(lost, errors)
         rest = self.directory / "rest"
         command = re.search(r"run arctrace (recover) (\S+), and", errors)
         recovered = attack.arctrace(command[1], "-o", rest, command[2])
         self.assertEqual(recovered.returncode, 0, recovered.stderr)
-        self.assertEqual(self.summary(rest)["records"], int(lost[1]))
+        self.assertEqual(self.summary(rest)["records"], int(lost[1].replace(",", "")))
         self.assertEqual(attack.arctrace("destroy", command[2]).returncode, 0)
 
 

@@ -163,7 +163,7 @@ class LimitsTest(TraceTest):
             lost = info["summary"]["lost_by_cause"]["definitions"]
             self.assertGreater(lost, 0)
             self.assertEqual(info["summary"]["lost"], lost)
-            self.assertIn(f"{lost} lost (definitions {lost})", recorded.stderr)
+            self.assertIn(f"{lost:,} lost (definitions {lost:,})", recorded.stderr)
             self.assertEqual(info["summary"]["records"] + info["summary"]["overwritten"], 20_000)
             self.assertEqual(info["summary"]["findings"], 0)
             self.assertEqual(attack.arctrace("check", recorded.trace).returncode, 0)

@@ -12,8 +12,9 @@
 import pathlib
 import re
 import subprocess
-import sys
 import unittest
+
+import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -45,6 +46,7 @@ ROOMS = [
     ("writer_shim/arch/x86_64", "shim"),
     ("writer_shim/arch/aarch64", "shim"),
     ("writer_shim", "shim"),
+    ("src/cost_probe", "cost probe"),
     ("src/recorder/buffer", "recorder"),
     ("src/recorder/file", "recorder"),
     ("src/recorder/jit", "recorder"),
@@ -52,6 +54,7 @@ ROOMS = [
     ("src/recorder/snapshot", "recorder"),
     ("src/recorder/kernel", "recorder"),
     ("src/recorder/attach", "recorder"),
+    ("src/recorder/cache", "recorder"),
     ("src/recorder/patch_analysis", "recorder"),
     ("src/recorder/patch_image", "recorder"),
     ("reader/trace", "reader library"),
@@ -83,6 +86,7 @@ PRODUCTS = {
     "system": {"shared"},
     "writer": {"shared", "system"},
     "shim": {"shared", "system", "writer"},
+    "cost probe": {"shared"},
     "recorder": {"shared", "system", "kernel programs"},
     "reader library": {"shared"},
     "rendering": {"shared", "reader library"},
@@ -254,4 +258,4 @@ class PlantedFaults(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    cases.main()

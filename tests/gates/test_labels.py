@@ -1,6 +1,9 @@
-"""test_labels.py CTEST BUILD: every test has one of the labels `unit` and `integration`."""
+"""test_labels.py CTEST BUILD: every test has one of the labels `unit` and `integration`, and no file of tests is left
+out of what is built."""
 
 import json
+import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -11,6 +14,20 @@ CTEST, BUILD = sys.argv[1:3]
 del sys.argv[1:3]
 KINDS = {'unit', 'integration'}
 KNOWN = KINDS | {'threads', 'long', 'tree', 'gate', 'canary'}
+
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+
+
+def built_names(directory):
+    """The words of the CMakeLists.txt of a directory and of those above it."""
+    words = set()
+    while directory != TESTS.parent:
+        lists = directory / 'CMakeLists.txt'
+        if lists.exists():
+            words |= set(re.findall(r'\w+', lists.read_text(encoding='utf-8')))
+        directory = directory.parent
+    return words
 
 
 def labels_by_test():
@@ -29,6 +46,14 @@ class Labels(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(1, len(labels & KINDS), labels)
                 self.assertLessEqual(labels, KNOWN)
+
+    def test_each_file_of_tests_is_built(self):
+        files = sorted(TESTS.rglob('*_test.cpp'))
+        self.assertGreater(len(files), 100)
+        for file in files:
+            with self.subTest(file.relative_to(TESTS)):
+                names = {file.stem, file.stem.removesuffix('_test')}
+                self.assertTrue(names & built_names(file.parent))
 
 
 if __name__ == '__main__':

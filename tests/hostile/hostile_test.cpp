@@ -14,6 +14,7 @@
 #include "reader/replay/replay.hpp"
 #include "reader/trace/content_check.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
@@ -86,8 +87,8 @@ void collect(Buffer& buffer, const std::string& output, Stage& stage) {
   if (buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
     recorder = std::make_unique<FlightRecorder>(buffer, *std::move(file), flight);
   } else {
-    recorder = std::make_unique<Collector>(buffer, *std::move(file),
-                                           std::vector<std::string>{"test"});
+    recorder =
+        std::make_unique<Collector>(buffer, *std::move(file), RecorderFacts{{"test"}});
   }
   stage.await_begin();
   while (!stage.ended) usleep(1000);
@@ -102,7 +103,7 @@ Buffer small_session(arctrace_mode mode, arctrace_scope scope, Random& random) {
   options.high_water_percent = 50;
   absl::StatusOr<Buffer> buffer = Buffer::create(options);
   REQUIRE_MESSAGE(buffer.ok(), buffer.status().ToString());
-  buffer->set_gate(ARCTRACE_GATE_ALL);
+  set_gate(buffer->view(), ARCTRACE_GATE_ALL);
   return *std::move(buffer);
 }
 

@@ -75,6 +75,15 @@ class Install(unittest.TestCase):
                 self.check_program(build / program)
         self.assertRegex(run(build / "outside_reader"), r"^0\.")
 
+    def test_an_older_cpp_is_refused_in_words(self):
+        for header, package in (("arctrace.hpp", "arctrace"), ("reader.hpp", "arctrace-reader")):
+            with self.subTest(header=header):
+                flags = self.pkg_config("--cflags", package=package)
+                done = subprocess.run(["c++", "-std=c++17", "-fsyntax-only", "-x", "c++", "-", *flags], text=True,
+                                      input=f"#include <arctrace/{header}>", stderr=subprocess.PIPE, check=False)
+                first = next(line for line in done.stderr.splitlines() if "error:" in line)
+                self.assertIn("needs C++20", first)
+
     def record_list(self, name):
         trace = self.directory / name
         run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", "ls", "/")

@@ -40,6 +40,19 @@ NOINLINE static void through_pointers(void) {
   }
 }
 
+#define TEN(what) what what what what what what what what what what
+
+NOINLINE static void others(void) { TEN(first(); second();) }
+
+/* One function from 40 places, by each of which it calls 20 times. */
+NOINLINE static void in_many_places(void) {
+  for (int i = 0; i < ROUNDS; ++i) {
+    MARK(i);
+    TEN(others(); others(); others(); others();)
+    MARK(i);
+  }
+}
+
 /* The breakpoints are around the innermost call. */
 NOINLINE static void recurse(int depth, int round) {
   if (depth == 1) MARK(round);
@@ -57,6 +70,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "repeated") == 0) repeated();
   if (strcmp(argv[1], "in_turn") == 0) in_turn();
   if (strcmp(argv[1], "through_pointers") == 0) through_pointers();
+  if (strcmp(argv[1], "in_many_places") == 0) in_many_places();
   if (strcmp(argv[1], "recursive") == 0) recursive();
   return EXIT_SUCCESS;
 }

@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import tempfile
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -50,6 +51,14 @@ class Server:
     def api(self, name, **values):
         return json.loads(self.get("api/" + name, **values))
 
+    def wait_whole(self):
+        """Until the whole trace has been read."""
+        end = time.monotonic() + SECONDS
+        while not (progress := self.api("progress"))["is_whole"]:
+            if progress["problem"] or time.monotonic() > end:
+                raise AssertionError(progress)
+            time.sleep(0.05)
+
     def status(self, path, **values):
         try:
             self.get(path, **values)
@@ -79,7 +88,7 @@ class Server:
 def row_sums(answer):
     """Calls of the rows of a time line: exact ones, and those in crowds."""
     exact = crowded = 0
-    for _, rows in answer["lanes"]:
+    for _, rows, *_ in answer["lanes"]:
         for level, stretches, crowds in rows:
             if level >= 3:
                 exact += len(stretches) // 4
@@ -90,11 +99,13 @@ def row_sums(answer):
 class ServedTest(support.TraceTest):
     """A test of the page of one trace, self.trace, that all tests of its class share."""
 
+    TURNS = None  # of record_program()
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.recorded = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
-        cls.trace = record_program(pathlib.Path(cls.recorded.name))
+        cls.trace = record_program(pathlib.Path(cls.recorded.name), cls.TURNS)
 
     @classmethod
     def tearDownClass(cls):
@@ -113,4 +124,5 @@ class ServedTest(support.TraceTest):
     def serve(self):
         self.server = Server(self.trace)
         self.assertRegex(self.server.url, r"^http://127\.0\.0\.1:\d+/[0-9a-f]{32}/$")
+        self.server.wait_whole()
         return self.server

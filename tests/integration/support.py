@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import typing
 
@@ -39,6 +40,30 @@ def destroy_left_buffer(errors):
         subprocess.run([ARCTRACE, "destroy", buffer], check=True)
 
 
+def duration_text(time_ns):
+    """A duration as reports show it: three digits, rounded half up, and a dash for nothing."""
+    if time_ns == 0:
+        return "-"
+    if time_ns < 1000:
+        return f"{time_ns} ns"
+    for name, unit in (("us", 10**3), ("ms", 10**6), ("s", 10**9)):
+        for decimals in (2, 1, 0):
+            digits = (time_ns * 10**decimals * 2 + unit) // (2 * unit)
+            if digits < 1000 or (name, decimals) == ("s", 0):
+                return f"{digits // 10**decimals:,}" + f".{digits % 10**decimals:0{decimals}d}" * (decimals > 0) \
+                    + f" {name}"
+    return ""
+
+
+def bytes_text(size):
+    """A number of bytes as arctrace shows it: rounded down to a tenth of its unit."""
+    if size < 1024:
+        return f"{size} bytes"
+    unit = min((size.bit_length() - 1) // 10, 4)
+    tenths = (size * 10 >> 10 * unit) % 10
+    return f"{size >> 10 * unit}" + f".{tenths}" * (tenths > 0) + f" {' KMGT'[unit]}iB"
+
+
 class Recorded(typing.NamedTuple):
     trace: pathlib.Path
     status: int
@@ -69,6 +94,13 @@ class TraceTest(CheckedTraces):
         done = subprocess.run([ARCTRACE, "check", path], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
+
+    def assert_indexed(self, path):
+        """The file's header leads to an INDEX (SPEC FILE-7); that it is right is for check."""
+        content = path.read_bytes()
+        (offset,) = struct.unpack_from("<Q", content, 160)
+        self.assertGreater(offset, 4096, path)
+        self.assertEqual(struct.unpack_from("<IH", content, offset), (0x4B4E4843, 4))
 
     def dump(self, path, *options):
         """The records as `arctrace dump` has them, one object each."""

@@ -4,13 +4,15 @@ histograms, the slowest calls, graphs, differences."""
 import collections
 import json
 import math
+import re
 import subprocess
 import sys
 import unittest
 
 import cases
 import support
-from trace_checks import walk
+from test_kernel import NO_KERNEL
+from trace_checks import SANITIZED, walk
 
 # Three threads with calls within one another, of times that differ by factors of thousands.
 PROGRAM = support.API + """
@@ -107,6 +109,17 @@ def duration(call):
     return call.stop_ns - call.start_ns
 
 
+# main calls work() so many times, and that a function of a library.
+TWO_FUNCTIONS = """
+#include <stdlib.h>
+volatile long number = -1;
+__attribute__((noinline, noclone)) long work(long n) { return labs(number) + n * 3 - (n >> 2) + (n ^ number); }
+int main(void) {
+  for (int i = 0; i < TIMES; ++i) number = -work(i);
+  return 0;
+}
+"""
+
 QUANTILES = {"p50_ns": 500, "p90_ns": 900, "p99_ns": 990, "p999_ns": 999}
 
 
@@ -171,7 +184,7 @@ class AnswersTest(support.TraceTest):
         row = next(r for r in self.report(trace, "flat")["functions"] if r["name"] == "outer")
         # "1.234 us 1390 2.345 us 1 outer"
         self.assertEqual(next(line for line in lines if line.endswith(" outer")).split()[2],
-                         str(row["calls"]))
+                         f"{row['calls']:,}")
         self.assertIn('"p98" is not calls, base%, ',
                       self.fails("report", "--view=flat", "--columns=p98", trace))
         self.assertIn("--view=tree has no column p99",
@@ -404,6 +417,78 @@ for turn in range(200):
         for wrong in ((before[0],), (*before, after[0]), ("--", *after), (before[0], "nothing")):
             self.fails("diff", *wrong)
 
+    def test_diff_of_programs_with_other_names(self):
+        """The functions of ./old and ./new are compared, which a line says; ./old with ./old needs none."""
+        traces = {}
+        for name, times in (("old", 300), ("new", 100)):
+            program = self.directory / name
+            subprocess.run(["gcc", "-O1", "-finstrument-functions", f"-DTIMES={times}", "-x", "c", "-", "-o", program],
+                           input=TWO_FUNCTIONS, text=True, check=True)
+            done = self.record(program)
+            self.assertEqual(done.status, 0, done.stderr)
+            traces[name] = done.trace.rename(self.directory / f"{name}.data")
+        found = self.diff(traces["old"], traces["new"])
+        self.assertEqual(found["paired_programs"], ["old", "new"])
+        rows = {row["name"]: row for row in found["functions"] if row["module"].endswith(("/old", "/new"))}
+        self.assertEqual({name: (row["calls_a"], row["calls_b"]) for name, row in rows.items()},
+                         {"main": (1, 1), "work": (300, 100)})
+        line = "functions of old are compared with those of new"
+
+        def text(*names):
+            return subprocess.run([support.ARCTRACE, "diff", *(traces[name] for name in names)],
+                                  stdout=subprocess.PIPE, text=True, check=True).stdout
+
+        self.assertIn(f"\n{line}\n", text("old", "new"))
+        self.assertNotIn("are compared", text("old", "old"))
+        self.assertEqual(self.diff(traces["new"], traces["new"])["paired_programs"], [])
+
+    def test_own_functions_that_are_not_recorded(self):
+        """Of slow calls of a plain program, and where a function is asked for that is not in the trace."""
+        program = self.directory / "plain"
+        subprocess.run(["gcc", "-O1", "-fno-builtin", "-DTIMES=10", "-x", "c", "-", "-o", program],
+                       input=TWO_FUNCTIONS, text=True, check=True)
+        done = self.record(program)
+        self.assertEqual(done.status, 0, done.stderr)
+        hint = "functions of plain itself are not recorded: record it with -P ."
+        slowest = [support.ARCTRACE, "report", "--view=slowest", done.trace, "-F"]
+        self.assertIn(f"\n{hint}", subprocess.run([*slowest, "labs"], stdout=subprocess.PIPE, text=True,
+                                                  check=True).stdout)
+        self.assertIn(hint, self.fails("report", "--view=slowest", "-F", "work", done.trace))
+        if SANITIZED:  # where the call of main() is not recorded
+            return
+        done = self.record(program, options=("-P", "main", "-Z", "1"))
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertNotIn("itself are not recorded", subprocess.run(
+            [*slowest, "labs"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+        self.assertIn("arctrace info --verbose", self.fails("report", "--view=slowest", "-F", "work", done.trace))
+
+    @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+    def test_waiting_to_be_patched_is_taken_off(self):
+        """All of it, on the CPU and waiting, from the call itself and from those around it."""
+        program = self.directory / "plain"
+        subprocess.run(["gcc", "-O1", "-DTIMES=10", "-x", "c", "-", "-o", program], input=TWO_FUNCTIONS, text=True,
+                       check=True)
+        done = self.record(program, options=("-P", "main", "-Z", "1", "--kernel=bpf"))
+        self.assertEqual(done.status, 0, done.stderr)
+
+        def nodes(*options):
+            [thread] = self.report(done.trace, "tree", *options)["threads"]
+            return {node["name"]: node for node, _ in walk(thread["root"])}
+
+        recorded, corrected = nodes(), nodes("--corrected")
+        waited = recorded["[patching]"]
+        self.assertGreater(waited["off_cpu_ns"], 0)
+        self.assertEqual(waited["overhead_ns"], waited["cum_ns"])
+        self.assertEqual([corrected["[patching]"][part] for part in ("base_ns", "cum_ns", "cpu_ns", "off_cpu_ns")],
+                         [0, 0, 0, 0])
+        around = "[constructors]"
+        self.assertLessEqual(corrected[around]["cum_ns"], recorded[around]["cum_ns"] - waited["cum_ns"])
+        self.assertEqual(corrected[around]["off_cpu_ns"], recorded[around]["off_cpu_ns"] - waited["off_cpu_ns"])
+        text = subprocess.run([support.ARCTRACE, "report", done.trace], stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
+        rest = text.split("the rest: ")[1].split("\n\n")[0]
+        self.assertRegex(rest, r"\[patching\] [0-9.]+ [mu]?s$")
+
     def summary(self, *command, options=(), status=0):
         """Of a recording: the text, and the JSON, which are checked for what always holds."""
         done = self.record(*command, options=options)
@@ -437,7 +522,7 @@ for turn in range(200):
             self.assertRegex(text, rf"(?m)  {' > '.join(path)}$")
         hottest = [row["name"] for row in sorted(report["functions"], key=lambda r: -r["base_ns"])]
         listed = text.split("Hottest functions\n")[1].split("\n\n")[0].splitlines()
-        self.assertEqual([line.split()[-1] for line in listed], hottest[:len(listed)])
+        self.assertEqual([re.sub(r" \[up to [^]]+\]$", "", line).split()[-1] for line in listed], hottest[:len(listed)])
         flat = {row["name"]: row for row in report["functions"]}
         self.assertGreater(flat["outer"]["p99_ns"], 0)
 
@@ -469,8 +554,34 @@ time.sleep(5)
             " api.arctrace_exit(f)"
         text, report = self.summary(sys.executable, "-c", program, options=(
             "--no-libcall", "--mode=stop", "-b", "64k", "--block-size", "1k"))
-        self.assertIn(f"{report['summary']['lost']} lost (", text)
+        self.assertIn(f"{report['summary']['lost']:,} lost (", text)
         self.assertIn("records are missing", text)
+        self.assertRegex(text, r"(?m)^  the longest gap: [0-9.]+ [mun]?s at [0-9.]+ s, thread ")
+        self.assertRegex(text, r"(?m)^  the buffer of .* was full: record with -b 4M$")
+
+    def test_summary_of_few_calls(self):
+        program = support.API + "f = key('f')\napi.arctrace_enter(f)\napi.arctrace_exit(f)"
+        text, _ = self.summary(sys.executable, "-c", program, options=("--no-libcall",))
+        self.assertRegex(text, r"(?m)^1 call: too few for shares\n  f [0-9.]+ [mun]?s\n"
+                               r"  the rest: .*not in recorded functions [0-9.]+ m?s")
+        self.assertNotIn("Hottest", text)
+
+    @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+    def test_signals_are_no_calls(self):
+        program = support.API + "import signal\nf = key('f')\napi.arctrace_enter(f)\n" \
+            "os.kill(os.getpid(), signal.SIGSEGV)"
+        text, _ = self.summary(sys.executable, "-c", program, status=-11,
+                               options=("--no-libcall", "--kernel=bpf", "--signals"))
+        self.assertRegex(text, r"Segmentation fault\), (no core file|core dumped), ")
+        for view in ("tree", "arcs"):
+            text = subprocess.run(
+                [support.ARCTRACE, "report", f"--view={view}", "--no-header",
+                 self.directory / "arctrace.data"], stdout=subprocess.PIPE, text=True,
+                check=True).stdout
+            self.assertNotRegex(text, r"(?m)^child.*K:signal")
+            if view == "tree":
+                self.assertRegex(text, r"(?m) f \[open\] \[signal 11\]$")
+                self.assertNotIn("K:signal", text)
 
     def test_summary_of_next_to_nothing(self):
         text, _ = self.summary("true")

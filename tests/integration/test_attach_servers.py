@@ -21,9 +21,10 @@ NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
 LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
 JOINS = 60 if LONG else 6
 TIMEOUT = 600
-OPTIONS = [[], ["-F", "read*"], ["-N", "write"], ["--auto-args"], ["--nest-libcall"], ["--depth=2"], ["-t", "1us"]]
+OPTIONS = [[], ["-F", "read*"], ["-N", "write"], ["--auto-args"], ["--nest-libcall"], ["--depth=2"], ["-t", "1us"],
+           ["-P", "."], ["-P", ".", "-Z", "1"], ["-P", ".", "-P", "lib:*", "--auto-args"]]
 CONFIGURATION = """
-USER daemon off; worker_processes 2; pid nginx.pid; error_log error.log;
+USER daemon off; worker_processes WORKERS; pid nginx.pid; error_log error.log;
 events { worker_connections 64; }
 http {
   access_log access.log;
@@ -32,6 +33,7 @@ http {
   server { listen unix:server.socket; root pages; }
 }
 """
+WORKERS = 2  # as in the configuration
 PAGE = "0123456789" * 500
 
 
@@ -152,11 +154,17 @@ class AttachServers(TraceTest):
         (self.directory / "pages/page.txt").write_text(PAGE, encoding="utf-8")
         (self.directory / "nginx.conf").write_text(
             # A recorder of root's cannot record other users' processes.
-            CONFIGURATION.replace("USER", "user root;" if os.geteuid() == 0 else ""), encoding="utf-8")
+            CONFIGURATION.replace("USER", "user root;" if os.geteuid() == 0 else "").replace("WORKERS", str(WORKERS)),
+            encoding="utf-8")
 
         def workers(pid):
-            with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as children:
-                return [int(child) for child in children.read().split()]
+            """All of them: the first answers while the others are not started yet."""
+            end = time.monotonic() + TIMEOUT
+            pids = []
+            while len(pids) < WORKERS and time.monotonic() < end:
+                with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as children:
+                    pids = [int(child) for child in children.read().split()]
+            return pids
 
         self.check_server([NGINX, "-p", self.directory, "-c", self.directory / "nginx.conf"], self.ask_nginx, workers)
 

@@ -42,6 +42,10 @@ class BufferRoom(support.TraceTest):
 
 @unittest.skipUnless(*MAY_MOUNT)
 class SharedMemory(BufferRoom):
+    def test_limit_of_files(self):
+        self.assert_refused(self.within("ulimit -f 1000"), "no room for a buffer of 72M in /dev/shm: a file may have "
+                            "no more than 512000 bytes (RLIMIT_FSIZE, ulimit -f); -b sets a smaller size")
+
     def test_small(self):
         """A container's usual 64 MiB, and less."""
         for size, buffer in ((64, "8M"), (16, "2M"), (5, "512k")):

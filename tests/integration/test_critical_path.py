@@ -11,6 +11,7 @@ from test_kernel import NO_KERNEL
 # (argument 1). Prints the CPU time in ns that each role took: "ROLE NS". Whoever computes does so
 # when those sleep that are to wait for it: otherwise the path could lead past it.
 PROGRAM = r"""
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -84,6 +85,12 @@ static void* hold(void* role) {
   return NULL;
 }
 
+static void* compute_for(void* joiner) {
+  wait_for_sleep(*(int*)joiner);
+  compute("joined");
+  return NULL;
+}
+
 int main(int count, char** arguments) {
   ms = atol(arguments[2]);
   received =
@@ -102,6 +109,30 @@ int main(int count, char** arguments) {
     }
     pthread_mutex_unlock(&lock);
     for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+  } else if (strcmp(arguments[1], "threads") == 0) {
+    int self = (int)syscall(SYS_gettid);
+    for (int i = 0; i < 2; ++i) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, compute_for, &self);
+      pthread_join(thread, NULL);
+    }
+  } else if (strcmp(arguments[1], "full") == 0) {
+    int ends[2];
+    char page[4096] = {0};
+    (void)!pipe(ends);
+    const int size = fcntl(ends[1], F_SETPIPE_SZ, sizeof page);
+    if (fork() == 0) {
+      for (int i = 0; i < 3; ++i) {
+        wait_for_sleep(getppid());
+        compute("consumer");
+        for (int got = 0; got < size;) got += (int)read(ends[0], page, sizeof page);
+      }
+      _exit(0);
+    }
+    for (int i = 0; i < 4; ++i) {  // the first one finds room
+      for (int put = 0; put < size; put += sizeof page) (void)!write(ends[1], page, sizeof page);
+    }
+    join_children();
   } else if (strcmp(arguments[1], "pipeline") == 0) {
     int ends[2];
     (void)!pipe(ends);
@@ -203,6 +234,14 @@ class CriticalPathTest(support.TraceTest):
 
     def test_pipeline(self):
         self.check_computed("pipeline", "producer", 3)
+
+    def test_thread_that_is_joined(self):
+        rows = self.check_computed("threads", "joined", 2)
+        self.assertGreaterEqual(len({row["tid"] for row in rows if row["ns"] > 15_000_000}), 2)
+
+    def test_full_pipe(self):
+        """Whoever writes waits for the one that reads."""
+        self.check_computed("full", "consumer", 3)
 
     def test_loopback(self):
         """The sender's own soft interrupt wakes the receiver."""

@@ -363,12 +363,18 @@ class ExportTest(support.TraceTest):
         objects = [json.loads(line) for line in self.export(trace, "ndjson").splitlines()]
         self.assertEqual(len(rows), len(objects))
         expected = self.sums_of_report(trace)
+        endless_ns, = (row["base_ns"] for row in read_report(trace, "flat")["functions"]
+                       if row["name"] == "endless")
         for table in (rows, objects):
             sums = collections.defaultdict(lambda: [0, 0])
             for row in table:
                 if row["type"] == "call" and row["duration_ns"] not in ("", None):
                     sums[row["name"]][0] += 1
                     sums[row["name"]][1] += int(row["self_ns"])
+            # A call that did not end has no duration, but its time is the report's too.
+            endless, = (row for row in table if row["name"] == "endless")
+            self.assertEqual((endless["duration_ns"] or None, int(endless["self_ns"])),
+                             (None, endless_ns))
             self.assertEqual({name: tuple(values) for name, values in sums.items()}, expected)
             kinds = collections.Counter(row["type"] for row in table)
             self.assertEqual(kinds["counter"], TURNS)

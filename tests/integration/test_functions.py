@@ -174,6 +174,16 @@ class FunctionsTest(support.TraceTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn('-P "re:("', done.stderr)
 
+    def test_other_names(self):
+        """A function is asked for by any of its names, as with record -P."""
+        source = self.directory / "aliased.c"
+        source.write_text("int twice(int x) { return x * 2 * x + 17 * x; }\n"
+                          'int again(int) __attribute__((alias("twice")));\n', encoding="utf-8")
+        library = self.directory / "libaliased.so"
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+        found = [self.listed("-P", name, library)["list"] for name in ("twice", "again", "ag*")]
+        self.assertEqual([[row["address"] for row in rows] for rows in found], [[found[0][0]["address"]]] * 3)
+
     def test_text(self):
         program = self.build("a-program-with-a-name-that-is-longer-than-any-terminal-is-wide" * 2)
         done = self.functions("--list", program)

@@ -44,6 +44,38 @@ api.arctrace_enter(waits)
 print("ready", before, flush=True)
 time.sleep(100)
 """
+# Spawns a program. Then another thread ends the process, whose handler takes its time.
+SPAWNS = """
+#include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char** environ;
+static void handler(void) { usleep(30000); }
+static void* ends(void* p) { exit(4); return p; }
+int main(void) {
+  char* arguments[] = {"true", NULL};
+  pid_t child = 0;
+  posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ);
+  waitpid(child, NULL, 0);
+  atexit(handler);
+  pthread_t thread;
+  pthread_create(&thread, NULL, ends, NULL);
+  for (;;) pause();
+}
+"""
+# Its first process ends within a function of libc, without a call that can be hooked.
+DAEMON = """
+#include <unistd.h>
+int main(void) {
+  if (daemon(1, 1) != 0) return 1;
+#ifdef SECONDS
+  sleep(SECONDS);
+#endif
+  return 0;
+}
+"""
 # Waits to be killed in calls that it has just entered.
 HANGS = """
 #include <stdio.h>
@@ -78,6 +110,73 @@ __attribute__((noinline)) void later(int pid) {
   if (write(go[1], "x", 1) == 1) waitpid(pid, NULL, 0);
 }
 int main(void) { return pipe(go) != 0 ? 1 : (later(forks()), 0); }
+"""
+# Put before those: what forks without libc's fork(), and by the instruction itself.
+OTHER_FORKS = """
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((no_instrument_function, unused)) static int raw_clone(void) {
+  long pid;
+#ifdef __x86_64__
+  register long r10 __asm__("r10") = 0;
+  register long r8 __asm__("r8") = 0;
+  __asm__ volatile("syscall" : "=a"(pid) : "a"((long)SYS_clone), "D"((long)SIGCHLD), "S"(0L), "d"(0L),
+                   "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+#else
+  register long x8 __asm__("x8") = SYS_clone;
+  register long x0 __asm__("x0") = SIGCHLD;
+  register long x1 __asm__("x1") = 0;
+  register long x2 __asm__("x2") = 0;
+  register long x3 __asm__("x3") = 0;
+  register long x4 __asm__("x4") = 0;
+  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+  pid = x0;
+#endif
+  return (int)pid;
+}
+"""
+# Forks in functions of which its own records do not tell: the collector stands still when it
+# enters them, or with an argument, later calls overwrite them. The child forks in turn.
+UNTOLD = """
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define PLAIN __attribute__((no_instrument_function, noinline))
+static volatile int sink;
+static int overwrites;
+__attribute__((noinline)) void tiny(void) { ++sink; }
+__attribute__((noinline)) void flood(void) { for (int i = 0; i < 100000; ++i) tiny(); }
+__attribute__((noinline)) void grandchild_work(void) { tiny(); }
+__attribute__((noinline)) void forks_again(void) {
+  int pid = fork();
+  if (pid == 0) { grandchild_work(); _exit(0); }
+  waitpid(pid, NULL, 0);
+}
+__attribute__((noinline)) void child_work(void) { tiny(); }
+PLAIN void in_child(void) {
+  if (!overwrites) kill(getppid(), SIGUSR1);
+  usleep(300000);
+  child_work();
+  forks_again();
+  _exit(0);
+}
+__attribute__((noinline)) void forks(void) {
+  int pid = fork();
+  if (pid == 0) in_child();
+  if (overwrites) flood();
+  while (waitpid(pid, NULL, 0) != pid) {}
+}
+PLAIN void go_on(int number) { kill(getppid(), SIGCONT); }
+int main(int argc, char** argv) {
+  overwrites = argc > 1;
+  signal(SIGUSR1, go_on);
+  if (!overwrites) kill(getppid(), SIGSTOP);
+  flood();
+  forks();
+  return 0;
+}
 """
 # Threads that leave their frames without a return; the main thread is the last of them.
 LEAVE = """
@@ -188,6 +287,86 @@ class LifetimesTest(support.TraceTest):
         for thread in threads:
             self.assertIn("[loader]", children(thread["root"]))
 
+    def test_when_a_spawned_program_was_executed(self):
+        """Its parent knows two moments between which that was."""
+        done = self.record(compiled(self.directory, SPAWNS, "-pthread", name="spawns"))
+        self.assertEqual(done.status, 4)
+        records = self.dump(done.trace)
+        recorder, parent = [r for r in records if r["type"] == "EXEC"]
+        self.assertGreater(recorder["within_ticks"], 0)
+        call, = [r for r in records if r["type"] == "ENTER" and r["function"] == "posix_spawn"]
+        end = next(r for r in records if r["type"] == "EXIT" and r["function"] == "posix_spawn")
+        self.assertGreaterEqual(parent["time_ns"], call["time_ns"])
+        self.assertGreater(parent["within_ticks"], 0)
+        per_second = self.info(done.trace)["session"]["ticks_per_second"]
+        last_ns = parent["time_ns"] + parent["within_ticks"] * 1e9 / per_second
+        # It is rounded up.
+        self.assertLess(last_ns, end["time_ns"] + 0.07 * (end["time_ns"] - call["time_ns"]))
+        for thread in self.report(done.trace, "tree")["threads"]:
+            loader = children(thread["root"]).get("[loader]")
+            if loader is None:
+                continue  # the thread that ends the process
+            within = loader["marks"]["begin_within_ns"]
+            self.assertGreater(within, 0)
+            self.assertLessEqual(within, loader["base_ns"])
+
+    def test_exit_in_another_thread(self):
+        done = self.record(compiled(self.directory, SPAWNS, "-pthread", name="spawns"))
+        threads = self.report(done.trace, "tree")["threads"]
+        main, other = [t for t in threads if path_to(t["root"], "true") is None and
+                       (path_to(t["root"], "pause") or path_to(t["root"], "exit"))]
+        if path_to(main["root"], "pause") is None:
+            main, other = other, main
+        self.assertIsNone(path_to(main["root"], "[exit]"))
+        self.assertEqual(path_to(other["root"], "[exit]")[-2:], ["exit", "[exit]"])
+
+    def test_ends_that_were_not_recorded(self):
+        """The recorder knows how its command ended, and that others did."""
+        done = self.record(compiled(self.directory, DAEMON, name="daemon"), options=("--wait",))
+        self.assertEqual(done.status, 0)
+        exits = [p["exits"] for p in self.report(done.trace, "processes")["processes"]]
+        self.assertIn({"0": 1}, exits)
+        done = self.record("sh", "-c", "(kill -9 $(exec sh -c 'echo $PPID')); exit 3")
+        exits = {}
+        def add(command):
+            for how, count in command["exits"].items():
+                exits[how] = exits.get(how, 0) + count
+            for child in command["children"]:
+                add(child)
+        for command in self.report(done.trace, "processes")["processes"]:
+            add(command)
+        self.assertIn("not known", exits)
+        self.assertNotIn("open", exits)
+        self.assertIn("3", exits)
+
+    def test_the_command_ended_before_the_recorder_learned_it(self):
+        """Also in a mode in which nobody looks for ends while others are still recorded."""
+        program = compiled(self.directory, DAEMON, "-DSECONDS=1", name="daemon")
+        done = self.record(program, options=("--wait", "--mode=overwrite"))
+        self.assertEqual(done.status, 0, done.stderr)
+        learned, = (r["time_ns"] for r in self.dump(done.trace) if r["type"] == "CHILD_STATUS")
+        ends = {p["pid"]: p["end_ns"] for p in self.info(done.trace)["processes"]}
+        command, = self.report(done.trace, "processes")["processes"]
+        self.assertLessEqual(ends.pop(command["pid"]), learned)
+        self.assertGreater(min(ends.values()), learned)
+        main, *_ = self.report(done.trace, "tree")["threads"]
+        self.assertLess(main["root"]["cum_ns"], 1_000_000_000)
+
+    def test_ends_that_nobody_saw_are_not_long_lives(self):
+        """In stop and overwrite mode nobody looks for processes that were killed, until the end."""
+        for mode in ("stop", "overwrite"):
+            with self.subTest(mode=mode):
+                done = self.record(
+                    "sh", "-c", "for i in 1 2 3; do sh -c 'ls >/dev/null; kill -9 $$'; done; sleep 0.5",
+                    options=(f"--mode={mode}",))
+                self.assertEqual(done.status, 0, done.stderr)
+                shell, = self.report(done.trace, "processes")["processes"]
+                self.assertEqual((shell["runs"], shell["ends_not_known"]), (1, 0))
+                self.assertGreater(shell["wall_ns"], 500_000_000)
+                killed, = (child for child in shell["children"] if child["name"] == "sh")
+                self.assertEqual((killed["runs"], killed["ends_not_known"]), (3, 3))
+                self.assertEqual((killed["wall_ns"], killed["longest_ns"]), (0, 0))
+
     def test_a_thread_that_ends_before_its_process(self):
         """In overwrite mode nobody sees when: it is known to within the time up to the process' end."""
         source = self.directory / "early.c"
@@ -249,6 +428,9 @@ class LifetimesTest(support.TraceTest):
         self.assertLessEqual(end - info["threads"][0]["end_within_ns"], waited)
         self.assertGreaterEqual(waits["cum_ns"], 0.95 * least)
         self.assertLess(waits["cum_ns"], 1.05 * most)
+        command, = self.report(trace, "processes")["processes"]
+        self.assertEqual(command["exits"], {"signal 9": 1})
+        self.assertEqual(info["processes"][0]["end_ns"], info["threads"][0]["end_ns"])
         rows = self.report(trace, "invocations", "-t", "100ms")["invocations"]
         self.assertIn("waits", [row["name"] for row in rows])
 
@@ -353,16 +535,56 @@ class LifetimesTest(support.TraceTest):
         later, = (c["start_ns"] for c in calls if c["name"] == "later")
         self.assertLess(forked, later)
 
+    def test_a_child_whose_forker_has_no_record_of_its_frames(self):
+        program = compiled(self.directory, UNTOLD, "-finstrument-functions", "-D_GNU_SOURCE")
+        inside = ["main", "forks"]
+        for arguments, mode in (((), "drop"), (("overwrite",), "overwrite")):
+            with self.subTest(mode=mode):
+                trace = self.record(program, *arguments, options=("--no-libcall", "-b", "256k", f"--mode={mode}")).trace
+                _, child, grandchild = self.report(trace, "tree")["threads"]
+                self.assertEqual(path_to(child["root"], "child_work")[1:], [*inside, "child_work"])
+                self.assertEqual(path_to(grandchild["root"], "grandchild_work")[1:],
+                                 [*inside, "forks_again", "grandchild_work"])
+                self.assertEqual(children(child["root"])["main"]["calls"], 0)
+                told = [r["frames"] for r in self.dump(trace) if r["type"] == "INHERITED"]
+                self.assertEqual(told, [inside, [*inside, "forks_again"]])
+
+    def test_a_child_of_what_calls_no_handlers_of_fork(self):
+        """What it began in is known all the same, though it records late, or its parent has no record
+        of it."""
+        kinds = {"_Fork": "_Fork()", "clone": "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)",
+                 "clone3": "syscall(SYS_clone3, &(struct clone_args){.exit_signal = SIGCHLD}, 64)"}
+        for kind, call in kinds.items():
+            with self.subTest(kind=kind):
+                sources = [OTHER_FORKS + source.replace("fork()", call) for source in (LATE_CHILD, UNTOLD)]
+                late, untold = [compiled(self.directory, source, "-finstrument-functions", "-D_GNU_SOURCE",
+                                         name=f"{kind}{i}") for i, source in enumerate(sources)]
+                trace = self.record(late, options=("--no-libcall",)).trace
+                _, child = self.report(trace, "tree")["threads"]
+                self.assertEqual(path_to(child["root"], "child_work")[1:], ["main", "forks", "child_work"])
+                self.assertNotIn("guessed", children(child["root"])["main"]["marks"])
+                trace = self.record(untold, options=("--no-libcall", "-b", "256k")).trace
+                _, child, grandchild = self.report(trace, "tree")["threads"]
+                self.assertEqual(path_to(child["root"], "child_work")[1:], ["main", "forks", "child_work"])
+                self.assertEqual(path_to(grandchild["root"], "grandchild_work")[1:],
+                                 ["main", "forks", "forks_again", "grandchild_work"])
+
     def test_a_child_whose_fork_is_not_known(self):
-        """It is in none of libc's functions that don't fork, though its parent is by then."""
-        source = LATE_CHILD.replace("fork()", "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)")
-        program = compiled(self.directory, "#include <signal.h>\n#include <sys/syscall.h>" + source,
-                           "-finstrument-functions", "-D_GNU_SOURCE")
+        """It is in none of libc's functions that don't fork, though its parent is by then; that what it
+        is in is a guess is said."""
+        source = OTHER_FORKS + LATE_CHILD.replace("fork()", "raw_clone()")
+        program = compiled(self.directory, source, "-finstrument-functions", "-D_GNU_SOURCE")
         trace = self.record(program).trace
-        _, child = self.report(trace, "tree")["threads"]
+        tree = self.report(trace, "tree")
+        _, child = tree["threads"]
         path = path_to(child["root"], "child_work")
         self.assertEqual(path[1], "main")
         self.assertNotIn("waitpid", path)
+        main = children(child["root"])["main"]
+        self.assertEqual((main["marks"]["inherited"], main["marks"]["guessed"]), (1, 1))
+        frames = tree["summary"]["frames"]
+        self.assertGreater(frames["guessed"], 0)
+        self.assertEqual(frames["guessed"], frames["inherited"])
 
     def test_exec_of_which_the_kernel_has_the_moment(self):
         """The recorder notes it before it forks: what came until the exec is not the program's."""

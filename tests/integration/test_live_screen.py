@@ -165,7 +165,7 @@ class LiveScreenTest(support.TraceTest):
         self.program.write_text(STATES)
         terminal = self.terminal(100, 24)
         terminal.type(f"{support.ARCTRACE} live {' '.join(options)} --no-libcall -- {sys.executable} "
-                      f"{self.program}; echo status=$?")
+                      f"{self.program}")
         terminal.wait_for(" spin", " doze", "2 writers", "thread ")
         time.sleep(6)  # the window is full of what they do now
         return terminal
@@ -174,7 +174,9 @@ class LiveScreenTest(support.TraceTest):
         terminal.press("C-c")
         terminal.wait_for("the session is over")
         terminal.press("q")
-        terminal.wait_for("status=")
+        terminal.wait_for("bash-", gone=("the session is over",))
+        terminal.type("echo then=$?")
+        terminal.wait_for("then=130")
 
     def test_on_and_off_the_cpu_by_proc(self):
         terminal = self.watch_states()
@@ -201,6 +203,17 @@ class LiveScreenTest(support.TraceTest):
         terminal.press("s")
         shown = terminal.wait_for("function, by on CPU").splitlines()
         self.assertIn("spin", shown[3])
+        self.leave_states(terminal)
+
+    @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+    def test_a_thread_stays_in_the_kernel(self):
+        """The kernel records once that a thread is in a call, which lasts for many ticks."""
+        terminal = self.terminal(100, 24)
+        terminal.type(f"{support.ARCTRACE} live --kernel --syscalls -- sleep 1000")
+        shown = terminal.wait_for("nanosleep", "K:clock_nanosleep", "kernel: blocked")
+        for _ in range(10):
+            shown = terminal.wait_for_another(shown)
+            self.assertIn("K:clock_nanosleep", shown)
         self.leave_states(terminal)
 
     def test_a_session_of_others(self):

@@ -5,6 +5,7 @@ import collections
 import pathlib
 import re
 import subprocess
+import sys
 import unittest
 
 import cases
@@ -115,6 +116,42 @@ int main(void) {
   usleep(300000);
   pthread_mutex_unlock(&mutex);
   return pthread_join(thread, NULL);
+}
+"""
+
+# A thread takes two mutexes again that it has: one refuses that, one is a recursive one. Then
+# the main thread has each.
+TAKEN_AGAIN = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_mutex_t checks = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static void* other(void* unused) {
+  pthread_mutex_lock(&checks);
+  if (pthread_mutex_lock(&checks) != EDEADLK) return &checks;
+  pthread_mutex_unlock(&checks);
+  pthread_mutex_lock(&recursive);
+  pthread_mutex_lock(&recursive);
+  pthread_mutex_unlock(&recursive);
+  pthread_mutex_unlock(&recursive);
+  return unused;
+}
+
+int main(void) {
+  pthread_t thread;
+  void* result;
+  pthread_create(&thread, NULL, other, NULL);
+  pthread_join(thread, &result);
+  pthread_mutex_t* const all[] = {&checks, &recursive};
+  for (int i = 0; i < 2; ++i) {
+    pthread_mutex_lock(all[i]);
+    pthread_mutex_unlock(all[i]);
+  }
+  return result != NULL;
 }
 """
 
@@ -393,12 +430,8 @@ class LocksTest(support.TraceTest):
             by_kind[row["kind"]].append(row)
         self.assertEqual({kind: len(rows) for kind, rows in by_kind.items()},
                          {"mutex": 3, "rwlock": 1, "condition": 1, "semaphore": 1})
-        symbols = dict(line.split()[::-2] for line in subprocess.run(
-            ["nm", self.directory / "program"], stdout=subprocess.PIPE, text=True,
-            check=True).stdout.splitlines() if len(line.split()) == 3)
         busy, idle = (
-            next(row for row in by_kind["mutex"]
-                 if row["name"] == f"program+{int(symbols[name], 16):#x}")
+            next(row for row in by_kind["mutex"] if row["name"] == f"{name} in program")
             for name in ("busy", "idle"))
         # Each 20 times, and those that make sure that there are waits.
         self.assertEqual((busy["acquired"], busy["holds"]), (64, 64))
@@ -420,7 +453,8 @@ class LocksTest(support.TraceTest):
         done = self.traced(WAITED_FOR)
         text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
                               stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.assertRegex(text, r"(?m)^ +[0-9.]+ m?s +1 +[0-9.]+ m?s +2  mutex program\+0x")
+        self.assertRegex(text, r"(?m)^ +Waited m?s +Waits +Held +Holds  Lock$")
+        self.assertRegex(text, r"(?m)^ +[0-9.]+ +1 +[0-9.]+ m?s +2  mutex mutex in program of ")
         thread = r"program \d+/\d+"
         self.assertRegex(text, f"(?m)^      longest wait: [0-9.]+ m?s by {thread} in no recorded")
         self.assertRegex(text, f"(?m)^      longest hold: [0-9.]+ m?s by {thread} in no recorded")
@@ -428,6 +462,33 @@ class LocksTest(support.TraceTest):
         self.assertRegex(
             text, f"(?m)^      waited for\n        [0-9.]+ m?s while it was had by {thread} in ")
         self.assertIn("--nest-libcall", text)
+
+    def test_names_of_locks(self):
+        """Variables have their names as long as the recorded file is there."""
+        done = self.traced(WAITED_FOR)
+        program = self.directory / "program"
+        symbols = dict(line.split()[::-2] for line in subprocess.run(
+            ["nm", program], stdout=subprocess.PIPE, text=True,
+            check=True).stdout.splitlines() if len(line.split()) == 3)
+
+        def names():
+            return [row["name"] for row in self.report(done.trace, "locks")["locks"]]
+
+        self.assertEqual(names(), ["mutex in program"])
+        program.rename(self.directory / "elsewhere")
+        self.assertEqual(names(), [f"program+{int(symbols['mutex'], 16):#x}"])
+        program.write_bytes(pathlib.Path(sys.executable).read_bytes())  # another build-id
+        self.assertEqual(names(), [f"program+{int(symbols['mutex'], 16):#x}"])
+
+    def test_taken_again_by_its_owner(self):
+        """What the second call returned is known with -a only, but each mutex was had twice."""
+        for options in (), ("-a",):
+            with self.subTest(options=options):
+                done = self.traced(TAKEN_AGAIN, *options)
+                self.assertEqual(done.status, 0, done.stderr)
+                locks = self.report(done.trace, "locks")["locks"]
+                self.assertEqual([row["holds"] for row in locks], [2, 2], locks)
+                self.assertEqual([row["waits"] for row in locks], [0, 0], locks)
 
     def test_a_deadlock(self):
         done = self.traced(DEADLOCK)
@@ -439,7 +500,7 @@ class LocksTest(support.TraceTest):
                          {row["address"] for row in report["locks"]})
         text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
                               stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.assertEqual(text.count(" waits for program+0x"), 2)
+        self.assertEqual(len(re.findall(r" waits for \w+ in program, which ", text)), 2, text)
 
     def test_every_function_has_its_locks(self):
         """Also where the entry does not take the fast path."""

@@ -96,12 +96,12 @@ class LossTest(support.TraceTest):
 
         # The same in the line that ends the recording, and in the reports.
         line = recorded.stderr.splitlines()[-1]
-        self.assertIn(f"{summary['records']} records, {summary['lost']} lost (", line)
+        self.assertIn(f"{summary['records']:,} records, {summary['lost']:,} lost (", line)
         for cause, count in summary["lost_by_cause"].items():
-            found = re.search(rf"{cause} (\d+)", line)
-            self.assertEqual(int(found[1]) if found else 0, count, line)
+            found = re.search(rf"{cause} ([\d,]*\d)", line)
+            self.assertEqual(found[1] if found else "0", f"{count:,}", line)
         if mode == "overwrite":
-            self.assertIn(f" {summary['overwritten']} overwritten,", line)
+            self.assertIn(f" {summary['overwritten']:,} overwritten,", line)
         report = self.report(recorded.trace, "flat")["summary"]
         for member in ("records", "lost", "lost_by_cause", "overwritten"):
             self.assertEqual(report[member], summary[member])
@@ -135,7 +135,9 @@ class LossTest(support.TraceTest):
         info = self.info(recorded.trace)
         counts = {kind: info["summary"][kind] for kind in ("processes", "threads")}
         self.assertEqual(counts["processes"], 201)
-        self.assertLess(len(info["processes"]), 201)
+        undefined = sum(p["origin"] == "not known" for p in info["processes"])
+        self.assertGreater(undefined, 0)
+        self.assertEqual(len(info["processes"]), 201)
         self.assertEqual({k: info["session"]["identities"][k] for k in counts}, counts)
         for view in ("summary", "flat", "tree"):
             summary = self.report(recorded.trace, view)["summary"]
@@ -143,12 +145,58 @@ class LossTest(support.TraceTest):
         text = {command: subprocess.run([support.ARCTRACE, *command.split(), recorded.trace],
                                         text=True, stdout=subprocess.PIPE, check=True).stdout
                 for command in ("report", "report --view=flat", "info")}
-        named = len({t["pid"] for t in self.report(recorded.trace, "tree")["threads"]})
-        self.assertIn(f", {named} of 201 processes, ", text["report"])
+        self.assertIn(f", 201 processes, {counts['threads']} threads\n", text["report"])
         self.assertIn(f" of 201 processes, {counts['threads']} threads", text["report --view=flat"])
-        self.assertIn(f"201 processes, {201 - len(info['processes'])} of them without definitions",
+        self.assertIn(f"201 processes, {undefined} of them without definitions",
                       text["info"])
         self.assertIn(f" 201 processes, {counts['threads']} threads, ", recorded.stderr)
+
+    def test_each_of_many_processes_has_its_losses(self):
+        """Those for whose definitions there was no room have a number, and no time that is not known."""
+        for mode in ("drop", "stop", "overwrite"):
+            with self.subTest(mode=mode):
+                program = FORKS.replace("range(60)", "range(200)").replace(
+                    "children.append(os.fork())", "children.append(os.fork()); os.write(1, b'%d\\n' % children[-1])")
+                recorded = self.record(
+                    sys.executable, "-c", program,
+                    options=("--no-libcall", f"--mode={mode}", "-b", "128k", "--block-size", "4k", "--high-water=0"))
+                self.assertEqual(recorded.status, 0, recorded.stderr)
+                info = self.info(recorded.trace)
+                summary = info["summary"]
+                self.assertEqual(summary["findings"], 0)
+                self.assertGreater(sum(p["origin"] == "not known" for p in info["processes"]), 0)
+                pids = {int(line) for line in recorded.stdout.split()} - {0}
+                self.assertEqual(len(pids), 200)
+                self.assertEqual(sum(p["pid"] in pids for p in info["processes"]), 200)
+                self.check_each_loss(info, mode, pids)
+
+    def test_time_of_processes_that_only_have_losses_is_not_known(self):
+        """Slots are settled at the end in stop mode, long after their owners' ends."""
+        recorded = self.record(
+            "/bin/bash", "-c", "for i in {1..60}; do /bin/true; done; true",
+            options=("--mode=stop", "-b", "128k", "--block-size", "4k"))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        processes = self.info(recorded.trace)["processes"]
+        self.assertEqual(len(processes), 121)
+        # A child that was forked and what it then executed have one pid.
+        undefined = ({p["pid"] for p in processes if p["origin"] == "not known"} -
+                     {p["pid"] for p in processes if p["origin"] != "not known"})
+        threads = self.report(recorded.trace, "tree")["threads"]
+        shown = [t["root"]["cum_ns"] for t in threads if t["pid"] in undefined]
+        self.assertNotEqual(shown, [])
+        self.assertEqual(set(shown), {0})
+
+    def check_each_loss(self, info, mode, pids):
+        summary = info["summary"]
+        children = [t for t in info["threads"] if t["pid"] in pids]
+        self.assertEqual(len(children), 200)
+        for thread in children:
+            if mode == "overwrite":
+                self.assertEqual(thread["records"] + thread["overwritten"], 300)
+            else:
+                self.assertEqual(thread["records"] + thread["lost"], 300)
+        # In overwrite mode also those whose LOST records are overwritten.
+        self.assertEqual(sum(t["lost"] for t in info["threads"]), summary["lost"])
 
     def test_torn_in_every_scope(self):
         """A record that its dead writer did not commit is torn, in the thread's own block and in

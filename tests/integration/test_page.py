@@ -1,5 +1,6 @@
 """The page of arctrace view, served and as the file of export --to=html, in a headless Chromium."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -13,6 +14,38 @@ import support
 from served_trace import SECONDS, ServedTest, Server, record_program, row_sums
 from test_kernel import NO_KERNEL
 from trace_checks import ARCTRACE, read_report
+
+
+SHORT_NAMES = {
+    "main": "main",
+    "f(int)": "f",
+    "(anonymous namespace)::f(int)": "(anonymous namespace)::f",
+    "void (anonymous namespace)::function<0ul>(unsigned int)": "(anonymous namespace)::function<0ul>",
+    "std::vector<int, std::allocator<int> > make<int>(int, char const*)": "make<int>",
+    "void f<(char)40>(int)": "f<(char)40>",
+    "decltype (x->y) g<A>(A)": "g<A>",
+    "int (*get<int>(int))(char)": "int (*get<int>(int))(char)",
+    "A::~A()": "A::~A",
+    "A::f() const &": "A::f",
+    "A::operator()(int) const": "A::operator()",
+    "A::operator->() const": "A::operator->",
+    "A::operator bool() const": "A::operator bool",
+    "operator new(unsigned long)": "operator new",
+    "bool operator< <int>(A<int> const&, A<int> const&)": "operator< <int>",
+    "std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)": "std::operator<< <std::char_traits<char> >",
+    "int* cooperator::f<int>(int)": "cooperator::f<int>",
+    "std::function<void (int)>::operator()(int) const": "std::function<void (int)>::operator()",
+    "auto main::{lambda(auto:1)#1}::operator()<int>(int) const": "main::{lambda(auto:1)#1}::operator()<int>",
+    "non-virtual thunk to A::f()": "non-virtual thunk to A::f",
+    "foo(int) [clone .part.0]": "foo [clone .part.0]",
+    "void A<int>::insert<int>(int&&) [clone .isra.0]": "A<int>::insert<int> [clone .isra.0]",
+    "operator()": "operator()",
+    "[thread]": "[thread]",
+    "git (deleted)": "git (deleted)",
+    "f)": "f)",
+    "()": "()",
+    "": "",
+}
 
 
 @unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
@@ -37,6 +70,17 @@ class PageTest(ServedTest):
             finally:
                 page.close()
 
+    def test_names_of_functions_are_shortened(self):
+        """Without parameters and results; what is not a function's name as C++ writes it stays as it is."""
+        script = (pathlib.Path(__file__).resolve().parents[2] / "reader/ui/page/format.js").read_text()
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                found = page.run(f"(() => {{ {script}\n return {json.dumps(list(SHORT_NAMES))}.map(shortName); }})()")
+            finally:
+                page.close()
+        self.assertEqual(dict(zip(SHORT_NAMES, found)), SHORT_NAMES)
+
     def walk(self, page, url, pictures, served):
         """Through all of the page, without an error."""
         name = "served" if served else "file"
@@ -52,6 +96,7 @@ class PageTest(ServedTest):
             page.wait(f"document.querySelector('#pane {sign}')")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             page.screenshot(pictures / f"{name}-{tab}.png")
+        self.narrow(page)
         self.sort(page)
         self.keyboard(page, state)
         self.flame(page)
@@ -67,6 +112,17 @@ class PageTest(ServedTest):
             page.wait(f"{state}.range !== null")
         self.address(page, url, state)
         self.assertEqual(page.problems, [])
+
+    def narrow(self, page):
+        """As on a telephone: nothing is cut at the edge, neither the facts, which have losses last, nor a tab."""
+        page.call("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=1, mobile=False)
+        page.wait("innerWidth === 420")
+        for tab in ("functions", "flame", "locks", "critical", "chosen", "summary"):
+            page.run(f"document.getElementById('tab-{tab}').click()")
+            page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
+            self.assertEqual(page.run(CUT_OFF), [], tab)
+        page.call("Emulation.clearDeviceMetricsOverride")
+        page.wait("innerWidth > 1000")
 
     def hatching(self, page, without, url, pictures):
         """Of a ring of which the newest records are left: what is before is hatched, and says why."""
@@ -160,7 +216,8 @@ class PageTest(ServedTest):
     def address(self, page, url, state):
         """The address brings back what is seen."""
         page.run("arctracePage.timeLine.zoom(0.3)")
-        page.wait("location.hash.includes('view=')")
+        # The address follows after a while.
+        page.wait(f"location.hash.includes('view=' + Math.floor({state}.view.from))")
         address = page.run("location.href")
         view = page.run(f"Math.floor({state}.view.from)")
         page.call("Page.navigate", url="about:blank")
@@ -170,6 +227,96 @@ class PageTest(ServedTest):
         self.assertEqual(page.run(f"Math.floor({state}.view.from)"), view)
         self.assertEqual(page.run(f"{state}.tab"), "chosen")
 
+
+@unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
+class EarlyPageTest(support.TraceTest):
+    """The page of a trace of ten million calls, from before it has been read to after that."""
+
+    TURNS = 310_000
+
+    def test_before_and_after_the_whole_is_read(self):
+        trace = record_program(self.directory, self.TURNS)
+        pictures = pathlib.Path(os.environ.get("ARCTRACE_PICTURES", self.directory))
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            server = Server(trace)
+            try:
+                page.open(server.url)
+                self.early(page, pictures)
+                page.wait("arctracePage.facts.is_whole")
+                self.late(page, pictures)
+                self.assertEqual([one for one in page.problems if " 409 " not in one], [])
+            finally:
+                page.close()
+                server.close()
+        trace.unlink()  # too large for what is looked at in each trace
+
+    def early(self, page, pictures):
+        """How densely records were written; calls where one zooms in; the rest is said not to be known."""
+        page.wait("arctracePage.timeLine.isShown")
+        self.assertFalse(page.run("arctracePage.facts.is_whole"))
+        pieces = page.run("[...arctracePage.timeLine.whole.values()].map((part) => part.density.start.length)")
+        self.assertGreater(sorted(pieces)[1], 20, pieces)
+        page.wait("document.querySelector('#pane .reading')")
+        self.assertIn("Not known before the whole trace has been read", page.run("document.querySelector('#pane').textContent"))
+        self.assertIn("losses not known yet", page.run("document.querySelector('header').textContent"))
+        page.screenshot(pictures / "early.png")
+        page.run(f"(() => {{ const {{ timeLine }} = arctracePage, at = {DENSEST}; timeLine.look(at, at + 1e4); }})()")
+        page.wait("[...arctracePage.timeLine.parts.values()].some((part) => part.exact && part.rows.some((row) => row.level > 5 && row.start.length > 20))")
+        page.run("document.getElementById('tab-functions').click()")
+        page.wait("document.querySelector('#pane .reading')")
+        page.key("r")
+        page.wait("document.querySelectorAll('#pane tbody tr').length > 3")
+        page.run(f"arctracePage.timeLine.choose({SHORT_CALL})")
+        page.wait("document.querySelector('#pane').textContent.includes('called by')")
+        page.screenshot(pictures / "early-call.png")
+        page.run("arctracePage.timeLine.canvas.focus()")
+        page.key("Escape")
+        page.run(f"arctracePage.timeLine.choose({LONG_CALL})")
+        page.wait("document.querySelector('#pane').textContent.includes('at least')")
+        # All of that was before the whole trace had been read.
+        self.assertFalse(page.run("arctracePage.facts.is_whole"))
+        self.kept = page.run("[arctracePage.state.view.from, arctracePage.state.call.level, arctracePage.facts.functions[arctracePage.state.call.what][0]]")
+
+    def late(self, page, pictures):
+        """The page is where it was, and knows all."""
+        state = "arctracePage.state"
+        page.wait(f"{state}.call && !({state}.call.flags & 384)")
+        page.wait("document.querySelector('#pane').textContent.includes('What it called')")
+        self.assertNotIn("at least", page.run("document.querySelector('#pane').textContent"))
+        self.assertEqual(page.run(f"[{state}.view.from, {state}.call.level, arctracePage.facts.functions[{state}.call.what][0]]"), self.kept)
+        self.assertNotIn("not known yet", page.run("document.querySelector('header').textContent"))
+        self.assertIn("records, none lost", page.run("document.querySelector('header').textContent"))
+        for tab in ("summary", "functions", "flame", "locks"):
+            page.run(f"document.getElementById('tab-{tab}').click()")
+            page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
+            self.assertEqual(page.run("document.querySelectorAll('#pane .reading').length"), 0)
+        page.key("0")
+        page.wait("!arctracePage.timeLine.asking && [...arctracePage.timeLine.whole.values()].every((part) => !part.density)")
+        page.screenshot(pictures / "late.png")
+
+
+# What is outside of the window, or has more text than room.
+CUT_OFF = """[...document.querySelectorAll('header, header .facts, header button, nav, nav button, .bar > *, main')].filter((one) => {
+  const box = one.getBoundingClientRect();
+  return box.left < 0 || box.right > innerWidth || (one.tagName !== 'MAIN' && one.scrollWidth > one.clientWidth + 1);
+}).map((one) => one.className + ' ' + one.textContent.slice(0, 40))"""
+
+# When records were written most densely.
+DENSEST = """[...timeLine.whole.values()].flatMap(({ density }) =>
+  [...density.start].map((at, i) => [density.bytes[i] / (density.stop[i] - density.start[i] + 1), at])).sort((a, b) => b[0] - a[0])[0][1]"""
+
+# A call of what is shown that begins and ends there; and one that goes on beyond what was read.
+SHORT_CALL, LONG_CALL = (f"""(() => {{
+  const {{ timeLine, state }} = arctracePage;
+  for (const {{ index }} of timeLine.visible()) {{
+    for (const row of timeLine.dataOf(index).rows.filter((one) => one.level >= 3)) {{
+      const i = [...row.start.keys()].findIndex((k) => {condition});
+      if (i >= 0) return {{ lane: index, level: row.level, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] }};
+    }}
+  }}
+}})()""" for condition in ("row.level > 5 && row.start[k] > state.view.from && row.stop[k] < state.view.until && !row.flags[k]",
+                             "(row.flags[k] & 384) === 384"))
 
 # Pixels of the time line in the light theme's colour for gaps, which no call and no state has.
 HATCHED = """(() => {
@@ -228,6 +375,8 @@ class LargeTest(support.TraceTest):
         server = Server(trace)
         print(f"served after {time.monotonic() - begin:.1f} s")
         try:
+            server.wait_whole()
+            print(f"read after {time.monotonic() - begin:.1f} s")
             self.reaches_each_call(server)
             if browser.CHROMIUM is not None:
                 with tempfile.TemporaryDirectory() as directory:
@@ -243,22 +392,23 @@ class LargeTest(support.TraceTest):
         trace.unlink()  # too large for what is looked at in each trace
 
     def reaches_each_call(self, server):
-        """A stretch of 200 us has all its calls, one by one, although all of the trace together has crowds."""
+        """A stretch of 20 us has all its calls, one by one, although all of the trace together has crowds. (Of longer ones a pixel
+        is longer than a nanosecond, and there are calls of a few.)"""
         summary = server.api("summary")
         lane = max(range(len(summary["lanes"])), key=lambda i: summary["lanes"][i]["calls"])
         begin = self.busiest(server, lane, summary["from_ns"], summary["until_ns"])
-        values = {"pixel": 1, "lanes": lane, "from": begin, "until": begin + 200_000}
+        values = {"pixel": 1, "lanes": lane, "from": begin, "until": begin + 20_000}
         self.assertGreater(row_sums(server.api("timeline", **values))[1], 0)
         begin = time.monotonic()
         answer = server.api("timeline", exact=1, **values)
         print(f"read again in {time.monotonic() - begin:.1f} s")
         exact, crowded = row_sums(answer)
-        self.assertGreater(exact, 1000)
-        self.assertEqual(crowded, 0)
+        self.assertGreater(exact, 50)
+        self.assertLess(crowded, exact / 10)  # calls of no nanosecond at all
 
     def busiest(self, server, lane, begin, end):
-        """The 200 us of a lane that have most of its short calls: beside other work a thread may be without a CPU for long."""
-        answer = server.api("timeline", pixel=200_000, lanes=lane, **{"from": begin, "until": end})
+        """When the 20 us, or a little more, of a lane begin that have most of its short calls: beside other work a thread may be without a CPU for long."""
+        answer = server.api("timeline", pixel=20_000, lanes=lane, **{"from": begin, "until": end})
         most = (0, begin)
         for _, _, crowds in answer["lanes"][0][1]:
             at = answer["from_ns"]

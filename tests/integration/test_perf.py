@@ -244,7 +244,7 @@ class Tests:  # of whoever records
             self.build("waits"), options=("--mode=stop", "-b", "64k", "--block-size", "4k"))
         lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
         self.assertGreater(sum(record["count"] for record in lost), 1000)
-        self.assertIn(f"kernel {sum(record['count'] for record in lost)}", printed)
+        self.assertIn(f"kernel {sum(record['count'] for record in lost):,}", printed)
         for record in lost:
             self.assertIn(record["cpu"], range(os.cpu_count()))
             self.assertLess(record["since_ns"], record["time_ns"])

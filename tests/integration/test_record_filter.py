@@ -108,6 +108,58 @@ class RecordFilterTest(support.TraceTest):
         self.assertEqual(self.events("--event=db.*", "--scope=shared"),
                          {"db.query": 21, "db.row": 20})
 
+    def recording(self, *options, source=EVENTS):
+        """What record says on standard error, and the trace."""
+        recorded = self.record(sys.executable, "-c", source, options=("--no-libcall", *options))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        return recorded.stderr, recorded.trace
+
+    def test_what_matches_no_event_is_said(self):
+        said, _ = self.recording("--event=db.qeury")
+        self.assertIn('no event matches --event db.qeury; did you mean "db.query"?', said)
+        said, _ = self.recording("--no-event=uiframe", "--mode=overwrite")
+        self.assertIn('no event matches --no-event uiframe; did you mean "ui.frame"?', said)
+        said, _ = self.recording("--level=0")
+        self.assertIn("no event has level 0 or less: the lowest that programs have defined is 1", said)
+        said, _ = self.recording("--event=db.row", "--level=3")
+        self.assertIn("together admit none of the events", said)
+        said, _ = self.recording("--event=db.*", source="pass")
+        self.assertIn("no event matches --event db.*: programs have defined none", said)
+        for options in ([], ["--event=db.*"], ["--no-event=*row"], ["--level=1"]):
+            said, _ = self.recording(*options)
+            self.assertNotIn("warning", said)
+
+    def test_info_of_a_file_has_the_filter(self):
+        _, trace = self.recording("--event=db.*", "--level=3")
+        enabled = self.info(trace)["enabled"]
+        self.assertEqual([(e["recorded"], e["live_filter"], e["record_filter"]) for e in enabled[:1]],
+                         [("all", [], ["event:db.*", "level:3"])])
+        self.assertIn("s on: all; record filter: event:db.* level:3\n", run("info", trace).stdout)
+        _, trace = self.recording()
+        self.assertEqual(self.info(trace)["enabled"][0]["record_filter"], [])
+        self.assertNotIn("recorded from", run("info", trace).stdout)
+
+    def test_filters_that_the_buffer_does_not_have_any_more(self):
+        """Each change is listed; which of the two filters it was is not claimed."""
+        self.create()
+        self.assertEqual(run("start", self.name).returncode, 0)
+        for options in (["--level=3"], ["--event=x"], ["--event=y"]):
+            self.assertEqual(run("ctl", self.name, *options).returncode, 0)
+        enabled = self.info(self.name)["enabled"]
+        self.assertEqual([(e["live_filter"], e["record_filter"]) for e in enabled[-3:]],
+                         [(["?"], ["?"]), (["?"], ["?"]), ([], ["event:y"])])
+        text = run("info", self.name).stdout
+        self.assertEqual(text.count("; filters: not known any more\n"), 2, text)
+
+    def test_the_hint_about_functions_knows_of_filters(self):
+        def hint(*options):
+            recorded = self.record("/bin/true", options=options)
+            text = run("report", recorded.trace).stdout
+            return text[text.index("functions of true itself"):].splitlines()[0]
+        self.assertIn("record it with -P ., or compile it with", hint())
+        for options in (["-F", "nothing"], ["--notrace=*"], ["-D1"], ["-t", "1s"]):
+            self.assertIn("switched off or filtered out", hint(*options), options)
+
     def test_what_cannot_be_a_filter_is_refused(self):
         self.create()
         long_names = [f"--event=name_{i:04}*" for i in range(40)]
@@ -175,6 +227,11 @@ class RecordFilterTest(support.TraceTest):
         self.assert_moving(tids, {parent[1], child[2]})
         self.ctl(f"--pid={child[0]}", f"--tid={parent[1]}")
         self.assert_moving(tids, {parent[1], *child[1:]})
+        for option, said in ((f"--pid={2**31 - 1}", "no process 2147483647 writes into the session"),
+                             (f"--tid={2**31 - 1}", "no thread 2147483647 writes into the session"),
+                             ("--event=ruond", 'no event matches --event ruond; did you mean "round"?')):
+            self.assertIn(said, run("ctl", self.name, option).stderr)
+        self.assertEqual(run("ctl", self.name, f"--pid={child[0]}", f"--tid={parent[1]}").stderr, "")
         self.ctl("--event=none")  # it replaces the other filter, and lets functions and marks be
         self.assert_moving(tids, tids)
         self.assertEqual(self.info(self.name)["buffer"]["record_filter"], ["event:none"])

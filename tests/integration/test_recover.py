@@ -10,6 +10,7 @@ import unittest
 
 import cases
 import support
+from served_trace import Server
 from test_sessions import run
 
 # Writes argument 1 records inside two frames, prints so, waits, or dies (argument 2).
@@ -25,8 +26,8 @@ sys.stdin.read()
 
 
 class RecoverTest(support.TraceTest):
-    def left_behind(self, *options):
-        """The buffer of a recorder that was killed with its command."""
+    def left_behind(self, *options, has_written=False):
+        """The buffer of a recorder that was killed with its command; `has_written`: when its file had records."""
         recorder = subprocess.Popen(
             [support.ARCTRACE, "record", "--no-libcall", "-o", self.directory / "cut", *options,
              "--", sys.executable, "-c", PROGRAM, "1000", "wait"],
@@ -36,6 +37,10 @@ class RecoverTest(support.TraceTest):
         self.addCleanup((self.directory / "cut").unlink, missing_ok=True)
         session = recorder.stdout.readline().rstrip()
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
+        deadline = time.monotonic() + 300
+        while has_written and self.info(self.directory / "cut")["summary"]["records"] == 0:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
         recorder.kill()
         recorder.wait()
         recorder.stdin.close()  # the command ends
@@ -55,6 +60,7 @@ class RecoverTest(support.TraceTest):
                 done = run("recover", session, "-o", trace)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.check_clean(trace)
+                self.assert_indexed(trace)
                 info = self.info(trace)
                 self.assertEqual(info["summary"]["records"], 1002)
                 self.assertEqual((info["summary"]["lost"], info["summary"]["overwritten"]), (0, 0))
@@ -77,7 +83,7 @@ class RecoverTest(support.TraceTest):
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
             self.assertIn(word, done.stderr)
         self.assertEqual(run("recover", session, "-o", trace).returncode, 0)
-        self.assertFalse(any(p["pid"] for p in self.info(trace)["processes"]))  # as it would be
+        self.assertFalse(any(p["executable"] for p in self.info(trace)["processes"]))  # as it would be
         trace.unlink()
         done = run("recover", session, "-o", trace, "--definitions", self.directory / "cut")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -103,9 +109,107 @@ class RecoverTest(support.TraceTest):
         done = run("recover", session, "-o", trace, "--merge", cut)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)
+        self.assert_indexed(trace)
         self.assertEqual(self.info(trace)["summary"]["records"], 1002)
         self.assertNotIn("warning", run("report", trace).stderr)
+        self.check_read_as_one(cut, trace)
+        if os.geteuid() == 0:
+            # Anybody can make a file there that has the session's id.
+            os.chown(session, 65534, -1)
+            self.assertLess(self.report(cut, "flat")["summary"]["records"], 1002)
+            os.chown(session, 0, -1)
+        # Without the buffer there is only what the file has.
+        os.unlink(session)
+        alone = self.report(cut, "flat")
+        self.assertLess(alone["summary"]["records"], 1002)
         cut.unlink()
+
+    def test_what_only_the_recorder_has(self):
+        """Records that it had written to its file, which a recovery without that file lacks, are told:
+        how many, of which thread, and since when."""
+        for scope in ("shared", "thread"):
+            with self.subTest(scope=scope):
+                session = self.left_behind("-b", "256k", "--block-size", "384", "--high-water=1",
+                                           f"--scope={scope}", has_written=True)
+                trace = self.directory / "trace"
+                done = run("recover", session, "-o", trace, "--definitions", self.directory / "cut")
+                self.assertIn("-m FILE adds that", done.stderr)
+                report = self.report(trace, "flat")
+                missing = 1002 - report["summary"]["records"]
+                self.assertGreater(missing, 0)
+                self.assertEqual(report["summary"]["elsewhere"], missing)
+                self.assertEqual(self.info(trace)["summary"]["elsewhere"], missing)
+                self.assertIn(f"{missing:,} in another file", run("report", trace).stdout)
+                self.assertIn(f"{missing} in another file", run("check", trace).stdout)
+                gap, = report["gaps"]
+                thread, = self.info(trace)["threads"]
+                self.assertEqual((gap["reason"], gap["tid"]), ("missing", thread["tid"]))
+                self.assertLess(gap["from_ns"], gap["to_ns"])
+                self.assertEqual(gap["records"], missing if scope == "shared" else None)
+                merged = self.directory / "merged"
+                done = run("recover", session, "-o", merged, "--merge", self.directory / "cut")
+                self.assertNotIn("-m FILE", done.stderr)
+                self.assertEqual(self.info(merged)["summary"]["elsewhere"], 0)
+                for path in (trace, merged, self.directory / "cut", session):
+                    os.unlink(path)
+
+    def test_snapshots_of_a_buffer_that_nobody_drains(self):
+        """They have all there is, also while the program goes on."""
+        session = f"recover-{os.getpid()}"
+        run("create", session, "-b", "1M", "--start", "--scope=shared")
+        self.addCleanup(run, "destroy", "--force", session)
+        with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={session}", "--",
+                               sys.executable, "-c", support.API + """
+ring = name("ring")
+print(flush=True)
+while True: api.arctrace_instant(ring)
+"""], stdout=subprocess.PIPE, text=True) as program:
+            try:
+                self.assertEqual(program.stdout.readline(), "\n")
+                for i in range(5):
+                    trace = self.directory / f"snapshot{i}"
+                    run("snapshot", session, "-o", trace)
+                    self.assertEqual(self.info(trace)["summary"]["elsewhere"], 0)
+            finally:
+                program.terminate()
+
+    def test_an_empty_file_of_a_killed_flight_recorder(self):
+        """It says where its records are."""
+        session = self.left_behind("--mode=overwrite", "-b", "1M")
+        cut = self.directory / "cut"
+        self.assertEqual(cut.stat().st_size, 0)
+        for command in (("report", cut), ("dump", cut), ("info", cut),
+                        ("export", "--to=csv", cut, "-o", self.directory / "out"),
+                        ("graph", "f", cut), ("view", cut)):
+            done = run(*command)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn("an empty file", done.stderr)
+            self.assertIn(session, done.stderr)
+            self.assertIn("arctrace recover", done.stderr)
+        self.assertEqual(run("destroy", session).returncode, 0)
+        self.assertNotIn(session, run("report", cut).stderr)
+
+    def check_read_as_one(self, cut, merged):
+        """The cut file is read together with the buffer: as what recover writes of both."""
+        found, expected = (self.report(trace, "flat") for trace in (cut, merged))
+        for key in ("records", "lost", "lost_by_cause", "threads"):
+            self.assertEqual(found["summary"][key], expected["summary"][key])
+        self.assertEqual({row["name"]: row["calls"] for row in found["functions"]},
+                         {row["name"]: row["calls"] for row in expected["functions"]})
+        records = [[(r["tid"], r["time_ns"], r["type"]) for r in self.dump(trace)
+                    if r["type"] in ("ENTER", "EXIT", "INSTANT")] for trace in (cut, merged)]
+        self.assertTrue(records[0])
+        self.assertEqual(*records)
+        found, expected = (self.info(trace) for trace in (cut, merged))
+        for key in ("records", "lost", "torn", "own_blocks"):
+            self.assertEqual(found["summary"][key], expected["summary"][key])
+        server = Server(cut)  # without --partial: nothing is missing
+        try:
+            server.wait_whole()
+            self.assertEqual(server.api("summary")["records"], expected["summary"]["records"])
+        finally:
+            status, errors = server.close()
+        self.assertIn("is read from", errors, status)
 
     def test_losses_in_both(self):
         """What the recorder had reported when it was killed, and what it had not."""
@@ -142,7 +246,8 @@ class RecoverTest(support.TraceTest):
         self.assertGreater(summary["lost"], 0)
         # The shell's are two for each vfork.
         self.assertEqual(summary["records"] + summary["lost"], 5 * (5002 + 2))
-        self.assertIn(f"{summary['records']} records", done.stdout + done.stderr)
+        self.assertIn(f"{summary['records']:,} records", done.stdout + done.stderr)
+        self.check_read_as_one(cut, trace)
 
     def test_core(self):
         with open("/proc/sys/kernel/core_pattern", encoding="ascii") as pattern:

@@ -80,6 +80,7 @@ class RingTest(support.TraceTest):
         newest_of_busy = []
         for file in files:
             self.check_clean(file)
+            self.assert_indexed(file)
             # The time before its first records is in an earlier file.
             if file != files[0]:
                 names = {f["name"] for f in self.report(file, "flat")["functions"]}

@@ -65,7 +65,8 @@ OPTIONAL = {"cpu_ns", "off_cpu_ns", "ready_ns", "switches", "recursion", "marks"
             "arg_names", "retval", "errno", "line", "pid", "tid", "threads", "module", "thread",
             "self_ns", "depth", "coroutine", "fields", "end_within_ns", "chunk", "block", "buffer",
             "frames", "reason", "task_state", "path", "waker_pid", "waker_tid", "waker_path",
-            "from_interrupt", "main", "vdso", "name", "bpf", "raw"}
+            "from_interrupt", "main", "vdso", "name", "bpf", "raw", "overhead_ns",
+            "corrected"}
 # Objects that may have members of any name; content of records is one, too.
 OPEN = {"exits", "records_by_type", "blocks_by_phase", "lost_by_cause", "fields"}
 
@@ -234,6 +235,16 @@ class SchemasTest(support.TraceTest):
         self.check("report-flat.json", report)
         self.check_lines("dump.json",
                          self.printed("dump", done.trace, "--format=json").splitlines())
+
+    def test_corrected(self):
+        program = support.API + "f = key('f')\nfor i in range(300):\n api.arctrace_enter(f)\n" \
+            " api.arctrace_exit(f)"
+        trace = self.record(sys.executable, "-c", program, options=("--no-libcall",)).trace
+        for view, options in (("summary", ()), ("tree", ()), ("flat", ()), ("arcs", ()),
+                              ("kinds", ()), ("histogram", ("-F", "f")), ("graph", ("-F", "f"))):
+            report = self.report(trace, view, "--corrected", *options)
+            self.assertIs(report["corrected"], True)
+            self.check(f"report-{view}.json", report)
 
     @unittest.skipIf(NO_KERNEL, NO_KERNEL)
     def test_kernel(self):

@@ -55,6 +55,13 @@ class SessionTest(support.TraceTest):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         return done.stderr
 
+    def test_a_wrong_name_is_told_near_ones(self):
+        self.create()
+        wrong = self.name[:-1] + ("x" if self.name[-1] != "x" else "y")
+        for command in ("live", "attach", "snapshot"):
+            self.assertIn(f'no session {wrong}; did you mean "{self.name}"', self.refused(command, wrong))
+        self.assertNotIn("did you mean", self.refused("live", "nothing-that-is-like-it"))
+
     def writer(self):
         process = subprocess.Popen(
             [support.ARCTRACE, "record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
@@ -126,6 +133,14 @@ class SessionTest(support.TraceTest):
         self.assertEqual(run("destroy", self.name).returncode, 0)
         self.assertFalse(path.exists())
         self.assertNotIn(self.name, self.listed())
+
+    def test_a_command_in_a_session_that_is_off(self):
+        self.create()
+        warning = f"recording is off: arctrace start {self.name} switches it on"
+        command = ["record", f"--session={self.name}", "--", "true"]
+        self.assertIn(warning, run(*command).stderr)
+        run("start", self.name)
+        self.assertNotIn("recording is off", run(*command).stderr)
 
     def test_classes_are_switched_while_it_runs(self):
         self.create("--mode=overwrite", size="64M")  # so that none is overwritten

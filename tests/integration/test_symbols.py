@@ -9,7 +9,7 @@ import unittest
 
 import cases
 import support
-from support import ARCTRACE
+from support import ARCTRACE, bytes_text
 
 CHUNK = struct.Struct("<IHHIIIIQ")
 HEADER_SIZE = 4096
@@ -31,6 +31,21 @@ int outer(int n) {
 int main(void) { return outer(20) == 0; }
 """
 FUNCTIONS = {"main", "outer", "inner"}
+# A lock that is a variable, and one in an array of structs of 64 bytes.
+LOCKS = """
+#include <pthread.h>
+static struct { _Alignas(64) pthread_mutex_t lock; } pool[2];
+static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
+static void use(pthread_mutex_t* lock) {
+  pthread_mutex_lock(lock);
+  pthread_mutex_unlock(lock);
+}
+int main(void) {
+  pthread_mutex_init(&pool[1].lock, 0);
+  use(&busy);
+  use(&pool[1].lock);
+}
+"""
 
 
 def chunks(trace):
@@ -60,7 +75,7 @@ class Symbols(support.TraceTest):
         done = self.record(self.program, options=options)
         self.assertEqual(done.status, 0, done.stderr)
         self.assertNotIn("archive", done.stderr)
-        self.assertIn(f" {done.trace.stat().st_size} bytes", done.stderr)
+        self.assertIn(f" {bytes_text(done.trace.stat().st_size)}, ", done.stderr)
         self.check_clean(done.trace)
         return done.trace
 
@@ -86,6 +101,9 @@ class Symbols(support.TraceTest):
 
     def contents(self):
         return {path: path.read_bytes() for path in self.directory.iterdir() if path.is_file()}
+
+    def locks(self, trace):
+        return {lock["name"] for lock in self.report(trace, "locks")["locks"]}
 
     def rows(self, trace):
         """The rows of a report with source lines, without what it says of the file."""
@@ -159,6 +177,7 @@ class Symbols(support.TraceTest):
         self.assertEqual(self.text("archive", trace), "")
         self.check_clean(archive)
         self.assertEqual(kinds(archive).count(SYMBOLS), 1)
+        self.assertEqual(archive.stat().st_mode & 0o777, 0o600, "a trace is for its owner only")
         self.take_away()
         self.assertEqual(self.rows(archive), here)
         self.assertRegex("\n".join(here), "inner.*<stdin>:")
@@ -168,6 +187,46 @@ class Symbols(support.TraceTest):
         self.assertEqual(self.rows(again), here)
         self.assertEqual(subprocess.run([ARCTRACE, "archive", trace, "-o", "-"], stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, check=True).stdout[:8], b"ARCTFILE")
+        # Out of a pipe, which can be read once only.
+        piped = self.directory / "piped"
+        subprocess.run(["sh", "-c", 'cat "$1" | "$2" archive - -o "$3"', "sh", archive, ARCTRACE, piped],
+                       stderr=subprocess.DEVNULL, check=True)
+        self.assertEqual(piped.read_bytes(), again.read_bytes())
+
+    def test_why_lines_are_missing_is_said(self):
+        trace = self.recorded()
+        archive = self.directory / "arctrace.data.archive"
+        self.text("archive", trace)
+        said = ("1 module is not here as it was recorded, so its source lines are missing: "
+                "run arctrace archive where it is\n")
+        views = ((), ("--view=flat",))
+        for view in views:
+            self.assertNotIn("are missing", self.text("report", "--lines", *view, trace))
+        here = self.text("report", "--lines", trace)
+        self.assertRegex(here, r"inner \(.*:\d+\)")
+        # What is to be typed is a name, without its line.
+        self.assertRegex(here, r"arctrace graph '\w+'\n")
+        self.take_away()
+        for view in views:
+            self.assertIn(said, self.text("report", "--lines", *view, trace))
+            self.assertNotIn("are missing", self.text("report", *view, trace))
+            self.assertNotIn("are missing", self.text("report", "--lines", *view, archive))
+
+    def test_an_archive_has_the_names_of_locks(self):
+        subprocess.run(["gcc", "-x", "c", "-", "-O0", "-o", self.program], input=LOCKS, text=True, check=True,
+                       cwd=self.home)
+        trace = self.recorded()
+        names = {"busy in program", "pool+0x40 in program"}
+        self.assertLessEqual(names, self.locks(trace))
+        archive, again = self.directory / "arctrace.data.archive", self.directory / "again"
+        self.text("archive", trace)
+        self.check_clean(archive)
+        self.take_away()
+        self.assertLessEqual(names, self.locks(archive))
+        self.text("archive", archive, "-o", again)
+        self.assertLessEqual(names, self.locks(again))
+        # What record stores is of functions only: looking for others costs each recording time.
+        self.assertFalse(names & self.locks(trace))
 
     def test_an_archive_of_a_file_that_has_none(self):
         for options in (["--no-symbols"], ["--no-symbols", "--mode=overwrite"]):

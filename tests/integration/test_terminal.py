@@ -82,6 +82,23 @@ class TerminalTest(support.TraceTest):
         self.assertIn("a_name_" * 20 + "end", wide)
         self.assertIn("%Base", wide)
 
+    def test_help_goes_on_in_the_next_line(self):
+        for command in ((), ("record",), ("report",)):
+            text, status = on_terminal(*command, "--help")
+            self.assertEqual(status, 0, text)
+            self.assertLessEqual(max(len(line) for line in text.splitlines()), 80)
+            piped = subprocess.run([support.ARCTRACE, *command, "--help"], stdout=subprocess.PIPE, text=True,
+                                   check=True).stdout
+            self.assertEqual("".join(text.split()), "".join(piped.split()))
+
+    def test_unknown_options(self):
+        for arguments, hint in ((("record", "--durtion=3", "true"), 'did you mean "--duration"?'),
+                                (("record", "-d", "3", "true"), "try arctrace record --help")):
+            done = subprocess.run([support.ARCTRACE, *arguments], stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr.count("\n"), 1)
+            self.assertIn(hint, done.stderr)
+
     def test_what_is_cut(self):
         text, _ = on_terminal("report", "--view=flat", "--no-pager", self.recorded())
         text = COLOR.sub("", text)
@@ -92,6 +109,18 @@ class TerminalTest(support.TraceTest):
         many, _ = on_terminal("report", "--view=flat", "--no-pager",
                               "--columns=calls,base,cum,avg,p99,p99.9", self.recorded())
         self.assertIn("(no room for p99.9, avg, p99: --wide shows all)", many)
+
+    def test_noise_is_told_at_any_width(self):
+        """Of what follows the names in `diff` the module and the calls go first."""
+        runs = []
+        for i in range(4):
+            runs.append(self.directory / f"run{i}.data")
+            self.recorded().rename(runs[-1])
+        counts = {on_terminal("diff", "--no-pager", *runs[:2], "--", *runs[2:],
+                              columns=columns)[0].count("noise]")
+                  for columns in (80, 100, 250)}
+        self.assertEqual(len(counts), 1, counts)
+        self.assertGreater(counts.pop(), 0)
 
     def test_ascii(self):
         for arguments in self.shown(self.recorded()):

@@ -6,11 +6,13 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 import cases
 import support
+from served_trace import record_program
 from tmux_terminal import PATIENCE, Terminal
 
 # main calls work three times and a hostile function once; work calls inner twice; a child process
@@ -36,17 +38,12 @@ if child == 0:
 os.waitpid(child, 0)
 api.arctrace_enter(last)
 """
-VALUE = re.compile(r"\s*(-(?=\s)|\d+(?:\.\d+)? (?:ns|us|ms|s)(?=\s)|\d+(?:\.\d+)?(?=\s))")
+VALUE = re.compile(r"\s*(-(?=\s)|[\d,]+(?:\.\d+)? (?:ns|us|ms|s)(?=\s)|<?[\d,]+(?:\.\d+)?(?=\s))")
 
 
 def duration(time_ns):
-    """As arctrace shows it: truncated."""
-    if time_ns is None:
-        return "-"
-    for unit, name in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
-        if time_ns >= unit:
-            return f"{time_ns // unit}.{time_ns % unit // (unit // 1000):03d} {name}"
-    return f"{time_ns} ns"
+    """As arctrace shows it: three digits."""
+    return "-" if time_ns is None else support.duration_text(time_ns)
 
 
 def rows_of(shown, head):
@@ -61,7 +58,7 @@ def rows_of(shown, head):
         row, rest = {}, line[1:]
         for name in " ".join(heads).replace("On CPU", "On_CPU").replace("Off CPU", "Off_CPU").split():
             found = VALUE.match(rest)
-            row[name], rest = found[1], rest[found.end():]
+            row[name], rest = (found[1], rest[found.end():]) if found else ("", rest)
         rows.append({**row, "name": rest.strip()})
     return rows
 
@@ -97,6 +94,11 @@ class Tui(support.TraceTest):
         terminal.wait_for(f"status={status}", gone=("[1 Summary]", "leave"))
         terminal.type("stty -a")
         terminal.wait_for(" icanon ", " echo ")
+
+    @staticmethod
+    def wait_for_column(terminal, title, column, wanted):
+        """Until the table has these values: the head of a picture is drawn before its rows."""
+        terminal.wait_until(lambda lines: [row[column] for row in rows_of("\n".join(lines), title)] == wanted)
 
     def test_views_at_three_sizes(self):
         terminal = self.tui(columns=40, lines=10, has="Summary")
@@ -157,22 +159,24 @@ class Tui(support.TraceTest):
                           ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("Max", "max_ns"), ("name", None),
                           ("Calls", "calls"), ("Base", "base_ns"), ("Cum", "cum_ns")):
             terminal.press("s")
-            shown = rows_of(terminal.wait_for(f"Function, by {head}\n"), f"Function, by {head}")
+            title = f"Function, by {head}"
+            terminal.wait_for(title + "\n")
             if key in ("calls", "base_ns", "cum_ns"):
                 by = {"calls": "calls", "base_ns": "base", "cum_ns": "cum"}[key]
                 in_order = self.report(self.trace, "flat", "--sort", by)["functions"]
                 text = str if key == "calls" else duration
-                self.assertEqual([row[head] for row in shown], [text(row[key]) for row in in_order])
+                self.wait_for_column(terminal, title, head, [text(row[key]) for row in in_order])
             elif key:
                 values = sorted((row[key] for row in facts.values() if row[key] is not None), reverse=True)
                 values = [duration(value) for value in values]
-                self.assertEqual([row[head] for row in shown], values + ["-"] * (len(shown) - len(values)))
+                self.wait_for_column(terminal, title, head, values + ["-"] * (len(rows) - len(values)))
             else:
-                self.assertEqual([row["name"].split()[0] for row in shown][1:],
-                                 sorted(name for name in facts if name.isascii()))
+                names = sorted(name for name in facts if name.isascii())
+                terminal.wait_until(lambda lines: [row["name"].split()[0] for row in rows_of(
+                    "\n".join(lines), title)][1:] == names)  # pylint: disable=W0640
         terminal.press("r")
-        shown = rows_of(terminal.wait_for("by Cum, ascending"), "Function, by Cum, ascending")
-        self.assertEqual([row["Cum"] for row in shown], [row["Cum"] for row in rows][::-1])
+        terminal.wait_for("by Cum, ascending")
+        self.wait_for_column(terminal, "Function, by Cum, ascending", "Cum", [row["Cum"] for row in rows][::-1])
         terminal.press("<")
         terminal.wait_for("Function, by Base\n")
         self.leave(terminal)
@@ -305,6 +309,69 @@ class Tui(support.TraceTest):
                          [(row["calls"], duration(row["base_ns"])) for row in shown])
         self.leave(terminal)
 
+    def choose_range(self, terminal, text):
+        terminal.press("t")
+        terminal.wait_for("time range, START~STOP: _")
+        terminal.press(*text, "Enter")
+
+    def test_a_range(self):
+        def inner(*options):
+            flat = self.report(self.trace, "flat", *options)["functions"]
+            return duration(next(row["cum_ns"] for row in flat if row["name"] == "inner"))
+        terminal = self.tui()
+        terminal.press("2")
+        terminal.wait_for("[2 Functions]", inner())
+        self.choose_range(terminal, "x~")
+        terminal.wait_for("START~STOP: x~_")
+        terminal.press("Escape")
+        terminal.wait_for("/ search", gone=("START~STOP",))
+        calls = self.report(self.trace, "invocations", "-F", "inner")["invocations"]
+        end = calls[3]["start_ns"]
+        self.assertNotEqual(inner("-r", f"~{end}ns"), inner())
+        self.choose_range(terminal, f"~{end}ns")
+        terminal.wait_for("[1 Summary]", f"arctrace.data ~{end}ns")
+        terminal.press("2")
+        terminal.wait_for(inner("-r", f"~{end}ns"))
+        self.choose_range(terminal, "")
+        terminal.wait_for("[2 Functions]", inner(), gone=(f"~{end}ns",))
+        self.leave(terminal)
+
+    def slow_tui(self, trace):
+        """One that has a thirtieth of a CPU, and what ends that: however fast the machine is, it reads for a while.
+        The other program is of the same shell: the scheduler shares out by sessions first."""
+        pid = pathlib.Path(trace).with_suffix(".pid")
+        pid.unlink(missing_ok=True)
+        processor = f"taskset -c {min(os.sched_getaffinity(0))} "
+        busy = f"{processor} timeout 600 sh -c 'echo $$ >{pid}; while :; do :; done'"
+        terminal = self.tui(trace=trace, has=None, prefix=f"{busy} & {processor} nice -n 15 ")
+
+        def go_on():
+            if pid.exists():
+                os.kill(int(pid.read_text(encoding="ascii")), signal.SIGKILL)
+                pid.unlink()
+        self.addCleanup(go_on)
+        return terminal, go_on
+
+    def test_while_it_reads(self):
+        """Ten million calls: what is known is shown at once, and a range before all of it has been read."""
+        with tempfile.TemporaryDirectory() as directory:
+            trace = record_program(pathlib.Path(directory), 310_000)
+            early = ("not known before the trace has been read", "Threads, by what they wrote", "s left")
+            terminal, go_on = self.slow_tui(trace)
+            terminal.wait_for(*early, gone=("[1 Summary]",))
+            self.choose_range(terminal, "500ms~501ms")
+            terminal.wait_for("[1 Summary]", "500000000ns~501000000ns")
+            self.choose_range(terminal, "")
+            terminal.wait_for(*early, gone=("[1 Summary]",))
+            terminal.press("C-c")
+            terminal.wait_for("status=130")
+            go_on()
+            terminal, go_on = self.slow_tui(trace)
+            terminal.wait_for(*early)
+            go_on()
+            terminal.wait_for("[1 Summary]", "0 lost", gone=("not known",))
+            self.leave(terminal)
+
     def test_colors_and_characters(self):
         def colored(terminal):
             return terminal.run("capture-pane", "-p", "-e")
@@ -313,7 +380,10 @@ class Tui(support.TraceTest):
             terminal = self.tui(prefix=prefix)
             terminal.press("2")
             terminal.wait_for("Function, by Cum", r"\x1b[31m\u{202e}\u{9b}hostile")
-            self.assertEqual("\x1b[31m" in colored(terminal), has_color, prefix)
+            if has_color:
+                terminal.wait_for("\x1b[31m", shown_by=colored)
+            else:
+                self.assertNotIn("\x1b[31m", colored(terminal), prefix)
             self.leave(terminal)
         terminal = self.tui(prefix="LC_ALL=C ")
         for key in "123456":
@@ -391,6 +461,30 @@ class Tui(support.TraceTest):
         self.assertTrue(terminal.shown().splitlines()[1].startswith("! "))
         self.leave(terminal)
         cut.unlink()
+
+    def test_what_a_dead_recorder_left(self):
+        """The file is read together with the buffer, which has nearly all of it."""
+        cut, calls = self.directory / "dead", 1000
+        program = support.API + f"""
+called = key("called" + "_here")
+for _ in range({calls}):
+    api.arctrace_enter(called)
+    api.arctrace_exit(called)
+print(os.environ["ARCTRACE_SESSION"], flush=True)
+sys.stdin.read()
+"""
+        recorder = subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-o", cut, "--", sys.executable, "-c",
+                                     program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(recorder.stdout.close)
+        self.addCleanup(cut.unlink)
+        self.addCleanup(os.unlink, recorder.stdout.readline().rstrip())
+        recorder.kill()
+        recorder.wait()
+        recorder.stdin.close()  # the command ends
+        terminal = self.tui(trace=cut, has="called_here")
+        self.assertNotIn("cut off", terminal.shown())
+        self.leave(terminal)
 
 
 if __name__ == "__main__":

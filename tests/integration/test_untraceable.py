@@ -72,6 +72,20 @@ class Untraceable(support.TraceTest):
         self.assertEqual(warning, f"arctrace: warning: can't trace {program}: it is {why}")
         self.assertIn(f" {processes} process", summary)
 
+    @unittest.skipUnless(shutil.which("prlimit"), "no prlimit")
+    def test_no_room_for_the_buffer(self):
+        """Its address space is too small: it runs as ever, and a line says that it is not recorded."""
+        limited = ("prlimit", "--as=60000000", "echo", "as always")
+        recorded = self.record(*limited)
+        self.assertEqual((recorded.status, recorded.stdout), (0, "as always\n"))
+        warning = recorded.stderr.splitlines()[0]
+        self.assertRegex(warning, "^arctrace: warning: 1 program is not recorded, without room in memory for the buffer "
+                                  r"of \S+ .iB \(ulimit -v\): a smaller one may fit, such as -b 4M$")
+        self.assertIn(" 1 process,", recorded.stderr)  # prlimit, before it
+        recorded = self.record(*limited, options=("-b", "4M"))
+        self.assertNotIn("warning", recorded.stderr)
+        self.assertIn(" 2 processes,", recorded.stderr)
+
     def test_static_and_its_child(self):
         for name, option in (("static", "-static"), ("static-pie", "-static-pie")):
             with self.subTest(option):

@@ -16,7 +16,7 @@ import urllib.request
 import cases
 import browser
 import support
-from served_trace import HERE, HOSTILE, SECONDS, ServedTest, row_sums
+from served_trace import HERE, HOSTILE, SECONDS, ServedTest, Server, row_sums
 from test_kernel import NO_KERNEL
 from trace_checks import ARCTRACE, read_report
 
@@ -159,6 +159,145 @@ class HtmlFileTest(support.TraceTest):
         self.assertIn("Every call of the critical path is exact.", page["left_out"])
 
 
+class EarlyTest(ServedTest):
+    """What the server answers while it reads a trace of ten million calls: that takes much longer than these answers."""
+
+    TURNS = 310_000
+
+    def early(self, name, **values):
+        """An answer that was made before the whole was read: else it is 409."""
+        return self.server.api(name, whole=0, **values)
+
+    def test_ranges_are_exact_and_the_rest_is_not_known(self):
+        self.server = Server(self.trace)
+        summary = self.early("summary")
+        self.assertFalse(summary["is_whole"])
+        lanes = ",".join(map(str, range(len(summary["lanes"]))))
+        whole = {"from": summary["from_ns"], "until": summary["until_ns"], "lanes": lanes}
+        dense = self.early("timeline", pixel=(whole["until"] - whole["from"]) // 100, exact=1, **whole)
+        begin = self.densest(self.early("timeline", pixel=1, **whole))
+        end = begin + 20_000
+        rows = self.early("timeline", pixel=1, exact=1, lanes=lanes, **{"from": begin, "until": end})
+        totals = self.early("totals", **{"from": begin, "until": end})["totals"]
+        names = self.early("names", function=0, lane=0)["functions"]
+        for name in ("totals", "locks", "search"):
+            self.assertEqual(self.server.status("api/" + name, whole=0, text="xyz"), 503, name)
+        self.assertEqual(self.server.status("api/flame", whole=0, per="all"), 503)
+        lane, level, call = self.some_call(rows)
+        found = self.early("call", lane=lane, level=level, start=call[0], stop=call[0] + call[1])
+        progress = self.server.api("progress")
+        self.assertFalse(progress["is_whole"])
+        self.assertLess(progress["share"], 1)
+
+        self.assertFalse(dense["is_exact"])
+        self.assertTrue(dense["is_too_long"])
+        self.assertEqual(sum(row_sums(dense)), 0)
+        written = [sum(density[2::3]) for _, _, density in dense["lanes"]]
+        self.assertEqual(written, [one["bytes"] for one in summary["lanes"]])
+        self.assertEqual(sum(written) > 200_000_000, True, written)
+        self.assertTrue(rows["is_exact"])
+        # The first thread waits all the time, in calls from before the range to after it.
+        waits = next(i for i, lane in enumerate(summary["lanes"]) if lane["tid"] == lane["pid"])
+        self.assertGreater(len(dict((lane, lane_rows) for lane, lane_rows, *_ in rows["lanes"])[waits]), 0)
+        self.assertEqual(self.calls_within(rows, names, summary, begin, end), self.exported(begin, end))
+        flat = read_report(self.trace, "flat", "-r", f"{begin}ns~{end}ns")["functions"]
+        self.assertEqual(sorted((names[row[0]][0], *row[1:4]) for row in totals),
+                         sorted((row["name"] if row["name"].isprintable() and "\\" not in row["name"] else
+                                 names[next(r[0] for r in totals if r[1:4] == [row["calls"], row["base_ns"], row["cum_ns"]])][0],
+                                 row["calls"], row["base_ns"], row["cum_ns"]) for row in flat))
+        self.assertEqual((found["function"], found["start_ns"], found["stop_ns"]), (call[2], call[0], call[0] + call[1]))
+
+        self.server.wait_whole()
+        self.assertEqual(self.server.status("api/summary", whole=0), 409)
+        self.is_that_of_the_file()
+
+    def densest(self, answer):
+        """When a block begins that was written in the shortest time: beside other work a thread may be without a CPU for long."""
+        found = []
+        for _, _, density in answer["lanes"]:
+            at = answer["from_ns"]
+            for i in range(0, len(density), 3):
+                at += density[i]
+                if density[i + 2] > 60_000:
+                    found.append((density[i + 1], at))
+        return min(found)[1]
+
+    def some_call(self, answer):
+        """A call that is there from its begin to its end: lane, level, and begin, duration, function."""
+        for lane, rows in answer["lanes"]:
+            for level, stretches, _ in rows:
+                at = answer["from_ns"]
+                for i in range(0, len(stretches), 4):
+                    at += stretches[i]
+                    if level > 3 and not stretches[i + 3]:
+                        return lane, level, (at, stretches[i + 1], stretches[i + 2])
+        raise AssertionError("no call")
+
+    def calls_within(self, answer, names, summary, begin, end):
+        """(function, tid, start, duration) of calls that begin and end within the range, sorted."""
+        found = []
+        for lane, rows in answer["lanes"]:
+            for level, stretches, _ in rows:
+                at = answer["from_ns"]
+                for i in range(0, len(stretches), 4):
+                    at += stretches[i]
+                    if level >= 3 and at > begin and at + stretches[i + 1] < end:
+                        found.append((names[stretches[i + 2]][0], summary["lanes"][lane]["tid"], at, stretches[i + 1]))
+        self.assertGreater(len(found), 20)
+        return sorted(found)
+
+    def exported(self, begin, end):
+        """The same, from all of the trace."""
+        path = self.directory / "calls.csv"
+        subprocess.run([ARCTRACE, "export", "--to=csv", "-o", path, "-r", f"{begin - 10**7}ns~{end + 10**7}ns", self.trace], check=True,
+                       timeout=SECONDS, stderr=subprocess.DEVNULL)
+        calls = []
+        with path.open() as file:
+            for row in csv.DictReader(file):
+                start, duration = (int(row[name] or 0) for name in ("start_ns", "duration_ns")) if row["type"] == "call" else (0, 0)
+                if row["type"] == "call" and start > begin and start + duration < end:
+                    name = row["name"] if row["name"].isprintable() and "\\" not in row["name"] else None
+                    calls.append((name, int(row["tid"]), start, duration))
+        path.unlink()
+        harmful = next(name for name, _ in self.server.api("names", function=0, lane=0)["functions"] if "<script>" in name)
+        return sorted((name or harmful, *rest) for name, *rest in calls)
+
+    def is_that_of_the_file(self):
+        """In the end the page is what the exporter finds, which reads the trace by itself."""
+        path = self.directory / "page.html"
+        subprocess.run([ARCTRACE, "export", "--to=html", "-o", path, self.trace], check=True, timeout=SECONDS,
+                       stderr=subprocess.DEVNULL)
+        file = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', path.read_text())[1])))
+        summary = self.server.api("summary")
+        self.assertGreater(len(summary["functions"]), 5)
+        for name in ("is_whole", "command", "from_ns", "until_ns", "wall_ns", "thread_ns", "records_text", "lost", "parts", "gaps",
+                     "lanes", "functions"):
+            self.assertEqual(summary[name], file[name], name)
+        self.assertEqual(self.server.api("totals")["totals"], file["totals"])
+        self.assertEqual(self.server.api("locks")["locks"], file["locks"])
+        for per in ("all", "process", "thread"):
+            self.assertEqual(self.server.api("flame", per=per)["groups"], file["flames"][per]["groups"])
+
+    def test_ends_while_it_reads(self):
+        self.server = Server(self.trace)
+        self.assertFalse(self.early("summary")["is_whole"])
+        status, errors = self.server.close()
+        self.server = None
+        self.assertEqual((status, errors.count("\n")), (0, 1), errors)
+
+    def test_a_file_that_is_replaced_stays_what_it_was(self):
+        trace = self.directory / "linked"
+        trace.hardlink_to(self.trace)
+        self.server = Server(trace)
+        summary = self.early("summary")
+        other = self.directory / "other"
+        other.write_bytes(b"something else")
+        other.rename(trace)
+        middle = (summary["from_ns"] + summary["until_ns"]) // 2
+        self.assertGreater(len(self.early("totals", **{"from": middle, "until": middle + 10**6})["totals"]), 0)
+        trace.unlink()
+
+
 class ViewTest(ServedTest):
     def test_only_who_has_the_address_is_answered(self):
         server = self.serve()
@@ -286,7 +425,7 @@ class ViewTest(ServedTest):
         self.assertEqual(answer["text"], lines[first:][:len(answer["text"])])
         self.assertIn("void inner(", answer["text"][answer["line"] - answer["first"]])
         huge = next(i for i, name in enumerate(functions) if name.startswith("n" * 1000))
-        self.assertEqual(server.api("source", function=huge), {})  # an API name has no source
+        self.assertNotIn("file", server.api("source", function=huge))  # an API name has no source
         self.assertEqual(server.status("api/source", function=len(functions)), 404)
 
     def test_bad_files(self):

@@ -38,11 +38,17 @@ class Terminal:
         return self.run("capture-pane", "-p", "-J")
 
     def wait_for(self, *texts, gone=(), shown_by=shown):
+        """The picture with these texts, once it stands: a busy machine may show a part of it for a while."""
         end = time.monotonic() + PATIENCE
+        before = None
         while True:
             shown = shown_by(self)
             if all(text in shown for text in texts) and not any(text in shown for text in gone):
-                return shown
+                if shown == before:
+                    return shown
+                before = shown
+                time.sleep(0.05)
+                continue
             if time.monotonic() > end:
                 raise AssertionError(f"not {texts} without {gone} in:\n{shown}")
             time.sleep(0.1)

@@ -103,7 +103,7 @@ void write_known(World& world, uint32_t slot, uint64_t number) {
   const uint64_t words = (kBlockSize - ARCTRACE_BLOCK_HEADER_SIZE) / 4;
   std::byte* record = nullptr;
   if (known.header != nullptr) {
-    record = SharedChain<A>::reserve_in_known(*known.header, known.name, known.state,
+    record = SharedChain<A>::reserve_in_known(*known.header, known.name, known.opening,
                                               active, words, kRecordLength);
     if (record == nullptr) SharedChain<A>::release(active);
   }

@@ -228,7 +228,7 @@ void kill_reader_everywhere(
 void publish_snapshot(const Buffer& buffer, const std::string& path) {
   absl::StatusOr<TraceFile> file = TraceFile::create(path);
   REQUIRE(file.ok());
-  write_snapshot_file(buffer, *file, {{"test"}, buffer_syncs(buffer, false), {}});
+  write_snapshot_file(buffer, *file, {{{"test"}}, buffer_syncs(buffer, false), {}});
   REQUIRE(file->publish().ok());
 }
 

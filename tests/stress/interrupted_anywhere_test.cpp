@@ -233,6 +233,33 @@ TEST_CASE("interrupted anywhere: at all instructions of one call") {
   }
 }
 
+// A handler's call uses the entry that a pending call is being stored in, and the next
+// one finds it there.
+TEST_CASE("interrupted anywhere: at all instructions of a stub's call, by two others") {
+  for (const arctrace_scope scope : kScopes) {
+    CAPTURE(scope);
+    in_session(buffer_with(scope, 4096, 8000), [&](TestSession& test) {
+      uint64_t calls = 0;
+      uint64_t handlers = 0;
+      const auto call = [&] { call_with_locks(++calls * 10 + 1, 1, [] {}); };
+      call();  // what only a first call does
+      const uint64_t count = single_step(call, [](uint64_t) { return true; });
+      for (uint64_t gap = 1; gap < 4; ++gap) {
+        for (uint64_t at = 0; at < count; ++at) {
+          single_step(call, [&](uint64_t step) {
+            if (step != at && step != at + gap) return true;
+            call_with_locks(++handlers * 10 + 2, 1, [] {});
+            return step == at;
+          });
+        }
+      }
+      check_at_rest(test);
+      CHECK(thread_local_state.state->open.depth == 0);
+      check_trace(test.finish(), 2 * calls + 2 * handlers);
+    });
+  }
+}
+
 void* reserved;  // by a handler, committed after it
 
 TEST_CASE("interrupted anywhere: what a handler reserved can be committed after it") {

@@ -165,15 +165,19 @@ DecodedTrace check_window(const TestSession& test, const Neighbour& neighbour) {
 // Where the stopped writer was.
 struct Stop {
   bool written = false;  // and done with: others may overwrite it
-  uint32_t name = 0;     // index + 1 of the shared block that it had named
+  uint32_t name = 0;     // index + 1 of the shared block that it had named, or held
   uint64_t handout = 0;  // of that block
 };
 
 Stop stop_of(const TestSession& test, uint64_t n) {
   Stop stop;
-  Recycle<IpcAtomics>::for_each_active(test.view(), [&](const uint32_t& name) {
+  const auto note = [&](const uint32_t& name) {
     if (name != 0) stop.name = name;
-  });
+  };
+  Recycle<IpcAtomics>::for_each_active(test.view(), note);
+  for (uint32_t i = 0; i < Recycle<IpcAtomics>::slots_used(test.view()); ++i) {
+    for (const uint32_t name : test.view().slot(i).held) note(name);
+  }
   if (stop.name != 0) stop.handout = test.view().block_header(stop.name - 1).handout;
   stop.written = stop.name == 0 && numbers_of(test.snapshot(), 2).contains(n);
   return stop;

@@ -26,11 +26,9 @@ class Boost(suites.Suite):
     def built(self, source, example, hook):
         """The program, or None if the example cannot be built."""
         program = self.place / f"{example.replace('/', '_')[:-len('.cpp')]}_{hook}"
-        if program.exists():
-            return program
         try:
-            self.build(["g++", "-std=c++17", "-O1", "-w", *suites.HOOKS[hook], source / example,
-                        "-o", program, "-lboost_context", "-pthread"], self.place)
+            self.build_file(program, ["g++", "-std=c++17", "-O1", "-w", *suites.HOOKS[hook],
+                                      source / example, "-lboost_context", "-pthread"], self.place)
         except suites.Unavailable:
             return None
         return program

@@ -38,7 +38,10 @@ class Openssl(suites.Suite):
             directory = self.place / hook
             directory.mkdir(exist_ok=True)
             self.build(["gcc", *self.options, *flags, "-c", *common], directory)
-            self.build(["ar", "rc", archive, *sorted(directory.glob("*.o"))], directory)
+            part = archive.with_suffix(".part")
+            part.unlink(missing_ok=True)
+            self.build(["ar", "rc", part, *sorted(directory.glob("*.o"))], directory)
+            part.rename(archive)
 
     def programs(self):
         runs = self.place / "runs"
@@ -47,10 +50,10 @@ class Openssl(suites.Suite):
             for hook, flags in suites.HOOKS.items():
                 program = self.place / f"{test}-{hook}"
                 source = self.source / f"test/{test}.c"
-                if not program.exists():
-                    try:
-                        self.build(["gcc", *self.options, *flags, source, self.place / f"{hook}.a",
-                                    self.library, "-o", program, "-lm"], self.place)
-                    except suites.Unavailable:
-                        continue  # it needs what the library keeps to itself
+                try:
+                    self.build_file(program, ["gcc", *self.options, *flags, source,
+                                              self.place / f"{hook}.a", self.library, "-lm"],
+                                    self.place)
+                except suites.Unavailable:
+                    continue  # it needs what the library keeps to itself
                 yield suites.Program(f"{test} {hook}", [program], runs, varies=VARIES)

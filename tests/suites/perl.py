@@ -24,10 +24,12 @@ class Perl(suites.Suite):
         library = self.source / "lib"
         if library.is_dir() and not (self.source / "lib.source").exists():
             library.rename(self.source / "lib.source")
-        library.mkdir(exist_ok=True)
-        if not (library / "Config.pm").exists():
+        if not library.exists():
+            part = self.source / "lib.part"
+            part.mkdir(exist_ok=True)
             for path in LIBRARIES:
-                self.build(["cp", "-rsn", f"{path}/.", "."], library)
+                self.build(["cp", "-rsn", f"{path}/.", "."], part)
+            part.rename(library)
 
     def programs(self):
         directory = self.source / "t"

@@ -20,11 +20,13 @@ class Sqlite(suites.Suite):
                                      "is not installed")
         source = self.fetch("sqlite3")
         self.built = self.place / "source"
-        if not (self.built / "sqlite3.c").exists():
-            shutil.rmtree(self.built, ignore_errors=True)
-            shutil.copytree(source, self.built, symlinks=True)
-            self.build(["./configure", "--disable-tcl"], self.built)
-            self.build(["make", "sqlite3.c"], self.built)
+        if not self.built.exists():
+            part = self.place / "part"
+            shutil.rmtree(part, ignore_errors=True)
+            shutil.copytree(source, part, symlinks=True)
+            self.build(["./configure", "--disable-tcl"], part)
+            self.build(["make", "sqlite3.c"], part)
+            part.rename(self.built)
         self.chosen = self.some(suites.HOOKS)
         for hook in self.chosen:
             self.build_with(hook)

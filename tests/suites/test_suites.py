@@ -4,10 +4,12 @@ import os
 import pathlib
 import random
 import tempfile
+import time
 import unittest
 
 import cases
 import catalogue
+import comparison
 import random_hazards
 import suites
 
@@ -30,10 +32,68 @@ class FixedHazards(random_hazards.RandomHazards):
             yield from self.of_seed(seed)
 
 
+class Shell(suites.Suite):
+    """One program, a script of the shell, which sees by LD_PRELOAD whether it is traced."""
+
+    name = "shell"
+    seconds = 1
+    script = ""
+
+    def programs(self):
+        yield suites.Program("script", ["sh", "-c", self.script], self.place)
+
+
+class Comparison(unittest.TestCase):
+    def outcomes(self, script, seconds=1):
+        """{outcome: count} of the script in the default mode, and what is said of it."""
+        with tempfile.TemporaryDirectory() as directory:
+            suite = Shell(pathlib.Path(directory), 1, random.Random(1))
+            suite.script = script
+            suite.seconds = seconds
+            said = []
+            counts = comparison.compare_all(ARCTRACE, suite, ["default"], 1, said.append)
+            return counts["default"], "\n".join(said)
+
+    def test_busy_machine(self):
+        """A program that takes longer than on a machine that does nothing else."""
+        self.assertEqual(self.outcomes("sleep 2.5", 2), ({"same": 1}, ""))
+
+    def test_hang(self):
+        """A traced program that hangs, while another holds its output open, is ended."""
+        started = time.monotonic()
+        counts, said = self.outcomes('test -z "$LD_PRELOAD" || { sleep 1000 & wait; }')
+        self.assertEqual(counts, {"hangs": 1})
+        self.assertIn("traced None", said)
+        self.assertLess(time.monotonic() - started, 1000)
+
+    def test_unstable(self):
+        """A program that is never the same is named, and no fault."""
+        counts, said = self.outcomes("echo $$")
+        self.assertEqual(counts, {"unstable": 1})
+        self.assertIn("script, default: unstable", said)
+
+    def test_unstable_and_wrong(self):
+        """But its status must be one that it has untraced."""
+        counts, _ = self.outcomes('echo $$; test -z "$LD_PRELOAD"')
+        self.assertEqual(counts, {"different": 1})
+
+    def test_few_ways(self):
+        """One that does one of three things untraced, and one of these traced."""
+        step = "n=$(cat n 2>/dev/null || echo 0); echo $n; echo $(((n + 1) % 3)) >n"
+        self.assertEqual(self.outcomes(step), ({"same": 1}, ""))
+
+    def test_once(self):
+        """What differs in one run only is no accident if it never does so untraced."""
+        counts, said = self.outcomes(
+            'test -z "$LD_PRELOAD" -o -e n || { : >n; echo wrong; }; echo right')
+        self.assertEqual(counts, {"sometimes different": 1})
+        self.assertIn("1 of 5 runs differ", said)
+
+
 class Suites(unittest.TestCase):
     def assert_same(self, suite, modes):
         wrong = []
-        counts = suites.run_suite(ARCTRACE, suite, modes, 2, wrong.append)
+        counts = comparison.compare_all(ARCTRACE, suite, modes, 2, wrong.append)
         self.assertEqual(wrong, [], "\n".join(wrong))
         for mode in modes:
             self.assertGreater(counts[mode]["same"], 0, counts)
@@ -43,7 +103,21 @@ class Suites(unittest.TestCase):
             suite = catalogue.make(name, KEPT, share, 20261123)
         except suites.Unavailable as reason:
             self.skipTest(f"{name}: {reason}")
-        self.assert_same(suite, suites.MODES)
+        self.assert_same(suite, comparison.MODES)
+
+    def test_interrupted_build(self):
+        """What a compiler that was killed leaves is not taken for a program by the next run."""
+        half = ["sh", "-c", 'printf half >"$2"; kill -KILL $$', "sh"]
+        whole = ["sh", "-c", 'printf whole >"$2"', "sh"]
+        with tempfile.TemporaryDirectory() as directory:
+            place = pathlib.Path(directory)
+            suite = suites.Suite(place, 1, random.Random(1))
+            program = place / "program"
+            with self.assertRaises(suites.Unavailable):
+                suite.build_file(program, half, place)
+            self.assertFalse(program.exists())
+            suite.build_file(program, whole, place)
+            self.assertEqual(program.read_text(), "whole")
 
     def test_boost(self):
         self.assert_part_same("boost", 0.05)

@@ -4,8 +4,6 @@ They are odd in every way that C allows: arguments and results of each size, nes
 computed jumps, alloca, builtins, __builtin_return_address, __builtin_setjmp.
 """
 
-import subprocess
-
 import suites
 
 
@@ -37,11 +35,11 @@ class Torture(suites.Suite):
                 if program is not None:
                     yield suites.Program(f"{name} {hook}", [program], built)
 
-    @staticmethod
-    def compile(source, program, flags):
+    def compile(self, source, program, flags):
         """None: it is for another machine, or for other options."""
         options = ["-std=gnu99", "-O2", "-w", "-fno-inline", *flags]
-        if not program.exists():
-            subprocess.run(["gcc", *options, source, "-o", program, "-lm"], check=False,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return program if program.exists() else None
+        try:
+            self.build_file(program, ["gcc", *options, source, "-lm"], program.parent)
+        except suites.Unavailable:
+            return None
+        return program

@@ -12,12 +12,14 @@ class Zlib(suites.Suite):
         source = self.fetch("zlib")
         for hook, flags in suites.HOOKS.items():
             directory = self.place / hook
-            if (directory / "examplesh").exists() and (directory / "minigzip").exists():
+            if directory.exists():
                 continue
-            shutil.rmtree(directory, ignore_errors=True)
-            shutil.copytree(source, directory, symlinks=True)
-            self.build(["./configure"], directory, CFLAGS=" ".join(("-O2", *flags)))
-            self.build(["make", "-j2", "example", "examplesh", "minigzip", "minigzipsh"], directory)
+            part = self.place / "part"
+            shutil.rmtree(part, ignore_errors=True)
+            shutil.copytree(source, part, symlinks=True)
+            self.build(["./configure"], part, CFLAGS=" ".join(("-O2", *flags)))
+            self.build(["make", "-j2", "example", "examplesh", "minigzip", "minigzipsh"], part)
+            part.rename(directory)
 
     def programs(self):
         for hook in suites.HOOKS:

@@ -50,6 +50,17 @@ struct KernelScript {
   void woken(uint32_t tid, int64_t time_ns, uint32_t waker = 7, uint32_t context = 0) {
     add(waker, time_ns, ARCTRACE_TYPE_WAKING, Bytes().u32(tid).u32(100).u32(context));
   }
+  // By a thread that is not recorded: by what it sends through the network, if it does so
+  // on this machine; or else.
+  static constexpr uint32_t kSent = ARCTRACE_WAKING_SOFTIRQ | ARCTRACE_WAKING_RAISED |
+                                    (ARCTRACE_SOFTIRQ_NET_RECEIVE + 1) << 8;
+  void woken_from_outside(uint32_t tid, int64_t time_ns, uint32_t context = kSent) {
+    reader::Thread facts;
+    facts.writer = ARCTRACE_WRITER_KERNEL | 300;
+    facts.tid = facts.tgid = 300;
+    script.add(script.definitions.add_thread(facts), time_ns, ARCTRACE_TYPE_WAKING,
+               Bytes().u32(0).u32(300).u32(tid).u32(100).u32(context));
+  }
   void syscall(uint32_t tid, int64_t time_ns, uint32_t number) {
     add(tid, time_ns, ARCTRACE_TYPE_SYSCALL, Bytes().u32(number).u32(0));
   }
@@ -86,6 +97,31 @@ inline KernelScript one_wake_up() {
   s.comes(100, 1350);
   s.script.exit(first, 2000);
   s.script.exit(second, 2000);
+  return s;
+}
+
+// Thread 100 is served work from outside in `wait` 30 times, for 900 ns each time, and
+// does it in `work`, for 100 ns. Thread 101 sleeps throughout.
+inline KernelScript one_server() {
+  KernelScript s;
+  const reader::ThreadIndex server = s.script.thread(s.process, 100, "server");
+  const reader::ThreadIndex sleeper = s.script.thread(s.process, 101, "sleeper");
+  s.task(0);
+  s.task(100);
+  s.task(101);
+  s.script.enter(server, 1000, "main");
+  s.script.enter(sleeper, 1000, "sleep");
+  s.leaves(101, 1001, false);
+  for (int64_t time_ns = 2000; time_ns < 32'000; time_ns += 1000) {
+    s.script.enter(server, time_ns, "wait");
+    s.leaves(100, time_ns, false);
+    s.woken_from_outside(100, time_ns + 900);
+    s.comes(100, time_ns + 900);
+    s.script.exit(server, time_ns + 900);
+    s.script.enter(server, time_ns + 900, "work");
+    s.script.exit(server, time_ns + 1000);
+  }
+  s.script.exit(server, 32'000);
   return s;
 }
 

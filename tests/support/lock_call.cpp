@@ -2,6 +2,8 @@
 
 #include <arctrace/format.h>
 
+#include <cstdlib>
+
 #include "src/api/shim_interface.h"
 
 namespace arctrace::testing {
@@ -37,6 +39,7 @@ __attribute__((noinline)) void call_with_locks(uint64_t key, uint32_t locks,
       arctrace_shim_call_begin_with_args(key, slot, 0, 0, locks, arguments) != 0;
   body();
   if (is_pending) arctrace_shim_call_end(slot, 0);
+  if (*slot != kReturnAddress) std::abort();  // it would return to elsewhere
 }
 
 }  // namespace arctrace::testing

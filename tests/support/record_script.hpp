@@ -108,6 +108,14 @@ class RecordScript {
                         const std::vector<std::string>& names) {
     return stack(thread, time_ns, names, static_cast<uint32_t>(names.size()));
   }
+  // The frames in which a thread of a program begins that was joined as it ran.
+  reader::Record& opening_stack(reader::ThreadIndex thread, int64_t time_ns,
+                                const std::vector<std::string>& names) {
+    std::vector<uint64_t> keys;
+    for (const std::string& name : names) keys.push_back(key(name));
+    Bytes body = stack_body(keys, static_cast<uint32_t>(names.size()));
+    return add(thread, time_ns, ARCTRACE_TYPE_STACK, body.u32(0));
+  }
   // The thread goes on on the stack of a coroutine, which has the frames `names`.
   reader::Record& coroutine(reader::ThreadIndex thread, int64_t time_ns, uint32_t number,
                             const std::vector<std::string>& names, uint32_t depth) {

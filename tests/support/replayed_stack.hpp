@@ -23,14 +23,17 @@ class ReplayedStack {
   // What becomes of STACK records: their times may be equal to those of others.
   enum class Stacks : uint8_t { kIgnored, kChecked };
 
-  // The same in the order of time, for a writer with several blocks at once.
+  // The same in the order of time, for a writer with several blocks at once. `writer` is
+  // its number in the session.
   static ReplayedStack in_order_of_time(const DecodedTrace& trace,
-                                        Stacks stacks = Stacks::kIgnored) {
+                                        Stacks stacks = Stacks::kIgnored,
+                                        uint32_t writer = 1) {
     std::vector<DecodedRecord> records;
     for (const DecodedBlock& block : trace.blocks) {
       for (const DecodedRecord& record : block.records) {
-        const bool counts = !record.in_progress && (record.type != ARCTRACE_TYPE_STACK ||
-                                                    stacks == Stacks::kChecked);
+        const bool counts =
+            record.writer == writer && !record.in_progress &&
+            (record.type != ARCTRACE_TYPE_STACK || stacks == Stacks::kChecked);
         if (counts) records.push_back(record);
       }
     }
@@ -50,7 +53,11 @@ class ReplayedStack {
   ReplayedStack() = default;
 
   void step(const DecodedRecord& record) {
+    if (has_lost_) REQUIRE(is_opening(record.type));
     switch (record.type) {
+      case ARCTRACE_TYPE_LOST:
+        has_lost_ = true;
+        return;
       case ARCTRACE_TYPE_STACK:
         check_stack(record);
         return;
@@ -78,18 +85,31 @@ class ReplayedStack {
     }
   }
 
-  // S1: STACK agrees with the records before it.
+  // What may come after a LOST before the frames are known again, if a change of them was
+  // lost: so tests lose nothing else.
+  static bool is_opening(uint16_t type) {
+    return type == ARCTRACE_TYPE_STACK || type == ARCTRACE_TYPE_LOST;
+  }
+
+  // S1: STACK agrees with the records before it, unless some were lost.
   void check_stack(const DecodedRecord& record) {
     const uint32_t depth = record.u32(0);
     const uint32_t count = record.u32(4);
-    REQUIRE(depth == open_.size());
     REQUIRE(count <= depth);
     REQUIRE(record.body.size() == 8 + 8 * size_t{count});
+    if (has_lost_) {
+      REQUIRE(count == depth);
+      open_.clear();
+      for (uint32_t i = 0; i < count; ++i) open_.push_back(record.u64(8 + 8 * size_t{i}));
+      has_lost_ = false;
+    }
+    REQUIRE(depth == open_.size());
     for (uint32_t i = 0; i < count; ++i) {
       CHECK(record.u64(8 + 8 * size_t{i}) == open_[depth - count + i]);
     }
   }
 
+  bool has_lost_ = false;  // since the last STACK: what is open is not certain
   std::vector<uint64_t> open_;
   std::vector<uint64_t> orphans_;
   uint32_t unwound_ = 0;

@@ -1,41 +1,50 @@
 #include "tests/support/reported_function.hpp"
 
+#include <cstddef>
+
 #include "src/api/shim_interface.h"
 
 #if defined(__x86_64__)
 
-extern "C" void arctrace_test_call_reported(const arctrace_shim_stub_call* call,
-                                            void (*run)(const void*),
-                                            const void* context);
+namespace {
 
-// A function whose entry hook and return hook are called with nothing but its return
-// address on the stack.
+// What the function below calls inside.
+struct ReportedCall {
+  arctrace_shim_stub_call call;
+  void (*run)(const void*);
+  const void* context;
+};
+static_assert(offsetof(ReportedCall, run) == 24 && offsetof(ReportedCall, context) == 32);
+
+}  // namespace
+
+extern "C" void arctrace_test_call_reported(const ReportedCall* call);
+
+// A function whose entry hook is called with nothing but what stubs store below its
+// return address, and whose return hook with nothing but that on the stack. The call
+// before it aligns the stack for the hooks, which are compiled here as other functions
+// are.
 asm(R"(
   .text
   .type arctrace_test_call_reported, @function
 arctrace_test_call_reported:
   .cfi_startproc
+  call 1f
+  ret
+  .cfi_endproc
+1:
+  .cfi_startproc
   pushq %rbp
   .cfi_adjust_cfa_offset 8
   pushq %rdi
   .cfi_adjust_cfa_offset 8
-  pushq %rsi
-  .cfi_adjust_cfa_offset 8
-  pushq %rdx
-  .cfi_adjust_cfa_offset 8
-  leaq 32(%rsp), %rdi
-  subq $8, %rsp
-  .cfi_adjust_cfa_offset 8
   call arctrace_shim_function_entry@PLT
+  movq (%rsp), %rdi
+  movq 24(%rdi), %rax
+  movq 32(%rdi), %rdi
+  call *%rax
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
-  popq %rdi
-  .cfi_adjust_cfa_offset -8
-  popq %rsi
-  .cfi_adjust_cfa_offset -8
-  addq $8, %rsp
-  .cfi_adjust_cfa_offset -8
-  call *%rsi
   popq %rbp
   .cfi_adjust_cfa_offset -8
   call arctrace_shim_function_return@PLT
@@ -65,13 +74,12 @@ void start_reported_functions() {
 }
 
 void call_reported(uint64_t key, const std::function<void()>& body) {
-  const arctrace_shim_stub_call call = {0, key, 0, 0};
-  arctrace_test_call_reported(
-      &call,
-      [](const void* context) {
-        (*static_cast<const std::function<void()>*>(context))();
-      },
-      &body);
+  const ReportedCall call = {{0, key, 0, 0},
+                             [](const void* context) {
+                               (*static_cast<const std::function<void()>*>(context))();
+                             },
+                             &body};
+  arctrace_test_call_reported(&call);
 }
 
 }  // namespace arctrace::testing

@@ -13,6 +13,7 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 Buffer open_buffer(const BufferOptions& options) {
   absl::StatusOr<Buffer> buffer = Buffer::create(options);
   REQUIRE_MESSAGE(buffer.ok(), buffer.status().ToString());
-  buffer->set_gate(ARCTRACE_GATE_ALL);
+  set_gate(buffer->view(), ARCTRACE_GATE_ALL);
   return *std::move(buffer);
 }
 
@@ -81,7 +82,7 @@ DecodedTrace TestSession::snapshot() const {
 }
 
 DecodedTrace TestSession::finish() {
-  buffer_.set_gate(0);
+  set_gate(buffer_.view(), 0);
   drain_.finish();
   write_finished(file_);
   REQUIRE(file_.publish().ok());

@@ -16,6 +16,7 @@
 
 #include "src/base/untrusted_bytes.hpp"
 #include "src/protocol/block_facts.hpp"
+#include "src/protocol/block_writers.hpp"
 
 namespace arctrace::testing {
 
@@ -338,16 +339,17 @@ class FileBuilder {
   explicit FileBuilder(uint32_t block_size = 4096)
       : header(session_header(ARCTRACE_FILE_MAGIC, block_size)) {}
 
-  FileBuilder& block(const BlockBuilder& block, uint16_t flags = 0, uint32_t index = 0) {
-    return chunk(ARCTRACE_CHUNK_BLOCK, block.image(), flags, index);
+  FileBuilder& block(const BlockBuilder& block, uint16_t flags = 0, uint32_t index = 0,
+                     uint64_t written_ticks = 0) {
+    return chunk(ARCTRACE_CHUNK_BLOCK, block.image(), flags, index, written_ticks);
   }
   FileBuilder& records(const Bytes& records) {
     return chunk(ARCTRACE_CHUNK_RECORDS, records);
   }
   FileBuilder& chunk(uint16_t kind, const Bytes& payload, uint16_t flags = 0,
-                     uint32_t index = 0) {
+                     uint32_t index = 0, uint64_t written_ticks = 0) {
     chunks.u32(ARCTRACE_CHUNK_MAGIC).u16(kind).u16(flags).u32(payload.size()).u32(index);
-    chunks.u64(sequence_++).u64(0).append(payload);
+    chunks.u64(sequence_++).u64(written_ticks).append(payload);
     return *this;
   }
   // PROCESS and THREAD of one program with one thread, as its definitions block.
@@ -366,8 +368,11 @@ class FileBuilder {
                                pair_body(ARCTRACE_SESSION_FINISHED, 0)));
   }
 
-  // INDEX, of all chunks so far, with the facts of exclusive blocks.
+  // WRITERS, if there are blocks that it lists, and INDEX, of all chunks so far, with the
+  // facts of exclusive blocks.
   FileBuilder& index() {
+    const Bytes writers = listed_writers();
+    if (writers.size() != 0) chunk(ARCTRACE_CHUNK_WRITERS, writers);
     header.index_offset = ARCTRACE_HEADER_SIZE + chunks.size();
     const std::vector<std::byte> bytes = chunks.data();
     Bytes entries;
@@ -410,6 +415,35 @@ class FileBuilder {
   Bytes chunks;
 
  private:
+  // Of full blocks without damage.
+  Bytes listed_writers() const {
+    const std::vector<std::byte> bytes = chunks.data();
+    Bytes lists;
+    for (size_t at = 0; at < bytes.size();) {
+      const std::span<const std::byte> rest = std::span(bytes).subspan(at);
+      const auto chunk = load_part_untrusted<arctrace_chunk_header>(rest);
+      at += sizeof chunk + chunk.size;
+      if (chunk.kind != ARCTRACE_CHUNK_BLOCK) continue;
+      const std::span<const std::byte> image = rest.subspan(sizeof chunk, chunk.size);
+      if (!has_listed_writers(load_part_untrusted<arctrace_block_header>(image)))
+        continue;
+      BlockWriters writers;
+      uint32_t length = 0;
+      for (size_t record = ARCTRACE_BLOCK_HEADER_SIZE; record < image.size();
+           record += length) {
+        const auto head = load_part_untrusted<arctrace_full_head>(image.subspan(record));
+        length = head.word0 & ARCTRACE_LENGTH_MASK;
+        writers.add_untrusted(head.writer, head.ticks, head.word0 >> ARCTRACE_TYPE_SHIFT,
+                              image.subspan(record + sizeof head, length - sizeof head));
+      }
+      const std::span<const arctrace_block_writer> sorted = writers.sorted();
+      const arctrace_block_writers list{
+          chunk.sequence, static_cast<uint32_t>(sorted.size()), writers.last_ticks()};
+      lists.raw(&list, sizeof list).raw(sorted.data(), sorted.size_bytes());
+    }
+    return lists;
+  }
+
   // Of a compact block without damage.
   static uint16_t facts_of(std::span<const std::byte> image) {
     uint16_t facts = ARCTRACE_FACT_KNOWN;

@@ -19,6 +19,7 @@
 
 #include "src/process/session.hpp"
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "tests/support/test_session.hpp"
@@ -80,7 +81,7 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
   absl::StatusOr<TraceFile> file = TraceFile::create(path);
   REQUIRE(file.ok());
   file->write_header(buffer->header());
-  buffer->set_gate(ARCTRACE_GATE_ALL);
+  set_gate(buffer->view(), ARCTRACE_GATE_ALL);
   REQUIRE(arctrace_attach(buffer->path().c_str()) == 0);
   // On the writers' own mapping: ThreadSanitizer distinguishes words by their addresses.
   Drain drain(session.view, *file);
@@ -118,7 +119,7 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
   for (std::thread& thread : threads) thread.join();
   done.store(true);
   collector.join();
-  buffer->set_gate(0);
+  set_gate(buffer->view(), 0);
   drain.finish();
   write_finished(*file);
   REQUIRE(file->publish().ok());

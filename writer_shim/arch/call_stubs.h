@@ -7,6 +7,10 @@
 #define ARCTRACE_STUB_COUNT 32768
 #define ARCTRACE_STUB_SHIFT 4       /* log2 of a stub's size */
 #define ARCTRACE_STUB_ENTRY_SHIFT 6 /* log2 of the size of its entry in the table */
+/* Of the entry (x86-64): where it says by which filter it is ready, and that it is not.
+ */
+#define ARCTRACE_STUB_READY_AT 16
+#define ARCTRACE_STUB_NOT_READY 0x3FFFFFFF
 
 #ifndef __ASSEMBLER__
 
@@ -18,8 +22,15 @@ extern "C" {
 
 extern const unsigned char arctrace_call_stubs[];
 
+/* What the stubs go on to with the address of their entry in r11, by a jump that needs no
+ * landing pad (x86-64). */
+extern const unsigned char arctrace_call_begun[];
+
 /* The address to which a function that was called through returns. */
 extern const unsigned char arctrace_call_returns[];
+
+/* The same of a call that did not begin on the fast path (x86-64). */
+extern const unsigned char arctrace_slow_call_returns[];
 
 /* The same, where its return address was exchanged for this one (x86-64). */
 extern const unsigned char arctrace_exchanged_returns[];

@@ -11,6 +11,11 @@
 
 extern "C" {
 
+/* The hooks, as they are called before their module is hooked, and where its slots are
+ * not known: other slots lead straight to libarctrace's hooks (lead_calls()). */
+void __cyg_profile_func_enter(void* function, void* call_site);
+void __cyg_profile_func_exit(void* function, void* call_site);
+
 /* Null before start_function_hooks(). */
 extern __attribute__((visibility("hidden")))
 arctrace_shim_function_hook* arctrace_fast_enter_hook;

@@ -27,6 +27,10 @@ inline constexpr bool kExchangesReturns = true;
 // Functions may report their exits by a hook, which needs no changed return address.
 inline constexpr bool kHasReportedExits = true;
 
+// Whether libarctrace has hooks of -finstrument-functions that programs can call
+// straight.
+inline constexpr bool kHasStraightHooks = true;
+
 // Unwinders can be shown two frames of ours for a call, arctrace_second_frame's too.
 inline constexpr bool kHasSecondFrame = true;
 
@@ -38,6 +42,10 @@ inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 29;
 
 inline constexpr size_t kGatedJumpBytes = 48;
 
+// The code to which sleds jump loads the address of the function's entry, as its stub
+// does.
+inline constexpr bool kSledsLoadCalls = true;
+
 // Registers as unwind tables number them.
 inline constexpr uint64_t kStackPointerRegister = 7;
 inline constexpr uint64_t kFramePointerRegister = 6;
@@ -45,6 +53,10 @@ inline constexpr uint64_t kReturnAddressRegister = 16;
 
 // A function's return address is 8 bytes below its canonical frame address.
 inline constexpr bool kReturnsBesideFramePointer = false;
+
+// The stack pointers of callers are multiples of this; the canonical addresses of our
+// frames are less above one.
+inline constexpr uintptr_t kStackAlignment = 8;
 
 // The code that a return address on the stack leads to.
 inline uintptr_t returned_to(uintptr_t address) { return address; }
@@ -60,6 +72,46 @@ inline uintptr_t jump_stack_pointer(const uintptr_t* buffer) {
   asm("mov %%fs:0x30, %0" : "=r"(guard));
   const uintptr_t mangled = buffer[kStackPointer];
   return (mangled >> kRotated | mangled << (64 - kRotated)) ^ guard;
+}
+
+// What a signal interrupted.
+struct InterruptedCode {
+  uintptr_t program_counter;
+  uintptr_t stack_pointer;
+  uintptr_t frame_pointer;
+};
+
+// Reads the kernel's frame of a handler that returns to `return_address`, and whose own
+// frame ends at `location`, on a stack that ends at `stack_high`. False: the address is
+// none of the kernel's. It has to be one of code that may be read.
+inline bool read_interrupted(uintptr_t return_address, uintptr_t location,
+                             uintptr_t stack_high, InterruptedCode& code) {
+  // mov $15, %rax; syscall: rt_sigreturn.
+  constexpr char kSignalReturn[] = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05";
+  if (return_address == 0 || location > stack_high ||
+      stack_high - location < sizeof(ucontext_t) || location % sizeof(uintptr_t) != 0 ||
+      __builtin_memcmp(reinterpret_cast<const void*>(return_address), kSignalReturn,
+                       sizeof kSignalReturn - 1) != 0) {
+    return false;
+  }
+  const auto& registers =
+      reinterpret_cast<const ucontext_t*>(location)->uc_mcontext.gregs;
+  code = {static_cast<uintptr_t>(registers[REG_RIP]),
+          static_cast<uintptr_t>(registers[REG_RSP]),
+          static_cast<uintptr_t>(registers[REG_RBP])};
+  return true;
+}
+
+// The function that the instruction before `return_address` calls, whatever registers and
+// memory hold; 0: it is none that has one target. REQUIRES: the five bytes may be read.
+inline uintptr_t called_by_name(uintptr_t return_address) {
+  constexpr unsigned char kCall = 0xe8;
+  constexpr uintptr_t kCallBytes = 5;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(return_address - kCallBytes);
+  if (*bytes != kCall) return 0;
+  int32_t distance;
+  __builtin_memcpy(&distance, bytes + 1, sizeof distance);
+  return return_address + static_cast<uintptr_t>(intptr_t{distance});
 }
 
 // The stack pointer with which a context goes on.
@@ -80,6 +132,20 @@ inline constexpr bool kExchangesReturns = false;
 
 inline constexpr bool kHasReportedExits = false;
 
+// Programs that run are not joined on this machine.
+struct InterruptedCode {
+  uintptr_t program_counter;
+  uintptr_t stack_pointer;
+  uintptr_t frame_pointer;
+};
+inline bool read_interrupted(uintptr_t /*return_address*/, uintptr_t /*location*/,
+                             uintptr_t /*stack_high*/, InterruptedCode& /*code*/) {
+  return false;
+}
+inline uintptr_t called_by_name(uintptr_t /*return_address*/) { return 0; }
+
+inline constexpr bool kHasStraightHooks = false;
+
 inline constexpr bool kHasSecondFrame = false;
 
 inline constexpr bool kPatchesFunctions = false;
@@ -89,12 +155,16 @@ inline constexpr uintptr_t kJumpReach = uintptr_t{1} << 27;
 
 inline constexpr size_t kGatedJumpBytes = 24;
 
+inline constexpr bool kSledsLoadCalls = false;
+
 inline constexpr uint64_t kStackPointerRegister = 31;
 inline constexpr uint64_t kFramePointerRegister = 29;
 inline constexpr uint64_t kReturnAddressRegister = 30;
 
 // A function's return address, if it is saved, is the word after the frame pointer.
 inline constexpr bool kReturnsBesideFramePointer = true;
+
+inline constexpr uintptr_t kStackAlignment = 16;
 
 // The address may be signed. XPACLRI, a NOP where there is no pointer authentication,
 // works on x30.

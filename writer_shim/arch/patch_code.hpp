@@ -8,9 +8,11 @@
 
 namespace arctrace::shim {
 
-// Set once, before the program's code runs.
-extern AddressRange patch_code;
+// Notes the memory of an image, which stays. False: there are too many. To be called
+// under the loader's lock.
+bool note_patch_code(AddressRange image);
 
-inline bool is_patch_code(uintptr_t address) { return patch_code.contains(address); }
+// Takes some ns for each image.
+bool is_patch_code(uintptr_t address);
 
 }  // namespace arctrace::shim

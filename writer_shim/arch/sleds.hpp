@@ -29,9 +29,9 @@ enum class Exits : uint8_t {
 // costs next to nothing while functions are switched off, and then goes on to the stub.
 struct GatedJump {
   alignas(8) unsigned char code[machine::kGatedJumpBytes];
-  uint64_t stub;     // or arctrace_reported_entry
+  uint64_t stub;     // or, if kSledsLoadCalls, what goes on with `call`
   uint64_t address;  // of the code
-  uint64_t call;     // address of the LibraryCall of a function that reports its exits
+  uint64_t call;     // address of the function's LibraryCall
 };
 
 // The code that sleds at the exits of a module's functions call.
@@ -77,7 +77,7 @@ Sled next_entry_call(const ModuleImage& image, uintptr_t slot, uintptr_t from);
 
 // Writes the code of the jump for a sled; `gate`: the address of the word that holds the
 // gate's address. False: something is too far away.
-bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled, Exits exits);
+bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled);
 
 // The address at which the stub calls the function.
 uintptr_t continue_address(const GatedJump& jump, const Sled& sled);

@@ -1,15 +1,23 @@
-// Room for slow paths on stacks that have little (src/base/split_stack.hpp).
+// Room for slow paths on stacks that have little (src/calls/room.hpp).
 #pragma once
 
+#include <cstdint>
+
 #include "src/api/shim_interface.h"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/split_stack.hpp"
 
 namespace arctrace::shim {
 
+// Nonzero: threads of the program have signal stacks.
+extern uint32_t have_signal_stacks;
+
 // Calls f(), on a stack that has room for a slow path.
 template <class F>
 __attribute__((always_inline)) inline void with_room(F f) {
-  if (!__builtin_expect(stack_is_short(), 0)) return f();
+  const bool may_be_short =
+      stack_is_short() || IpcAtomics::load_relaxed(have_signal_stacks) != 0;
+  if (!__builtin_expect(may_be_short, 0)) return f();
   arctrace_shim_with_room([](void* data) { (*static_cast<F*>(data))(); }, &f);
 }
 

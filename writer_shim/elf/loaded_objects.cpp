@@ -1,6 +1,7 @@
 #include "writer_shim/elf/loaded_objects.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
@@ -27,6 +28,8 @@ struct Entry {
   uint64_t low;
   uint64_t high;
   uint64_t eh_frame_hdr;
+  uint64_t bias;
+  uint64_t dynamic;
 };
 constinit Entry entries[kModulesMax]{};
 uint32_t entries_used;
@@ -40,9 +43,13 @@ LoadedObject search_entries(uintptr_t address) {
     if (low == 0 || address < low) continue;
     const uint64_t high = IpcAtomics::load_acquire(entries[i].high);
     const uint64_t header = IpcAtomics::load_acquire(entries[i].eh_frame_hdr);
+    const uint64_t bias = IpcAtomics::load_acquire(entries[i].bias);
+    const uint64_t dynamic = IpcAtomics::load_acquire(entries[i].dynamic);
     if (address >= high || IpcAtomics::load_relaxed(entries[i].low) != low) continue;
     return {{static_cast<uintptr_t>(low), static_cast<uintptr_t>(high)},
-            reinterpret_cast<const std::byte*>(static_cast<uintptr_t>(header))};
+            reinterpret_cast<const std::byte*>(static_cast<uintptr_t>(header)),
+            static_cast<uintptr_t>(bias),
+            reinterpret_cast<const ElfW(Dyn)*>(static_cast<uintptr_t>(dynamic))};
   }
   return {};
 }
@@ -57,7 +64,17 @@ LoadedObject find_loaded_object(uintptr_t address) {
   if (search(reinterpret_cast<void*>(address), &object) != 0) return {};
   return {{reinterpret_cast<uintptr_t>(object.dlfo_map_start),
            reinterpret_cast<uintptr_t>(object.dlfo_map_end)},
-          static_cast<const std::byte*>(object.dlfo_eh_frame)};
+          static_cast<const std::byte*>(object.dlfo_eh_frame),
+          object.dlfo_link_map->l_addr,
+          object.dlfo_link_map->l_ld};
+}
+
+bool read_loaded_module(uintptr_t address, ModuleImage& image) {
+  const LoadedObject object = find_loaded_object(address);
+  image = {};
+  image.bias = object.bias;
+  image.range = object.range;
+  return object.dynamic != nullptr && read_dynamic_section(object.dynamic, image);
 }
 
 void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange range) {
@@ -67,11 +84,15 @@ void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange ra
   // sees that the entry was empty, and takes no old `low` with a new module's rest.
   IpcAtomics::store_release(entry.high, uint64_t{range.high});
   uint64_t header = 0;
+  uint64_t dynamic = 0;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
     if (segment.p_type == PT_GNU_EH_FRAME) header = info.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_DYNAMIC) dynamic = info.dlpi_addr + segment.p_vaddr;
   }
   IpcAtomics::store_release(entry.eh_frame_hdr, header);
+  IpcAtomics::store_release(entry.bias, uint64_t{info.dlpi_addr});
+  IpcAtomics::store_release(entry.dynamic, dynamic);
   IpcAtomics::store_release(entry.low, uint64_t{range.low});
   if (index >= entries_used) IpcAtomics::store_release(entries_used, index + 1);
 }

@@ -15,11 +15,17 @@ namespace arctrace::shim {
 struct LoadedObject {
   AddressRange range{};                     // empty: no module is known there
   const std::byte* eh_frame_hdr = nullptr;  // null: the module has none
+  uintptr_t bias = 0;
+  const ElfW(Dyn) * dynamic = nullptr;  // null: the module has none
 };
 
 // Some 100 ns; without the loader's search, some ns for each module more. The first call
 // takes the loader's lock; it is made while the program starts.
 LoadedObject find_loaded_object(uintptr_t address);
+
+// The module whose code runs at `address`, as read_dynamic_section() reads it. False:
+// none is known there, or it has no dynamic section.
+bool read_loaded_module(uintptr_t address, ModuleImage& image);
 
 // From now on number `index` of the shim's modules is this one, or none. The caller holds
 // the loader's lock. They do nothing where the loader has its own search, or if `index`

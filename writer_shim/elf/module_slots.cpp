@@ -64,14 +64,22 @@ bool read_module(const dl_phdr_info& info, ModuleImage& image) {
   image = {};
   image.bias = info.dlpi_addr;
   read_segments(info, image);
-  ElfW(Dyn)* entry = nullptr;
+  ElfW(Dyn)* section = nullptr;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     if (info.dlpi_phdr[i].p_type == PT_DYNAMIC) {
-      entry = reinterpret_cast<ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
+      section = reinterpret_cast<ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
     }
   }
-  if (entry == nullptr) return false;
-  const bool writable = is_writable(info, reinterpret_cast<uintptr_t>(entry));
+  if (section == nullptr) return false;
+  if (is_writable(info, reinterpret_cast<uintptr_t>(section))) {
+    for (ElfW(Dyn)* entry = section; entry->d_tag != DT_NULL; ++entry) {
+      if (entry->d_tag == DT_INIT) image.initializer = &entry->d_un.d_ptr;
+    }
+  }
+  return read_dynamic_section(section, image);
+}
+
+bool read_dynamic_section(const ElfW(Dyn) * entry, ModuleImage& image) {
   size_t jump_slots_size = 0;
   size_t relocations_size = 0;
   bool is_rela = false;
@@ -96,9 +104,6 @@ bool read_module(const dl_phdr_info& info, ModuleImage& image) {
         break;
       case DT_RELASZ:
         relocations_size = entry->d_un.d_val;
-        break;
-      case DT_INIT:
-        if (writable) image.initializer = &entry->d_un.d_ptr;
         break;
       case DT_SYMTAB:
         image.symbols = reinterpret_cast<const ElfW(Sym)*>(address(*entry));

@@ -60,4 +60,8 @@ struct ModuleImage {
 // False: the module has no dynamic section, or no symbols.
 bool read_module(const dl_phdr_info& info, ModuleImage& image);
 
+// The same for a module of which only its dynamic section and, in `image`, its bias and
+// range are known: nothing else that segments tell is set.
+bool read_dynamic_section(const ElfW(Dyn) * section, ModuleImage& image);
+
 }  // namespace arctrace::shim

@@ -201,6 +201,23 @@ ModuleSymbol find_in_module(const ModuleImage& image, const char* name,
           ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC};
 }
 
+SymbolRange symbols_for_others(const ModuleImage& image) {
+  if (image.gnu_hash == nullptr) {
+    return {0, image.sysv_hash == nullptr ? 0 : image.sysv_hash[1]};
+  }
+  const uint32_t bucket_count = image.gnu_hash[0];
+  const uint32_t first = image.gnu_hash[1];
+  const uint32_t* buckets = image.gnu_hash + 4 + uint64_t{image.gnu_hash[2]} * 2;
+  const uint32_t* chains = buckets + bucket_count;
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < bucket_count; ++i) {
+    if (buckets[i] > last) last = buckets[i];
+  }
+  if (last < first) return {first, first};
+  while ((chains[last - first] & 1) == 0) ++last;
+  return {first, last + 1};
+}
+
 uintptr_t find_function(const char* name, SearchFrom from) {
   // The first search is made while the program starts.
   static const uint32_t modules_at_start = module_count();

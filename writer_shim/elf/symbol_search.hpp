@@ -22,6 +22,14 @@ struct ModuleSymbol {
 ModuleSymbol find_in_module(const ModuleImage& image, const char* name,
                             uintptr_t address = 0);
 
+// The range of indices of the symbols that a loaded module has for others, with some that
+// it lacks itself.
+struct SymbolRange {
+  uint32_t begin;
+  uint32_t end;
+};
+SymbolRange symbols_for_others(const ModuleImage& image);
+
 // Where find_function() begins.
 enum class SearchFrom : uint8_t {
   // At the program, as with RTLD_DEFAULT. Only modules that were loaded when the program

@@ -11,6 +11,7 @@
 #include "src/base/text.hpp"
 #include "src/shim_protocol/arg_spec_code.hpp"
 #include "src/shim_protocol/auto_args.hpp"
+#include "src/shim_protocol/call_condition.hpp"
 #include "src/shim_protocol/lock_calls.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 
@@ -53,7 +54,8 @@ bool is_same(const arctrace_shim_call_args& a, const arctrace_shim_call_args& b)
   for (uint32_t i = 0; same && i < a.argument_count; ++i) {
     same = is_same(a.arguments[i], b.arguments[i]);
   }
-  return same && a.names == b.names && a.result_names == b.result_names;
+  return same && a.names == b.names && a.result_names == b.result_names &&
+         a.conditions == b.conditions;
 }
 
 enum class Part { kArgs, kRetval, kBoth };
@@ -153,6 +155,19 @@ bool has_other_parameters(const char* name) {
   return false;
 }
 
+// By the patterns' numbers; those that are none are fulfilled by no call.
+void set_conditions() {
+  static constinit arctrace_shim_call_condition conditions[kPatternsMax]{};
+  static_assert(kPatternsMax <= ARCTRACE_SHIM_CONDITIONS_MAX);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < options->pattern_count; ++i) {
+    const Pattern& pattern = options->patterns[i];
+    if (pattern.kind != Pattern::Kind::kWhen) continue;
+    if (decode_call_condition(pattern.arg_specs, conditions[i])) count = i + 1;
+  }
+  if (count != 0) arctrace_shim_set_call_conditions(conditions, count);
+}
+
 }  // namespace
 
 void set_arg_options(const ShimOptions& wanted) {
@@ -160,12 +175,14 @@ void set_arg_options(const ShimOptions& wanted) {
   table_used = 1;
   fill_zero(name_ids, sizeof name_ids);
   arctrace_shim_set_call_args(table);
+  set_conditions();
 }
 
 bool records_args() { return options != nullptr && options->records_args(); }
 
 uint32_t count_only_locks(uint32_t number) {
-  return table[number].result.kind == 0 ? table[number].locks : 0;
+  const arctrace_shim_call_args& args = table[number];
+  return args.result.kind == 0 && args.conditions == 0 ? args.locks : 0;
 }
 
 uint32_t arg_specs_of(const char* name, const FileAddress* at) {
@@ -175,6 +192,10 @@ uint32_t arg_specs_of(const char* name, const FileAddress* at) {
   const uint64_t patterns = matching_arg_patterns(name);
   for (size_t i = 0; i < options->pattern_count; ++i) {
     if ((patterns >> i & 1) == 0) continue;
+    if (options->patterns[i].kind == Pattern::Kind::kWhen) {
+      specs.conditions |= uint64_t{1} << i;
+      continue;
+    }
     const char* text = options->patterns[i].arg_specs;
     const Part typed = typed_part(text);
     if (typed == Part::kBoth) {
@@ -186,7 +207,10 @@ uint32_t arg_specs_of(const char* name, const FileAddress* at) {
     }
   }
   if (at == nullptr) read_locks(name, specs);
-  if (specs.argument_count == 0 && specs.result.kind == 0 && specs.locks == 0) return 0;
+  if (specs.argument_count == 0 && specs.result.kind == 0 && specs.locks == 0 &&
+      specs.conditions == 0) {
+    return 0;
+  }
   return number_of(specs);
 }
 

@@ -6,12 +6,14 @@
 #include <link.h>
 #include <sys/mman.h>
 
+#include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/elf_sections.hpp"
 #include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
@@ -27,6 +29,7 @@ struct Entry {
   uint32_t round;
   uint32_t arg_specs;  // see arg_specs_of()
   uint32_t reading;    // the number of the reading that found it
+  uint64_t patterns;   // that are matched once the function is found open, one bit each
 };
 
 // Open addressing; never more than half full. A larger table takes its place, and the old
@@ -63,6 +66,7 @@ void put(Table& table, const Entry& wanted) {
   entry.name = wanted.name;
   entry.flags_at_start = wanted.flags_at_start;
   entry.reading = wanted.reading;
+  IpcAtomics::store_relaxed(entry.patterns, wanted.patterns);
   IpcAtomics::store_relaxed(entry.arg_specs, wanted.arg_specs);
   IpcAtomics::store_relaxed(entry.flags, wanted.flags_at_start);
   IpcAtomics::store_relaxed(entry.round, uint32_t{0});
@@ -89,24 +93,28 @@ Table* table_with_room() {
   return larger;
 }
 
-bool live;         // all functions are kept
+bool live;         // all functions with hooks are kept
+bool may_be_open;  // functions without hooks are kept, if they have flags
 uint32_t reading;  // the number of the present reading, or of the last
 
 // An address that is in the table already is entered even with nothing to keep, because
 // the function that another module had there is gone. The filters of a function's several
 // names add up.
-void keep_function(Entry wanted) {
+// `has_hook`: for functions without, which begin unnoticed, the live filter is not asked.
+void keep_function(Entry wanted, bool has_hook) {
   Table* table = present_table();
   Entry* known = table == nullptr ? nullptr : &find_entry(*table, wanted.function);
   const bool is_known = known != nullptr && known->function != 0;
   if (is_known && known->reading == wanted.reading) {
     wanted.flags_at_start |= known->flags_at_start;
+    wanted.patterns |= known->patterns;
     if (wanted.arg_specs == 0) wanted.arg_specs = known->arg_specs;
   }
   const bool is_needed = wanted.flags_at_start != 0 || wanted.arg_specs != 0;
-  if (!is_needed && !is_known && !live) return;
+  const bool is_live = live && has_hook;
+  if (!is_needed && !is_known && !is_live) return;
   if (!is_known) table = table_with_room();
-  if (!live) wanted.name = "";
+  if (!is_live) wanted.name = "";
   if (table != nullptr) put(*table, wanted);
 }
 
@@ -119,7 +127,35 @@ __attribute__((noinline)) void filter_again(Entry& entry) {
   IpcAtomics::store_relaxed(entry.round, round);
 }
 
-void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias) {
+bool is_function(const ElfW(Sym) & symbol) {
+  return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF;
+}
+
+Entry entry_of(const ElfW(Sym) & symbol, const char* name, uintptr_t bias) {
+  return {.function = bias + symbol.st_value,
+          .name = name,
+          .flags_at_start = 0,
+          .flags = 0,
+          .round = 0,
+          .arg_specs = 0,
+          .reading = reading,
+          .patterns = 0};
+}
+
+// Keeps a function without a hook, which may be open.
+void keep_hookless(const ElfW(Sym) & symbol, const char* name, const char* path,
+                   uintptr_t bias) {
+  const FilterMatch match = match_filter(name, path, symbol.st_size);
+  Entry wanted = entry_of(symbol, name, bias);
+  // What is asked of its module is known without its name.
+  wanted.flags_at_start = match.flags & ~uint32_t{ARCTRACE_SHIM_HIDDEN};
+  wanted.patterns = match.patterns;
+  keep_function(wanted, false);
+}
+
+// `have_hooks`: the module's functions.
+void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias,
+                  bool have_hooks) {
   const int fd = file.descriptor();
   const FilePart& sections = elf.headers();
   const uint64_t size = elf.file_size();
@@ -133,20 +169,29 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
   for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
     const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
     const char* name = names.text(symbol.st_name);
-    if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF ||
-        name == nullptr) {
+    if (!is_function(symbol) || name == nullptr) continue;
+    if (!have_hooks) {
+      keep_hookless(symbol, name, file.path(), bias);
       continue;
     }
     const FileAddress at = {status.st_dev, status.st_ino, symbol.st_value};
-    keep_function({.function = bias + symbol.st_value,
-                   .name = name,
-                   .flags_at_start = filter_flags(name, file.path(), symbol.st_size),
-                   .flags = 0,
-                   .round = 0,
-                   .arg_specs = arg_specs_of(name, &at),
-                   .reading = reading});
+    Entry wanted = entry_of(symbol, name, bias);
+    wanted.flags_at_start = filter_flags(name, file.path(), symbol.st_size);
+    wanted.arg_specs = arg_specs_of(name, &at);
+    keep_function(wanted, true);
   }
-  if (live) names.keep();
+  if (live && have_hooks) names.keep();
+}
+
+// The same of a system's library without hooks: its file hardly has other symbols, and
+// each system call on it would stop the recorder's borrowed thread.
+void read_loaded_symbols(const ModuleImage& image, const char* path) {
+  const SymbolRange range = symbols_for_others(image);
+  for (uint32_t i = range.begin; i < range.end; ++i) {
+    const ElfW(Sym)& symbol = image.symbols[i];
+    if (!is_function(symbol)) continue;
+    keep_hookless(symbol, image.strings + symbol.st_name, path, image.bias);
+  }
 }
 
 constexpr const char* kHooks[] = {"__cyg_profile_func_enter", "__fentry__", "mcount",
@@ -154,26 +199,28 @@ constexpr const char* kHooks[] = {"__cyg_profile_func_enter", "__fentry__", "mco
 
 // Modules that were read, or need not be.
 struct Known {
-  uintptr_t low;
-  uint32_t seen;  // the number of the last reading that met the module
+  AddressRange range;
+  uint32_t seen;         // the number of the last reading that met the module
+  bool is_filtered_out;  // all of it
 };
 constexpr size_t kKnownMax = 4096;
 constinit Known known[kKnownMax]{};
 size_t known_count;
 
-// Whether the module was there at the last reading already.
-bool is_known(uintptr_t low) {
-  Known* free = nullptr;
+// Whether the module was there at the last reading already. `entry`: where it is noted;
+// null: nowhere.
+bool is_known(const AddressRange& range, Known*& entry) {
+  entry = nullptr;
   for (size_t i = 0; i < known_count; ++i) {
-    const bool is_same = known[i].low == low;
+    const bool is_same = known[i].range.low == range.low;
     if (is_same && known[i].seen + 1 >= reading) {
       known[i].seen = reading;
       return true;
     }
-    if (is_same || known[i].seen + 1 < reading) free = &known[i];
+    if (is_same || known[i].seen + 1 < reading) entry = &known[i];
   }
-  if (free == nullptr && known_count < kKnownMax) free = &known[known_count++];
-  if (free != nullptr) *free = {low, reading};
+  if (entry == nullptr && known_count < kKnownMax) entry = &known[known_count++];
+  if (entry != nullptr) *entry = {range, reading, false};
   return false;
 }
 
@@ -181,22 +228,33 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
   const bool is_program = *static_cast<bool*>(is_first);
   *static_cast<bool*>(is_first) = false;
   ModuleImage image;
-  if (!read_module(*info, image) || is_known(image.range.low)) return 0;
+  Known* noted = nullptr;
+  if (!read_module(*info, image) || is_known(image.range, noted)) return 0;
   const bool calls = calls_compiled_in_hooks(image);
-  if (!calls && ModuleFile::is_of_system(*info)) return 0;
+  const bool reads_all = may_be_open && filters_functions();
+  if (!calls && ModuleFile::is_of_system(*info)) {
+    if (!reads_all) return 0;
+    if (noted != nullptr) {
+      noted->is_filtered_out = is_module_filtered_out(info->dlpi_name);
+    }
+    read_loaded_symbols(image, info->dlpi_name);
+    return 0;
+  }
   const ModuleFile file(*info, is_program);
+  if (noted != nullptr) noted->is_filtered_out = is_module_filtered_out(file.path());
   if (file.descriptor() < 0) return 0;
   const ElfSections sections(file.descriptor());
-  if (calls || sections.find(kPatchableSection) != nullptr ||
-      sections.find(kXraySection) != nullptr) {
-    read_symbols(sections, file, image.bias);
-  }
+  const bool have_hooks = calls || sections.find(kPatchableSection) != nullptr ||
+                          sections.find(kXraySection) != nullptr;
+  if (have_hooks || reads_all) read_symbols(sections, file, image.bias, have_hooks);
   return 0;
 }
 
 }  // namespace
 
 void keep_names_for_live_filter() { live = true; }
+
+void know_functions_that_may_be_open() { may_be_open = true; }
 
 void read_function_symbols() {
   if (!filters_functions() && !records_args() && !live) return;
@@ -206,7 +264,18 @@ void read_function_symbols() {
   dl_iterate_phdr(read_module_functions, &is_first);
 }
 
-void forget_function_symbols() { known_count = 0; }
+void forget_function_symbols() {
+  known_count = 0;
+  Table* table = present_table();
+  for (uint64_t i = 0; table != nullptr && i < table->capacity; ++i) {
+    Entry& entry = table->entries[i];
+    entry.flags_at_start = 0;
+    IpcAtomics::store_relaxed(entry.patterns, uint64_t{0});
+    IpcAtomics::store_relaxed(entry.arg_specs, uint32_t{0});
+    IpcAtomics::store_relaxed(entry.flags, uint32_t{0});
+    IpcAtomics::store_relaxed(entry.round, uint32_t{0});
+  }
+}
 
 bool calls_compiled_in_hooks(const ModuleImage& image) {
   for (const char* hook : kHooks) {
@@ -227,6 +296,23 @@ FunctionFilter function_filter(uintptr_t function) {
   }
   return {IpcAtomics::load_relaxed(entry.flags),
           IpcAtomics::load_relaxed(entry.arg_specs)};
+}
+
+uint32_t open_function_flags(uintptr_t function, uint64_t size) {
+  if (!filters_functions()) return 0;
+  uint32_t flags = filter_flags_by_size(size);
+  for (size_t i = 0; i < known_count; ++i) {
+    if (known[i].is_filtered_out && known[i].range.contains(function)) {
+      flags |= ARCTRACE_SHIM_HIDDEN;
+    }
+  }
+  Table* table = present_table();
+  if (table == nullptr) return flags;
+  Entry& entry = find_entry(*table, function);
+  if (entry.function == 0) return flags;
+  const uint64_t patterns = IpcAtomics::load_relaxed(entry.patterns);
+  if (patterns != 0) arctrace_shim_patterns_matched(patterns);
+  return flags | function_filter(function).flags;
 }
 
 KnownFunction known_function(uintptr_t function) {

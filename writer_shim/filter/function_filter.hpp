@@ -17,6 +17,15 @@ void keep_names_for_live_filter();
 // list of modules has changed, by one thread at a time.
 void read_function_symbols();
 
+// Has functions without hooks known by their names as well, of all modules: the program
+// runs, and any of them may be open. To be called before they are read.
+void know_functions_that_may_be_open();
+
+// The flags of a function without a hook (enum arctrace_shim_call_flags, those for the
+// filter), by its name, if a symbol has it, its size in bytes (0: not known) and its
+// module. Some ns, or some us where modules are filtered; may be called in a hook.
+uint32_t open_function_flags(uintptr_t function, uint64_t size);
+
 // Has the next reading read all modules, because the filter is another one.
 void forget_function_symbols();
 

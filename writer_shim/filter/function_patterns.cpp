@@ -104,7 +104,7 @@ void note_matched(uint64_t found) {
 }  // namespace
 
 void set_patterns(const ShimOptions& wanted) {
-  const bool has_any = wanted.pattern_count != 0 || wanted.size_min != 0;
+  const bool has_any = wanted.pattern_count != 0 || wanted.filters_sizes();
   options = has_any ? &wanted : nullptr;
   matched = 0;
   for (size_t i = 0; i < kPatternsMax; ++i) {
@@ -120,7 +120,7 @@ bool filters_functions() { return options != nullptr && options->has_flags(); }
 
 bool filter_needs_module() {
   if (options == nullptr) return false;
-  bool found = options->size_min != 0;
+  bool found = options->filters_sizes();
   for (size_t i = 0; i < options->pattern_count; ++i) {
     found = found || options->patterns[i].kind == Pattern::Kind::kModule;
   }
@@ -133,30 +133,50 @@ void find_demangler() {
       reinterpret_cast<Demangler*>(find_function("__cxa_demangle", SearchFrom::kProgram));
 }
 
-uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
-  if (!filters_functions()) return 0;
+FilterMatch match_filter(const char* name, const char* path, uint64_t size) {
+  if (!filters_functions()) return {};
   Names names(name);
-  uint32_t flags = 0;
-  uint64_t found = 0;
+  FilterMatch match{filter_flags_by_size(size), 0};
   bool has_modules = false;
   bool in_module = false;
   for (size_t i = 0; i < options->pattern_count; ++i) {
     const Pattern::Kind kind = options->patterns[i].kind;
-    if (kind == Pattern::Kind::kArgs || kind == Pattern::Kind::kPatch) continue;
+    if (kind == Pattern::Kind::kArgs || kind == Pattern::Kind::kPatch ||
+        kind == Pattern::Kind::kWhen) {
+      continue;
+    }
     const bool is_module = kind == Pattern::Kind::kModule;
     has_modules = has_modules || is_module;
     if (is_module ? !matches(i, file_name(path)) : !names.match(i)) continue;
-    found |= uint64_t{1} << i;
-    if (kind == Pattern::Kind::kFilter) flags |= ARCTRACE_SHIM_FILTERED_IN;
-    if (kind == Pattern::Kind::kNotrace) flags |= ARCTRACE_SHIM_NOTRACE;
-    if (kind == Pattern::Kind::kEntryOnly) flags |= ARCTRACE_SHIM_ENTRY_ONLY;
+    match.patterns |= uint64_t{1} << i;
+    if (kind == Pattern::Kind::kFilter) match.flags |= ARCTRACE_SHIM_FILTERED_IN;
+    if (kind == Pattern::Kind::kNotrace) match.flags |= ARCTRACE_SHIM_NOTRACE;
+    if (kind == Pattern::Kind::kEntryOnly) match.flags |= ARCTRACE_SHIM_ENTRY_ONLY;
     in_module = in_module || is_module;
   }
-  if ((has_modules && !in_module) || (size != 0 && size < options->size_min)) {
-    flags |= ARCTRACE_SHIM_HIDDEN;
+  if (has_modules && !in_module) match.flags |= ARCTRACE_SHIM_HIDDEN;
+  return match;
+}
+
+uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
+  const FilterMatch match = match_filter(name, path, size);
+  note_matched(match.patterns);
+  return match.flags;
+}
+
+uint32_t filter_flags_by_size(uint64_t size) {
+  const bool is_small = options != nullptr && size != 0 && size < options->size_min;
+  return is_small ? uint32_t{ARCTRACE_SHIM_HIDDEN} : 0U;
+}
+
+bool is_module_filtered_out(const char* path) {
+  bool has_modules = false;
+  for (size_t i = 0; options != nullptr && i < options->pattern_count; ++i) {
+    if (options->patterns[i].kind != Pattern::Kind::kModule) continue;
+    if (matches(i, file_name(path))) return false;
+    has_modules = true;
   }
-  note_matched(found);
-  return flags;
+  return has_modules;
 }
 
 uint64_t matching_arg_patterns(const char* name) {
@@ -164,7 +184,9 @@ uint64_t matching_arg_patterns(const char* name) {
   Names names(name);
   uint64_t found = 0;
   for (size_t i = 0; i < options->pattern_count; ++i) {
-    if (options->patterns[i].kind != Pattern::Kind::kArgs || !names.match(i)) continue;
+    const Pattern::Kind kind = options->patterns[i].kind;
+    const bool is_asked = kind == Pattern::Kind::kArgs || kind == Pattern::Kind::kWhen;
+    if (!is_asked || !names.match(i)) continue;
     found |= uint64_t{1} << i;
   }
   note_matched(found);

@@ -26,8 +26,22 @@ void find_demangler();
 // call the program's demangler, so it must not be called in a hook.
 uint32_t filter_flags(const char* name, const char* path, uint64_t size);
 
-// The patterns of kind kArgs, one bit each, that a function with this linker's name
-// matches. Like filter_flags(), not to be called in a hook.
+// The same without a word that a pattern has matched: the function may never be recorded.
+struct FilterMatch {
+  uint32_t flags;
+  uint64_t patterns;  // that match, one bit each
+};
+FilterMatch match_filter(const char* name, const char* path, uint64_t size);
+
+// The flags of a function of which only the size is known (0: not even that); may be
+// called in a hook.
+uint32_t filter_flags_by_size(uint64_t size);
+
+// Whether no function of the module at `path` is recorded.
+bool is_module_filtered_out(const char* path);
+
+// The patterns of the kinds kArgs and kWhen, one bit each, that a function with this
+// linker's name matches. Like filter_flags(), not to be called in a hook.
 uint64_t matching_arg_patterns(const char* name);
 
 }  // namespace arctrace::shim

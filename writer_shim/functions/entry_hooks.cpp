@@ -2,8 +2,6 @@
 // they return to; both are kept in a table after the first call.
 #include "writer_shim/functions/entry_hooks.hpp"
 
-#include <link.h>
-
 #include <cstdint>
 
 #include "src/base/shared_atomics.hpp"
@@ -13,7 +11,7 @@
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/sleds.hpp"
 #include "writer_shim/base/room.hpp"
-#include "writer_shim/elf/module_slots.hpp"
+#include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
 #include "writer_shim/functions/reported_calls.hpp"
@@ -39,19 +37,33 @@ uint32_t have_sites;  // nonzero: some words are used
 // program has this bit.
 constexpr uint64_t kRecordedElsewhere = uint64_t{1} << 47;
 
-int find_other_hook(dl_phdr_info* info, size_t, void* hook_site) {
-  ModuleImage image;
-  if (!read_module(*info, image) ||
-      !image.range.contains(reinterpret_cast<uintptr_t>(hook_site))) {
-    return 0;
+// The module of the last function that was learned: the beginning of its range, with the
+// bits below. 0: none yet.
+uint64_t last_module;
+constexpr uint64_t kModuleIsKnown = 1;
+constexpr uint64_t kModuleReportsEntries = 2;
+
+// Whether the module at `address` has functions that call __cyg_profile_func_enter.
+bool module_reports_entries(uintptr_t address) {
+  const uintptr_t begin = find_loaded_object(address).range.low;
+  const uint64_t last = IpcAtomics::load_relaxed(last_module);
+  if ((last & ~kModuleReportsEntries) == (begin | kModuleIsKnown)) {
+    return (last & kModuleReportsEntries) != 0;
   }
-  return image.imports("__cyg_profile_func_enter") ? 2 : 1;
+  ModuleImage image;
+  if (!read_loaded_module(address, image)) return false;
+  const bool reports = image.imports("__cyg_profile_func_enter");
+  if (begin % 4 == 0) {
+    IpcAtomics::store_relaxed(
+        last_module, begin | kModuleIsKnown | (reports ? kModuleReportsEntries : 0));
+  }
+  return reports;
 }
 
-// Whether the function has another hook, by which it is recorded.
+// Whether the function has another hook, by which it is recorded. Takes no lock: a task
+// without storage of its own would take one as the thread whose storage it uses.
 bool has_another_hook(uintptr_t function, uintptr_t hook_site) {
-  return has_jump(function) ||
-         dl_iterate_phdr(find_other_hook, reinterpret_cast<void*>(hook_site)) == 2;
+  return has_jump(function) || module_reports_entries(hook_site);
 }
 
 // The beginning of the function whose hook returns to `hook_site`; `hook_site` itself if
@@ -177,6 +189,7 @@ bool is_ready() {
 
 void forget_entry_hooks() {
   forget_unreported_returns();
+  IpcAtomics::store_relaxed(last_module, uint64_t{0});
   if (IpcAtomics::load_relaxed(have_sites) == 0) return;
   for (uint64_t& site : sites) IpcAtomics::store_relaxed(site, uint64_t{0});
 }

@@ -2,13 +2,17 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "writer_shim/arch/function_hooks.h"
+#include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
 #include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/led_calls.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
 
 namespace arctrace::shim {
@@ -34,15 +38,22 @@ void exit(uintptr_t function, arctrace_shim_call call) {
   }
   if (arctrace_shim_exit(function, call.stack_pointer) != 0) return;
   // By now the function may have copies of its return address below it on the stack.
-  call.call_site = 0;
+  const uintptr_t call_site = std::exchange(call.call_site, 0);
   locate_frame(0, call);
   const bool known = (call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
+  call.call_site = call_site;
+  if (known) arctrace_shim_before_exit(&call);
   arctrace_shim_exit_at(function, known ? call.location : 0, call.stack_pointer);
 }
 
 bool is_libcs(uintptr_t function) {
   const auto known = reinterpret_cast<uintptr_t>(&gnu_get_libc_version);
   return file_of_function(known, "").module.contains(function);
+}
+
+template <class Function>
+uintptr_t address_of(Function* function) {
+  return reinterpret_cast<uintptr_t>(function);
 }
 
 FunctionHook* next_hook(const char* name) {
@@ -59,6 +70,16 @@ void start_function_hooks() {
   // The fast hooks don't know of others.
   if (next_enter == nullptr) arctrace_fast_enter_hook = arctrace_shim_function_enter;
   if (next_exit == nullptr) arctrace_fast_exit_hook = arctrace_shim_function_exit;
+  if constexpr (machine::kHasStraightHooks) {
+    if (next_enter == nullptr) {
+      lead_calls("__cyg_profile_func_enter", address_of(__cyg_profile_func_enter),
+                 address_of(arctrace_shim_enter_hook));
+    }
+    if (next_exit == nullptr) {
+      lead_calls("__cyg_profile_func_exit", address_of(__cyg_profile_func_exit),
+                 address_of(arctrace_shim_exit_hook));
+    }
+  }
 }
 
 }  // namespace arctrace::shim

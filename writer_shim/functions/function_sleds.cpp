@@ -10,6 +10,8 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
+#include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/jump_memory.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/sleds.hpp"
@@ -25,13 +27,45 @@
 namespace arctrace::shim {
 namespace {
 
-// The memory that is mapped for a module.
+// The memory that is mapped for a module: a page that stays writable, and code.
 struct GatedJumps {
-  const volatile uint32_t* gate;  // it stays mapped, and closed, when the session is left
+  uint64_t gate;  // its address; it stays mapped, and closed, when the session is left
+  uint64_t filler[511];
   ReturnJump returns;
-  uint64_t filler;
+  uint64_t more_filler;
   GatedJump jumps[1];
 };
+constexpr size_t kGatePage = offsetof(GatedJumps, returns);
+static_assert(kGatePage == 4096);
+
+// Those of the modules that are loaded.
+struct NotedJumps {
+  GatedJumps* jumps;  // null: a free entry
+  uintptr_t code;     // of the module
+};
+constinit NotedJumps noted_jumps[kModulesMax]{};
+size_t noted_jumps_used;
+
+void note_gated_jumps(GatedJumps* jumps, uintptr_t code) {
+  size_t at = 0;
+  while (at < noted_jumps_used && noted_jumps[at].jumps != nullptr) ++at;
+  if (at == kModulesMax) return;
+  if (at == noted_jumps_used) ++noted_jumps_used;
+  noted_jumps[at] = {jumps, code};
+}
+
+void lead_to_gate(GatedJumps& jumps) {
+  IpcAtomics::store_relaxed(
+      jumps.gate, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(arctrace_gate)));
+}
+
+// The module is gone.
+void release_gated_jumps(const AddressRange& module) {
+  for (size_t i = 0; i < noted_jumps_used; ++i) {
+    if (module.contains(noted_jumps[i].code)) noted_jumps[i].jumps = nullptr;
+  }
+  release_jump_memory(module);
+}
 
 // Maps memory at `wanted`. False: there is something already.
 bool map_at(uintptr_t wanted, size_t size) {
@@ -81,14 +115,17 @@ Landings map_landings(const ModuleImage& image, const Sled& sled) {
 
 // Where the code of a jump leads to, by the number of the function's stub.
 void set_target(GatedJump& jump, uint32_t number, Exits exits) {
-  if constexpr (machine::kHasReportedExits) {
-    if (exits == Exits::kReported) {
-      jump.stub = reinterpret_cast<uintptr_t>(arctrace_reported_entry);
-      jump.call = reinterpret_cast<uintptr_t>(&library_calls[number]);
-      return;
-    }
+  if constexpr (machine::kSledsLoadCalls) {
+    jump.stub = reinterpret_cast<uintptr_t>(
+        exits == Exits::kReported ? arctrace_reported_entry : arctrace_call_begun);
+    jump.call = reinterpret_cast<uintptr_t>(&library_calls[number]);
+  } else {
+    jump.stub = stub_address(number);
   }
-  jump.stub = stub_address(number);
+}
+
+bool is_hidden(const Sled& sled) {
+  return (known_function(sled.function).flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0;
 }
 
 // `exits`: how those of the function can be seen. False: there is no stub left, or the
@@ -96,9 +133,8 @@ void set_target(GatedJump& jump, uint32_t number, Exits exits) {
 bool patch(const Sled& sled, Exits exits, const GatedJumps& head,
            const Landings& landings, GatedJump& jump) {
   const KnownFunction function = known_function(sled.function);
-  if ((function.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0) return false;
   if (!may_report_exit(function)) exits = Exits::kThrough;
-  if (!make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled, exits)) {
+  if (!make_jump(jump, reinterpret_cast<uintptr_t>(&head.gate), sled)) {
     return false;
   }
   const uint32_t number = stub_for_function(function, continue_address(jump, sled));
@@ -109,13 +145,16 @@ bool patch(const Sled& sled, Exits exits, const GatedJumps& head,
 
 // The code of a module that is to be patched: for_each(visit) calls visit(sled) for each
 // of its functions, exits_of(sled) says how a function's exits can be seen, and
-// lead_exits(head) changes them at the end, while the module's code is writable.
+// lead_exits(head) changes them at the end, while the module's code is writable. `kind`:
+// how functions that report their exits are hooked.
 template <class ForEach, class ExitsOf, class LeadExits>
-void patch_module(const ModuleImage& image, const ForEach& for_each,
-                  const ExitsOf& exits_of, const LeadExits& lead_exits) {
+void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
+                  const ForEach& for_each, const ExitsOf& exits_of,
+                  const LeadExits& lead_exits) {
   size_t count = 0;
   Sled lands{};  // the first one with a landing, if any has one
   for_each([&](const Sled& sled) {
+    if (is_hidden(sled)) return;
     intptr_t distance = 0;
     ++count;
     if (lands.function == 0 && find_landing_distance(sled, 0, distance)) lands = sled;
@@ -124,32 +163,39 @@ void patch_module(const ModuleImage& image, const ForEach& for_each,
       (sizeof(GatedJumps) + count * sizeof(GatedJump) + 4095) & ~size_t{4095};
   const size_t code_size = image.code.high - image.code.low;
   GatedJumps* near = count == 0 ? nullptr : map_near(image, size);
-  if (near == nullptr ||
-      !protect(image.code.low, code_size, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+  const bool is_written = !notes_changes();
+  if (near == nullptr || (is_written && !protect(image.code.low, code_size,
+                                                 PROT_READ | PROT_WRITE | PROT_EXEC))) {
     return;
   }
   const Landings landings = lands.function == 0 ? Landings{} : map_landings(image, lands);
   note_jump_memory(image.code.low, reinterpret_cast<uintptr_t>(near), size);
   if (landings.distance != 0)
     note_jump_memory(image.code.low, landings.low, landings.size);
-  near->gate = arctrace_gate;
+  note_gated_jumps(near, image.code.low);
+  lead_to_gate(*near);
   if constexpr (machine::kHasReportedExits) {
     make_return_jump(near->returns,
                      reinterpret_cast<uintptr_t>(&arctrace_shim_function_return));
   }
   GatedJump* next = near->jumps;
+  uintptr_t reporting = 0;  // a function that reports its exits
   for_each([&](const Sled& sled) {
-    if (next < near->jumps + count &&
+    if (next < near->jumps + count && !is_hidden(sled) &&
         patch(sled, exits_of(sled), *near, landings, *next)) {
       ++next;
+      if (reporting == 0 && reports_exit(sled.function)) reporting = sled.function;
     }
   });
   lead_exits(*near);
   finish_code(reinterpret_cast<uintptr_t>(near), size);
-  finish_code(image.code.low, code_size);
-  protect(reinterpret_cast<uintptr_t>(near), size, PROT_READ | PROT_EXEC);
+  protect(reinterpret_cast<uintptr_t>(near) + kGatePage, size - kGatePage,
+          PROT_READ | PROT_EXEC);
   if (landings.distance != 0) protect(landings.low, landings.size, PROT_READ | PROT_EXEC);
+  if (!is_written) return;
+  finish_code(image.code.low, code_size);
   protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
+  if (reporting != 0) arctrace_shim_hooked(kind, reporting);
 }
 
 // The memory of a section that is mapped with the module; empty: there is none.
@@ -171,7 +217,7 @@ void patch_rooms(const ModuleImage& image, const AddressRange& section,
   const auto* addresses = reinterpret_cast<const uintptr_t*>(section.low);
   const size_t count = (section.high - section.low) / sizeof *addresses;
   patch_module(
-      image,
+      image, ARCTRACE_HOOK_FUNCTION,
       [&](const auto& visit) {
         for (size_t i = 0; i < count; ++i) {
           const Sled sled = find_sled(addresses[i], image.code, symbols);
@@ -183,10 +229,14 @@ void patch_rooms(const ModuleImage& image, const AddressRange& section,
 
 void patch_xray_sleds(const ModuleImage& image, const AddressRange& section) {
   XrayMap map(image, section);
+  // Whether changes that are noted will be made is not known, and a function's are made
+  // together or not at all: one for each must do.
+  const bool reports = !notes_changes();
   patch_module(
-      image, [&](const auto& visit) { map.for_each_entry(visit); },
-      [&](const Sled& sled) { return map.exits_of(sled); },
+      image, ARCTRACE_HOOK_XRAY, [&](const auto& visit) { map.for_each_entry(visit); },
+      [&](const Sled& sled) { return reports ? map.exits_of(sled) : Exits::kThrough; },
       [&](const GatedJumps& head) {
+        if (!reports) return;
         map.for_each_reported_exit(
             [&](unsigned char* exit) { lead_to_return_jump(exit, head.returns); });
       });
@@ -207,7 +257,7 @@ void patch_entry_calls(const ModuleImage& image) {
   ReturnCalls returns(image);
   const bool may_report = has_own_return_hook();
   patch_module(
-      image,
+      image, ARCTRACE_HOOK_RETURN,
       [&](const auto& visit) {
         Sled call = next_entry_call(image, slot, image.code.low);
         for (; call.function != 0; call = next_entry_call(image, slot, call.end)) {
@@ -257,6 +307,7 @@ enum class NewModules : uint8_t { kPatched, kAwaited, kSkipped };
 struct Visit {
   bool is_first;  // the program is the first module
   NewModules what;
+  bool also_seen;  // those that were looked at as well
 };
 
 int visit(dl_phdr_info* info, size_t, void* data) {
@@ -267,7 +318,7 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   if (!may_have_sleds(*info, image)) return 0;
   if (SeenModule* known = find_seen(image.range.low); known != nullptr) {
     known->seen = true;
-    return 0;
+    if (!visit.also_seen) return 0;
   }
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
@@ -280,9 +331,10 @@ int visit(dl_phdr_info* info, size_t, void* data) {
     await_initialization(image);
     return 0;
   }
-  note_seen(image);
+  if (find_seen(image.range.low) == nullptr) note_seen(image);
   if (!has_any || visit.what == NewModules::kSkipped) return 0;
-  patch_entry_calls(image);
+  // Hooks that are called are recorded without a change of code, too.
+  if (!notes_changes()) patch_entry_calls(image);
   FunctionSymbols symbols(image, sections, file.descriptor());
   patch_rooms(image, rooms, symbols);
   patch_xray_sleds(image, sleds);
@@ -292,19 +344,32 @@ int visit(dl_phdr_info* info, size_t, void* data) {
 }  // namespace
 
 void patch_functions() {
-  Visit all{true, NewModules::kPatched};
+  Visit all{true, NewModules::kPatched, false};
   dl_iterate_phdr(visit, &all);
+}
+
+void note_function_changes() {
+  const NotedChanges noted;
+  Visit all{true, NewModules::kPatched, true};
+  dl_iterate_phdr(visit, &all);
+}
+
+void lead_jumps_to_gate() {
+  for (size_t i = 0; i < noted_jumps_used; ++i) {
+    if (noted_jumps[i].jumps != nullptr) lead_to_gate(*noted_jumps[i].jumps);
+  }
 }
 
 void sled_modules_changed(bool are_unrelocated) {
   for (size_t i = 0; i < modules_used; ++i) seen_modules[i].seen = false;
-  Visit all{true, are_unrelocated ? NewModules::kAwaited : NewModules::kSkipped};
+  Visit all{true, are_unrelocated ? NewModules::kAwaited : NewModules::kSkipped, false};
   dl_iterate_phdr(visit, &all);
   for (size_t i = 0; i < modules_used; ++i) {
     SeenModule& module = seen_modules[i];
     if (module.seen || module.range.high == 0) continue;
+    forget_changes(module.range);
     free_stubs(module.range);
-    release_jump_memory(module.range);
+    release_gated_jumps(module.range);
     module.range = {};
   }
 }

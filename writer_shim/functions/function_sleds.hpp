@@ -10,6 +10,15 @@ namespace arctrace::shim {
 // thread runs their code.
 void patch_functions();
 
+// Notes the changes (arch/code_changes.hpp) that put the jumps into all modules that are
+// loaded, at functions that have none yet. Of functions that report their exits only the
+// entry is changed, and calls of __fentry__ stay, which need no change.
+void note_function_changes();
+
+// Has all jumps ask the gate of the session that the process is in now. They can be in
+// use.
+void lead_jumps_to_gate();
+
 // To be called when the loader's list of modules has changed. If new ones are not yet
 // relocated, they will be patched.
 void sled_modules_changed(bool are_unrelocated);

@@ -1,6 +1,6 @@
 // Two things matter: how a thread names itself, and how a process confines itself by
 // seccomp, after which the kernel may kill it for a system call of ours. syscall() is
-// hooked because libc has no function for the latter.
+// hooked because libc has no function for the latter, and because it may fork.
 #include "writer_shim/libc/prctl_hooks.hpp"
 
 #include <linux/filter.h>
@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "src/base/memory.hpp"
+#include "writer_shim/libc/fork_hooks.hpp"
 #include "writer_shim/libc/hook.hpp"
 #include "writer_shim/plt/call_table.hpp"
 
@@ -102,6 +103,12 @@ ARCTRACE_HOOK long syscall(long number, ...) noexcept {
     const bool is_strict = arguments[0] == SECCOMP_SET_MODE_STRICT;
     return confine(
         is_strict ? nullptr : filter_at(static_cast<unsigned long>(arguments[2])), call);
+  }
+  if (may_fork(number)) {
+    before_fork();
+    const long result = call();
+    if (result == 0) in_child_of_syscall(number, arguments);
+    return result;
   }
   return call();
 }

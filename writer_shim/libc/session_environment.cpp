@@ -177,6 +177,8 @@ void remember_environment(const char* options) {
 #endif
 }
 
+const char* remembered_options() { return options_entry; }
+
 EnvironmentChange plan_environment(const arctrace_shim_program& program,
                                    char* const* environment) {
   EnvironmentChange change{nullptr, Preload::kKeep, true, 0};

@@ -21,6 +21,9 @@ namespace arctrace::shim {
 // already does not have, and what the environment has beside them. To be called once.
 void remember_environment(const char* options);
 
+// The options as an entry of an environment, which stays; empty: there are none.
+const char* remembered_options();
+
 // What has to change in `environment`, which may be null, for `program`.
 struct EnvironmentChange {
   enum class Preload : unsigned char { kKeep, kAdd, kRemove };

@@ -11,6 +11,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "writer_shim/base/glibc.hpp"
+#include "writer_shim/base/room.hpp"
 #include "writer_shim/libc/hook.hpp"
 
 namespace arctrace::shim {
@@ -67,8 +68,10 @@ void release(Beginning& beginning) {
   IpcAtomics::store_relaxed(likely_free, index);
 }
 
-// The id of a living thread; 0: not known. It is taken from the thread's CPU clock,
-// because libc gives it nowhere else without a system call.
+}  // namespace
+
+// It is taken from the thread's CPU clock, because libc gives it nowhere else without a
+// system call.
 uint32_t thread_id(pthread_t thread) {
   clockid_t clock = 0;
   auto* get = get_cpu_clock.get();
@@ -77,6 +80,8 @@ uint32_t thread_id(pthread_t thread) {
   const auto number = static_cast<uint32_t>(clock >> 3);
   return clock < 0 ? ~number : number;
 }
+
+namespace {
 
 // To be called in the new thread, whose stack ends where libc's own frames end.
 __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
@@ -123,21 +128,9 @@ uintptr_t stack_size(const pthread_attr_t* attributes) {
   return size;
 }
 
-// When this thread called fork; the child has a copy. initial-exec, because the dynamic
-// TLS model may allocate.
-thread_local constinit uint64_t forking_since __attribute__((tls_model("initial-exec"))) =
-    0;
-
-// Called in the thread that forks, after the program's own handlers.
-void before_fork() { forking_since = arctrace_shim_now(); }
-
-// Called in a child that libc has forked, after libc has set the thread's id.
-void in_fork_child() { arctrace_shim_forked(thread_id(pthread_self()), forking_since); }
-
 }  // namespace
 
 void prepare_thread_hooks() {
-  __register_atfork(before_fork, nullptr, in_fork_child, nullptr);
   real_pthread_create.get();
   real_thrd_create.get();
   real_setname.get();
@@ -209,6 +202,7 @@ ARCTRACE_HOOK int sigaltstack(const stack_t* stack, stack_t* former) noexcept {
   if (result == 0 && stack != nullptr) {
     const auto low = reinterpret_cast<uintptr_t>(stack->ss_sp);
     const bool is_off = (stack->ss_flags & SS_DISABLE) != 0;
+    if (!is_off) arctrace::IpcAtomics::store_relaxed(have_signal_stacks, uint32_t{1});
     arctrace_shim_signal_stack(is_off ? 0 : low, is_off ? 0 : low + stack->ss_size);
   }
   return result;

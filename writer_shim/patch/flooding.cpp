@@ -11,31 +11,75 @@
 namespace arctrace::shim {
 namespace {
 
-const PatchedFunction* patched;
-uint64_t* function_gates;
-uint32_t patched_count;
-uint32_t* calls_of;  // of each function, in the block that is looked at
+// The functions of one image.
+struct Watched {
+  const PatchTable* image;
+  uint32_t* calls_of;  // of each function, in the block that is looked at
+  uint32_t is_on;      // the module is loaded
+
+  uint32_t count() const { return image->function_count; }
+  const PatchedFunction* functions() const {
+    return reinterpret_cast<const PatchedFunction*>(image->functions);
+  }
+  uint64_t& gate(uint32_t index) const {
+    return reinterpret_cast<uint64_t*>(image->gates)[index];
+  }
+  bool is_patched(uint32_t index) const {
+    return reinterpret_cast<const PatchSlots*>(image->slots)->entries[index] != 0;
+  }
+  bool is_off(uint32_t index) const {
+    return IpcAtomics::load_relaxed(gate(index)) == gate_when_off(functions()[index]);
+  }
+};
+
+constinit Watched watched[kPatchedModulesMax]{};
+uint32_t watched_count;
 
 constexpr uint32_t kNone = UINT32_MAX;
 // What fewer of a block's calls are of than one in so many does not fill it.
 constexpr uint64_t kFew = 8;
 
-uint32_t find_patched(uint64_t function) {
+// A function of an image; null: none.
+struct Found {
+  Watched* in = nullptr;
+  uint32_t index = 0;
+};
+
+uint32_t find_function(const Watched& in, uint64_t function) {
+  const PatchedFunction* functions = in.functions();
   uint32_t low = 0;
-  uint32_t high = patched_count;
+  uint32_t high = in.count();
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (patched[middle].function < function) {
+    if (functions[middle].function < function) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  return low < patched_count && patched[low].function == function ? low : kNone;
+  return low < in.count() && functions[low].function == function ? low : kNone;
 }
 
-bool is_off(uint32_t index) {
-  return IpcAtomics::load_relaxed(function_gates[index]) == patched[index].copy;
+template <class Act>
+void for_each_watched(const Act& act) {
+  const uint32_t count = IpcAtomics::load_acquire(watched_count);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (IpcAtomics::load_acquire(watched[i].is_on) != 0) act(watched[i]);
+  }
+}
+
+Found find_patched(uint64_t function) {
+  Found found;
+  for_each_watched([&](Watched& one) {
+    if (found.in != nullptr ||
+        function - one.image->code_low >= one.image->code_high - one.image->code_low) {
+      return;
+    }
+    const uint32_t index = find_function(one, function);
+    // Another image may have the function, of an earlier recording.
+    if (index != kNone && one.is_patched(index)) found = {&one, index};
+  });
+  return found;
 }
 
 struct CallCounts {
@@ -47,7 +91,9 @@ struct CallCounts {
 // The block may be one into which the program has written by mistake.
 CallCounts count_calls(std::byte* begin, const std::byte* end) {
   CallCounts counts;
-  fill_zero(calls_of, uint64_t{patched_count} * sizeof *calls_of);
+  for_each_watched([](Watched& one) {
+    fill_zero(one.calls_of, uint64_t{one.count()} * sizeof *one.calls_of);
+  });
   while (end - begin >= static_cast<long>(ARCTRACE_COMPACT_HEAD_SIZE)) {
     const uint32_t word0 = IpcAtomics::load_relaxed(*reinterpret_cast<uint32_t*>(begin));
     const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
@@ -59,13 +105,13 @@ CallCounts count_calls(std::byte* begin, const std::byte* end) {
         length >= ARCTRACE_COMPACT_HEAD_SIZE + sizeof(uint64_t)) {
       uint64_t key;
       __builtin_memcpy(&key, begin + ARCTRACE_COMPACT_HEAD_SIZE, sizeof key);
-      const uint32_t index = find_patched(key);
+      const Found found = find_patched(key);
       ++counts.all;
-      if (index != kNone && patched[index].is_named == 0) {
+      if (found.in != nullptr && found.in->functions()[found.index].is_named == 0) {
         ++counts.matched;
-        if (!is_off(index)) {
+        if (!found.in->is_off(found.index)) {
           ++counts.on;
-          ++calls_of[index];
+          ++found.in->calls_of[found.index];
         }
       }
     }
@@ -74,11 +120,17 @@ CallCounts count_calls(std::byte* begin, const std::byte* end) {
   return counts;
 }
 
-uint32_t most_called() {
-  uint32_t most = 0;
-  for (uint32_t i = 1; i < patched_count; ++i) {
-    if (calls_of[i] > calls_of[most]) most = i;
-  }
+// Null: none is called.
+Found most_called() {
+  Found most;
+  uint32_t calls = 0;
+  for_each_watched([&](Watched& one) {
+    for (uint32_t i = 0; i < one.count(); ++i) {
+      if (one.calls_of[i] <= calls) continue;
+      calls = one.calls_of[i];
+      most = {&one, i};
+    }
+  });
   return most;
 }
 
@@ -89,15 +141,30 @@ bool is_flooded(const CallCounts& counts) {
 
 }  // namespace
 
-void watch_flooding(const PatchedFunction* functions, uint64_t* gates, uint32_t count) {
-  calls_of = static_cast<uint32_t*>(sys::map(uint64_t{count} * sizeof *calls_of,
-                                             PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS, -1));
-  if (calls_of == nullptr) return;
-  patched = functions;
-  function_gates = gates;
-  patched_count = count;
-  arctrace_shim_set_full_block_hook(switch_off_flooding);
+void watch_flooding(const PatchTable& image) {
+  for (uint32_t i = 0; i < watched_count; ++i) {
+    if (watched[i].image != &image) continue;
+    return IpcAtomics::store_release(watched[i].is_on, uint32_t{1});
+  }
+  if (watched_count == kPatchedModulesMax) return;
+  Watched& one = watched[watched_count];
+  one.calls_of = static_cast<uint32_t*>(
+      sys::map(uint64_t{image.function_count} * sizeof *one.calls_of,
+               PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1));
+  if (one.calls_of == nullptr) return;
+  one.image = &image;
+  one.is_on = 1;
+  // Release: who sees the number sees the functions.
+  IpcAtomics::store_release(watched_count, watched_count + 1);
+  if (watched_count == 1) arctrace_shim_set_full_block_hook(switch_off_flooding);
+}
+
+void stop_watching(const PatchTable& image) {
+  for (uint32_t i = 0; i < watched_count; ++i) {
+    if (watched[i].image == &image) {
+      IpcAtomics::store_relaxed(watched[i].is_on, uint32_t{0});
+    }
+  }
 }
 
 uint32_t switch_off_flooding(void* begin, const void* end, uint64_t* switched_off) {
@@ -105,14 +172,15 @@ uint32_t switch_off_flooding(void* begin, const void* end, uint64_t* switched_of
       count_calls(static_cast<std::byte*>(begin), static_cast<const std::byte*>(end));
   uint32_t number = 0;
   while (is_flooded(counts) && number < ARCTRACE_SHIM_SWITCHED_OFF_MAX) {
-    const uint32_t index = most_called();
-    if (calls_of[index] == 0) break;
+    const Found most = most_called();
+    if (most.in == nullptr) break;
+    const PatchedFunction& function = most.in->functions()[most.index];
     // Relaxed: both code addresses that the gate may hold have been there all along. The
     // processor's jump through it sees one of them, as the word is aligned.
-    IpcAtomics::store_relaxed(function_gates[index], patched[index].copy);
-    counts.on -= calls_of[index];
-    calls_of[index] = 0;
-    switched_off[number++] = patched[index].function;
+    IpcAtomics::store_relaxed(most.in->gate(most.index), gate_when_off(function));
+    counts.on -= most.in->calls_of[most.index];
+    most.in->calls_of[most.index] = 0;
+    switched_off[number++] = function.function;
   }
   return number;
 }

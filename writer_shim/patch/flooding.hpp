@@ -9,9 +9,13 @@
 
 namespace arctrace::shim {
 
-// To be called once. `functions` are ascending; `gates` are their gates: the address of
-// the copy for those that are off. Both stay.
-void watch_flooding(const PatchedFunction* functions, uint64_t* gates, uint32_t count);
+// Watches the functions of an image, which stays mapped. A gate is the address of the
+// function's copy while it is off. To be called under the loader's lock, again when the
+// module was loaded again after stop_watching().
+void watch_flooding(const PatchTable& image);
+
+// The module is gone: other functions may be at the addresses of its own.
+void stop_watching(const PatchTable& image);
 
 // Looks at the records from `begin` to `end`, of a block that is full, at the calls of
 // patched functions that were not asked for by name. When this returns, half or more of
@@ -21,7 +25,8 @@ void watch_flooding(const PatchedFunction* functions, uint64_t* gates, uint32_t 
 // ARCTRACE_SHIM_SWITCHED_OFF_MAX, there may be more, and it is to be called again. A call
 // of a function that is off costs two jumps more than one that was never patched. Calls
 // that are open are recorded to their ends. Takes a binary search for each call in the
-// block, and for each function that it switches off, a pass over a table of all.
+// block and each patched module at whose addresses it may be, and for each function that
+// it switches off, a pass over the tables of all.
 // REQUIRES: no other thread is in it.
 uint32_t switch_off_flooding(void* begin, const void* end, uint64_t* switched_off);
 

@@ -1,11 +1,14 @@
 // The command gets descriptors of ours and writes into a memfd. The program must not
-// notice that it had a child: its end leaves no signal behind, and is waited for here.
+// notice that it had a child: that is a process without an end signal, which no wait of
+// the program's finds. Because exec gives a process its end signal back, it is a child of
+// that one which executes the command.
 #include "writer_shim/patch/patch_image_file.hpp"
 
 #include <arctrace/format.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,14 +24,13 @@
 namespace arctrace::shim {
 namespace {
 
-// A descriptor above those of the standard streams, which the command opens itself. It is
-// inherited.
+// A descriptor above those of the standard streams, which the command opens itself.
 class Descriptor {
  public:
   explicit Descriptor(long opened) : number_(static_cast<int>(opened)) {
     if (number_ < 0 || number_ > STDERR_FILENO) return;
-    number_ =
-        static_cast<int>(raw_syscall(SYS_fcntl, opened, F_DUPFD, STDERR_FILENO + 1));
+    number_ = static_cast<int>(
+        raw_syscall(SYS_fcntl, opened, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     sys::close(static_cast<int>(opened));
   }
   ~Descriptor() {
@@ -59,27 +61,57 @@ class NumberText {
   char* begin_ = digits_ + sizeof digits_ - 1;
 };
 
-// What the command is to know of our environment: its own variables, and those by which
-// it finds its libraries and its cache.
-constexpr const char* kPassedOn[] = {
-    "ARCTRACE_OPTIONS=", "HOME=", "XDG_CACHE_HOME=", "LD_LIBRARY_PATH="};
+// The path of a descriptor of this process, by the number that /proc has for it: while
+// the loader maps an object, a debugger opens it by the same path, and /proc/self would
+// lead it to a descriptor of its own, perhaps to a pipe, which it would wait for. Nor
+// does the object answer to /proc/self/fd/N, by which programs have their own ones
+// loaded. The loader takes a path that it had before for the same file, so each has one
+// more slash than the last.
+class DescriptorPath {
+ public:
+  explicit DescriptorPath(int fd) {
+    char process[24] = {};
+    const long size = sys::readlink("/proc/self", process, sizeof process - 1);
+    add("/proc/");
+    add(size > 0 ? process : "self");
+    add("/fd");
+    static uint32_t slashes = 0;
+    slashes = slashes % kPatchedModulesMax + 1;
+    for (uint32_t i = 0; i < slashes; ++i) add("/");
+    add(NumberText(static_cast<uint64_t>(fd), 10).text());
+  }
+  const char* text() const { return text_; }
+
+ private:
+  void add(const char* part) {
+    const size_t size = text_length(part, sizeof text_ - 1 - size_);
+    copy_bytes(text_ + size_, part, size);
+    size_ += size;
+  }
+
+  char text_[64 + kPatchedModulesMax] = {};
+  size_t size_ = 0;
+};
+
+// What the command is to know of our environment beside the options: by these it finds
+// its libraries and its cache.
+constexpr const char* kPassedOn[] = {"HOME=", "XDG_CACHE_HOME=", "LD_LIBRARY_PATH="};
 constexpr size_t kPassedOnCount = sizeof kPassedOn / sizeof *kPassedOn;
 
 struct Command {
   const char* path;
-  const char* arguments[7];
-  const char* environment[kPassedOnCount + 1];
+  const int* descriptors;  // three, which it inherits
+  const char* arguments[8];
 };
 
-void choose_environment(Command& command) {
-  size_t count = 0;
-  for (const char* name : kPassedOn) {
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-      if (!starts_with(*entry, name)) continue;
-      command.environment[count++] = *entry;
-      break;
-    }
-  }
+const char* kept_environment[1 + kPassedOnCount + 1];  // first the options
+
+// A copy that stays; null: there is no memory.
+const char* keep_text(const char* text) {
+  const size_t size = text_length(text, SIZE_MAX) + 1;
+  void* memory = sys::map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (memory != nullptr) copy_bytes(memory, text, size);
+  return static_cast<const char*>(memory);
 }
 
 [[noreturn]] void execute(const Command& command) {
@@ -87,35 +119,35 @@ void choose_environment(Command& command) {
   for (int i = STDIN_FILENO; i <= STDERR_FILENO; ++i) {
     if (null >= 0 && null != i) raw_syscall(SYS_dup3, null, i, 0);
   }
+  for (int i = 0; i < 3; ++i) {
+    raw_syscall(SYS_fcntl, command.descriptors[i], F_SETFD, 0);
+  }
   constexpr uint64_t kNoSignals = 0;
   raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, sys::pointer_argument(&kNoSignals), 0,
               sizeof kNoSignals);
   raw_syscall(SYS_execve, sys::pointer_argument(command.path),
               sys::pointer_argument(command.arguments),
-              sys::pointer_argument(command.environment));
+              sys::pointer_argument(kept_environment));
   for (;;) raw_syscall(SYS_exit_group, 127);
 }
 
-bool child_signal_is_pending() {
-  uint64_t pending = 0;
-  raw_syscall(SYS_rt_sigpending, sys::pointer_argument(&pending), sizeof pending);
-  return (pending & sys::signal_bit(SIGCHLD)) != 0;
+void wait_for(long child) {
+  while (raw_syscall(SYS_wait4, child, 0, __WALL) == -EINTR) {
+  }
 }
 
 // Runs the command to its end.
 void run(const Command& command) {
   const sys::SignalsBlocked blocked;
-  const bool was_pending = child_signal_is_pending();
-  const long child = raw_syscall(SYS_clone, SIGCHLD);
-  if (child == 0) execute(command);
-  if (child < 0) return;
-  while (raw_syscall(SYS_wait4, child, 0, __WALL) == -EINTR) {
+  constexpr long kNoEndSignal = 0;
+  const long child = raw_syscall(SYS_clone, kNoEndSignal);
+  if (child == 0) {
+    const long grandchild = raw_syscall(SYS_clone, SIGCHLD);
+    if (grandchild == 0) execute(command);
+    if (grandchild > 0) wait_for(grandchild);
+    for (;;) raw_syscall(SYS_exit_group, 0);
   }
-  if (was_pending || !child_signal_is_pending()) return;
-  constexpr uint64_t kSignal = sys::signal_bit(SIGCHLD);
-  constexpr timespec kNow{};
-  raw_syscall(SYS_rt_sigtimedwait, sys::pointer_argument(&kSignal), 0,
-              sys::pointer_argument(&kNow), sizeof kSignal);
+  if (child > 0) wait_for(child);
 }
 
 // Whether the command has written a whole file, which may have no functions.
@@ -144,6 +176,8 @@ bool is_image(const PatchTable& table) {
          table.names_size != 0 && holds(table.names, table.names_size, 1);
 }
 
+bool is_mapping;  // under the loader's lock
+
 // The loader keeps the path, by which readers of the trace and debuggers would look for a
 // file that is none.
 void rename_object(link_map& object) {
@@ -161,61 +195,98 @@ Function* loader_function(const char* name) {
 
 // Null: it could not be mapped at the addresses for which it was made.
 const PatchTable* map_image(int fd, const PatchTable& table) {
-  constexpr char kDirectory[] = "/proc/self/fd/";
-  char path[sizeof kDirectory + 24] = {};
-  copy_bytes(path, kDirectory, sizeof kDirectory - 1);
-  const NumberText number(static_cast<uint64_t>(fd), 10);
-  copy_bytes(path + sizeof kDirectory - 1, number.text(),
-             text_length(number.text(), SIZE_MAX));
+  const DescriptorPath path(fd);
   auto* const open = loader_function<decltype(dlopen)>("dlopen");
   auto* const take_error = loader_function<decltype(dlerror)>("dlerror");
   if (open == nullptr || take_error == nullptr) return nullptr;
-  void* const handle = open(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  is_mapping = true;
+  void* const handle = open(path.text(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  is_mapping = false;
   if (handle == nullptr) {
     take_error();  // the program is not to get the message
     return nullptr;
   }
   auto& object = *static_cast<link_map*>(handle);
   rename_object(object);
-  if (object.l_addr != 0) return nullptr;
+  arctrace_shim_modules_changed();
+  const auto dynamic = reinterpret_cast<uintptr_t>(object.l_ld);
+  if (object.l_addr != 0 || dynamic < table.low || dynamic >= table.high) return nullptr;
   return reinterpret_cast<const PatchTable*>(table.low + kPatchTableOffset);
 }
 
-// Why there is no image.
-const PatchTable* refuse(uint32_t verdict) {
-  arctrace_shim_patches(verdict, 0, nullptr, 0);
-  return nullptr;
+long memory_file() {
+  return raw_syscall(SYS_memfd_create, sys::pointer_argument(kPatchFileName),
+                     MFD_CLOEXEC);
+}
+
+// `is_last`: what has been left is reported even if there is no room.
+LoadedImage load_image(int image, bool is_last) {
+  PatchTable table;
+  if (!read_table(image, table)) return {.refusal = ARCTRACE_PATCH_NO_COMMAND};
+  LoadedImage loaded{.refusal = table.refusal, .matched = table.matched};
+  if (loaded.refusal == 0 && is_image(table)) {
+    loaded.table = map_image(image, table);
+    if (loaded.table == nullptr) loaded.refusal = ARCTRACE_PATCH_NO_ROOM;
+  }
+  if (is_last || loaded.refusal != ARCTRACE_PATCH_NO_ROOM) {
+    report_left_functions(image, table);
+  }
+  return loaded;
 }
 
 }  // namespace
 
-const PatchTable* load_patch_image(const char* patcher, uintptr_t bias,
-                                   uint64_t& matched) {
-  const Descriptor program(sys::open("/proc/self/exe", O_RDONLY));
-  const Descriptor maps(sys::open("/proc/self/maps", O_RDONLY));
-  const Descriptor image(
-      raw_syscall(SYS_memfd_create, sys::pointer_argument("arctrace"), 0));
-  if (program.number() < 0 || maps.number() < 0 || image.number() < 0) {
-    return refuse(ARCTRACE_PATCH_NO_COMMAND);
+bool is_mapping_image() { return is_mapping; }
+
+void keep_patcher_environment(const char* options_entry) {
+  const bool is_kept = kept_environment[0] != nullptr;
+  kept_environment[0] = options_entry;
+  if (is_kept) return;
+  size_t count = 1;
+  for (const char* name : kPassedOn) {
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+      if (!starts_with(*entry, name)) continue;
+      if (const char* kept = keep_text(*entry); kept != nullptr) {
+        kept_environment[count++] = kept;
+      }
+      break;
+    }
   }
-  const NumberText program_text(static_cast<uint64_t>(program.number()), 10);
+}
+
+LoadedImage load_patch_image(const PatchedModule& module, const char* patcher) {
+  const char* path = module.is_program ? "/proc/self/exe" : module.path;
+  const Descriptor file(sys::open(path, O_RDONLY | O_CLOEXEC));
+  const Descriptor maps(sys::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  const Descriptor image(memory_file());
+  const int descriptors[] = {file.number(), maps.number(), image.number()};
+  for (const int one : descriptors) {
+    if (one < 0) return {.refusal = ARCTRACE_PATCH_NO_COMMAND};
+  }
+  const NumberText file_text(static_cast<uint64_t>(file.number()), 10);
   const NumberText maps_text(static_cast<uint64_t>(maps.number()), 10);
   const NumberText image_text(static_cast<uint64_t>(image.number()), 10);
-  const NumberText bias_text(bias, 16);
-  Command command{patcher,
-                  {"arctrace", kPatchVerb, program_text.text(), maps_text.text(),
-                   image_text.text(), bias_text.text(), nullptr},
-                  {}};
-  choose_environment(command);
-  run(command);
-  PatchTable table;
-  if (!read_table(image.number(), table)) return refuse(ARCTRACE_PATCH_NO_COMMAND);
-  matched = table.matched;
-  report_left_functions(image.number(), table);
-  if (table.refusal != 0) return refuse(table.refusal);
-  if (!is_image(table)) return nullptr;
-  const PatchTable* mapped = map_image(image.number(), table);
-  return mapped != nullptr ? mapped : refuse(ARCTRACE_PATCH_NO_ROOM);
+  const NumberText bias_text(module.image.bias, 16);
+  const char* name = module.is_program ? "" : file_name(module.path);
+  run({patcher,
+       descriptors,
+       {"arctrace", kPatchVerb, file_text.text(), maps_text.text(), image_text.text(),
+        bias_text.text(), name, nullptr}});
+  return load_image(image.number(), true);
+}
+
+LoadedImage load_offered_image(const void* bytes, uint64_t size, bool is_last) {
+  const Descriptor image(memory_file());
+  const auto* from = static_cast<const char*>(bytes);
+  for (uint64_t written = 0; written < size;) {
+    const long result =
+        raw_syscall(SYS_pwrite64, image.number(), sys::pointer_argument(from + written),
+                    static_cast<long>(size - written), static_cast<long>(written));
+    if (result == -EINTR) continue;
+    if (result <= 0) return {.refusal = ARCTRACE_PATCH_NO_COMMAND};
+    written += static_cast<uint64_t>(result);
+  }
+  return load_image(image.number(), is_last);
 }
 
 }  // namespace arctrace::shim

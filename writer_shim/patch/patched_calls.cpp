@@ -5,8 +5,10 @@
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/kept_vectors.hpp"
 #include "writer_shim/arch/patched_calls.h"
+#include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/plt/call_table.hpp"
+#include "writer_shim/plt/library_hooks.hpp"
 
 uint64_t arctrace_patched_code;
 uint64_t arctrace_patched_code_size;
@@ -19,6 +21,8 @@ namespace {
 constexpr size_t kKnownCallers = 1024;
 constinit uint64_t known_callers[kKnownCallers]{};
 
+constinit AddressRange own_code{};  // the shim's
+
 // Code without unwind tables was made at run time, and whoever made it may look up the
 // return addresses of its frames, or move it.
 bool has_unwind_tables(uintptr_t address) {
@@ -29,14 +33,24 @@ bool has_unwind_tables(uintptr_t address) {
   uint64_t& known = known_callers[address % kKnownCallers];
   if (IpcAtomics::load_relaxed(known) == address) return true;
   bool found = false;
-  keep_vectors_around([&] {  // the loader's code uses them
-    found = find_loaded_object(address).eh_frame_hdr != nullptr;
+  with_room([&] {
+    keep_vectors_around([&] {  // the loader's code uses them
+      found = find_loaded_object(address).eh_frame_hdr != nullptr;
+    });
   });
   if (found) IpcAtomics::store_relaxed(known, uint64_t{address});
   return found;
 }
 
+// Whether the shim, or the library through which it writes, is the caller.
+bool is_own_call(uintptr_t return_address) {
+  return (own_code.contains(return_address) || is_own_function(return_address)) &&
+         !returns_to_stub(return_address);
+}
+
 }  // namespace
+
+void know_own_code(AddressRange code) { own_code = code; }
 
 void forget_patched_callers() {
   for (uint64_t& known : known_callers) IpcAtomics::store_relaxed(known, uint64_t{0});
@@ -50,10 +64,17 @@ using namespace arctrace::shim;
 extern "C" arctrace_call_route arctrace_patched_call_begins(arctrace_stub_entry* entry,
                                                             uintptr_t* return_slot,
                                                             uintptr_t frame_pointer) {
+  auto& call = *reinterpret_cast<LibraryCall*>(entry);
+  // We call libc, too.
+  if (__builtin_expect(is_own_call(*return_slot), 0)) {
+    return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 0};
+  }
   if (__builtin_expect(has_unwind_tables(*return_slot), 1)) {
+    if (arctrace_shim_stub_begin(&call.plain, return_slot) != 0) {
+      return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 1};
+    }
     return arctrace_call_begins(entry, return_slot, frame_pointer);
   }
-  auto& call = *reinterpret_cast<LibraryCall*>(entry);
   arctrace_shim_call_passed(IpcAtomics::load_relaxed(call.plain.key), return_slot,
                             frame_pointer, IpcAtomics::load_relaxed(call.filter), 1);
   return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 0};

@@ -14,6 +14,7 @@
 #include "writer_shim/plt/copied_stacks.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/plt/stack_calls.hpp"
+#include "writer_shim/unwind/frame_address.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -77,7 +78,7 @@ uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
 
 bool is_silent(CallKind kind) {
   return kind == CallKind::kSilentJump || kind == CallKind::kSilentCatch ||
-         kind == CallKind::kSilentStacks;
+         kind == CallKind::kSilentStacks || kind == CallKind::kSilentFrameAddress;
 }
 
 // A jump leaves the frames below its target; when an exception is caught, those below its
@@ -110,6 +111,13 @@ void record_jump(const LibraryCall& call, const uintptr_t* return_slot) {
   }
 }
 
+// Where a call goes that is jumped to, of a function that is at `target`.
+uintptr_t jump_target(CallKind kind, uintptr_t target) {
+  const bool is_frame_address =
+      kind == CallKind::kFrameAddress || kind == CallKind::kSilentFrameAddress;
+  return is_frame_address ? own_frame_address(target) : target;
+}
+
 // The kind of a function by its code. What has a hook of its own is recorded by that.
 CallKind examined_kind(const LibraryCall& call, uintptr_t target) {
   const bool is_library_call = call.plain.key == 0;
@@ -133,11 +141,15 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   target = IpcAtomics::load_acquire(call.is_bound) == 0
                ? bind(call)
                : IpcAtomics::load_relaxed(call.plain.target);
-  if (call.kind == CallKind::kUnexamined) call.kind = examined_kind(call, target);
+  if (call.kind == CallKind::kUnexamined) {
+    // Whatever the function jumps to is looked up under the loader's lock.
+    if (arctrace_shim_is_borrower() != 0) return {target, 0};
+    call.kind = examined_kind(call, target);
+  }
   if (call.kind == CallKind::kUntouched) return {target, 0};
   if (is_silent(call.kind)) {
     record_jump(call, return_slot);
-    return {target, 0};
+    return {jump_target(call.kind, target), 0};
   }
   uint64_t key = IpcAtomics::load_relaxed(call.plain.key);
   if (key == 0) key = name_call(call);
@@ -153,11 +165,11 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
     const uintptr_t through =
         begin_special_call(call, key, return_slot, frame_pointer, flags);
     record_jump(call, return_slot);
-    return {target, through};
+    return {jump_target(call.kind, target), through};
   }
   // A thread that sees it finds the target and the key.
   IpcAtomics::store_release(call.plain.ready_at,
-                            IpcAtomics::load_relaxed(call.plain.round) + 1);
+                            IpcAtomics::load_relaxed(call.plain.round));
   return {target, static_cast<uintptr_t>(
                       arctrace_shim_call_begin(key, return_slot, frame_pointer, flags))};
 }
@@ -181,7 +193,7 @@ extern "C" arctrace_call_route arctrace_call_begins(arctrace_stub_entry* entry,
                                                     uintptr_t frame_pointer) {
   auto& call = *reinterpret_cast<LibraryCall*>(entry);
   if (__builtin_expect(
-          IpcAtomics::load_acquire(call.plain.ready_at) != live_filter_round() + 1, 0)) {
+          IpcAtomics::load_acquire(call.plain.ready_at) != live_filter_round(), 0)) {
     if constexpr (!machine::kStubsTryFastPath) {
       if (arctrace_shim_stub_begin(&call.plain, return_slot) != 0) {
         return {IpcAtomics::load_relaxed(call.plain.target), 1};

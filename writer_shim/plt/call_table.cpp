@@ -44,7 +44,7 @@ uint32_t stub_for_function(const KnownFunction& function, uintptr_t target) {
   const uint32_t number = take_stub();
   if (number == kNoStub) return kNoStub;
   library_calls[number] = {
-      .plain = {target, function.address, 0, 0},
+      .plain = {target, function.address, ARCTRACE_SHIM_NOT_READY, 0},
       .slot = reinterpret_cast<uint64_t*>(function.address),
       .name = function.name,
       .arg_specs = static_cast<uint16_t>(function.arg_specs),
@@ -66,7 +66,8 @@ void visit_calls(void (*visit)(LibraryCall& call)) {
 bool returns_to_stub(uintptr_t address) {
   if constexpr (machine::kExchangesReturns) {
     if (address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns) ||
-        address == reinterpret_cast<uintptr_t>(arctrace_kept_call_returns)) {
+        address == reinterpret_cast<uintptr_t>(arctrace_kept_call_returns) ||
+        address == reinterpret_cast<uintptr_t>(arctrace_slow_call_returns)) {
       return true;
     }
   }

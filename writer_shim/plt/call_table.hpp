@@ -36,6 +36,8 @@ struct alignas(64) LibraryCall {
 
 static_assert(sizeof(LibraryCall) == 1 << ARCTRACE_STUB_ENTRY_SHIFT);
 static_assert(offsetof(LibraryCall, plain.target) == 0);
+static_assert(offsetof(LibraryCall, plain.ready_at) == ARCTRACE_STUB_READY_AT);
+static_assert(ARCTRACE_STUB_NOT_READY == ARCTRACE_SHIM_NOT_READY);
 
 // The stubs know its address by this name.
 extern LibraryCall library_calls[ARCTRACE_STUB_COUNT] __asm__("arctrace_library_calls")

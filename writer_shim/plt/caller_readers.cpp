@@ -1,11 +1,10 @@
 #include "writer_shim/plt/caller_readers.hpp"
 
-#include <link.h>
-
 #include "src/base/shared_atomics.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "writer_shim/arch/caller_use.hpp"
 #include "writer_shim/arch/sleds.hpp"
+#include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/plt/call_table.hpp"
@@ -25,22 +24,6 @@ constinit AddressRange libc{};
 AddressRange module_with(const char* function) {
   const uintptr_t found = find_function(function, SearchFrom::kProgram);
   return found == 0 ? AddressRange{} : file_of_function(found, function).module;
-}
-
-struct Unbound {
-  uintptr_t code;
-  uint64_t index;
-  const char* name;
-};
-
-int find_slot_name(dl_phdr_info* info, size_t, void* data) {
-  auto& unbound = *static_cast<Unbound*>(data);
-  ModuleImage image;
-  if (!read_module(*info, image) || !image.range.contains(unbound.code)) return 0;
-  if (unbound.index < image.jump_slot_count) {
-    unbound.name = image.name_of(image.jump_slots[unbound.index]);
-  }
-  return 1;
 }
 
 }  // namespace
@@ -72,9 +55,9 @@ JumpTarget jump_target(uintptr_t target) {
 }
 
 const char* name_of_slot(uintptr_t code, uint64_t index) {
-  Unbound unbound{code, index, nullptr};
-  dl_iterate_phdr(find_slot_name, &unbound);
-  return unbound.name;
+  ModuleImage image;
+  if (!read_loaded_module(code, image) || index >= image.jump_slot_count) return nullptr;
+  return image.name_of(image.jump_slots[index]);
 }
 
 JumpTarget unbound_target(const char* name) {

@@ -39,7 +39,7 @@ void look_for_stack_copier(const char* path) {
       continue;
     }
     call.kind = CallKind::kPassed;
-    IpcAtomics::store_release(call.plain.ready_at, 0U);
+    IpcAtomics::store_release(call.plain.ready_at, ARCTRACE_SHIM_NOT_READY);
   }
 }
 

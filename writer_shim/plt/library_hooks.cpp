@@ -8,11 +8,13 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
+#include "src/base/text.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/code_references.hpp"
 #include "writer_shim/arch/lazy_binding.hpp"
 #include "writer_shim/arch/machine.hpp"
+#include "writer_shim/arch/patch_code.hpp"
 #include "writer_shim/arch/plt_cells.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
@@ -25,6 +27,7 @@
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
 #include "writer_shim/plt/copied_stacks.hpp"
+#include "writer_shim/plt/led_calls.hpp"
 #include "writer_shim/unwind/libunwind.hpp"
 
 namespace arctrace::shim {
@@ -89,7 +92,7 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
         is_bound || !filter_needs_module() ? target : likely_target(name);
     const auto filter = static_cast<uint16_t>(call_filter_flags(name, function));
     library_calls[number] = {
-        .plain = {target, 0, 0, 0},
+        .plain = {target, 0, ARCTRACE_SHIM_NOT_READY, 0},
         .slot = slot,
         .name = name,
         .binding = binding,
@@ -118,6 +121,9 @@ void bind_to_shim(uint64_t* slot, const char* name) {
   if (function != 0) IpcAtomics::store_release(*slot, uint64_t{function});
 }
 
+// When the modules that are hooked now are relocated.
+Relocated relocated = Relocated::kAtStart;
+
 // Hooks the slots of functions that have no PLT entry of their own, if the module's code
 // does nothing with them but to call the function.
 void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
@@ -132,6 +138,7 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
     if (!image.is_function_of_another(relocation)) continue;
     uint64_t* slot = image.slot_of(relocation);
     bind_to_shim(slot, name);
+    lead_slot(image, relocation, slot, name, relocated);
     if (kind_of(name, which) == CallKind::kUntouched) continue;
     size_t at = count++;
     for (; at > 0 && uses[at - 1].slot > slot; --at) {
@@ -182,9 +189,10 @@ bool is_excluded(const ModuleImage& image) {
 }
 
 // Whether slots have to change in a module whose calls are not recorded, which uses this
-// function: it leaves frames, or the late shim has one of that name.
+// function: it leaves frames, the late shim has one of that name, or its calls are led.
 bool is_hooked_silently(const char* name) {
-  return silent_call_kind(name) != CallKind::kUntouched || function_before(name) != 0;
+  return silent_call_kind(name) != CallKind::kUntouched || function_before(name) != 0 ||
+         are_led(name);
 }
 
 // Whether the module uses such a function.
@@ -203,6 +211,13 @@ bool has_silent_hooks(const ModuleImage& image) {
          are_among(image.relocations, image.relocation_count);
 }
 
+// Whether libgcc calls its function by the slot: it distinguishes frames by what that
+// returns, which must not be changed for it.
+bool is_unwinders_own(const ModuleImage& image, const ElfW(Rela) & relocation) {
+  return !image.is_of_another(relocation) &&
+         call_kind(image.name_of(relocation)) == CallKind::kFrameAddress;
+}
+
 void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
   if (which == Hooked::kJumps && !has_silent_hooks(image) &&
       !awaited_initialization(image)) {
@@ -217,6 +232,8 @@ void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
     uint64_t* slot = image.slot_of(relocation);
     const char* name = image.name_of(relocation);
     bind_to_shim(slot, name);
+    lead_slot(image, relocation, slot, name, relocated);
+    if (is_unwinders_own(image, relocation)) continue;
     const uint64_t target = IpcAtomics::load_relaxed(*slot);
     bool is_known = false;
     const LazyBinding binding = find_lazy_binding(image, i, target, is_known);
@@ -302,18 +319,33 @@ const Module* module_of(const LibraryCall& call) {
   return nullptr;
 }
 
-// Has the next call of a stub look at its function anew, by the filter that applies now.
+// Has the next call of a stub that a function's own jump leads to follow the filter that
+// applies now.
+void renew_function(LibraryCall& call) {
+  const KnownFunction function = known_function(reinterpret_cast<uintptr_t>(call.slot));
+  IpcAtomics::store_relaxed(call.plain.ready_at, ARCTRACE_SHIM_NOT_READY);
+  call.name = function.name;
+  call.arg_specs = static_cast<uint16_t>(function.arg_specs);
+  call.kind = kind_with_flags(CallKind::kUnexamined, function.flags_at_start);
+  call.filter_at_start = static_cast<uint16_t>(function.flags_at_start);
+  IpcAtomics::store_relaxed(call.filter, call.filter_at_start);
+  IpcAtomics::store_relaxed(call.plain.round, uint32_t{0});
+}
+
+// The same for any stub.
 void renew(LibraryCall& call) {
-  // The jumps to stubs of functions with sleds read the gate of an earlier session.
-  const bool is_function =
-      call.plain.key == static_cast<uint64_t>(reinterpret_cast<uintptr_t>(call.slot));
-  if (call.kind == CallKind::kInitializer || is_function) return;
+  // What a patched function was patched for is renewed with its image.
+  if (call.kind == CallKind::kInitializer || is_patch_code(call.plain.target)) return;
+  if (call.plain.key == static_cast<uint64_t>(reinterpret_cast<uintptr_t>(call.slot))) {
+    renew_function(call);
+    return;
+  }
   const auto address = static_cast<uintptr_t>(call.plain.target);
   const Module* module = module_of(call);
   const auto filter = static_cast<uint16_t>(call_filter_flags(call.name, address));
   const CallKind kind =
       kind_of(call.name, module == nullptr ? Hooked::kJumps : hooked_of(*module));
-  IpcAtomics::store_relaxed(call.plain.ready_at, uint32_t{0});
+  IpcAtomics::store_relaxed(call.plain.ready_at, ARCTRACE_SHIM_NOT_READY);
   call.arg_specs = static_cast<uint16_t>(arg_specs_of(call.name, nullptr));
   call.kind = kind_with_flags(kind, filter);
   call.filter_at_start = filter;
@@ -342,6 +374,7 @@ void hook_library_calls(LibraryCalls which) {
   find_runtimes();
   hooked_calls = which;
   hook_new_modules();
+  relocated = Relocated::kLater;
 }
 
 void await_initialization(const ModuleImage& image) {
@@ -349,7 +382,7 @@ void await_initialization(const ModuleImage& image) {
   const uintptr_t target = image.bias + *image.initializer;
   const uint32_t number = is_stub(target) ? kNoStub : take_stub();
   if (number == kNoStub) return;
-  library_calls[number] = {.plain = {target, 0, 0, 0},
+  library_calls[number] = {.plain = {target, 0, ARCTRACE_SHIM_NOT_READY, 0},
                            .slot = image.initializer,
                            .name = "",
                            .kind = CallKind::kInitializer,

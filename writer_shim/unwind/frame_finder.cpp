@@ -240,6 +240,22 @@ int find_caller(arctrace_shim_call* frame, uintptr_t stack_high, uintptr_t wante
   return 1;
 }
 
+int find_interrupted(const machine::InterruptedCode& code, uintptr_t stack_high,
+                     arctrace_shim_call* frame) {
+  // Rules are known by return addresses, before which the call is.
+  const uintptr_t site = code.program_counter + 1;
+  const uintptr_t location = canonical_address(rule_for(0, site), code.stack_pointer,
+                                               code.frame_pointer, stack_high);
+  if (location <= code.stack_pointer) return 0;
+  *frame = {location,
+            code.stack_pointer,
+            code.frame_pointer,
+            site,
+            stack_word(location - sizeof(uintptr_t), code.stack_pointer, stack_high),
+            0};
+  return 1;
+}
+
 void set_module_check(void (*check)()) { module_check = check; }
 
 void forget_frame_rules() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
+#include "writer_shim/arch/machine.hpp"
 
 namespace arctrace::shim {
 
@@ -15,6 +16,11 @@ void locate_frame(uintptr_t function, arctrace_shim_call& call);
 
 // An arctrace_shim_unwinder.
 int find_caller(arctrace_shim_call* frame, uintptr_t stack_high, uintptr_t wanted);
+
+// The frame of the code that a signal interrupted, on a stack that ends at `stack_high`.
+// 0: it is not known.
+int find_interrupted(const machine::InterruptedCode& code, uintptr_t stack_high,
+                     arctrace_shim_call* frame);
 
 // Discards all known rules: code was loaded or unloaded. One thread at a time.
 void forget_frame_rules();

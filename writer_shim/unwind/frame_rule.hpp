@@ -26,7 +26,9 @@ struct FrameRule {
   int32_t offset = 0;
   int32_t frame_pointer_offset = 0;
   int32_t return_address_offset = 0;  // of its word, from the CFA; 0: not in memory
-  uintptr_t function = 0;  // where the code begins that one entry of the tables describes
+  // The code that one entry of the tables describes.
+  uintptr_t function = 0;
+  uintptr_t function_end = 0;
 };
 
 }  // namespace arctrace::shim

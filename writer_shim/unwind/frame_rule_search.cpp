@@ -68,9 +68,10 @@ UnwindCie take_cie(UnwindBytes& bytes) {
 
 bool fits(int64_t offset) { return offset >= INT32_MIN && offset <= INT32_MAX; }
 
-FrameRule rule_of_row(const UnwindRow& row, uintptr_t function) {
+FrameRule rule_of_row(const UnwindRow& row, uintptr_t function, uintptr_t size) {
   FrameRule rule;
   rule.function = function;
+  rule.function_end = function + size;
   if (row.is_unknown || !fits(row.offset) || !fits(row.frame_pointer.offset) ||
       !fits(row.return_address.offset)) {
     return rule;
@@ -105,7 +106,7 @@ FrameRule rule_of_fde(uintptr_t at, uintptr_t low, uintptr_t high, uintptr_t pc)
   if (!program.run(cie_bytes)) return {};
   program.keep_initial();
   if (!program.run(fde)) return {};
-  return rule_of_row(program.row(), begin);
+  return rule_of_row(program.row(), begin, size);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static int fail(const char* what) {
-  fprintf(stderr, "hot_calls: %s: %s\n", what, arctrace_reader_error());
+static int fail(void) {
+  fprintf(stderr, "hot_calls: %s\n", arctrace_reader_error());
   return 2;
 }
 
@@ -18,9 +18,9 @@ int main(int argc, char** argv) {
 
   if (argc < 2) return fprintf(stderr, "usage: hot_calls FILE...\n"), 2;
   if (arctrace_reader_open((const char* const*)(argv + 1), (size_t)argc - 1, 0, &trace))
-    return fail(argv[1]);
+    return fail();
   if (arctrace_reader_profile_make(trace, NULL, ARCTRACE_READER_ALL, &profile))
-    return fail(argv[1]);
+    return fail();
   printf("%12s %15s %15s  %s\n", "calls", "self ns", "total ns", "function");
   for (i = 0; i < 10; ++i) {
     row = arctrace_reader_profile_function(profile, 0, i);

@@ -170,7 +170,8 @@ struct arctrace_control {
   uint32_t definitions_round; /* raised by a new collector: define everything again */
   uint32_t reserved4;
   uint64_t patterns_matched; /* one bit for each of the recorder's function patterns */
-  uint32_t reserved9[8];
+  uint32_t without_room;     /* programs that had no memory to map the buffer */
+  uint32_t reserved9[7];
   /* line 5: identities, never given twice in a session; 0: none */
   uint32_t process_next;
   uint32_t writer_next;
@@ -191,6 +192,7 @@ ARCTRACE_ASSERT_OFFSET(arctrace_control, shared_current, 128);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, taken, 192);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, wake, 256);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, patterns_matched, 280);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, without_room, 288);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, process_next, 320);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, lost, 384);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_lock, 448);

@@ -5,7 +5,8 @@
  *
  *   BLOCK    the image of a block: its header and records, without the 0xff after them
  *   RECORDS  the collector's own records, full form, one after another
- *   INDEX    what the chunks before it are; after the last record
+ *   WRITERS  whose records the shared blocks before it have; after the last record
+ *   INDEX    what the chunks before it are; after WRITERS
  *   SYMBOLS  names of functions whose addresses are in the file; after all others
  *
  * A file that does not end with a SESSION record "finished" was cut off. It is valid up
@@ -23,7 +24,8 @@ enum arctrace_chunk_kind {
   ARCTRACE_CHUNK_BLOCK = 1,
   ARCTRACE_CHUNK_RECORDS = 2,
   ARCTRACE_CHUNK_SYMBOLS = 3, /* since version 1.8 */
-  ARCTRACE_CHUNK_INDEX = 4    /* since version 1.9 */
+  ARCTRACE_CHUNK_INDEX = 4,   /* since version 1.9 */
+  ARCTRACE_CHUNK_WRITERS = 5  /* since version 1.9 */
 };
 
 /* arctrace_chunk_header.flags: the reason if records of the block are in progress. */
@@ -103,6 +105,26 @@ ARCTRACE_ASSERT_SIZE(arctrace_index_entry, 64);
 
 #define ARCTRACE_INDEX_ENTRIES_MAX (1u << 20)
 
+/* The payload of WRITERS is one of these for each block of class data and form full,
+ * except the kernel's, in the order of the file; each is followed by its writers. */
+struct arctrace_block_writers {
+  uint32_t chunk; /* the sequence of the block's chunk */
+  uint32_t count;
+  uint64_t last_ticks; /* of the committed records */
+};
+ARCTRACE_ASSERT_SIZE(arctrace_block_writers, 16);
+
+/* What the block's committed records are of one writer. They are sorted by writer. */
+struct arctrace_block_writer {
+  uint32_t writer;
+  uint32_t facts;       /* ARCTRACE_FACT_NEEDED, _FRAMES, _WHOLE_STACK, _TELLS */
+  uint64_t first_ticks; /* of the first one */
+};
+ARCTRACE_ASSERT_SIZE(arctrace_block_writer, 16);
+
+#define ARCTRACE_WRITERS_BYTES_MAX (64u << 20)       /* of all chunks of a file */
+#define ARCTRACE_WRITERS_CHUNK_BYTES_MAX (16u << 20) /* of one */
+
 /* What the committed records of an exclusive block say that its header does not, and that
  * readers of a range have to know. */
 #define ARCTRACE_FACT_KNOWN 1u /* the other bits hold */
@@ -111,6 +133,11 @@ ARCTRACE_ASSERT_SIZE(arctrace_index_entry, 64);
         VFORK_BEGIN, VFORK_END, or a STACK with coroutine */
 #define ARCTRACE_FACT_PARTIAL_STACK 4u /* a STACK that does not list all frames */
 #define ARCTRACE_FACT_FRAMES 8u        /* a STACK of at least one frame */
+/* Of a writer of a shared block; _FRAMES then is about the first record. */
+#define ARCTRACE_FACT_WHOLE_STACK                                                        \
+  16u                           /* the first record, but for LOST, is a STACK that lists \
+                                   all frames */
+#define ARCTRACE_FACT_TELLS 32u /* a record other than STACK and LOST */
 
 /* ---- The collector's records ---------------------------------------------------- */
 
@@ -173,6 +200,14 @@ struct arctrace_totals_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_body, 72);
 
+/* Since version 1.9 after a writer's totals: whose they are, as its slot has it. So
+ * writers whose definitions never found room have a process too. */
+struct arctrace_totals_owner {
+  uint32_t process, pid, tid, reserved;
+  uint64_t start_ticks;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_totals_owner, 24);
+
 /* How many identities the session has given: also to those that have no definitions. */
 struct arctrace_counts_body {
   uint32_t processes, threads;
@@ -221,5 +256,31 @@ struct arctrace_exec_body {
   uint64_t within_ticks;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_exec_body, 16);
+
+/* What recording costs on the machine that recorded, as its recorder measured it; then
+ * count * arctrace_hook_cost, at most one of each kind. */
+struct arctrace_hook_costs_body {
+  uint32_t count;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_hook_costs_body, 4);
+
+/* Picoseconds, the least of several measurements. A call's time includes inside_ps that
+ * recording it takes, and its caller's time includes outside_ps. */
+struct arctrace_hook_cost {
+  uint32_t kind; /* enum arctrace_hook_kind */
+  uint32_t inside_ps, outside_ps;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_hook_cost, 12);
+
+enum arctrace_hook_kind {
+  ARCTRACE_HOOK_LIBRARY_CALL = 1,
+  ARCTRACE_HOOK_FUNCTION = 2,  /* with a compiled-in hook of no other kind */
+  ARCTRACE_HOOK_PATCHED = 3,   /* of a program without such hooks */
+  ARCTRACE_HOOK_API = 4,       /* with a name that the program gave it */
+  ARCTRACE_HOOK_ARGUMENTS = 5, /* what an ARGUMENTS, or a RESULT, adds to a call */
+  ARCTRACE_HOOK_XRAY = 6,      /* of XRay, at its exits too */
+  ARCTRACE_HOOK_RETURN = 7,    /* of __fentry__, at its exits of __return__ */
+  ARCTRACE_HOOK_KINDS = 8
+};
 
 #endif /* ARCTRACE_FORMAT_FILE_H */

@@ -108,10 +108,16 @@ struct arctrace_page_fault_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_page_fault_body, 24);
 
+/* A signal is delivered. Since version 1.9, followed by arctrace_signal_place. */
 struct arctrace_signal_body {
-  uint32_t cpu, tgid, signal, reserved; /* the signal is delivered */
+  uint32_t cpu, tgid, signal, reserved;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_signal_body, 16);
+
+struct arctrace_signal_place {
+  uint64_t instruction; /* the thread's next one in user mode; 0: not known */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_signal_place, 8);
 
 /* A wait for a lock of the kernel begins. */
 struct arctrace_contention_body {

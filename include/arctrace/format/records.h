@@ -83,7 +83,9 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_PHASE = 42,
   ARCTRACE_TYPE_AGE = 43,
   ARCTRACE_TYPE_WAITING = 44,
-  ARCTRACE_TYPE_PATCHES = 45, /* since version 1.7 */
+  ARCTRACE_TYPE_PATCHES = 45,   /* since version 1.7 */
+  ARCTRACE_TYPE_INHERITED = 46, /* since version 1.9 */
+  ARCTRACE_TYPE_HOOKED = 47,    /* since version 1.9 */
   /* the collector's: full form, in RECORDS chunks */
   ARCTRACE_TYPE_SYSTEM = 48,
   ARCTRACE_TYPE_CLOCK_SYNC = 49,
@@ -97,6 +99,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_EXEC = 57,
   ARCTRACE_TYPE_COUNTS = 58,
   ARCTRACE_TYPE_ALIVE = 59,
+  ARCTRACE_TYPE_HOOK_COSTS = 60, /* since version 1.9 */
   /* the kernel writer's: full form, in blocks of class DATA */
   ARCTRACE_TYPE_SWITCH = 64,
   ARCTRACE_TYPE_WAKING = 65,
@@ -281,6 +284,15 @@ struct arctrace_process_fork {
 ARCTRACE_ASSERT_OFFSET(arctrace_process_fork, forked_ticks, 4);
 ARCTRACE_ASSERT_PART(arctrace_process_fork, 12);
 
+/* Of a process that was forked: the frames that were open in its forker when that called
+ * fork, those that it had inherited included, as depth, count and keys of
+ * arctrace_stack_body. */
+struct arctrace_inherited_body {
+  uint32_t process;
+  uint32_t depth, count;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_inherited_body, 12);
+
 enum arctrace_process_origin {
   ARCTRACE_ORIGIN_EXEC = 1, /* the start of a program, or not known */
   ARCTRACE_ORIGIN_FORK = 2
@@ -406,6 +418,17 @@ ARCTRACE_ASSERT_PART(arctrace_waiting_call, 16);
 
 #define ARCTRACE_WAITING_CALLS_MAX 12u
 
+/* Functions of the module that is loaded at this function's address, the function among
+ * them, are hooked in this way from the head's ticks on. */
+struct arctrace_hooked_body {
+  uint32_t process;
+  uint32_t kind; /* enum arctrace_hook_kind */
+  uint32_t reserved;
+  uint64_t function;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_hooked_body, function, 12);
+ARCTRACE_ASSERT_PART(arctrace_hooked_body, 20);
+
 /* The PID namespace of the process's pid, ppid and tids. Without this record, it is the
  * first PID namespace. */
 struct arctrace_pid_namespace_body {
@@ -475,6 +498,9 @@ enum arctrace_patch_verdict {
   ARCTRACE_PATCH_NO_STUB = 17,       /* too many functions */
   ARCTRACE_PATCH_FLOODED =
       18, /* patched, and switched off: its calls filled the buffer */
+  ARCTRACE_PATCH_SPECIAL = 19, /* of a library: hooked otherwise, or to be left in libc */
+  /* a thread stood in its first bytes when its process was joined */
+  ARCTRACE_PATCH_IN_USE = 20,
   /* why no function was patched; count is 0 */
   ARCTRACE_PATCH_NO_ROOM = 32,    /* no addresses are free within a jump's reach */
   ARCTRACE_PATCH_RUNTIME = 33,    /* its runtime looks up return addresses */

@@ -22,10 +22,12 @@
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/terminal.hpp"
+#include "reader/replay/lock_symbols.hpp"
 #include "reader/replay/used_symbols.hpp"
 #include "reader/trace/key_scan.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
+#include "reader/trace/trace_files.hpp"
 #include "src/base/checksum.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
@@ -91,20 +93,29 @@ void write_symbols(const reader::Trace& trace, const reader::UsedSymbols& used,
   }
 }
 
-absl::StatusOr<reader::UsedSymbols> find_symbols(reader::Input& input,
-                                                 const reader::Trace& trace,
-                                                 const ArchiveOptions& options) {
+struct FoundSymbols {
+  reader::UsedSymbols used;  // of functions, and of locks
+  size_t locks = 0;
+};
+
+absl::StatusOr<FoundSymbols> find_symbols(reader::Input& input,
+                                          const reader::Trace& trace,
+                                          const ArchiveOptions& options) {
   const auto goes_on = [] { return !reader::InterruptWatch::interrupted(); };
-  reader::UsedKeys keys;
+  reader::UsedKeys keys, locks;
   const absl::StatusOr<bool> all =
-      reader::scan_keys_untrusted(input, trace, goes_on, keys);
+      reader::scan_keys_untrusted(input, trace, goes_on, keys, &locks);
   if (!all.ok()) return all.status();
   if (!*all && goes_on()) {
     reader::print_warning(absl::StrCat("only ", reader::kUsedKeysMax,
                                        " addresses are looked up: there are more"));
   }
-  return reader::find_used_symbols(trace.definitions(), keys, reader::WithSource::kYes,
-                                   symbol_options(options.download), goes_on);
+  FoundSymbols found;
+  found.used =
+      reader::find_used_symbols(trace.definitions(), keys, reader::WithSource::kYes,
+                                symbol_options(options.download), goes_on);
+  found.locks = reader::add_lock_symbols(trace.definitions(), locks, found.used);
+  return found;
 }
 
 void warn_of_modules(const std::vector<std::string>& findings) {
@@ -124,7 +135,12 @@ absl::StatusOr<int> archive(const ArchiveOptions& options) {
       options.output.empty() ? options.path + ".archive" : options.output;
   // From here on to the end, so that Ctrl-C at any moment leaves no temporary file.
   const reader::InterruptWatch watch;
-  const absl::StatusOr<reader::Trace> trace = reader::Trace::open(options.path);
+  // Once, for a pipe cannot be read again.
+  absl::StatusOr<std::unique_ptr<reader::Input>> opened = reader::open_file(options.path);
+  if (!opened.ok()) return opened.status();
+  reader::Input& input = **opened;
+  const reader::TraceFiles files = reader::TraceFiles::of(*std::move(opened));
+  const absl::StatusOr<reader::Trace> trace = files.trace({}, [] { return false; });
   if (!trace.ok()) return trace.status();
   if (trace->session().raw) {
     return absl::InvalidArgumentError(
@@ -135,37 +151,39 @@ absl::StatusOr<int> archive(const ArchiveOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("archive: ", reader::escaped(output), " is the trace itself"));
   }
+  // It is a trace, and like any other for its owner only.
   absl::StatusOr<std::unique_ptr<reader::ExportFile>> file =
-      reader::ExportFile::create(output, options.force);
+      reader::ExportFile::create(output, options.force, 0600);
   if (!file.ok()) return file.status();
-  const absl::StatusOr<std::unique_ptr<reader::Input>> input =
-      reader::open_file(options.path);
-  if (!input.ok()) return input.status();
-  absl::StatusOr<reader::UsedSymbols> used;
+  absl::StatusOr<FoundSymbols> found;
   {
     const std::unique_ptr<ActingWithRights> rights = act_as_owner(options.path);
-    used = find_symbols(**input, *trace, options);
+    found = find_symbols(input, *trace, options);
   }
-  if (!used.ok()) return used.status();
-  if (absl::Status s = copy_trace(**input, trace->end().offset, **file); !s.ok()) {
+  if (!found.ok()) return found.status();
+  const reader::UsedSymbols& used = found->used;
+  if (absl::Status s = copy_trace(input, trace->end().offset, **file); !s.ok()) {
     return s;
   }
   if (reader::InterruptWatch::interrupted()) {
     reader::print_message("interrupted: nothing is written");
     return kStatusInterrupted;
   }
-  write_symbols(*trace, *used, **file);
+  write_symbols(*trace, used, **file);
   if (absl::Status s = (*file)->publish(); !s.ok()) return s;
-  warn_of_modules(used->findings);
+  warn_of_modules(used.findings);
   if (output == "-") return 0;
+  const std::string locks =
+      found->locks == 0 ? ""
+                        : absl::StrCat(", ", reader::count_text(found->locks, "lock"));
   const std::string nameless =
-      used->nameless == 0
+      used.nameless == 0
           ? ""
-          : absl::StrCat(", ", reader::count_text(used->nameless, "address", "addresses"),
+          : absl::StrCat(", ", reader::count_text(used.nameless, "address", "addresses"),
                          " without a name");
   reader::print_message(absl::StrCat(
-      reader::count_text(used->functions, "function"), " of ",
-      reader::count_text(used->modules.size(), "module"), nameless, ": ",
+      reader::count_text(used.functions, "function"), locks, " of ",
+      reader::count_text(used.modules.size(), "module"), nameless, ": ",
       reader::escaped(output), " (", reader::bytes_text((*file)->bytes()), ")"));
   return 0;
 }
@@ -186,9 +204,10 @@ Runner add_archive(CLI::App& root) {
                 "download debug files from the servers in DEBUGINFOD_URLS");
   app->footer(
       "OUT is FILE, and at its end the names and source lines of all functions whose\n"
-      "addresses are in it, as the programs and their debug information on this machine\n"
-      "have them. record stores names only, and those of a recording that is very long\n"
-      "perhaps not all. OUT appears under its name only when it is complete.");
+      "addresses are in it, and the names of locks that are variables, as the programs\n"
+      "and their debug information on this machine have them. record stores names of\n"
+      "functions only, and those of a recording that is very long perhaps not all. OUT\n"
+      "appears under its name only when it is complete.");
   return [options] { return archive(*options); };
 }
 

@@ -20,9 +20,11 @@
 #include "reader/cli/record/file_symbols.hpp"
 #include "reader/cli/record/join_processes.hpp"
 #include "reader/cli/record/record_session.hpp"
+#include "reader/cli/record/recording_warnings.hpp"
 #include "reader/render/output.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
 
@@ -76,30 +78,42 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   reclaim_blocks(*buffer);
   // Definitions that were written so far may be in the file of another collector:
   // programs repeat them.
-  buffer->demand_definitions();
+  demand_definitions(buffer->view());
 
   CollectorSummary summary;
   size_t joined = 0;
   {
     const SignalScope signals;
+    FlightOptions flight = options.flight;
+    flight.recorder = recorder_facts();
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
-        make_recorder(*buffer, options.flight, options.output, *std::move(resumed));
+        make_recorder(*buffer, std::move(flight), options.output, *std::move(resumed));
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
-    joined = join_processes(pids, request, nullptr).size();
+    const std::vector<pid_t> joining = join_processes(pids, request, nullptr);
+    joined = joining.size();
     if (joined == 0 && !pids.empty()) return 2;
+    const std::string program = joined == 0 ? "" : program_of(joining.front());
     if (absl::Status published = recorder->publish(); !published.ok()) return published;
     reader::print_message(absl::StrCat("collecting session ", options.name, " into ",
-                                       options.output.path, "; Ctrl-C ends it"));
+                                       options.output.path, "; Ctrl-C ends it",
+                                       IpcAtomics::load_relaxed(control.gate) == 0
+                                           ? "; recording is off until arctrace start"
+                                           : ""));
     // A session is also destroyed by cutting off its file.
     wait_for_end(signals, options.duration_ns, *recorder, [&buffer] {
       return buffer->is_cut_off() || access(buffer->path().c_str(), F_OK) != 0;
     });
+    // Other programs of the session may have patterns of their own, whose bits are set
+    // too; one that is clear is of no function.
+    warn_of_unmatched(options.traced.filter,
+                      IpcAtomics::load_relaxed(control.patterns_matched), program);
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
     summary = recorder->finish();
-    buffer->set_gate(gate);  // the session goes on
+    set_gate(buffer->view(), gate);  // the session goes on
     store_symbols(*recorder, options.output, signals, summary);
   }
+  warn_of_missing_room(buffer->view());
   warn_of_untraced(summary);
   warn_of_identities(summary);
   reader::print_message(recording_summary_line(summary, options.output.path));
@@ -201,10 +215,6 @@ Runner add_attach(CLI::App& root) {
       }
       return absl::InvalidArgumentError(
           absl::StrCat("attach: ", option->get_name(), " applies with --pid only"));
-    }
-    if (!options->traced.filter.patch.empty()) {
-      return absl::InvalidArgumentError(
-          "attach: -P does not apply with --pid: programs are patched when they begin");
     }
     if (const auto problem = find_problem(options->traced.filter)) {
       reader::print_message("attach: " + problem->text());

@@ -68,9 +68,13 @@ std::string check_text(const reader::Trace& trace, const CheckOptions& options) 
                       ? std::string("no findings")
                       : reader::count_text(trace.finding_count(), "finding"),
                   " in ", reader::count_text(summary.records, "record"), ", ",
-                  summary.blocks, " blocks and chunks; ", summary.lost, " lost, ");
+                  reader::grouped_text(summary.blocks), " blocks and chunks; ",
+                  reader::grouped_text(summary.lost), " lost, ");
   if (summary.overwritten != 0) {
     absl::StrAppend(&out, summary.overwritten, " overwritten, ");
+  }
+  if (summary.elsewhere != 0) {
+    absl::StrAppend(&out, summary.elsewhere, " in another file, ");
   }
   absl::StrAppend(&out, summary.torn, " torn, ", summary.unfinished, " unfinished\n");
   return out;
@@ -85,6 +89,7 @@ void write_check_json(const reader::Trace& trace, const CheckOptions& options,
   json.member("records", summary.records);
   json.member("lost", summary.lost);
   json.member("overwritten", summary.overwritten);
+  json.member("elsewhere", summary.elsewhere);
   json.member("torn", summary.torn);
   json.member("unfinished", summary.unfinished);
   reader::write_findings_json(trace, json);

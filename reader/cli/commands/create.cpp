@@ -10,7 +10,9 @@
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
+#include "reader/cli/record/hook_costs.hpp"
 #include "reader/render/output.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
@@ -48,14 +50,17 @@ absl::StatusOr<int> create(CreateOptions& options) {
   }
   if (!buffer.ok()) return buffer.status();
   if (!options.record_filter.empty()) {
-    absl::Status filtered = buffer->set_record_filter(options.record_filter.text());
+    absl::Status filtered =
+        set_record_filter(buffer->view(), options.record_filter.text());
     if (!filtered.ok()) return filtered;
   }
   if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
+  hook_costs();  // for snapshots of the session: it may be overwritten while they are
+                 // taken
   reader::Output output;
   output.write(absl::StrCat(*path, "\n"));
   if (absl::Status status = output.finish(); !status.ok()) return status;
-  buffer->set_gate(options.start ? ARCTRACE_GATE_ALL : 0);
+  set_gate(buffer->view(), options.start ? ARCTRACE_GATE_ALL : 0);
   buffer->keep_file();
   return 0;
 }

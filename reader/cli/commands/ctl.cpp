@@ -14,9 +14,12 @@
 #include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/record/live_filter.hpp"
 #include "reader/cli/record/session_gate.hpp"
+#include "reader/cli/record/unmatched_events.hpp"
 #include "reader/render/output.hpp"
+#include "reader/trace/trace.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
@@ -36,6 +39,28 @@ struct CtlOptions {
   }
 };
 
+// Says what the record filter names and the session's programs do not have, as far as
+// its buffer tells. Programs may still define or become it, so where none has defined an
+// event yet, nothing is said of events.
+absl::Status warn_of_unmatched(const RecordFilterOptions& filter,
+                               const std::string& path) {
+  const absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
+  if (!trace.ok()) return trace.status();
+  if (trace->buffer() == nullptr) return absl::OkStatus();
+  for (const std::string& line : unmatched_threads(filter, *trace->buffer())) {
+    reader::print_warning(line);
+  }
+  const EventLevels events = events_of(trace->definitions());
+  if (events.empty()) return absl::OkStatus();
+  const char* note = trace->buffer()->collector_alive
+                         ? "; definitions that the collector has taken were not looked at"
+                         : "";
+  for (const std::string& line : unmatched_events(filter, events)) {
+    reader::print_warning(line + note);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> ctl(const CtlOptions& options) {
   absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
@@ -54,8 +79,11 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
     if (absl::Status status = publish(*filter, *buffer); !status.ok()) return status;
   }
   if (options.all_records || !options.records.empty()) {
-    absl::Status filtered = buffer->set_record_filter(options.records.text());
+    absl::Status filtered = set_record_filter(buffer->view(), options.records.text());
     if (!filtered.ok()) return filtered;
+    if (absl::Status s = warn_of_unmatched(options.records, buffer->path()); !s.ok()) {
+      return s;
+    }
   }
   if ((options.on | options.off) != 0) switch_gate(*buffer, options.on, options.off);
   if (options.high_water_percent) {

@@ -13,6 +13,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
@@ -50,7 +51,7 @@ absl::StatusOr<int> destroy(const std::string& name, bool force) {
       return absl::FailedPreconditionError(
           absl::StrCat("session ", name, " has ", users, ": destroy --force ends it"));
     }
-    buffer->set_gate(0);
+    set_gate(buffer->view(), 0);
   }
   if (unlink(path->c_str()) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("removing ", *path));

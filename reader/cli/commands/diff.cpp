@@ -8,9 +8,10 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/glob_option.hpp"
-#include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/cli/options/terminal_options.hpp"
+#include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/output.hpp"
 #include "reader/report/diff_table.hpp"
@@ -25,12 +26,12 @@ namespace {
 using reader::SortKey;
 
 constexpr const char* kDiffNotes =
-    "Functions are compared by their names and the file names of their modules. With\n"
-    "several runs a side, as in arctrace diff A1 A2 A3 -- B1 B2 B3, sums are means, and "
-    "a\n"
-    "difference that is not larger than that of 95 % of comparisons of equal programs "
-    "is\n"
-    "marked as noise (Student's t test). With one run the noise is not known.";
+    "Functions are compared by their names and the file names of their modules; those\n"
+    "of a program that only one side runs with those of one that only the other side\n"
+    "runs, as of ./old and ./new, which a line says. With several runs a side, as in\n"
+    "arctrace diff A1 A2 A3 -- B1 B2 B3, sums are means, and a difference that is not\n"
+    "larger than that of 95 % of comparisons of equal programs is marked as noise\n"
+    "(Student's t test). With one run the noise is not known.";
 
 struct DiffOptions {
   std::vector<std::string> before, after;
@@ -54,7 +55,7 @@ absl::Status complete(DiffOptions& options) {
 absl::StatusOr<reader::DiffRun> read_run(const std::string& name, reader::DiffSide side,
                                          reader::FunctionDiff& diff) {
   const std::string path = file_or_session(name);
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
+  absl::StatusOr<reader::Trace> trace = open_with_left_buffer(path, {});
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
   reader::Symbolizer symbolizer{reader::SymbolOptions{}};

@@ -10,7 +10,6 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/glob_option.hpp"
-#include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/terminal_options.hpp"
 #include "reader/cli/record/left_buffer.hpp"
@@ -23,6 +22,7 @@
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/base/near_names.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
@@ -82,10 +82,9 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   if (absl::Status s = parse_types(options.types, filter); !s.ok()) return s;
   const std::string path = file_or_session(options.path);
   absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(path, {.range = filter.range});
+      open_with_left_buffer(path, {.range = filter.range});
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
-  warn_of_left_buffer(trace->session());
 
   const reader::Definitions& definitions = trace->definitions();
   reader::Symbolizer symbolizer;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/trace/text_escape.hpp"

@@ -22,6 +22,7 @@
 #include "reader/render/terminal.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/concurrent_read.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -84,6 +85,8 @@ class ExportRun {
   reader::ReplayOptions made_replay_options() {
     reader::ReplayOptions made = replay_options(options_, trace_);
     made.listener = exporter_->call_listener();
+    // No format has what recording took.
+    if (!made.is_corrected) made.hook_costs = {};
     // Without the kernel's records each thread would seem to run all the time.
     if (trace_.definitions().has_dispatches()) {
       made.schedule = exporter_->schedule_listener();
@@ -146,7 +149,7 @@ class ExportRun {
     const uint64_t total = trace_.bytes_to_read();
     uint64_t records = 0;
     uint64_t bytes = 0;
-    return trace_.read([&](const reader::Record& record) {
+    return reader::read_concurrently(trace_, [&](const reader::Record& record) {
       replay_.add(record);
       if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
       bytes += record.body.size() +
@@ -178,8 +181,9 @@ class ExportRun {
 
 // "1,234 records of 2 processes, 3 lost: out.json (12.3 MiB)"
 void announce(const ExportOptions& options, const reader::Summary& sums, uint64_t bytes) {
-  const std::string lost =
-      sums.lost == 0 ? "none lost" : absl::StrCat(sums.lost, " lost");
+  const std::string lost = sums.lost == 0
+                               ? "none lost"
+                               : absl::StrCat(reader::grouped_text(sums.lost), " lost");
   reader::print_message(absl::StrCat(
       reader::count_text(sums.records, "record"), " of ",
       reader::count_text(sums.processes, "process", "processes"), ", ", lost, ": ",
@@ -220,13 +224,15 @@ absl::StatusOr<int> run_export(const ExportOptions& options) {
       reader::ExportFile::create(options.output, options.force);
   if (!file.ok()) return file.status();
   absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(paths, {.range = options.filter.read_range()});
+      paths.size() == 1
+          ? open_with_left_buffer(paths.front(), {.range = options.filter.read_range()})
+          : reader::Trace::open(paths, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
   absl::StatusOr<bool> whole = false;
   uint64_t findings = 0;
   {
     const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
-    warn_of_left_buffer(trace->session());
+    if (paths.size() > 1) warn_of_left_buffer(trace->session());
     ExportRun run(options, *trace, **file);
     whole = run.run();
     findings = run.findings();

@@ -17,17 +17,20 @@
 #include "reader/cli/options/call_filter_options.hpp"
 #include "reader/cli/options/command_path.hpp"
 #include "reader/cli/options/function_pattern.hpp"
-#include "reader/cli/options/near_names.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/cli/options/terminal_options.hpp"
 #include "reader/cli/record/module_code_file.hpp"
+#include "reader/cli/record/patch_choice.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/base/near_names.hpp"
 #include "src/recorder/patch_analysis/patch_plan.hpp"
+#include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -61,48 +64,41 @@ struct Selected {
 };
 
 // "redis-server+0x1234" for a function without a name.
-std::string linker_name(const FunctionPlan& function, const std::string& module) {
-  return function.name.empty() ? absl::StrFormat("%s+0x%x", module, function.start)
-                               : function.name;
-}
-
 std::string shown_name(const FunctionPlan& function, const std::string& module) {
-  return function.name.empty() ? linker_name(function, module)
+  return function.name.empty() ? absl::StrFormat("%s+0x%x", module, function.start)
                                : FunctionNames(function.name).copy;
 }
 
 absl::StatusOr<Selected> select(const PatchPlan& plan, const FunctionsOptions& options,
                                 const std::string& module) {
-  std::vector<std::unique_ptr<FunctionPattern>> patterns;
-  for (const std::string& text : options.patterns) {
-    // uftrace's word for all.
-    patterns.push_back(std::make_unique<FunctionPattern>(text == "." ? "*" : text));
+  // As `record -P` chooses, of functions of any size.
+  PatchChoice choice(1, module, "");
+  const std::vector<std::string>& patterns = options.patterns;
+  if (patterns.size() > shim::kPatternsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("at most ", shim::kPatternsMax, " patterns"));
   }
-  std::vector<bool> has_matched(patterns.size());
+  for (size_t i = 0; i < patterns.size(); ++i) choice.add(patterns[i], i);
+  if (!patterns.empty()) choice.read_aliases_untrusted(options.path);
+  uint64_t matched = 0;  // one bit for each pattern
   Selected selected;
   for (const FunctionPlan& function : plan.functions) {
-    bool wanted = patterns.empty();
-    if (!wanted) {
-      const FunctionNames names(linker_name(function, module));
-      for (size_t i = 0; i < patterns.size(); ++i) {
-        if (!patterns[i]->matches_any(names)) continue;
-        wanted = has_matched[i] = true;
-      }
-    }
-    if (!wanted) continue;
+    const uint64_t by = choice.match(function).patterns;
+    matched |= by;
+    if (by == 0 && !patterns.empty()) continue;
     selected.functions.push_back(&function);
     ++selected.counts[static_cast<size_t>(function.verdict)];
     selected.entry_only += function.entry_only ? 1 : 0;
   }
   for (size_t i = 0; i < patterns.size(); ++i) {
-    if (has_matched[i]) continue;
+    if ((matched >> i & 1) != 0) continue;
     std::vector<std::string> names;
     for (const FunctionPlan& function : plan.functions) {
       if (!function.name.empty()) names.push_back(FunctionNames(function.name).plain);
     }
-    return absl::NotFoundError(
-        absl::StrCat("no function of ", module, " matches -P ", options.patterns[i],
-                     near_names(plain_part(options.patterns[i]), names)));
+    return absl::NotFoundError(absl::StrCat("no function of ", module, " matches -P ",
+                                            patterns[i],
+                                            near_names(plain_part(patterns[i]), names)));
   }
   return selected;
 }
@@ -181,6 +177,7 @@ void write_json(const PatchPlan& plan, const Selected& selected,
       json.member("size", function->size);
       json.member("verdict", text_of(static_cast<size_t>(function->verdict)).key);
       json.member("entry_only", function->entry_only);
+      json.member("may_last", function->may_last);
       json.member("kept", function->kept);
       json.member("moved", function->displaced);
       json.end();

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/help_text.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/terminal.hpp"
+#include "src/base/near_names.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -51,7 +53,8 @@ absl::StatusOr<int> show(const CLI::App& root, const std::string& command) {
   // Returns if there is no such program.
   if (!page.empty()) execlp("man", "man", page.c_str(), nullptr);
   reader::Output output;
-  output.write(app == &root ? root.help() : app->help(root.get_name()));
+  output.write(fit_help(app == &root ? root.help() : app->help(root.get_name()),
+                        reader::terminal_style(reader::ColorMode::kAuto, false)));
   if (absl::Status status = output.finish(); !status.ok()) return status;
   return 0;
 }

@@ -55,13 +55,14 @@ absl::StatusOr<std::optional<double>> records_per_second(const reader::Trace& tr
 
 absl::StatusOr<int> info(const InfoOptions& options) {
   absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(file_or_session(options.path));
+      open_with_left_buffer(file_or_session(options.path), {});
   if (!trace.ok()) return trace.status();
-  warn_of_left_buffer(trace->session());
   reader::PatchList patches;
   // The reading itself counts and checks everything that is needed.
-  absl::Status status = trace->read([&patches](const reader::Record& record) {
+  reader::EnabledList enabled;
+  absl::Status status = trace->read([&](const reader::Record& record) {
     patches.note(record);
+    enabled.note(record);
     return true;
   });
   if (!status.ok()) return status;
@@ -73,10 +74,10 @@ absl::StatusOr<int> info(const InfoOptions& options) {
   if (options.format == OutputFormat::kText) options.terminal.apply_to(output);
   if (options.format == OutputFormat::kJson) {
     reader::JsonWriter json(output.writer(), reader::JsonWriter::Layout::kIndented);
-    reader::write_info_json(*trace, *rate, json, patches, names.get());
+    reader::write_info_json(*trace, *rate, json, patches, names.get(), enabled);
     json.finish();
   } else {
-    output.write(reader::info_text(*trace, *rate, patches, names.get()));
+    output.write(reader::info_text(*trace, *rate, patches, names.get(), enabled));
   }
   status = output.finish();
   if (!status.ok()) return status;

@@ -108,7 +108,7 @@ absl::StatusOr<int> live_of_session(const LiveOptions& options) {
                      ": it is one SESSION, or -- and a command with its arguments"));
   }
   absl::StatusOr<std::string> path =
-      target.empty() ? only_session() : file_or_session(target.front());
+      target.empty() ? only_session() : find_session(target.front());
   if (!path.ok()) return path.status();
   return options.plain ? follow(options, *path) : show(*path);
 }
@@ -142,9 +142,6 @@ absl::StatusOr<int> live(LiveOptions& options) {
     if (options.record.command.empty()) {
       return absl::InvalidArgumentError("live: no command after --");
     }
-  } else if (!options.record.filter.patch.empty()) {
-    return absl::InvalidArgumentError(
-        "live: -P does not apply with --pid: programs are patched when they begin");
   }
   if (const auto problem = find_problem(options.record.filter)) {
     reader::print_message("live: " + problem->text());

@@ -1,5 +1,6 @@
 // arctrace record: runs a command, records its trace, and exits like the command.
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
+#include "reader/cli/options/call_filter_options.hpp"
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
@@ -17,6 +19,13 @@
 #include "reader/render/output.hpp"
 
 namespace arctrace::cli {
+
+namespace {
+
+// Between snapshots that calls ask for.
+constexpr uint64_t kSnapshotWhenIntervalNs = 1'000'000'000;
+
+}  // namespace
 
 Runner add_record(CLI::App& root) {
   auto options = std::make_shared<RecordOptions>();
@@ -49,6 +58,7 @@ Runner add_record(CLI::App& root) {
   add_buffer_options(*app, options->buffer);
   add_kernel_options(*app, options->kernel);
   add_snapshot_options(*app, options->flight);
+  add_snapshot_when_option(*app, options->filter);
   add_duration_option(*app, options->duration_ns, "recording, but not COMMAND,");
   add_record_filter_options(*app, options->record_filter, false);
   for (CLI::Option* option : app->get_options()) {
@@ -80,6 +90,13 @@ Runner add_record(CLI::App& root) {
     if (const auto problem = find_problem(options->filter)) {
       reader::print_message("record: " + problem->text());
       return 2;
+    }
+    if (!options->filter.snapshot_when.empty()) {
+      if (options->buffer.mode != ARCTRACE_MODE_OVERWRITE) {
+        return absl::InvalidArgumentError(
+            "record: --snapshot-when needs --mode=overwrite, the flight recorder");
+      }
+      options->flight.asked_interval_ns = kSnapshotWhenIntervalNs;
     }
     return options->pids.empty() ? record_command(*options) : record_joined(*options);
   };

@@ -13,9 +13,11 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/snapshot_file.hpp"
+#include "reader/render/output.hpp"
 #include "reader/symbols/core_file.hpp"
 #include "reader/trace/readable_file.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/pinned_map.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -57,6 +59,12 @@ absl::StatusOr<Buffer> find_buffer(const std::string& path) {
   return Buffer::copy_untrusted(fd, part->offset, part->size, path);
 }
 
+// What a collector has taken out of the buffer is in its file only.
+bool is_in_part_elsewhere(const Buffer& buffer) {
+  return buffer.view().geometry().mode != ARCTRACE_MODE_OVERWRITE &&
+         IpcAtomics::load_relaxed(buffer.view().control().freed) != 0;
+}
+
 absl::StatusOr<int> recover(const RecoverOptions& options) {
   const std::string path = file_or_session(options.from);
   const absl::StatusOr<Buffer> buffer = find_buffer(path);
@@ -69,6 +77,11 @@ absl::StatusOr<int> recover(const RecoverOptions& options) {
   // A map is of this kernel, whose clock goes on; a file may be from anywhere.
   file.is_live = is_pinned_map(path.c_str());
   if (absl::Status s = write_buffer_to_file(*buffer, file); !s.ok()) return s;
+  if (!file.merges && is_in_part_elsewhere(*buffer)) {
+    reader::print_warning(
+        "what the recorder had written to its file before it died is not in it: "
+        "-m FILE adds that");
+  }
   return 0;
 }
 

@@ -23,6 +23,7 @@ reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
   }
   made.ticks = &trace.clock();
   made.mode = trace.session().mode;
+  made.hook_costs = trace.session().hook_costs;
   return made;
 }
 

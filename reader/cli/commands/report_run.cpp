@@ -6,11 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/empty_replay.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
+#include "reader/cli/record/hook_costs.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/gap_list.hpp"
@@ -18,6 +20,7 @@
 #include "reader/render/record_describer.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/report/own_functions_hint.hpp"
 #include "reader/report/report_summary.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/gaps.hpp"
@@ -33,9 +36,11 @@ using reader::KernelRecords;
 // One report, from the open trace to the last line.
 class ReportRun {
  public:
-  ReportRun(const ReportOptions& options, reader::Trace& trace)
+  ReportRun(const ReportOptions& options, reader::Trace& trace,
+            std::vector<arctrace_hook_cost> costs)
       : options_(options),
         trace_(trace),
+        costs_(std::move(costs)),
         symbolizer_(symbol_options(options.download)),
         style_(is_json() ? reader::TextStyle{} : options.terminal.style()),
         write_(output_.writer()),
@@ -50,6 +55,7 @@ class ReportRun {
 
   absl::StatusOr<int> run() {
     if (absl::Status s = check_kernel_records(); !s.ok()) return s;
+    if (absl::Status s = check_costs(); !s.ok()) return s;
     begin();
     if (absl::Status s = read(); !s.ok()) return s;
     replay_.finish();
@@ -75,6 +81,9 @@ class ReportRun {
     settings.definitions = &trace_.definitions();
     settings.session = &trace_.session();
     settings.summary = &trace_.summary();
+    settings.gaps = &gaps_;
+    settings.enabled = &enabled_;
+    settings.symbol_findings = &symbolizer_.findings();
     settings.describe = [this](const reader::Record& record, reader::FieldSink& out) {
       describer_.describe(record, {}, out);
     };
@@ -84,6 +93,8 @@ class ReportRun {
   reader::ReplayOptions made_replay_options() {
     reader::ReplayOptions made = replay_options(options_, trace_);
     made.clock = options_.clock;
+    made.is_corrected = options_.corrected;
+    made.hook_costs = costs_;
     made.listener = view_->call_listener();
     made.schedule = view_->schedule_listener();
     return made;
@@ -105,12 +116,26 @@ class ReportRun {
     return absl::OkStatus();
   }
 
+  // Error: it is not known what there is to take off.
+  absl::Status check_costs() const {
+    if (!options_.corrected || replay_.knows_costs()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.path,
+                     " does not say what recording cost, which --corrected takes off: "
+                     "recorders of version 0.1.0 or later measure that where "
+                     "~/.cache/arctrace can be written"));
+  }
+
   void begin() {
     if (is_json()) {
       json_.begin_object();
+      if (options_.corrected) json_.member("corrected", true);
       view_->begin_json(replay_, json_);
     } else {
       if (has_header()) write_(reader::report_head_text(trace_.session()));
+      if (options_.corrected && !options_.view->is_complete) {
+        write_(std::string(reader::kCorrectedTitle) + "\n");
+      }
       view_->begin_text(replay_, write_);
     }
   }
@@ -121,6 +146,7 @@ class ReportRun {
     uint64_t records = 0;
     return trace_.read([&](const reader::Record& record) {
       replay_.add(record);
+      enabled_.note(record);
       if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
       if (++records % reader::kRecordsBetweenChecks != 0) return true;
       progress.update(records);
@@ -139,10 +165,24 @@ class ReportRun {
     if (!replay_.threads().empty()) {
       const std::string problem =
           unmatched_functions(options_.functions, options_, replay_);
-      if (!problem.empty()) return absl::NotFoundError(problem);
+      if (!problem.empty()) return absl::NotFoundError(problem + unmatched_hint());
     }
     warn_of_empty_replay(options_, replay_);
     return absl::OkStatus();
+  }
+
+  // Why a function of the program may not be there, if that is known.
+  std::string unmatched_hint() const {
+    const std::string hint = reader::own_functions_hint(replay_, &trace_.session(),
+                                                        &trace_.summary(), &enabled_, 0);
+    if (!hint.empty()) return "; " + hint;
+    const auto processes = trace_.definitions().processes();
+    const bool is_patched =
+        std::any_of(processes.begin(), processes.end(),
+                    [](const reader::Process& process) { return process.is_patched; });
+    if (!is_patched) return {};
+    return absl::StrCat("; arctrace info --verbose ", reader::escaped(options_.path),
+                        " names functions that -P left, and why");
   }
 
   absl::Status finish_text() {
@@ -171,11 +211,13 @@ class ReportRun {
   }
 
   reader::ReportSummary summary() const {
-    return {trace_.summary(), replay_, symbolizer_.findings(), interrupted_};
+    return {trace_.summary(), replay_, symbolizer_.findings(), interrupted_,
+            options_.shown.lines};
   }
 
   const ReportOptions& options_;
   reader::Trace& trace_;
+  const std::vector<arctrace_hook_cost> costs_;
   reader::Symbolizer symbolizer_;
   const reader::TextStyle style_;
   reader::Output output_;
@@ -186,6 +228,7 @@ class ReportRun {
   reader::RecordDescriber describer_;
   reader::GapFinder gap_finder_;
   reader::GapList gaps_;
+  reader::EnabledList enabled_;
   bool interrupted_ = false;
 };
 
@@ -194,11 +237,14 @@ class ReportRun {
 absl::StatusOr<int> run_report(const ReportOptions& options) {
   const std::string path = file_or_session(options.path);
   absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(path, {.range = options.filter.read_range()});
+      open_with_left_buffer(path, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
+  // A buffer does not have them.
+  std::vector<arctrace_hook_cost> costs = trace->session().raw
+                                              ? hook_costs_of(trace->session())
+                                              : trace->session().hook_costs;
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
-  warn_of_left_buffer(trace->session());
-  return ReportRun(options, *trace).run();
+  return ReportRun(options, *trace, std::move(costs)).run();
 }
 
 }  // namespace arctrace::cli

@@ -19,8 +19,9 @@ struct SnapshotOptions {
 };
 
 absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
-  const absl::StatusOr<Buffer> buffer =
-      Buffer::open(file_or_session(options.from), BufferAccess::kRead);
+  const absl::StatusOr<std::string> path = find_session(options.from);
+  if (!path.ok()) return path.status();
+  const absl::StatusOr<Buffer> buffer = Buffer::open(*path, BufferAccess::kRead);
   if (!buffer.ok()) return buffer.status();
   SnapshotFileOptions file;
   file.output = options.output;

@@ -1,11 +1,14 @@
 // arctrace tui: shows a trace in the terminal, to move through.
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "reader/analysis/block_times.hpp"
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/empty_replay.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
@@ -17,9 +20,12 @@
 #include "reader/render/terminal.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/terminal/browser_screen.hpp"
+#include "reader/terminal/early_screen.hpp"
+#include "reader/terminal/range_prompt.hpp"
 #include "reader/terminal/screen.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
+#include "reader/trace/trace_files.hpp"
 #include "reader/ui/tables/browser.hpp"
 #include "reader/ui/tables/trace_reading.hpp"
 #include "src/buffer/clock.hpp"
@@ -33,53 +39,152 @@ constexpr int kKeyTimeoutMs = 250;
 constexpr uint64_t kProgressEveryNs = 200'000'000;
 // Reading so many records takes less than half a second.
 constexpr uint64_t kReadAgainAtOnce = 1'000'000;
+// A trace is opened for this to learn what its index and its definitions tell.
+constexpr TimeRange kNoTime = {INT64_MIN, INT64_MIN};
 
-// A trace on the screen, from its first record to the moment the user leaves.
-class TuiRun {
- public:
-  TuiRun(const TuiOptions& options, reader::Trace& trace, terminal::Screen& screen,
-         const SignalScope& signals)
-      : trace_(trace),
-        screen_(screen),
-        signals_(signals),
-        symbolizer_(symbol_options(options.download)),
-        reading_(
-            trace, symbolizer_, replay_options(options, trace),
-            [&](const reader::Gap& gap) {
+bool is_same(const TimeRange& a, const TimeRange& b) {
+  return a.from_ns == b.from_ns && a.until_ns == b.until_ns;
+}
+
+// "1500000ns~2000000ns"; empty for all of the time.
+std::string range_text(const TimeRange& range) {
+  if (range.is_all()) return {};
+  return absl::StrCat(
+      range.from_ns == INT64_MIN ? "" : absl::StrCat(range.from_ns, "ns"), "~",
+      range.until_ns == INT64_MAX ? "" : absl::StrCat(range.until_ns, "ns"));
+}
+
+// A range of a trace, or all of it: what was read of it, and what is shown of that.
+struct Shown {
+  // `asked`: with the range.
+  Shown(TuiOptions asked, reader::Trace opened, reader::Symbolizer& symbolizer,
+        reader::TraceReading::Goes goes)
+      : options(std::move(asked)),
+        trace(std::move(opened)),
+        reading(
+            trace, symbolizer, replay_options(options, trace),
+            [this](const reader::Gap& gap) {
               return options.wants_gap(trace.definitions(), gap);
             },
-            [this](uint64_t records) { return goes_on(records); }) {}
+            std::move(goes)) {}
+
+  const TuiOptions options;
+  reader::Trace trace;
+  reader::TraceReading reading;
+  // Once it was read.
+  std::optional<reader::TraceTables> tables;
+  std::optional<reader::Browser> browser;
+};
+
+// A trace on the screen, until the user leaves.
+class TuiRun {
+ public:
+  // `known`: one of `files`, opened for no time at all.
+  TuiRun(const TuiOptions& options, const reader::TraceFiles& files,
+         const reader::Trace& known, terminal::Screen& screen, const SignalScope& signals)
+      : options_(options),
+        files_(files),
+        known_(known),
+        screen_(screen),
+        signals_(signals),
+        blocks_(known),
+        early_(screen, known, blocks_),
+        prompt_(parse_time_range),
+        symbolizer_(symbol_options(options.download)),
+        wanted_(options.range) {}
 
   // Error: the trace cannot be read.
   absl::Status run() {
-    if (absl::Status s = reading_.read_all(); !s.ok()) {
-      return signal_ != 0 || has_left_ ? absl::OkStatus() : s;
-    }
-    reader::TraceTables tables(reading_.facts());
-    reader::Browser browser(
-        tables, reader::escaped(trace_.session().path),
-        [this](reader::FunctionId function) { return slowest(function); },
-        reading_.records() <= kReadAgainAtOnce);
-    terminal::BrowserScreen shown(screen_, browser);
-    while (signal_ == 0 && !has_left_) {
-      shown.draw();
-      has_left_ = !shown.handle(screen_.key(kKeyTimeoutMs));
-      take_signal();
+    while (!is_over()) {
+      const TimeRange range = wanted_;
+      std::unique_ptr<Shown>& shown = is_same(range, options_.range) ? first_ : other_;
+      if (shown == nullptr || !is_same(shown->options.range, range)) {
+        absl::StatusOr<std::unique_ptr<Shown>> read = read_range(range);
+        if (!read.ok()) {
+          if (is_over() || !is_same(wanted_, range)) continue;
+          return read.status();
+        }
+        shown = *std::move(read);
+      }
+      show(*shown);
     }
     return absl::OkStatus();
   }
 
   // That which ended the run; 0: the user left.
   int signal() const { return signal_; }
-  const reader::Replay& replay() const { return reading_.replay(); }
-  // Whether the trace was read to its end.
-  bool has_read() const { return reading_.records() != 0; }
+  // What was read of the range that the options say; null: that did not come to its end.
+  const reader::Replay* replay() const {
+    return first_ == nullptr ? nullptr : &first_->reading.replay();
+  }
 
  private:
-  absl::StatusOr<reader::SlowestOfFunction> slowest(reader::FunctionId function) {
+  bool is_over() const { return signal_ != 0 || has_left_; }
+
+  // kCancelled: the user left, or wants another range.
+  absl::StatusOr<std::unique_ptr<Shown>> read_range(const TimeRange& range) {
+    TuiOptions asked = options_;
+    asked.range = range;
+    asked.take_range();
+    begin(range, nullptr);
+    absl::StatusOr<reader::Trace> trace = files_.trace(
+        {.range = asked.filter.read_range()}, [this] { return !goes_on(records_); });
+    if (!trace.ok()) return trace.status();
+    auto shown =
+        std::make_unique<Shown>(std::move(asked), *std::move(trace), symbolizer_,
+                                [this](uint64_t records) { return goes_on(records); });
+    begin(range, &shown->reading);
+    const absl::Status status = shown->reading.read_all();
+    reading_ = nullptr;
+    if (!status.ok()) return status;
+    shown->tables.emplace(shown->reading.facts());
+    const std::string text = range_text(range);
+    shown->browser.emplace(
+        *shown->tables,
+        absl::StrCat(reader::escaped(known_.session().path), text.empty() ? "" : " ",
+                     text),
+        [this, made = shown.get()](reader::FunctionId function) {
+          return slowest(*made, function);
+        },
+        shown->reading.records() <= kReadAgainAtOnce);
+    return shown;
+  }
+
+  // A reading begins; null: the trace is opened for it.
+  void begin(const TimeRange& range, const reader::TraceReading* reading) {
+    range_ = range;
+    reading_ = reading;
+    records_ = 0;
+    begin_ns_ = read_monotonic_ns();
+    next_ns_ = 0;
+  }
+
+  // Until the user leaves, or wants another range.
+  void show(Shown& shown) {
+    terminal::BrowserScreen browser(screen_, *shown.browser);
+    while (!is_over() && is_same(wanted_, shown.options.range)) {
+      browser.draw();
+      if (prompt_.is_open()) prompt_.draw(screen_);
+      screen_.show();
+      const int key = screen_.key(kKeyTimeoutMs);
+      if (prompt_.is_open()) {
+        take_prompt(key);
+      } else if (key == 't' && !shown.browser->is_typing()) {
+        prompt_.open();
+      } else if (!browser.handle(key)) {
+        has_left_ = true;
+      }
+      take_signal();
+    }
+  }
+
+  absl::StatusOr<reader::SlowestOfFunction> slowest(Shown& shown,
+                                                    reader::FunctionId function) {
+    begin(shown.options.range, &shown.reading);
     is_reading_again_ = true;
-    absl::StatusOr<reader::SlowestOfFunction> found = reading_.slowest(function);
+    absl::StatusOr<reader::SlowestOfFunction> found = shown.reading.slowest(function);
     is_reading_again_ = false;
+    reading_ = nullptr;
     // Ctrl-C has stopped this only.
     if (!found.ok() && signal_ == SIGINT) signal_ = 0;
     return found;
@@ -87,35 +192,81 @@ class TuiRun {
 
   // What is drawn and looked at while a trace is read.
   bool goes_on(uint64_t records) {
+    records_ = records;
     const uint64_t now_ns = read_monotonic_ns();
     if (now_ns >= next_ns_) {
       next_ns_ = now_ns + kProgressEveryNs;
-      terminal::draw_progress(screen_, records, share_read(trace_, records),
-                              is_reading_again_ ? "Esc stops" : "q leaves");
-      const int key = screen_.key(0);
-      if (key == terminal::Screen::kKeyGone) has_left_ = true;
-      if (is_reading_again_ && (key == terminal::Screen::kKeyEscape || key == 'q')) {
-        return false;
-      }
-      if (!is_reading_again_ && key == 'q') has_left_ = true;
+      take_key(screen_.key(0));
+      draw_reading(now_ns);
     }
     take_signal();
-    return signal_ == 0 && !has_left_;
+    return !is_over() && is_same(wanted_, range_) && !std::exchange(stops_, false);
+  }
+
+  void take_key(int key) {
+    const bool is_text = !is_reading_again_ && prompt_.is_open();
+    const bool ends = key == 'q' && !is_reading_again_ && !is_text;
+    if (key == terminal::Screen::kKeyGone || ends) {
+      has_left_ = true;
+    } else if (is_reading_again_) {
+      stops_ = key == terminal::Screen::kKeyEscape || key == 'q';
+    } else if (is_text) {
+      take_prompt(key);
+    } else if (key == 't') {
+      prompt_.open();
+    } else {
+      early_.handle(key);
+    }
+  }
+
+  void take_prompt(int key) {
+    if (key == terminal::Screen::kKeyGone) has_left_ = true;
+    if (const std::optional<TimeRange> range = prompt_.handle(key)) wanted_ = *range;
+  }
+
+  // Of the records of the range that is read.
+  double share_before(int64_t time_ns) const {
+    const auto all = static_cast<double>(blocks_.bytes_in(range_));
+    const TimeRange before{range_.from_ns, std::min(time_ns, range_.until_ns)};
+    return static_cast<double>(blocks_.bytes_in(before)) / std::max(1.0, all);
+  }
+
+  void draw_reading(uint64_t now_ns) {
+    if (!is_reading_again_) early_.draw();
+    if (prompt_.is_open()) {
+      prompt_.draw(screen_);
+    } else {
+      const double share = reading_ == nullptr ? 0 : share_before(reading_->time_ns());
+      terminal::draw_progress(screen_, records_, share,
+                              static_cast<double>(now_ns - begin_ns_) * 1e-9,
+                              is_reading_again_ ? "Esc stops" : "t time range, q leaves");
+    }
+    screen_.show();
   }
 
   void take_signal() {
     if (signal_ == 0) signal_ = signals_.take_end();
   }
 
-  reader::Trace& trace_;
+  const TuiOptions& options_;
+  const reader::TraceFiles& files_;
+  const reader::Trace& known_;
   terminal::Screen& screen_;
   const SignalScope& signals_;
+  const reader::BlockTimes blocks_;
+  terminal::EarlyScreen early_;
+  terminal::RangePrompt prompt_;
   reader::Symbolizer symbolizer_;
-  reader::TraceReading reading_;
-  uint64_t next_ns_ = 0;
+  std::unique_ptr<Shown> first_;  // of the range that the options say
+  std::unique_ptr<Shown> other_;  // of the last other one
+  TimeRange wanted_;
+  TimeRange range_;                                // that is read
+  const reader::TraceReading* reading_ = nullptr;  // null: it has not begun
+  uint64_t records_ = 0;                           // that were read
+  uint64_t begin_ns_ = 0, next_ns_ = 0;
   int signal_ = 0;
   bool has_left_ = false;
-  bool is_reading_again_ = false;
+  bool is_reading_again_ = false, stops_ = false;
 };
 
 absl::StatusOr<std::unique_ptr<terminal::Screen>> screen_for(const TuiOptions& options) {
@@ -130,11 +281,13 @@ absl::StatusOr<std::unique_ptr<terminal::Screen>> screen_for(const TuiOptions& o
 
 absl::StatusOr<int> run_tui(const TuiOptions& options) {
   const std::string path = file_or_session(options.path);
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
-  if (!trace.ok()) return trace.status();
+  const absl::StatusOr<OpenFiles> open =
+      open_files_with_left_buffer({path}, {.range = kNoTime}, [] { return false; });
+  if (!open.ok()) return open.status();
+  const reader::Trace& known = open->trace;
   // Of a file that was cut off, the status line tells.
-  if (absl::Status s = check_whole(trace->session(), options.path,
-                                   options.partial || !trace->session().raw, "shows");
+  if (absl::Status s = check_whole(known.session(), options.path,
+                                   options.partial || !known.session().raw, "shows");
       !s.ok()) {
     return s;
   }
@@ -144,12 +297,11 @@ absl::StatusOr<int> run_tui(const TuiOptions& options) {
     const SignalScope signals;
     absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = screen_for(options);
     if (!screen.ok()) return screen.status();
-    TuiRun run(options, *trace, **screen, signals);
+    TuiRun run(options, open->files, known, **screen, signals);
     const absl::Status status = run.run();
     screen->reset();
     if (!status.ok()) return status;
-    warn_of_left_buffer(trace->session());
-    if (run.has_read()) warn_of_empty_replay(options, run.replay());
+    if (run.replay() != nullptr) warn_of_empty_replay(options, *run.replay());
     signal = run.signal();
   }
   if (signal == SIGINT) return kStatusInterrupted;

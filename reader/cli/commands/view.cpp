@@ -5,9 +5,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
@@ -22,6 +26,7 @@
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
+#include "reader/trace/trace_files.hpp"
 #include "reader/ui/model/trace_model.hpp"
 #include "reader/ui/server/http_server.hpp"
 #include "reader/ui/server/page_server.hpp"
@@ -53,18 +58,44 @@ void open_browser(const std::string& url) {
   if (child > 0) ::waitpid(child, nullptr, 0);
 }
 
-absl::StatusOr<int> serve(const ViewPageOptions& options, reader::Trace& trace) {
-  reader::Symbolizer symbolizer(symbol_options(options.download));
-  const reader::InterruptWatch watch;
-  auto progress = std::make_unique<reader::Progress>(true);
-  reader::TraceModel model(trace, symbolizer, [&](uint64_t records) {
-    if (progress != nullptr) progress->update(records, share_read(trace, records));
-    return !reader::InterruptWatch::interrupted();
-  });
-  const absl::Status status = model.read_all();
-  progress.reset();
-  if (reader::InterruptWatch::interrupted()) return kStatusInterrupted;
-  if (!status.ok()) return status;
+// A line on the terminal while the whole trace is read.
+class ReadingLine {
+ public:
+  explicit ReadingLine(const reader::TraceModel& model) : model_(model), line_(true) {}
+
+  void update() {
+    if (!line_.has_value()) return;
+    line_->update(model_.records_read(), model_.share_read());
+    if (!model_.is_reading()) line_.reset();
+  }
+
+ private:
+  const reader::TraceModel& model_;
+  std::optional<reader::Progress> line_;
+};
+
+// A buffer is shown once it has been read: what is in it now will not be there for long.
+absl::Status read_first(const reader::TraceModel& model, ReadingLine& line) {
+  while (model.is_reading()) {
+    line.update();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  line.update();
+  return model.problem();
+}
+
+absl::StatusOr<int> serve(const ViewPageOptions& options, const reader::TraceFiles& files,
+                          reader::Trace known) {
+  const bool is_buffer = known.session().raw;
+  reader::TraceModel model(files, std::move(known), symbol_options(options.download),
+                           reader::InterruptWatch::interrupted);
+  model.start();
+  ReadingLine line(model);
+  if (is_buffer) {
+    const absl::Status status = read_first(model, line);
+    if (reader::InterruptWatch::interrupted()) return kStatusInterrupted;
+    if (!status.ok()) return status;
+  }
   const absl::StatusOr<std::unique_ptr<reader::HttpServer>> server =
       reader::HttpServer::listen(options.port,
                                  [&model](const reader::HttpRequest& request) {
@@ -76,23 +107,28 @@ absl::StatusOr<int> serve(const ViewPageOptions& options, reader::Trace& trace) 
   if (absl::Status s = output.finish(); !s.ok()) return s;
   reader::print_message("the page is at this address until Ctrl-C");
   if (!options.no_open && can_open_browser()) open_browser((*server)->url());
-  (*server)->run(reader::InterruptWatch::interrupted);
+  (*server)->run([&line] {
+    line.update();
+    return reader::InterruptWatch::interrupted();
+  });
   return 0;
 }
 
 absl::StatusOr<int> run_view(const ViewPageOptions& options) {
   std::vector<std::string> paths;
   for (const std::string& path : options.paths) paths.push_back(file_or_session(path));
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(paths);
-  if (!trace.ok()) return trace.status();
-  if (absl::Status s =
-          check_whole(trace->session(), options.paths.front(), options.partial, "shows");
+  const reader::InterruptWatch watch;
+  absl::StatusOr<OpenFiles> open = open_files_with_left_buffer(
+      paths, {.range = reader::TraceModel::kNoTime}, reader::InterruptWatch::interrupted);
+  if (reader::InterruptWatch::interrupted()) return kStatusInterrupted;
+  if (!open.ok()) return open.status();
+  if (absl::Status s = check_whole(open->trace.session(), options.paths.front(),
+                                   options.partial, "shows");
       !s.ok()) {
     return s;
   }
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
-  warn_of_left_buffer(trace->session());
-  return serve(options, *trace);
+  return serve(options, open->files, std::move(open->trace));
 }
 
 }  // namespace

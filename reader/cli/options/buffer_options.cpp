@@ -56,9 +56,11 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       ->check(not_empty())
       ->type_name("DIR")
       ->default_str(kBufferDirectory);
-  add_size_option(app, "--block-size", buffer.block_size,
-                  "size of the blocks that the buffer is divided into, a multiple of 64")
-      ->default_str("64k");
+  add_size_option(
+      app, "--block-size",
+      [&buffer](uint64_t bytes) { buffer.block_size = static_cast<uint32_t>(bytes); },
+      UINT32_MAX, "size of the blocks that the buffer is divided into, a multiple of 64")
+      ->default_str("64k, or less, down to 8k, so that there are 64 blocks");
   app.add_option("--slots", buffer.slot_count,
                  "number of threads that can write at the same time")
       ->check(from_to(1, ARCTRACE_SLOT_COUNT_MAX))

@@ -5,11 +5,14 @@
 
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "reader/cli/options/arg_spec.hpp"
 #include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/snapshot_condition.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/shim_protocol/patch_pattern.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -47,6 +50,24 @@ std::optional<Problem> pattern_problem(const std::string& pattern) {
                                                : glob_problem(pattern);
 }
 
+// A pattern of -P, which may be for libraries.
+std::optional<Problem> patch_problem(const std::string& text) {
+  const shim::PatchPattern split = shim::split_patch_pattern(text);
+  if (split.library.empty()) {
+    if (!text.starts_with(shim::kLibraryMark)) return pattern_problem(text);
+    return Problem{shim::kLibraryMark.size(), "no library's name after lib:"};
+  }
+  std::optional<Problem> problem = glob_problem(std::string(split.library));
+  if (problem) {
+    problem->first += shim::kLibraryMark.size();
+    return problem;
+  }
+  if (split.function.empty()) return Problem{text.size(), "no pattern after the library"};
+  problem = pattern_problem(std::string(split.function));
+  if (problem) problem->first += text.size() - split.function.size();
+  return problem;
+}
+
 std::optional<Problem> time_problem(const std::string& time) {
   const absl::StatusOr<int64_t> parsed = parse_time_ns(time);
   if (parsed.ok() && *parsed >= 0) return std::nullopt;
@@ -76,6 +97,17 @@ void add_arg_options(CLI::App& app, CallFilterOptions& options) {
 
 }  // namespace
 
+CLI::Option* add_snapshot_when_option(CLI::App& app, CallFilterOptions& options) {
+  return app
+      .add_option(
+          "--snapshot-when", options.snapshot_when,
+          "with --mode=overwrite, take a snapshot when a call ends that fulfils "
+          "this, at most one a second: \"PATTERN > 20ms\", \"PATTERN returns < 0\", "
+          "\"PATTERN = NULL\"; may be repeated")
+      ->type_name("CONDITION")
+      ->allow_extra_args(false);
+}
+
 void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
   const auto add = [&app](const char* flags, std::vector<std::string>& patterns,
                           const char* what) {
@@ -92,7 +124,8 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
       "only functions of program files and libraries whose name matches");
   add("-P,--patch", options.patch,
       "also the program's own functions that match, though it was not built for tracing; "
-      "\".\" for all: x86-64 only; may be repeated");
+      "\".\" for all, lib:LIBRARY or lib:LIBRARY:PATTERN for those of libraries: x86-64 "
+      "only; may be repeated");
   add("--entry-only", options.entry_only,
       "of functions that match, record only that they are called: they return twice or "
       "look at their caller, and arctrace does not find that out by itself");
@@ -110,22 +143,29 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
   add_arg_options(app, options);
   add_size_option(
       app, "-Z,--size-filter", [&options](uint64_t size) { options.size = size; },
-      UINT64_MAX, "only functions whose code has so many bytes, as far as that is known")
+      UINT64_MAX,
+      "only functions whose code has so many bytes, as far as that is known; 1: all. "
+      "Without it, -P with a wildcard leaves those of fewer than 64 that neither call "
+      "nor loop")
       ->group("What to trace");
 }
 
-std::array<PatternOption, 7> pattern_options(const CallFilterOptions& options) {
+std::array<PatternOption, 8> pattern_options(const CallFilterOptions& options) {
   return {{{"-F", PatternKind::kFilter, &options.filter},
            {"-N", PatternKind::kNotrace, &options.notrace},
            {"-L", PatternKind::kModule, &options.modules},
            {"--entry-only", PatternKind::kEntryOnly, &options.entry_only},
            {"-P", PatternKind::kPatch, &options.patch},
            {"-A", PatternKind::kArgs, &options.args},
-           {"-R", PatternKind::kArgs, &options.retvals}}};
+           {"-R", PatternKind::kArgs, &options.retvals},
+           {"--snapshot-when", PatternKind::kWhen, &options.snapshot_when}}};
 }
 
 std::string pattern_of(const PatternOption& option, const std::string& text) {
   if (option.kind == PatternKind::kPatch && text == ".") return "*";  // uftrace's word
+  if (option.kind == PatternKind::kWhen) {
+    return std::get<SnapshotCondition>(parse_snapshot_condition(text)).pattern;
+  }
   return has_args(option) ? text.substr(0, text.rfind('@')) : text;
 }
 
@@ -140,7 +180,16 @@ std::string SpecProblem::text() const {
 std::optional<SpecProblem> find_problem(const CallFilterOptions& options) {
   for (const PatternOption& kind : pattern_options(options)) {
     for (const std::string& text : *kind.patterns) {
-      std::optional<Problem> problem = pattern_problem(pattern_of(kind, text));
+      if (kind.kind == PatternKind::kWhen) {
+        const auto parsed = parse_snapshot_condition(text);
+        if (const auto* problem = std::get_if<Problem>(&parsed)) {
+          return SpecProblem{kind.option, text, problem->first, problem->second};
+        }
+      }
+      const std::string pattern = pattern_of(kind, text);
+      std::optional<Problem> problem = kind.kind == PatternKind::kPatch
+                                           ? patch_problem(pattern)
+                                           : pattern_problem(pattern);
       if (!problem && has_args(kind)) {
         problem = arg_spec_problem(text, kind.patterns == &options.retvals);
       }
@@ -157,7 +206,10 @@ void encode(const CallFilterOptions& options, shim::OptionsEncoder& encoder) {
   for (const PatternOption& option : pattern_options(options)) {
     for (const std::string& text : *option.patterns) {
       const std::string pattern = pattern_of(option, text);
-      if (has_args(option)) {
+      if (option.kind == PatternKind::kWhen) {
+        encoder.add_condition(
+            std::get<SnapshotCondition>(parse_snapshot_condition(text)).code, pattern);
+      } else if (has_args(option)) {
         const bool of_result = option.patterns == &options.retvals;
         encoder.add_args(encoded_arg_specs(text, of_result), pattern);
       } else {

@@ -20,6 +20,7 @@ struct CallFilterOptions {
   std::vector<std::string> entry_only;                // patterns
   std::vector<std::string> patch;                     // patterns
   std::vector<std::string> args, retvals;             // PATTERN@ARG,ARG or PATTERN
+  std::vector<std::string> snapshot_when;             // conditions
   bool auto_args = false;
   std::optional<uint32_t> depth;
   std::string time;  // as given; empty: any
@@ -28,7 +29,7 @@ struct CallFilterOptions {
   bool is_empty() const {
     return filter.empty() && notrace.empty() && modules.empty() && !depth &&
            time.empty() && !size && entry_only.empty() && patch.empty() && args.empty() &&
-           retvals.empty() && !auto_args;
+           retvals.empty() && snapshot_when.empty() && !auto_args;
   }
 
   // Whether functions are excluded: -F, -N, -L, -D, -t, -Z.
@@ -37,6 +38,9 @@ struct CallFilterOptions {
            !time.empty() || size;
   }
 };
+
+// --snapshot-when.
+CLI::Option* add_snapshot_when_option(CLI::App& app, CallFilterOptions& options);
 
 void add_call_filter_options(CLI::App& app, CallFilterOptions& options);
 
@@ -62,9 +66,10 @@ struct PatternOption {
   const std::vector<std::string>* patterns;  // as given
 };
 // In the order in which the shim counts the patterns.
-std::array<PatternOption, 7> pattern_options(const CallFilterOptions& options);
+std::array<PatternOption, 8> pattern_options(const CallFilterOptions& options);
 
-// The pattern that functions must match, without the arguments of PATTERN@ARGS.
+// The pattern that functions must match, without the arguments of PATTERN@ARGS, or the
+// condition after it. REQUIRES: a condition is valid.
 std::string pattern_of(const PatternOption& option, const std::string& text);
 
 }  // namespace arctrace::cli

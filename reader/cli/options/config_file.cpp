@@ -10,7 +10,7 @@
 #include <array>
 #include <sstream>
 
-#include "reader/cli/options/near_names.hpp"
+#include "src/base/near_names.hpp"
 
 namespace arctrace::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <absl/strings/str_join.h>
 #include <unistd.h>
 
-#include "reader/cli/options/near_names.hpp"
 #include "reader/export/export_file.hpp"
 #include "reader/render/text_style.hpp"
+#include "src/base/near_names.hpp"
 
 namespace arctrace::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reader/cli/options/near_names.hpp"
+#include "src/base/near_names.hpp"
 
 namespace arctrace::cli {
 
@@ -131,6 +131,15 @@ CLI::Validator from_to(double min, double max) {
             // NaN passes neither comparison.
             if (is_number && value >= min && value <= max) return std::string();
             return absl::StrCat("\"", text, "\" is not a number from ", min, " to ", max);
+          },
+          ""};
+}
+
+CLI::Validator process_id() {
+  return {[](std::string& text) {
+            pid_t pid = 0;
+            if (absl::SimpleAtoi(text, &pid) && pid > 0) return std::string();
+            return absl::StrCat("\"", text, "\" is not the id of a process");
           },
           ""};
 }

@@ -47,6 +47,8 @@ CLI::Option* add_definitions_option(CLI::App& app, std::string& path);
 // one.
 CLI::Validator not_negative();
 CLI::Validator from_to(double min, double max);
+// The id of a process, from 1.
+CLI::Validator process_id();
 CLI::Validator not_empty();
 
 // "--output" of "-o,--output".

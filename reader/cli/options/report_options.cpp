@@ -217,6 +217,10 @@ std::string problem_of(const ReportOptions& options) {
     return absl::StrCat("--clock does not apply to --view=", view.name,
                         ", which shows all time");
   }
+  if (options.corrected && !view.can_be_corrected) {
+    return absl::StrCat("--corrected does not apply to --view=", view.name,
+                        ", which shows times as they were recorded");
+  }
   if (!options.of.empty() && !view.can_be_of_functions) {
     return absl::StrCat(
         "--of does not apply to --view=", view.name, ", only to ",
@@ -239,6 +243,12 @@ void add_common_options(CLI::App& app, ReportOptions& options, bool with_functio
                           "which time base, cum and the shares are of: all, or only "
                           "that on or off a CPU, which needs record --kernel")
       ->default_str("wall");
+  app.add_flag("--corrected", options.corrected,
+               absl::StrCat("take what recording itself cost off all times, as far as it "
+                            "is known; with ",
+                            views_that([](const ViewType& type) {
+                              return type.can_be_corrected;
+                            })));
   add_groups(app, options);
   add_replay_filter_options(
       app, options,

@@ -33,7 +33,8 @@ struct ReportOptions : ReplayFilterOptions {
   std::vector<std::string> of;         // the same, as --of has them
   TerminalOptions terminal;
   bool no_header = false;
-  bool download = false;  // debug files
+  bool corrected = false;  // what recording cost is taken off all times
+  bool download = false;   // debug files
 
   // The grouping that is asked for, or that of the view.
   reader::Grouping grouping() const;

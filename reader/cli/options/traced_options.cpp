@@ -1,5 +1,7 @@
 #include "reader/cli/options/traced_options.hpp"
 
+#include "reader/cli/options/options.hpp"
+
 namespace arctrace::cli {
 
 void add_traced_options(CLI::App& app, RecordOptions& options) {
@@ -20,7 +22,7 @@ void add_traced_options(CLI::App& app, RecordOptions& options) {
 void add_joined_option(CLI::App& app, std::vector<pid_t>& pids, const std::string& help) {
   app.add_option("-p,--pid", pids, help)
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(process_id())
       ->type_name("PID,...");
 }
 

@@ -15,9 +15,12 @@ constexpr const char* kTuiNotes =
     "fold, e and c all below a row; s, > and < sort by another column, r the other way\n"
     "round; / looks for a name, n and N for the next one and the one before; p has the\n"
     "trees by thread, by process, or one of all; ? lists the keys, q leaves.\n"
+    "t asks for a range of time, which is all that is read then; nothing: all of it.\n"
     "\n"
-    "The trace is read once when it is opened; of a long one, again for the slowest\n"
-    "calls of a function when these are asked for. Esc or Ctrl-C stops that. A terminal\n"
+    "The trace is read once when it is opened; meanwhile threads are shown, and how "
+    "long\n"
+    "it takes. Of a long one, it is read again for the slowest calls of a function when\n"
+    "these are asked for. Esc or Ctrl-C stops that. A terminal\n"
     "of 40 columns and 10 lines is enough; wider ones show more columns. Colours are\n"
     "those of the terminal, unless NO_COLOR is set.";
 

@@ -12,6 +12,12 @@ constexpr const char* kViewNotes =
     "holds a random token. Ctrl-C ends it. The trace stays where it is: what the page\n"
     "shows is read from it when it is asked for.\n"
     "\n"
+    "The page opens at once, whatever the size of the trace: which threads ran, how\n"
+    "densely they wrote, and each call of a range that is zoomed into. The sums of the\n"
+    "whole time follow when all of it has been read; the page says how long that takes.\n"
+    "A range takes least time in a file with an index, as record writes it. A session's\n"
+    "buffer is read first.\n"
+    "\n"
     "From another machine: ssh -L PORT:127.0.0.1:PORT HOST, with --port PORT there.\n"
     "\n"
     "Several FILEs are those of one recording with --size-limit, in any order.";

@@ -28,24 +28,6 @@ std::string variable_name(const std::string& assignment) {
   return assignment.substr(0, assignment.find('=') + 1);
 }
 
-// Our environment, in which `variables` replace those of the same names.
-std::vector<char*> environment_with(const std::vector<std::string>& variables) {
-  std::vector<char*> result;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    bool replaced = false;
-    for (const std::string& variable : variables) {
-      const std::string name = variable_name(variable);
-      replaced = replaced || std::strncmp(*entry, name.c_str(), name.size()) == 0;
-    }
-    if (!replaced) result.push_back(*entry);
-  }
-  for (const std::string& variable : variables) {
-    result.push_back(const_cast<char*>(variable.c_str()));
-  }
-  result.push_back(nullptr);
-  return result;
-}
-
 // Whether the file looks like a script whose first line names no interpreter.
 bool is_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -87,6 +69,23 @@ absl::Status start_error(int error, const std::string& command) {
 }
 
 }  // namespace
+
+std::vector<char*> environment_with(const std::vector<std::string>& variables) {
+  std::vector<char*> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    bool replaced = false;
+    for (const std::string& variable : variables) {
+      const std::string name = variable_name(variable);
+      replaced = replaced || std::strncmp(*entry, name.c_str(), name.size()) == 0;
+    }
+    if (!replaced) result.push_back(*entry);
+  }
+  for (const std::string& variable : variables) {
+    result.push_back(const_cast<char*>(variable.c_str()));
+  }
+  result.push_back(nullptr);
+  return result;
+}
 
 int exit_status_of(const absl::Status& start_error) {
   constexpr int kNotExecutable = 126;

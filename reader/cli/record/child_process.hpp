@@ -94,6 +94,10 @@ class ChildProcess {
   int interrupts_ = 0;
 };
 
+// Our environment, in which `variables` ("NAME=value") replace those of the same names,
+// and a null pointer. Valid as long as both.
+std::vector<char*> environment_with(const std::vector<std::string>& variables);
+
 // Exits, or ends by a signal, as the command with this wait status did, so that whoever
 // waits for this process sees the same.
 int exit_like(int wait_status);

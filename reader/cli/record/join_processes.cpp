@@ -6,9 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "reader/cli/record/joined_patches.hpp"
+#include "reader/cli/record/patch_check.hpp"
 #include "reader/cli/record/session_variables.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -18,7 +23,27 @@ namespace {
 
 uint64_t in_ms(uint64_t ns) { return (ns + 500'000) / 1'000'000; }
 
+// Error: a pattern of -P matches a function of none of the programs.
+absl::Status can_match(const RecordOptions& options) {
+  std::string first;
+  for (const pid_t pid : options.pids) {
+    const std::vector<std::string> problems =
+        patch_problems(options.filter, program_of(pid));
+    if (problems.empty()) return absl::OkStatus();
+    if (first.empty()) first = problems.front();
+  }
+  return absl::NotFoundError(first);
+}
+
 }  // namespace
+
+std::string program_of(pid_t pid) {
+  namespace fs = std::filesystem;
+  const std::string link = absl::StrCat("/proc/", pid, "/exe");
+  std::error_code error;
+  const fs::path path = fs::read_symlink(link, error);
+  return !error && fs::equivalent(path, link, error) ? path.native() : link;
+}
 
 absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
                                          const Buffer& buffer, bool live) {
@@ -26,10 +51,14 @@ absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
   if (!shim.ok()) return shim.status();
   absl::StatusOr<std::string> encoded = encoded_options(options, live);
   if (!encoded.ok()) return encoded.status();
-  JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded)};
+  std::shared_ptr<PatchImages> patches;
+  if (!options.filter.patch.empty()) patches = std::make_shared<JoinedPatches>(*encoded);
+  JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded),
+                      std::move(patches)};
   for (const pid_t pid : options.pids) {
     if (absl::Status status = can_join_process(pid, request); !status.ok()) return status;
   }
+  if (absl::Status status = can_match(options); !status.ok()) return status;
   return request;
 }
 
@@ -51,6 +80,17 @@ std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
         result->all_stopped_ns == 0
             ? ""
             : absl::StrCat(", all of them for ", in_ms(result->all_stopped_ns), " ms")));
+    if (!result->code_status.ok()) {
+      reader::print_warning(absl::StrCat(
+          "functions of process ", pid,
+          " with hooks that are code are not recorded: ", result->code_status.message()));
+    } else if (result->changes_left != 0) {
+      reader::print_warning(absl::StrCat(
+          "functions of process ", pid,
+          " that are not recorded, because a thread was in the bytes of their hooks, or "
+          "these lie across two pages: ",
+          result->changes_left));
+    }
     joined.push_back(pid);
   }
   return joined;

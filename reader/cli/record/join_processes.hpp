@@ -4,6 +4,7 @@
 #include <absl/status/statusor.h>
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 #include "reader/cli/options/record_options.hpp"
@@ -23,6 +24,10 @@ absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
 // them from then on; may be null. Returns those that were joined.
 std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
                                   const JoinRequest& request, KernelWriter* bpf);
+
+// The file of the program that the process executes: its path, or if another file is
+// there by now, one that leads to it as long as the process is there.
+std::string program_of(pid_t pid);
 
 // Whether all of them have.
 bool have_ended(const std::vector<pid_t>& pids);

@@ -7,10 +7,11 @@
 #include <utility>
 
 #include "reader/cli/options/function_pattern.hpp"
-#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/cli/options/session_functions.hpp"
 #include "reader/cli/record/prefix_cover.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/base/near_names.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/live_filter.hpp"

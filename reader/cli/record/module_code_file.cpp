@@ -229,8 +229,12 @@ class ModuleReader {
       const auto entry = load_part_untrusted<Elf64_Rela>(table);
       const auto addend = static_cast<uint64_t>(entry.r_addend);
       switch (ELF64_R_TYPE(entry.r_info)) {
-        case R_X86_64_RELATIVE:
         case R_X86_64_IRELATIVE:
+          if (file_.code.resolvers.size() < kPointersMax) {
+            file_.code.resolvers.push_back(addend);
+          }
+          [[fallthrough]];
+        case R_X86_64_RELATIVE:
           add_pointer(addend);
           break;
         case R_X86_64_64: {

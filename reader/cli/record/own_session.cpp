@@ -11,6 +11,7 @@
 #include "reader/render/output.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/moments.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 
 namespace arctrace::cli {
 
@@ -29,7 +30,7 @@ absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::make(RecordOptions& opti
 void OwnSession::open_gate() {
   Buffer& buffer = recording_.buffer;
   if (!buffer.warning().empty()) reader::print_warning(buffer.warning());
-  buffer.set_gate(ARCTRACE_GATE_ALL);
+  set_gate(buffer.view(), ARCTRACE_GATE_ALL);
 }
 
 absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::start(RecordOptions options,
@@ -50,7 +51,9 @@ absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::start(RecordOptions opti
     exit_status = exit_status_of(child.status());
     return child.status();
   }
-  note_moment(execs(buffer.view()), start_ticks, static_cast<uint32_t>(child->pid()));
+  const ExecMoment exec{static_cast<uint32_t>(child->pid()),
+                        read_ticks(buffer.view().geometry().clock) - start_ticks};
+  note_moment(execs(buffer.view()), start_ticks, exec.pack());
   if ((*session)->recording_.bpf) {
     (*session)->recording_.bpf->trace_process(static_cast<uint32_t>(getpid()), false);
   }
@@ -93,7 +96,7 @@ void OwnSession::close() {
   if (!is_open_) return;
   is_open_ = false;
   if (recording_.perf != nullptr) recording_.perf->finish();
-  recording_.buffer.close_gate();
+  close_gate(recording_.buffer.view());
   recording_.bpf.reset();
 }
 

@@ -10,14 +10,16 @@
 #include <utility>
 
 #include "reader/cli/options/command_path.hpp"
-#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/cli/record/module_code_file.hpp"
 #include "reader/cli/record/patch_choice.hpp"
 #include "reader/cli/record/program_libraries.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/base/near_names.hpp"
 #include "src/shim_protocol/options.hpp"
+#include "src/shim_protocol/patch_pattern.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -76,6 +78,15 @@ bool may_execute(const std::string& path, const DynamicNames& names) {
 
 bool is_for_all(const std::string& pattern) { return pattern == "." || pattern == "*"; }
 
+bool is_for_library(const std::string& pattern) {
+  return !shim::split_patch_pattern(pattern).library.empty();
+}
+
+// Of libraries it is not known before which the program loads.
+bool is_not_checked(const std::string& pattern) {
+  return is_for_all(pattern) || is_for_library(pattern);
+}
+
 // What is known of a pattern that chooses no function.
 struct Unmatched {
   const FunctionPlan* left = nullptr;  // one that matches, and cannot be patched
@@ -87,9 +98,8 @@ std::string problem_text(const std::string& pattern, const Unmatched& known,
                          const PatchChoice& choice) {
   const std::string shown = reader::escaped(pattern);
   if (known.has_small) {
-    return absl::StrCat("-P ", shown, " matches only functions of ", program,
-                        " of fewer than ", kPatchedSizeMin,
-                        " bytes, or than -Z says: -Z 1 takes them, too");
+    return absl::StrCat("-P ", shown, " matches only functions of ", program, " of ",
+                        kSmallFunctionsText);
   }
   if (known.left != nullptr) {
     const auto verdict = static_cast<uint32_t>(known.left->verdict);
@@ -112,7 +122,7 @@ std::vector<std::string> patch_problems(const CallFilterOptions& options,
                                         const std::string& command) {
   const std::vector<std::string>& patterns = options.patch;
   // That there are too many is said where they are passed on.
-  if (std::all_of(patterns.begin(), patterns.end(), is_for_all) ||
+  if (std::all_of(patterns.begin(), patterns.end(), is_not_checked) ||
       patterns.size() > shim::kPatternsMax) {
     return {};
   }
@@ -124,10 +134,12 @@ std::vector<std::string> patch_problems(const CallFilterOptions& options,
       !runtime_that_walks_stacks(planned->code).empty()) {
     return {};  // the end of the recording says so
   }
-  PatchChoice choice(options.size.value_or(0), std::filesystem::path(path).filename());
+  PatchChoice choice(options.size.value_or(0), std::filesystem::path(path).filename(),
+                     "");
   for (size_t i = 0; i < patterns.size(); ++i) {
     choice.add(is_for_all(patterns[i]) ? "*" : patterns[i], i);
   }
+  choice.read_aliases_untrusted(path);
   uint64_t chosen = 0;
   std::vector<Unmatched> known(patterns.size());
   for (const FunctionPlan& function : planned->plan.functions) {
@@ -142,7 +154,7 @@ std::vector<std::string> patch_problems(const CallFilterOptions& options,
   }
   std::vector<std::string> problems;
   for (size_t i = 0; i < known.size(); ++i) {
-    if ((chosen >> i & 1) != 0 || is_for_all(patterns[i])) continue;
+    if ((chosen >> i & 1) != 0 || is_not_checked(patterns[i])) continue;
     problems.push_back(problem_text(patterns[i], known[i], reader::escaped(command),
                                     planned->plan, choice));
   }

@@ -14,6 +14,7 @@
 
 #include "reader/cli/record/module_code_file.hpp"
 #include "reader/cli/record/patch_choice.hpp"
+#include "reader/cli/record/patch_request.hpp"
 #include "src/recorder/patch_image/address_space.hpp"
 #include "src/recorder/patch_image/patch_image.hpp"
 #include "src/shim_protocol/environment.hpp"
@@ -66,39 +67,8 @@ std::string path_of(const Descriptor& program) {
   return path;
 }
 
-PatchChoice choice_of(const shim::ShimOptions& options, std::string module) {
-  PatchChoice choice(options.size_min, std::move(module));
-  for (size_t i = 0; i < options.pattern_count; ++i) {
-    if (options.patterns[i].kind == shim::Pattern::Kind::kPatch) {
-      choice.add(options.patterns[i].text, i);
-    }
-  }
-  return choice;
-}
-
-// Adds the function to those that are patched or left, if a pattern matches it.
-void add_function(const FunctionPlan& function, const PatchChoice::Matched& matched,
-                  PatchRequest& request) {
-  const bool can = function.verdict == PatchVerdict::kPatchable;
-  if (can && matched.chosen != 0) {
-    request.matched |= matched.chosen;
-    request.functions.push_back(&function);
-    if (matched.is_named) request.named.insert(&function);
-  } else if (matched.patterns != 0) {
-    const auto why =
-        can ? uint32_t{ARCTRACE_PATCH_SMALL} : static_cast<uint32_t>(function.verdict);
-    LeftFunctions& left = request.left[why];
-    ++left.count;
-    // Of the others there are too many, and nobody misses them.
-    if (!can && function.verdict != PatchVerdict::kPart &&
-        function.verdict != PatchVerdict::kSlotStub) {
-      left.listed.push_back(function.start);
-    }
-  }
-}
-
 std::vector<std::byte> image_for(const Descriptor& program, const Descriptor& maps,
-                                 uint64_t bias) {
+                                 uint64_t bias, const std::string& library) {
   const auto options = std::make_unique<shim::ShimOptions>();
   shim::decode_options(std::getenv(shim::kOptionsVariable), *options);
   const std::string path = path_of(program);
@@ -106,10 +76,7 @@ std::vector<std::byte> image_for(const Descriptor& program, const Descriptor& ma
   PatchRequest request;
   request.bias = bias;
   if (!planned.ok()) return refused_patch_image(ARCTRACE_PATCH_UNREADABLE, request);
-  const PatchChoice choice = choice_of(*options, std::filesystem::path(path).filename());
-  for (const FunctionPlan& function : planned->plan.functions) {
-    add_function(function, choice.match(function), request);
-  }
+  request = patch_request(*options, *planned, path, library, bias);
   if (!runtime_that_walks_stacks(planned->code).empty()) {
     return refused_patch_image(ARCTRACE_PATCH_RUNTIME, request);
   }
@@ -121,14 +88,14 @@ std::vector<std::byte> image_for(const Descriptor& program, const Descriptor& ma
 }  // namespace
 
 int make_patches(const std::vector<std::string>& arguments) {
-  constexpr size_t kArguments = 4;
+  constexpr size_t kArguments = 5;
   uint64_t bias = 0;
   if (arguments.size() != kArguments || !absl::SimpleHexAtoi(arguments[3], &bias)) {
     return 2;
   }
   const Descriptor image(arguments[2]);
   const std::vector<std::byte> bytes =
-      image_for(Descriptor(arguments[0]), Descriptor(arguments[1]), bias);
+      image_for(Descriptor(arguments[0]), Descriptor(arguments[1]), bias, arguments[4]);
   return image.write_all(bytes) ? 0 : 2;
 }
 

@@ -31,11 +31,16 @@
 #include "reader/cli/record/arg_types.hpp"
 #include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/file_symbols.hpp"
+#include "reader/cli/record/hook_costs.hpp"
 #include "reader/cli/record/output_file.hpp"
 #include "reader/cli/record/patch_check.hpp"
+#include "reader/cli/record/patch_choice.hpp"
 #include "reader/cli/record/recording_buffer.hpp"
+#include "reader/cli/record/recording_warnings.hpp"
+#include "reader/cli/record/room_check.hpp"
 #include "reader/cli/record/session_users.hpp"
 #include "reader/cli/record/session_variables.hpp"
+#include "reader/cli/record/unmatched_events.hpp"
 #include "reader/cli/record/unmatched_patterns.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
@@ -47,6 +52,7 @@
 #include "src/buffer/clock.hpp"
 #include "src/os/program_file.hpp"
 #include "src/protocol/moments.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
@@ -70,24 +76,12 @@ std::vector<std::string> own_command_line() {
   return line;
 }
 
-void warn_untraced(const std::string& program, uint32_t why) {
-  reader::print_warning(
-      absl::StrCat("can't trace ", program, ": it is ", reader::untraced_text(why)));
-}
-
 // Warns if the command itself cannot be traced; its children may be. Returns whether it
 // warned.
 bool warn_if_untraceable(const std::string& command) {
   const uint32_t why = why_untraceable(command);
   if (why != 0) warn_untraced(command, why);
   return why != 0;
-}
-
-void warn_of_unmatched(const RecordOptions& options, uint64_t matched) {
-  for (const std::string& line :
-       unmatched_patterns(options.filter, matched, options.command.front())) {
-    reader::print_warning(line);
-  }
 }
 
 // Finds the matches by the functions of the session's programs: the control page's word
@@ -98,7 +92,8 @@ void warn_of_unmatched_in_session(const RecordOptions& options) {
   const absl::StatusOr<SessionFunctions> session = functions_of_session(*path);
   // There are none if a collector has taken the definitions out of the buffer.
   if (!session.ok() || session->functions.empty()) return;
-  warn_of_unmatched(options, matched_patterns(options.filter, *session));
+  warn_of_unmatched(options.filter, matched_patterns(options.filter, *session),
+                    options.command.front());
 }
 
 absl::StatusOr<int> run_in_session(const RecordOptions& options) {
@@ -111,12 +106,19 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
     const absl::StatusOr<Buffer> buffer = open_session(options.session);
     if (!buffer.ok()) return buffer.status();
     const BufferView& view = buffer->view();
+    const bool is_on = IpcAtomics::load_relaxed(view.control().gate) != 0;
+    if (!is_on) {
+      reader::print_warning(absl::StrCat("recording is off: arctrace start ",
+                                         options.session, " switches it on"));
+    }
     const uint64_t start_ticks = read_ticks(view.geometry().clock);
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
-    if (IpcAtomics::load_relaxed(view.control().gate) != 0) {
-      note_moment(execs(view), start_ticks, static_cast<uint32_t>(child->pid()));
+    if (is_on) {
+      const ExecMoment exec{static_cast<uint32_t>(child->pid()),
+                            read_ticks(view.geometry().clock) - start_ticks};
+      note_moment(execs(view), start_ticks, exec.pack());
     }
     warn_if_untraceable(options.command.front());
     const auto no_snapshot = [] {
@@ -152,15 +154,24 @@ std::string own_functions_hint(const CollectorSummary& summary,
   std::string what = "only library calls were recorded";
   if (summary.totals.records == 0) what = "no function was recorded";
   if (options.library_calls == LibraryCalls::kNone) {
-    if (summary.totals.records != 0 || options.kernel.use != KernelRecording::kNo)
+    // With -P, what was recorded is that the program waited for it.
+    const bool patches = !options.filter.patch.empty();
+    if ((summary.totals.records != 0 && !patches) ||
+        options.kernel.use != KernelRecording::kNo) {
       return "";
-    what += " (--no-libcall)";
+    }
+    what = "no function was recorded (--no-libcall)";
   }
   if (!options.filter.patch.empty()) {
     const std::set<uint32_t>& refusals = summary.totals.patches.refusals();
+    // A refusal says more than that some are small, and comes after it in the set.
+    if (!refusals.empty() && *refusals.rbegin() == ARCTRACE_PATCH_SMALL) {
+      return absl::StrCat(what, "; the functions that could be patched for -P have ",
+                          kSmallFunctionsText);
+    }
     if (!refusals.empty()) {
       return absl::StrCat(what, "; nothing was patched for -P: ",
-                          reader::patch_refusal_text(*refusals.begin()));
+                          reader::patch_refusal_text(*refusals.rbegin()));
     }
     return absl::StrCat(what,
                         "; no function could be patched for -P: arctrace functions ",
@@ -186,6 +197,21 @@ std::string own_functions_hint(const CollectorSummary& summary,
   );
 }
 
+// Where only some objects of the command lack what says where their functions begin, the
+// others are recorded.
+void tell_unused_rooms(const CollectorSummary& summary, const RecordOptions& options) {
+  if (!summary.totals.has_own) return;
+  const std::string path = find_program(options.command.front());
+  const Rooms rooms = count_rooms_untrusted(path);
+  if (rooms.without_begin == 0) return;
+  reader::print_message(absl::StrCat(
+      rooms.without_begin, " of the ", rooms.all, " functions of ",
+      reader::escaped(options.command.front()),
+      " that have room for hooks (-fpatchable-function-entry) are not recorded: neither "
+      "unwind tables nor symbols say where they begin; build all of it with "
+      "-fasynchronous-unwind-tables"));
+}
+
 void tell_switched_off(const CollectorSummary& summary) {
   const size_t count = summary.totals.patches.switched_off().size();
   if (count == 0) return;
@@ -196,14 +222,49 @@ void tell_switched_off(const CollectorSummary& summary) {
       "; those that -P names without wildcards stay on"));
 }
 
-// Prints what is to be said at the end. `matched`: control.patterns_matched.
-// `has_warned`: there was a warning that the command cannot be traced.
+void tell_library_refusals(const CollectorSummary& summary) {
+  const std::set<uint32_t>& refusals = summary.totals.patches.library_refusals();
+  if (refusals.empty()) return;
+  reader::print_message(absl::StrCat("nothing of some library was patched for -P: ",
+                                     reader::patch_refusal_text(*refusals.begin()),
+                                     "; arctrace info says of which"));
+}
+
+// Where other functions of the program were recorded: without them the hint about own
+// functions says the same. With -Z it is what was asked for.
+void tell_small(const CollectorSummary& summary, const RecordOptions& options) {
+  if (!summary.totals.has_own || options.filter.size.has_value() ||
+      !summary.totals.patches.refusals().contains(ARCTRACE_PATCH_SMALL)) {
+    return;
+  }
+  reader::print_message(absl::StrCat("functions of fewer than ", kPatchedSizeMin,
+                                     " bytes without calls and loops were not patched: "
+                                     "-Z 1 takes them, too"));
+}
+
+void tell_snapshots(const CollectorSummary& summary, const RecordOptions& options) {
+  if (options.filter.snapshot_when.empty()) return;
+  std::string line = absl::StrCat(reader::count_text(summary.asked_snapshots, "snapshot"),
+                                  " for --snapshot-when");
+  if (summary.refused_snapshots != 0) {
+    absl::StrAppend(&line, "; ", reader::count_text(summary.refused_snapshots, "call"),
+                    " that would have had one came less than a second after another");
+  }
+  reader::print_message(line);
+}
+
+// Prints what is to be said at the end. `has_warned`: there was a warning that the
+// command cannot be traced.
 void print_end(const CollectorSummary& summary, const RecordOptions& options,
-               uint64_t matched, bool has_warned) {
+               const BufferView& buffer, bool has_warned) {
+  has_warned = warn_of_missing_room(buffer) || has_warned;
   if (summary.processes == 0) {
     if (!has_warned) reader::print_warning("no process joined the session");
   } else {
-    warn_of_unmatched(options, matched);
+    warn_of_unmatched(options.filter,
+                      IpcAtomics::load_relaxed(buffer.control().patterns_matched),
+                      options.command.front());
+    warn_of_unmatched_events(summary, options.record_filter);
   }
   warn_of_untraced(summary);
   if (summary.living != 0 && !options.wait_for_all && options.duration_ns == 0) {
@@ -219,11 +280,15 @@ void print_end(const CollectorSummary& summary, const RecordOptions& options,
       reader::print_message(hint);
     }
   }
-  tell_switched_off(summary);
+  tell_unused_rooms(summary, options);
+  tell_patches(summary, options);
+  tell_snapshots(summary, options);
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
 }  // namespace
+
+RecorderFacts recorder_facts() { return {own_command_line(), hook_costs()}; }
 
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
@@ -239,13 +304,12 @@ absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
   }
   announce_special(*file);
   if (mode == ARCTRACE_MODE_OVERWRITE) {
-    flight.command_line = own_command_line();
     flight.output = output.path;
     flight.print = [](const std::string& line) { reader::print_message(line); };
     return std::make_unique<FlightRecorder>(buffer, *std::move(file), std::move(flight));
   }
-  return std::make_unique<Collector>(buffer, *std::move(file), own_command_line(),
-                                     resumed, flight.snapshots_kept, flight.polled);
+  return std::make_unique<Collector>(buffer, *std::move(file), flight.recorder, resumed,
+                                     flight.snapshots_kept, flight.polled);
 }
 
 void keep_unsaved(Buffer& buffer, const CollectorSummary& summary,
@@ -262,31 +326,17 @@ void keep_unsaved(Buffer& buffer, const CollectorSummary& summary,
                    count == 1 ? "is" : "are", " in ", buffer.path(),
                    ": make room, then run arctrace recover ",
                    has_definitions ? absl::StrCat("--merge=", file, " ") : "",
-                   buffer.path(), ", and arctrace destroy"));
+                   buffer.path(), ", and arctrace destroy ", buffer.path()));
 }
 
 bool is_cut_off(const CollectorSummary& summary) {
   return summary.file_error != 0 && !is_full_disk(summary.file_error);
 }
 
-void warn_of_identities(const CollectorSummary& summary) {
-  const std::string text = reader::identities_text(summary.processes, summary.threads);
-  if (!text.empty()) reader::print_warning(text);
-}
-
-void warn_of_untraced(const CollectorSummary& summary) {
-  constexpr size_t kShownMax = 5;
-  const std::set<UntracedProgram>& programs = summary.totals.untraced.programs();
-  size_t shown = 0;
-  for (const UntracedProgram& program : programs) {
-    if (shown++ == kShownMax) break;
-    warn_untraced(reader::escaped(program.path), program.why);
-  }
-  if (programs.size() > kShownMax) {
-    reader::print_warning(absl::StrCat(
-        "can't trace ", reader::count_text(programs.size() - kShownMax, "more program"),
-        ": arctrace dump shows them as UNTRACED"));
-  }
+void tell_patches(const CollectorSummary& summary, const RecordOptions& options) {
+  tell_switched_off(summary);
+  tell_library_refusals(summary);
+  tell_small(summary, options);
 }
 
 void wait_for_end(const SignalScope& signals, uint64_t duration_ns, Recorder& recorder,
@@ -313,15 +363,16 @@ std::string recording_summary_line(const CollectorSummary& summary,
                                    const std::string& file) {
   const uint64_t lost = lost_records(summary);
   std::string line = absl::StrCat(reader::count_text(summary.totals.records, "record"),
-                                  ", ", lost, " lost");
+                                  ", ", reader::grouped_text(lost), " lost");
   if (lost != 0) absl::StrAppend(&line, " (", reader::losses_text(summary.lost), ")");
   if (summary.overwritten != 0) {
-    absl::StrAppend(&line, ", ", summary.overwritten, " overwritten");
+    absl::StrAppend(&line, ", ", reader::grouped_text(summary.overwritten),
+                    " overwritten");
   }
   absl::StrAppend(&line, ", ",
                   reader::count_text(summary.processes, "process", "processes"), ", ",
-                  reader::count_text(summary.threads, "thread"), ", ", summary.file_bytes,
-                  " bytes, ", file);
+                  reader::count_text(summary.threads, "thread"), ", ",
+                  reader::bytes_text(summary.file_bytes), ", ", file);
   if (summary.earlier_files != 0) {
     absl::StrAppend(&line, " and ", reader::count_text(summary.earlier_files, "file"),
                     " before it");
@@ -344,6 +395,8 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
                                          const SignalScope& signals, int& status) {
   const absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
+  FlightOptions flight = options.flight;
+  flight.recorder = recorder_facts();
   absl::StatusOr<RecordingBuffer> recording =
       make_recording_buffer(options.buffer, options.kernel);
   if (!recording.ok()) return recording.status();
@@ -355,7 +408,6 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
   std::optional<CollectorSummary> summary;
   {
     const CollectorLock lock(buffer.view());
-    FlightOptions flight = options.flight;
     flight.polled = recording->perf.get();
     const absl::StatusOr<std::unique_ptr<Recorder>> made =
         make_recorder(buffer, std::move(flight), options.output);
@@ -368,7 +420,7 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
     bool has_warned = false;
     const auto end_recording = [&] {
       if (recording->bpf) {
-        buffer.close_gate();
+        close_gate(buffer.view());
         recording->bpf.reset();  // before its blocks are taken back
       }
       summary = recorder->finish();
@@ -380,19 +432,18 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
         summary->living = static_cast<uint32_t>(std::max(
             distinct_processes(buffer.view()), count_session_users(buffer.path())));
       }
-      print_end(*summary, options,
-                IpcAtomics::load_relaxed(buffer.view().control().patterns_matched),
-                has_warned);
+      print_end(*summary, options, buffer.view(), has_warned);
     };
     if (const int signal = signals.take_end(); signal != 0) {
       status = signal;  // as if it had ended the command, which has not begun
       return 0;
     }
     if (!options.record_filter.empty()) {
-      absl::Status filtered = buffer.set_record_filter(options.record_filter.text());
+      absl::Status filtered =
+          set_record_filter(buffer.view(), options.record_filter.text());
       if (!filtered.ok()) return filtered;
     }
-    buffer.set_gate(ARCTRACE_GATE_ALL);
+    set_gate(buffer.view(), ARCTRACE_GATE_ALL);
     if (options.wait_for_all) adopt_orphans();
     const uint32_t clock = buffer.view().geometry().clock;
     const uint64_t start_ticks = read_ticks(clock);

@@ -23,20 +23,21 @@ namespace arctrace::cli {
 // there was no session to run it in.
 absl::StatusOr<int> record_command(const RecordOptions& options);
 
-// Creates the recorder for the buffer's mode. `resumed`: of another collector, if the
-// session may have had one. Error: the output cannot be created, or cannot be cut into
-// files as the options demand.
+// What the file is to say of this recorder. May run programs, to learn what recording
+// costs: to be called before the kernel is recorded, which would see them.
+RecorderFacts recorder_facts();
+
+// Creates the recorder for the buffer's mode. `flight.recorder`: recorder_facts().
+// `resumed`: of another collector, if the session may have had one. Error: the output
+// cannot be created, or cannot be cut into files as the options demand.
 absl::StatusOr<std::unique_ptr<Recorder>> make_recorder(Buffer& buffer,
                                                         FlightOptions flight,
                                                         const OutputFile& output,
                                                         ResumedSession resumed = {});
 
-// Prints a warning for each program that traced processes executed and that was not
-// traced.
-void warn_of_untraced(const CollectorSummary& summary);
-
-// Prints a warning if the session may run out of identities.
-void warn_of_identities(const CollectorSummary& summary);
+// Prints a line each if functions that -P has patched were switched off, if nothing of
+// some library was patched, and why, and if small functions were left beside others.
+void tell_patches(const CollectorSummary& summary, const RecordOptions& options);
 
 // If the disk had no room for all records, keeps the buffer and prints how to get at
 // them.

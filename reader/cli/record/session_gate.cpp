@@ -1,13 +1,14 @@
 #include "reader/cli/record/session_gate.hpp"
 
 #include "src/base/shared_atomics.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 
 void switch_gate(Buffer& buffer, uint32_t on, uint32_t off) {
   const uint32_t gate = IpcAtomics::load_relaxed(buffer.view().control().gate);
-  buffer.set_gate((gate | on) & ~off);
+  set_gate(buffer.view(), (gate | on) & ~off);
 }
 
 absl::Status switch_session(const std::string& name, uint32_t on, uint32_t off) {

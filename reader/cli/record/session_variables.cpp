@@ -48,7 +48,7 @@ std::string variable(const char* name, const std::string& value) {
 absl::StatusOr<std::string> find_shim() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::NotFoundError("cannot read /proc/self/exe");
+  if (error) return absl::NotFoundError("cannot read /proc/self/exe: is /proc mounted?");
   for (const char* directory :
        {"../lib", "../" ARCTRACE_LIBDIR, "../" ARCTRACE_LIBDIR "/arctrace"}) {
     const fs::path shim =

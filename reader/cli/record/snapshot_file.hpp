@@ -2,12 +2,15 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "reader/cli/options/options.hpp"
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/file/trace_file.hpp"
 
 namespace arctrace::cli {
 
@@ -18,6 +21,12 @@ struct SnapshotFileOptions {
   std::vector<std::string> command_line;  // what the file is to be recorded by
   bool is_live = false;  // the clock of the buffer's kernel goes on, and is this one
 };
+
+// Writes the whole file, but does not publish it. Returns how many records it has. Error:
+// `options.earlier` cannot be read, or the file cannot be written.
+absl::StatusOr<uint64_t> write_buffer(const Buffer& buffer,
+                                      const SnapshotFileOptions& options,
+                                      TraceFile& file);
 
 // Prints one line that says what was written. Error: a file cannot be read or written.
 absl::Status write_buffer_to_file(const Buffer& buffer,

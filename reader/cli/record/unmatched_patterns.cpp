@@ -9,22 +9,22 @@
 
 #include "reader/cli/options/command_path.hpp"
 #include "reader/cli/options/function_pattern.hpp"
-#include "reader/cli/options/near_names.hpp"
+#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/cli/record/program_libraries.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/base/near_names.hpp"
 #include "src/shim_protocol/options.hpp"
+#include "src/shim_protocol/patch_pattern.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 using PatternKind = shim::Pattern::Kind;
 
-bool has_demangler(const std::string& path) {
-  const auto file = reader::ElfFile::open_untrusted(path);
-  if (!file.ok()) return false;
-  const std::vector<std::string> names = file->exported_functions();
-  return std::find(names.begin(), names.end(), "__cxa_demangle") != names.end();
+bool is_for_library(const PatternOption& option, const std::string& text) {
+  return option.kind == PatternKind::kPatch &&
+         !shim::split_patch_pattern(text).library.empty();
 }
 
 // A program's functions, as far as its file has their names.
@@ -64,8 +64,8 @@ class ProgramFunctions {
   // program's loader.
   bool demangles() const {
     const std::vector<std::string> libraries = libraries_of(path_);
-    return has_demangler(path_) ||
-           std::any_of(libraries.begin(), libraries.end(), has_demangler);
+    return exports_demangler(path_) ||
+           std::any_of(libraries.begin(), libraries.end(), exports_demangler);
   }
 
  private:
@@ -75,9 +75,10 @@ class ProgramFunctions {
 };
 
 // Why a pattern matched no function, though the program has one that it matches.
+// `patches`: -P was given, too.
 std::string why_unmatched(const PatternOption& option, const FunctionPattern& pattern,
-                          const FunctionNames& function,
-                          const ProgramFunctions& program) {
+                          const FunctionNames& function, const ProgramFunctions& program,
+                          bool patches) {
   const bool is_exact =
       pattern.text() == function.plain || pattern.text() == function.base;
   const std::string is_there =
@@ -95,17 +96,57 @@ std::string why_unmatched(const PatternOption& option, const FunctionPattern& pa
                         ", but C++ names match only in programs with libstdc++; try ",
                         option.option, " ", reader::escaped(function.base));
   }
-  return absl::StrCat("; ", is_there, ", but was not built with hooks");
+  if (patches) {
+    return absl::StrCat("; ", is_there, ", but was not patched: try -P ",
+                        reader::escaped(pattern.text()),
+                        ", or see arctrace functions --list");
+  }
+  return absl::StrCat("; ", is_there, ", but was not built with hooks: try -P ",
+                      reader::escaped(pattern.text()));
+}
+
+// The libraries' file names.
+std::vector<std::string> library_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const std::string& path : paths) names.push_back(path.substr(path.rfind('/') + 1));
+  return names;
+}
+
+// A pattern of -P for libraries.
+std::string library_line(const std::string& text, const std::string& command) {
+  const shim::PatchPattern split = shim::split_patch_pattern(text);
+  const std::vector<std::string> paths = libraries_of(find_program(command));
+  std::vector<std::string> names = library_names(paths);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (!shim::is_for_module(split, names[i])) continue;
+    std::vector<std::string> functions;
+    const auto file = reader::ElfFile::open_untrusted(paths[i]);
+    if (file.ok()) functions = file->exported_functions();
+    return absl::StrCat("no function of ", reader::escaped(names[i]),
+                        " that can be patched "
+                        "matches -P ",
+                        reader::escaped(text),
+                        near_names(plain_part(split.function), functions));
+  }
+  // As patterns may have them.
+  for (size_t i = 0; i < paths.size(); ++i) {
+    names.push_back(names[i].substr(0, names[i].find(".so")));
+  }
+  return absl::StrCat("no library that was loaded matches -P ", reader::escaped(text),
+                      near_names(plain_part(split.library), names));
 }
 
 std::string line_for(const PatternOption& option, const std::string& text,
-                     const ProgramFunctions& program) {
+                     const ProgramFunctions& program, bool patches) {
   const std::string pattern = pattern_of(option, text);
-  const std::string line = absl::StrCat("no function matches ", option.option, " ",
-                                        reader::escaped(text == "." ? text : pattern));
+  std::string line = absl::StrCat("no function matches ", option.option, " ",
+                                  reader::escaped(text == "." ? text : pattern));
+  // Of the functions that it matches, any would be an example of nothing.
+  if (text == "." || pattern == "*") return line;
   const FunctionPattern compiled(pattern);
   if (const FunctionNames* function = program.find(compiled); function != nullptr) {
-    return line + why_unmatched(option, compiled, *function, program);
+    return line + why_unmatched(option, compiled, *function, program, patches);
   }
   const std::vector<std::string>& names = program.plain_names();
   if (std::binary_search(names.begin(), names.end(), pattern)) {
@@ -122,14 +163,17 @@ uint64_t matched_patterns(const CallFilterOptions& options,
   unsigned i = 0;
   for (const PatternOption& option : pattern_options(options)) {
     for (const std::string& text : *option.patterns) {
-      const FunctionPattern pattern(pattern_of(option, text));
+      const bool in_library = is_for_library(option, text);
+      const FunctionPattern pattern(
+          in_library ? std::string(shim::split_patch_pattern(text).function)
+                     : pattern_of(option, text));
       const bool found =
           option.kind == PatternKind::kModule
               ? std::any_of(session.modules.begin(), session.modules.end(),
                             [&](const auto& name) { return pattern.matches(name); })
               : std::any_of(
                     session.functions.begin(), session.functions.end(),
-                    [&](const auto& names) { return pattern.matches_any(names); });
+                    [&](const auto& names) { return names.is_matched_by(pattern); });
       matched |= uint64_t{found} << i++;
     }
   }
@@ -151,8 +195,12 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
                                      reader::escaped(text)));
         continue;
       }
+      if (is_for_library(option, text)) {
+        lines.push_back(library_line(text, command));
+        continue;
+      }
       if (program == nullptr) program = std::make_unique<ProgramFunctions>(command);
-      lines.push_back(line_for(option, text, *program));
+      lines.push_back(line_for(option, text, *program, !options.patch.empty()));
     }
   }
   return lines;

@@ -1,5 +1,7 @@
 #include "reader/ui/model/page_json.hpp"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -141,6 +143,22 @@ class FlameNodes {
 
 }  // namespace
 
+int64_t plus(int64_t time_ns, uint64_t more_ns) {
+  const auto more = static_cast<int64_t>(std::min<uint64_t>(more_ns, INT64_MAX));
+  return time_ns > INT64_MAX - more ? INT64_MAX : time_ns + more;
+}
+
+int64_t minus(int64_t time_ns, uint64_t less_ns) {
+  const auto less = static_cast<int64_t>(std::min<uint64_t>(less_ns, INT64_MAX));
+  return time_ns < INT64_MIN + less ? INT64_MIN : time_ns - less;
+}
+
+Times around(Times times) {
+  const uint64_t width_ns =
+      static_cast<uint64_t>(times.until_ns) - static_cast<uint64_t>(times.from_ns);
+  return {minus(times.from_ns, width_ns), plus(times.until_ns, width_ns)};
+}
+
 Times times_of(const Replay& replay) {
   if (replay.threads().empty()) return {};
   Times times{INT64_MAX, INT64_MIN};
@@ -162,6 +180,7 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
   const TreeGroup& all = groups.groups().front();
   const CpuTime& cpu = all.tree->cpu_cum(all.root);
   const Times times = times_of(replay);
+  json.member("is_whole", true);
   if (facts.session != nullptr) json.member("path", safe_name(facts.session->path));
   json.member("command",
               safe_text(command_line_text(first_command(replay.definitions()))));
@@ -189,31 +208,37 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
   if (facts.gaps != nullptr) facts.gaps->write_json(json);
 }
 
-void write_names_json(const Functions& functions, JsonWriter& json) {
-  json.key("functions").begin_array();
-  for (FunctionId id = 0; id < functions.size(); ++id) {
+void write_names_json(const Functions& functions, size_t first, JsonWriter& json) {
+  for (size_t id = first; id < functions.size(); ++id) {
     json.begin_array();
-    json.value(safe_name(functions[id].name));
-    json.value(safe_name(functions[id].module));
+    const Function& function = functions[static_cast<FunctionId>(id)];
+    json.value(safe_name(function.name));
+    json.value(safe_name(function.module));
     json.end();
   }
-  json.end();
+}
+
+void write_lane_name_json(const Definitions& definitions, const Lane& lane,
+                          JsonWriter& json) {
+  const Thread* thread = definitions.thread(lane.thread);
+  json.member("key",
+              absl::StrCat(lane.thread, lane.is_adopted ? "a" : "c", lane.coroutine));
+  json.member("name", safe_name(thread_label(definitions, lane.thread)));
+  json.member("pid", definitions.pid_of(lane.thread));
+  json.member("tid", thread == nullptr ? 0 : thread->tid);
+  json.member("program",
+              safe_name(process_label(definitions,
+                                      thread == nullptr ? kNoIndex : thread->process)));
+  json.member("coroutine", lane.coroutine);
+  json.member("adopted", lane.is_adopted);
 }
 
 void write_lanes_json(const PageFacts& facts, JsonWriter& json) {
   const Definitions& definitions = facts.replay.definitions();
   json.key("lanes").begin_array();
   for (const Lane& lane : facts.parts.timeline().lanes()) {
-    const Thread* thread = definitions.thread(lane.thread);
     json.begin_object();
-    json.member("name", safe_name(thread_label(definitions, lane.thread)));
-    json.member("pid", definitions.pid_of(lane.thread));
-    json.member("tid", thread == nullptr ? 0 : thread->tid);
-    json.member("program",
-                safe_name(process_label(definitions,
-                                        thread == nullptr ? kNoIndex : thread->process)));
-    json.member("coroutine", lane.coroutine);
-    json.member("adopted", lane.is_adopted);
+    write_lane_name_json(definitions, lane, json);
     json.member("levels", lane.levels);
     json.member("calls", lane.calls);
     json.member("busy_ns", lane.busy_ns);
@@ -273,6 +298,11 @@ void write_flame_json(const PageFacts& facts, Grouping grouping,
     json.end();
   }
   json.end();
+}
+
+void renumber(TimeRow& row, std::span<const FunctionId> ids) {
+  for (Stretch& stretch : row.stretches) stretch.what = id_of(stretch.what, ids);
+  for (Crowd& crowd : row.crowds) crowd.what = id_of(crowd.what, ids);
 }
 
 void write_row_json(uint32_t level, const TimeRow& seen, int64_t from_ns,

@@ -27,19 +27,29 @@ struct PageFacts {
 struct Times {
   int64_t from_ns = 0, until_ns = 0;
 };
+// The time later or earlier by so much; the last or first one there is if it is beyond.
+int64_t plus(int64_t time_ns, uint64_t more_ns);
+int64_t minus(int64_t time_ns, uint64_t less_ns);
+// As much time before and after it as it has itself.
+Times around(Times times);
 Times times_of(const Replay& replay);
 
 // Whether the trace knows what woke its threads.
 bool has_wake_ups(const PageFacts& facts);
 
-// path, command, end, wall_ns, thread_ns, from_ns, until_ns, has_cpu, has_wake_ups,
-// cpu_ns, off_ns, records_text, records, lost, processes, threads, calls, facts, parts,
-// gaps.
+// is_whole (true), path, command, end, wall_ns, thread_ns, from_ns, until_ns, has_cpu,
+// has_wake_ups, cpu_ns, off_ns, records_text, records, lost, processes, threads, calls,
+// facts, parts, gaps.
 void write_facts_json(const PageFacts& facts, JsonWriter& json);
 
-// functions: [[name, module], ...] by FunctionId, safe.
-void write_names_json(const Functions& functions, JsonWriter& json);
+// Elements of the array that is open: [name, module], by FunctionId from `first` on,
+// safe.
+void write_names_json(const Functions& functions, size_t first, JsonWriter& json);
 
+// name, pid, tid, program, coroutine, adopted, and key, by which the lane is found on
+// another page of the trace.
+void write_lane_name_json(const Definitions& definitions, const Lane& lane,
+                          JsonWriter& json);
 // lanes: an array of objects, in the order of Timeline::lanes().
 void write_lanes_json(const PageFacts& facts, JsonWriter& json);
 
@@ -57,6 +67,8 @@ void write_flame_json(const PageFacts& facts, Grouping grouping,
                       std::span<const FunctionId> ids, size_t max_nodes,
                       JsonWriter& json);
 
+// Gives the functions of a row of calls these numbers, by FunctionId.
+void renumber(TimeRow& row, std::span<const FunctionId> ids);
 // The rows of a lane in [from_ns, until_ns): an array of [level, stretches, crowds],
 // which are begin, duration, function and flags; and begin, busy time, count and
 // function. Each begin is relative to the one before it in the list, the first to

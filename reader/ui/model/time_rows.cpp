@@ -9,6 +9,8 @@ namespace {
 constexpr uint64_t kFirstGrain = 64;
 constexpr uint64_t kLastGrain = uint64_t{1} << 62;
 
+constexpr uint64_t kFinestPixel = 1;  // in ns: no closer look tells more
+
 size_t index_of(KeptFor what) { return static_cast<size_t>(what); }
 
 // How many fourths of all items may be kept for it.
@@ -163,8 +165,8 @@ TimeRow seen_of_row(const TimeRow& row, int64_t from_ns, int64_t until_ns,
       row.stretches.begin(), row.stretches.end(),
       [&](const Stretch& earlier) { return earlier.stop_ns <= from_ns; });
   for (; stretch != row.stretches.end() && stretch->start_ns < until_ns; ++stretch) {
-    const bool is_long =
-        stretch->duration_ns() >= pixel_ns || stretch->kept_for != KeptFor::kNothing;
+    const bool is_long = stretch->duration_ns() >= pixel_ns || pixel_ns <= kFinestPixel ||
+                         stretch->kept_for != KeptFor::kNothing;
     (is_long ? seen.stretches : short_ones).push_back(*stretch);
   }
   const int64_t first_piece = piece_start_ns(from_ns, pixel_ns);

@@ -91,8 +91,8 @@ int64_t piece_start_ns(int64_t time_ns, uint64_t grain_ns);
 
 // What is to be seen of a row in [from_ns, until_ns) when `pixel_ns` is one pixel:
 // stretches of a pixel's duration or more, and those that are kept for something, others
-// as crowds of pixels. REQUIRES: the row is sorted; pixel_ns is not 0, and at least the
-// rows' grain if there are crowds.
+// as crowds of pixels, unless a pixel is 1 ns. REQUIRES: the row is sorted; pixel_ns is
+// not 0, and at least the rows' grain if there are crowds.
 TimeRow seen_of_row(const TimeRow& row, int64_t from_ns, int64_t until_ns,
                     uint64_t pixel_ns);
 

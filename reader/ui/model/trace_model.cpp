@@ -1,13 +1,13 @@
 #include "reader/ui/model/trace_model.hpp"
 
 #include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "reader/render/safe_name.hpp"
-#include "reader/render/terminal.hpp"
+#include "reader/trace/text_escape.hpp"
 #include "reader/ui/model/call_detail.hpp"
 #include "reader/ui/model/source_text.hpp"
 
@@ -19,9 +19,50 @@ constexpr size_t kFlameNodesMax = 40'000;
 constexpr uint32_t kSourceLinesBefore = 2;
 constexpr uint32_t kSourceLines = 40;
 
-// `text`: what the members of an object add to it.
+}  // namespace
+
+TraceModel::TraceModel(const TraceFiles& files, Trace known, const SymbolOptions& symbols,
+                       const TraceFiles::Stops& stops)
+    : files_(files),
+      symbols_(symbols),
+      stops_(stops),
+      known_(std::move(known)),
+      pass_(files, symbols, kItemsMax, stops) {
+  // A buffer may change from one reading to the next one.
+  if (known_.session().raw) return;
+  ranges_ = std::make_unique<TraceRanges>(known_, &files_, symbols_, stops_);
+  early_.emplace(*ranges_);
+}
+
+void TraceModel::take_whole() {
+  if (is_whole_ || !pass_.is_done() || !pass_.status().ok()) return;
+  is_whole_ = true;
+  if (ranges_ == nullptr) {
+    ranges_ = std::make_unique<TraceRanges>(pass_.trace(), nullptr, symbols_, stops_);
+  }
+  ranges_->take_ids(resolver().mutable_functions());
+}
+
+absl::Status TraceModel::problem() const {
+  return pass_.is_done() ? pass_.status() : absl::OkStatus();
+}
+
+double TraceModel::share_read() const {
+  if (pass_.is_done()) return 1;
+  return early_.has_value() ? early_->blocks().share_before(pass_.time_ns()) : 0;
+}
+
+FunctionResolver& TraceModel::resolver() const {
+  return is_whole_ ? pass_.replay().resolver() : early_->resolver();
+}
+
+std::span<const Lane> TraceModel::lanes() const {
+  return is_whole_ ? pass_.parts().timeline().lanes() : early_->lanes();
+}
+
+// The text of an object with what `write` adds to it.
 template <class Write>
-std::string json_object(const Write& write) {
+std::string TraceModel::object(const Write& write) const {
   std::string text;
   JsonWriter json([&text](std::string_view piece) {
     text += piece;
@@ -29,202 +70,93 @@ std::string json_object(const Write& write) {
   });
   json.begin_object();
   write(json);
+  json.member("function_count", resolver().functions().size());
+  json.member("lane_count", lanes().size());
   json.end();
   json.finish();
   return text;
 }
 
-int64_t plus(int64_t time_ns, uint64_t more_ns) {
-  const auto more = static_cast<int64_t>(std::min<uint64_t>(more_ns, INT64_MAX));
-  return time_ns > INT64_MAX - more ? INT64_MAX : time_ns + more;
-}
-
-int64_t minus(int64_t time_ns, uint64_t less_ns) {
-  const auto less = static_cast<int64_t>(std::min<uint64_t>(less_ns, INT64_MAX));
-  return time_ns < INT64_MIN + less ? INT64_MIN : time_ns - less;
-}
-
-}  // namespace
-
-// What another pass collected, of a part of the time.
-struct TraceModel::Range {
-  Range(TraceModel& model, Times of, size_t max_items)
-      : times(of),
-        parts(model.trace_.definitions(), max_items),
-        replay(model.trace_.definitions(), &model.symbolizer_, options(model)) {}
-
-  ReplayOptions options(TraceModel& model) {
-    ReplayOptions made = model.replay_options();
-    made.filter.from_ns = times.from_ns;
-    made.filter.until_ns = times.until_ns;
-    made.listener = &parts;
-    if (model.trace_.definitions().has_dispatches()) made.schedule = &parts;
-    return made;
+absl::Status TraceModel::not_yet(const char* what) const {
+  if (!problem().ok()) {
+    return absl::UnavailableError(absl::StrCat("the whole trace could not be read: ",
+                                               std::string(problem().message())));
   }
-
-  const Times times;
-  PageParts parts;
-  Replay replay;
-  std::vector<FunctionId> ids;  // the page's, by those of `replay`
-};
-
-TraceModel::TraceModel(Trace& trace, Symbolizer& symbolizer, Goes goes)
-    : trace_(trace),
-      symbolizer_(symbolizer),
-      goes_(std::move(goes)),
-      parts_(std::make_unique<PageParts>(trace.definitions(), kItemsMax)),
-      replay_(std::make_unique<Replay>(trace.definitions(), &symbolizer,
-                                       [this] {
-                                         ReplayOptions made = replay_options();
-                                         made.listener = parts_.get();
-                                         if (trace_.definitions().has_dispatches()) {
-                                           made.schedule = parts_.get();
-                                         }
-                                         return made;
-                                       }())),
-      gaps_(trace.definitions()) {}
-
-TraceModel::~TraceModel() = default;
-
-ReplayOptions TraceModel::replay_options() const {
-  ReplayOptions made;
-  made.has_wake_ups = !trace_.session().has_perf_records;
-  made.ticks = &trace_.clock();
-  made.mode = trace_.session().mode;
-  return made;
+  return absl::UnavailableError(
+      absl::StrCat(what, " when the whole trace has been read"));
 }
 
-// The one way to read a part of the trace. It reads all that is before, because the
-// stacks of threads follow from it.
-absl::Status TraceModel::read_records(int64_t until_ns,
-                                      const std::function<void(const Record&)>& to) {
-  uint64_t records = 0;
-  bool goes = true;
-  absl::Status status = trace_.read([&](const Record& record) {
-    if (record.time_ns > until_ns) return false;
-    to(record);
-    if (++records % kRecordsBetweenChecks == 0) goes = goes_(records);
-    return goes;
+std::string TraceModel::progress() const {
+  const double share = share_read();
+  std::optional<double> seconds_left;
+  if (share > 0) seconds_left = pass_.seconds() * (1 - share) / share;
+  std::optional<std::string> problem_text;
+  if (!problem().ok()) problem_text = escaped(std::string(problem().message()));
+  return object([&](JsonWriter& json) {
+    json.member("is_whole", is_whole_);
+    json.member("records", pass_.records());
+    json.member("share", share);
+    json.member("seconds_left", seconds_left);
+    json.member("problem", problem_text);
   });
-  if (!status.ok()) return status;
-  return goes ? absl::OkStatus() : absl::CancelledError("interrupted");
-}
-
-absl::Status TraceModel::read_all() {
-  GapFinder finder(trace_.definitions(), &trace_.clock(), trace_.session().mode);
-  parts_->begin(*replay_);
-  absl::Status status = read_records(INT64_MAX, [&](const Record& record) {
-    replay_->add(record);
-    if (const std::optional<Gap> gap = finder.add(record)) gaps_.add(*gap);
-  });
-  if (!status.ok()) return status;
-  replay_->finish();
-  parts_->finish();
-  for (const Gap& gap : finder.finish(&trace_.summary())) gaps_.add(gap);
-  times_ = times_of(*replay_);
-  return absl::OkStatus();
-}
-
-PageFacts TraceModel::facts() const {
-  return {*replay_, *parts_, &trace_.session(), nullptr, &gaps_};
 }
 
 std::string TraceModel::summary() const {
-  return json_object([&](JsonWriter& json) {
-    PageFacts all = facts();
-    all.summary = &trace_.summary();
-    write_facts_json(all, json);
-    write_lanes_json(all, json);
-    write_names_json(replay_->functions(), json);
+  return object([&](JsonWriter& json) {
+    if (is_whole_) {
+      const PageFacts all = pass_.facts();
+      write_facts_json(all, json);
+      write_lanes_json(all, json);
+    } else {
+      json.member("is_whole", false);
+      early_->write_facts_json(json);
+      json.key("lanes").begin_array();
+      early_->write_lanes_json(0, json);
+      json.end();
+    }
+    json.key("functions").begin_array();
+    write_names_json(resolver().functions(), 0, json);
+    json.end();
   });
 }
 
-// The functions of another replay are found by their names.
-std::vector<FunctionId> TraceModel::ids_of(const Functions& functions) {
-  Functions& ours = replay_->resolver().mutable_functions();
-  std::vector<FunctionId> ids = {kRootFunction, kUnknownFunction};
-  for (FunctionId id = kUnknownFunction + 1; id < functions.size(); ++id) {
-    const Function& function = functions[id];
-    ids.push_back(ours.intern(function.module, function.name, function.location));
-  }
-  return ids;
-}
-
-// Sums are those of the report, which reads the trace to its end.
-absl::StatusOr<TraceModel::Range*> TraceModel::sums_of(Times times) {
-  for (Range& range : sums_) {
-    if (range.times.from_ns == times.from_ns && range.times.until_ns == times.until_ns) {
-      return &range;
-    }
-  }
-  std::list<Range> made;
-  Range& range = made.emplace_back(*this, times, 0);
-  range.parts.begin(range.replay);
-  absl::Status status =
-      read_records(INT64_MAX, [&](const Record& record) { range.replay.add(record); });
-  if (!status.ok()) return status;
-  range.replay.finish();
-  range.ids = ids_of(range.replay.functions());
-  sums_.splice(sums_.begin(), made);
-  if (sums_.size() > kRangesMax) sums_.pop_back();
-  return &sums_.front();
+std::string TraceModel::names(size_t function, size_t lane) const {
+  return object([&](JsonWriter& json) {
+    json.key("functions").begin_array();
+    write_names_json(resolver().functions(), function, json);
+    json.end();
+    json.key("lanes").begin_array();
+    if (!is_whole_) early_->write_lanes_json(lane, json);
+    json.end();
+  });
 }
 
 // Calls that are shorter than the grain of the whole, and touch these times, are within
 // the range that is read; longer ones are known.
-absl::StatusOr<TraceModel::Range*> TraceModel::detail_of(Times times, uint64_t pixel_ns) {
-  const uint64_t grain_ns = parts_->timeline().rows().grain_ns();
-  const Times read{minus(times.from_ns, grain_ns), plus(times.until_ns, grain_ns)};
-  for (Range& range : details_) {
-    if (range.times.from_ns <= read.from_ns && range.times.until_ns >= read.until_ns &&
-        range.parts.timeline().rows().grain_ns() <= pixel_ns) {
-      return &range;
-    }
-  }
-  // Some more, so that the next step to either side is there already.
-  const uint64_t width_ns = static_cast<uint64_t>(times.until_ns - times.from_ns);
-  const Times wide{minus(read.from_ns, width_ns), plus(read.until_ns, width_ns)};
-  std::list<Range> made;
-  Range& range = made.emplace_back(*this, wide, kRangeItemsMax);
-  range.parts.begin(range.replay);
-  absl::Status status = read_records(
-      wide.until_ns, [&](const Record& record) { range.replay.add(record); });
-  if (!status.ok()) return status;
-  range.replay.finish();
-  range.parts.finish();
-  range.ids = ids_of(range.replay.functions());
-  details_.splice(details_.begin(), made);
-  if (details_.size() > kRangesMax) details_.pop_back();
-  return &details_.front();
-}
-
-TimeRow TraceModel::exact_row(const Lane& lane, uint32_t level, const Range& detail,
+TimeRow TraceModel::exact_row(const Lane& lane, uint32_t level, TraceRange& detail,
                               Times times, uint64_t pixel_ns) const {
-  const uint64_t grain_ns = parts_->timeline().rows().grain_ns();
+  const uint64_t grain_ns = pass_.parts().timeline().rows().grain_ns();
   TimeRow row;
-  const TimeRow& whole = parts_->timeline().row(lane, level);
+  const TimeRow& whole = pass_.parts().timeline().row(lane, level);
   row.stretches =
       seen_of_row({whole.stretches, {}}, times.from_ns, times.until_ns, 1).stretches;
-  const Lane* other = detail.parts.timeline().find(lane);
+  const Lane* other = detail.timeline().find(lane);
   if (other != nullptr) {
-    const TimeRow more = seen_of_row(
-        detail.parts.timeline().row(*other, level), times.from_ns, times.until_ns,
-        std::max<uint64_t>(detail.parts.timeline().rows().grain_ns(), 1));
+    TimeRow more =
+        seen_of_row(detail.timeline().row(*other, level), times.from_ns, times.until_ns,
+                    std::max<uint64_t>(detail.timeline().rows().grain_ns(), 1));
+    if (level >= kStateLevels) renumber(more, detail.ids());
     const auto known = static_cast<std::ptrdiff_t>(row.stretches.size());
-    for (Stretch stretch : more.stretches) {
+    for (const Stretch& stretch : more.stretches) {
       if (stretch.duration_ns() >= grain_ns) continue;
       // Those that are cut are longer than they seem.
       if ((stretch.flags & (kFrameCutStart | kFrameCutStop)) != 0) continue;
-      if (level >= kStateLevels) stretch.what = detail.ids[stretch.what];
       row.stretches.push_back(stretch);
     }
     std::inplace_merge(
         row.stretches.begin(), row.stretches.begin() + known, row.stretches.end(),
         [](const Stretch& a, const Stretch& b) { return a.start_ns < b.start_ns; });
-    row.crowds = more.crowds;
-    if (level >= kStateLevels) {
-      for (Crowd& crowd : row.crowds) crowd.what = detail.ids[crowd.what];
-    }
+    row.crowds = std::move(more.crowds);
   }
   return seen_of_row(row, times.from_ns, times.until_ns, pixel_ns);
 }
@@ -232,19 +164,23 @@ TimeRow TraceModel::exact_row(const Lane& lane, uint32_t level, const Range& det
 absl::StatusOr<std::string> TraceModel::timeline(Times times, uint64_t pixel_ns,
                                                  const std::vector<uint32_t>& lanes,
                                                  bool exact) {
-  const Timeline& whole = parts_->timeline();
+  if (!is_whole_) return early_timeline(times, pixel_ns, lanes, exact);
+  const Timeline& whole = pass_.parts().timeline();
   const uint64_t grain_ns = whole.rows().grain_ns();
   const bool is_known = grain_ns <= pixel_ns;
-  const Range* detail = nullptr;
+  TraceRange* detail = nullptr;
   if (!is_known && exact) {
-    const absl::StatusOr<Range*> read = detail_of(times, pixel_ns);
+    // Some more time, so that the next step to either side is there already.
+    const Times needed{minus(times.from_ns, grain_ns), plus(times.until_ns, grain_ns)};
+    const absl::StatusOr<TraceRange*> read = ranges_->detail_of(
+        needed, around(needed), pixel_ns, resolver().mutable_functions());
     if (!read.ok()) return read.status();
     detail = *read;
-    pixel_ns = std::max(pixel_ns, detail->parts.timeline().rows().grain_ns());
+    pixel_ns = std::max(pixel_ns, detail->timeline().rows().grain_ns());
   } else {
     pixel_ns = std::max(pixel_ns, grain_ns);
   }
-  return json_object([&](JsonWriter& json) {
+  return object([&](JsonWriter& json) {
     json.member("from_ns", times.from_ns);
     json.member("until_ns", times.until_ns);
     json.member("pixel_ns", pixel_ns);
@@ -272,44 +208,52 @@ absl::StatusOr<std::string> TraceModel::timeline(Times times, uint64_t pixel_ns,
   });
 }
 
-absl::StatusOr<std::string> TraceModel::totals(const Times* times) {
+absl::StatusOr<std::string> TraceModel::early_timeline(Times times, uint64_t pixel_ns,
+                                                       const std::vector<uint32_t>& lanes,
+                                                       bool exact) {
+  absl::Status status;
+  std::string text = object([&](JsonWriter& json) {
+    status = early_->write_timeline_json(times, pixel_ns, lanes, exact, json);
+  });
+  if (!status.ok()) return status;
+  return text;
+}
+
+absl::StatusOr<TraceModel::Sums> TraceModel::sums_of(const Times* times) {
   if (times == nullptr) {
-    return json_object([&](JsonWriter& json) { write_totals_json(facts(), {}, json); });
+    if (!is_whole_) return not_yet("the sums of the whole time are known");
+    return Sums{pass_.replay(), pass_.parts(), {}};
   }
-  const absl::StatusOr<Range*> range = sums_of(*times);
+  const absl::StatusOr<TraceRange*> range =
+      ranges_->sums_of(*times, resolver().mutable_functions());
   if (!range.ok()) return range.status();
-  return json_object([&](JsonWriter& json) {
-    write_totals_json({(*range)->replay, (*range)->parts}, (*range)->ids, json);
+  return Sums{(*range)->replay(), (*range)->parts(), (*range)->ids()};
+}
+
+absl::StatusOr<std::string> TraceModel::totals(const Times* times) {
+  const absl::StatusOr<Sums> sums = sums_of(times);
+  if (!sums.ok()) return sums.status();
+  return object([&](JsonWriter& json) {
+    write_totals_json({sums->replay, sums->parts}, sums->ids, json);
   });
 }
 
 absl::StatusOr<std::string> TraceModel::flame(const Times* times, Grouping grouping) {
-  if (times == nullptr) {
-    return json_object([&](JsonWriter& json) {
-      write_flame_json(facts(), grouping, {}, kFlameNodesMax, json);
-    });
-  }
-  const absl::StatusOr<Range*> range = sums_of(*times);
-  if (!range.ok()) return range.status();
-  return json_object([&](JsonWriter& json) {
-    write_flame_json({(*range)->replay, (*range)->parts}, grouping, (*range)->ids,
-                     kFlameNodesMax, json);
+  const absl::StatusOr<Sums> sums = sums_of(times);
+  if (!sums.ok()) return sums.status();
+  return object([&](JsonWriter& json) {
+    write_flame_json({sums->replay, sums->parts}, grouping, sums->ids, kFlameNodesMax,
+                     json);
   });
 }
 
 absl::StatusOr<std::string> TraceModel::view_of(const Times* times,
                                                 WriteView write_view) {
-  Replay* replay = replay_.get();
-  PageParts* parts = parts_.get();
-  if (times != nullptr) {
-    const absl::StatusOr<Range*> range = sums_of(*times);
-    if (!range.ok()) return range.status();
-    replay = &(*range)->replay;
-    parts = &(*range)->parts;
-  }
+  const absl::StatusOr<Sums> sums = sums_of(times);
+  if (!sums.ok()) return sums.status();
   absl::Status status;
-  std::string text = json_object(
-      [&](JsonWriter& json) { status = (parts->*write_view)(*replay, json); });
+  std::string text = object(
+      [&](JsonWriter& json) { status = (sums->parts.*write_view)(sums->replay, json); });
   if (!status.ok()) return status;
   return text;
 }
@@ -319,7 +263,8 @@ absl::StatusOr<std::string> TraceModel::locks(const Times* times) {
 }
 
 absl::StatusOr<std::string> TraceModel::critical_path(const Times* times) {
-  if (!has_wake_ups(facts())) {
+  const Trace& trace = ranges_->trace();
+  if (!trace.definitions().has_dispatches() || trace.session().has_perf_records) {
     return absl::NotFoundError("the trace does not know what woke its threads");
   }
   return view_of(times, &PageParts::write_critical_json);
@@ -327,59 +272,64 @@ absl::StatusOr<std::string> TraceModel::critical_path(const Times* times) {
 
 absl::StatusOr<std::string> TraceModel::call(uint32_t lane, uint32_t level,
                                              int64_t start_ns, int64_t stop_ns) {
-  const Timeline& whole = parts_->timeline();
-  if (lane >= whole.lanes().size() || level < kStateLevels) {
+  if (lane >= lanes().size() || level < kStateLevels) {
     return absl::NotFoundError("there is no such call");
   }
-  const Lane& facts = whole.lanes()[lane];
+  const Trace& trace = ranges_->trace();
+  const Lane& facts = lanes()[lane];
   CallDetail detail({facts.thread, facts.coroutine, level - kStateLevels + 1, start_ns},
-                    trace_.definitions());
-  ReplayOptions options = replay_options();
+                    trace.definitions());
+  ReplayOptions options = replay_options_of(trace);
   // A nanosecond around it, so that its begin and end are not cut.
-  options.filter.from_ns = minus(start_ns, 1);
-  options.filter.until_ns = plus(stop_ns, 2);
+  const TimeRange range{minus(start_ns, 1), plus(stop_ns, 2)};
+  options.filter.from_ns = range.from_ns;
+  options.filter.until_ns = range.until_ns;
   options.listener = &detail;
-  if (trace_.definitions().has_dispatches()) options.schedule = &detail;
-  Replay replay(trace_.definitions(), &symbolizer_, options);
-  RecordDescriber describer(trace_, replay.resolver(), {});
+  if (trace.definitions().has_dispatches()) options.schedule = &detail;
+  Replay replay(trace.definitions(), &ranges_->symbolizer(), options);
+  RecordDescriber describer(trace, replay.resolver(), {});
   detail.begin(replay, describer);
-  absl::Status status = read_records(options.filter.until_ns,
-                                     [&](const Record& record) { replay.add(record); });
+  absl::Status status =
+      ranges_->read(range, [&](const Record& record) { replay.add(record); });
   if (!status.ok()) return status;
   replay.finish();
   if (!detail.is_found()) return absl::NotFoundError("there is no such call");
-  return json_object(
-      [&](JsonWriter& json) { detail.write_json(ids_of(replay.functions()), json); });
+  const std::vector<FunctionId> ids =
+      ids_on_page(replay.functions(), resolver().mutable_functions());
+  return object([&](JsonWriter& json) { detail.write_json(ids, json); });
 }
 
 absl::StatusOr<std::string> TraceModel::search(const std::string& text) {
-  ArgsSearch found(text, parts_->timeline());
-  ReplayOptions options = replay_options();
+  if (!is_whole_) return not_yet("arguments can be searched");
+  const Trace& trace = ranges_->trace();
+  ArgsSearch found(text, pass_.parts().timeline());
+  ReplayOptions options = replay_options_of(trace);
   options.listener = &found;
-  Replay replay(trace_.definitions(), &symbolizer_, options);
-  RecordDescriber describer(trace_, replay.resolver(), {});
+  Replay replay(trace.definitions(), &ranges_->symbolizer(), options);
+  RecordDescriber describer(trace, replay.resolver(), {});
   found.begin(describer);
   absl::Status status =
-      read_records(INT64_MAX, [&](const Record& record) { replay.add(record); });
+      ranges_->read({}, [&](const Record& record) { replay.add(record); });
   if (!status.ok()) return status;
   replay.finish();
-  return json_object(
-      [&](JsonWriter& json) { found.write_json(ids_of(replay.functions()), json); });
+  const std::vector<FunctionId> ids =
+      ids_on_page(replay.functions(), resolver().mutable_functions());
+  return object([&](JsonWriter& json) { found.write_json(ids, json); });
 }
 
 absl::StatusOr<std::string> TraceModel::source(FunctionId function) {
-  if (function >= replay_->functions().size()) {
+  if (function >= resolver().functions().size()) {
     return absl::NotFoundError("there is no such function");
   }
-  const std::string where = replay_->resolver().source_line(function);
+  const std::string where = resolver().source_line(function);
   const size_t colon = where.rfind(':');
   uint32_t line = 0;
   if (colon == std::string::npos || !absl::SimpleAtoi(where.substr(colon + 1), &line)) {
-    return "{}";
+    return object([](JsonWriter& /*json*/) {});
   }
   const std::string file = where.substr(0, colon);
   const uint32_t first = line > kSourceLinesBefore ? line - kSourceLinesBefore : 1;
-  return json_object([&](JsonWriter& json) {
+  return object([&](JsonWriter& json) {
     json.member("file", safe_name(file));
     json.member("line", line);
     json.member("first", first);

@@ -1,56 +1,76 @@
-// A trace that is looked at: what was collected in one pass when it was opened, and what
-// is read again for a range of time when somebody asks for it.
+// A trace that is looked at: what its index tells at once, what a pass over all of it
+// finds, and what is read for a range of time when somebody asks for it.
 #pragma once
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include <cstdint>
-#include <functional>
-#include <list>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "reader/render/gap_list.hpp"
+#include "reader/render/json_writer.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/symbols/symbolizer.hpp"
-#include "reader/trace/gaps.hpp"
 #include "reader/trace/trace.hpp"
+#include "reader/trace/trace_files.hpp"
+#include "reader/ui/model/early_page.hpp"
 #include "reader/ui/model/page_json.hpp"
-#include "reader/ui/model/page_parts.hpp"
+#include "reader/ui/model/trace_ranges.hpp"
+#include "reader/ui/model/whole_pass.hpp"
 
 namespace arctrace::reader {
 
-// Answers in JSON. Memory is bounded, whatever the size of the trace: by kItemsMax
-// stretches of the time line for the whole and for each of the ranges that are kept, and
-// by the numbers of functions, stacks and threads. Not thread-safe.
+// Answers in JSON: objects, each with function_count and lane_count, how many functions
+// and lanes the page has by then. Until the pass is done and take_whole() was called,
+// lanes and functions have other numbers than after that, and answers about the whole
+// time are kUnavailable. A buffer has no answers before that.
+//
+// Memory is bounded, whatever the size of the trace: by kItemsMax stretches of the time
+// line for the whole, by those of TraceRanges, and by the numbers of blocks, functions,
+// stacks and threads. Not thread-safe.
 class TraceModel {
  public:
-  // A second of a pass is some millions of records.
   static constexpr size_t kItemsMax = size_t{3} << 20;
-  static constexpr size_t kRangeItemsMax = size_t{1} << 20;
-  static constexpr size_t kRangesMax = 3;
+  // A trace is opened for this to learn what its index and its definitions tell.
+  static constexpr TimeRange kNoTime = {INT64_MIN, INT64_MIN};
 
-  // Called now and then during a pass, with the number of records so far; false: stop.
-  using Goes = std::function<bool(uint64_t records)>;
+  // `files` must outlive this object. `known`: one of them, opened for kNoTime. `stops`:
+  // whether every reading shall end; asked in several threads.
+  TraceModel(const TraceFiles& files, Trace known, const SymbolOptions& symbols,
+             const TraceFiles::Stops& stops);
 
-  // Both must outlive this object.
-  TraceModel(Trace& trace, Symbolizer& symbolizer, Goes goes);
-  ~TraceModel();
-  TraceModel(const TraceModel&) = delete;
-  TraceModel& operator=(const TraceModel&) = delete;
+  // Begins the pass, in a thread that has the rights of the caller's. To be called once,
+  // first.
+  void start() { pass_.start(); }
+  bool is_reading() const { return !pass_.is_done(); }
+  // Why the pass ended without a result.
+  absl::Status problem() const;
+  uint64_t records_read() const { return pass_.records(); }
+  // Between 0 and 1; of a buffer 0, which is not known.
+  double share_read() const;
 
-  // The pass over the whole trace. To be called once, first. Error: the trace could not
-  // be read, or the pass was stopped.
-  absl::Status read_all();
+  // To be called before what follows. Once the pass has a result, takes it for the page.
+  void take_whole();
+  // Whether answers about the whole are there.
+  bool is_whole() const { return is_whole_; }
 
+  // is_whole, records, share, seconds_left (null: not known), problem (null: none).
+  std::string progress() const;
   // What the page begins with: write_facts_json(), write_lanes_json(),
-  // write_names_json().
+  // write_names_json(); before it is whole, is_whole (false), and what is known of these.
   std::string summary() const;
+  // Arrays "functions" and "lanes" as in summary(), from the first ones with these
+  // numbers on.
+  std::string names(size_t function, size_t lane) const;
   // Object with from_ns, until_ns, pixel_ns (of the crowds), is_exact, and lanes: an
   // array of [number, rows]. `pixel_ns` is at least 1. If it is shorter than what is kept
-  // of the whole, `exact` says whether the range may be read again.
+  // of the whole, `exact` says whether the range may be read again. Before the page is
+  // whole, calls are there only of ranges that are read; of others, or if is_too_long
+  // says that the range has too many records, lanes are [number, [], density].
   absl::StatusOr<std::string> timeline(Times times, uint64_t pixel_ns,
                                        const std::vector<uint32_t>& lanes, bool exact);
   // Of calls in a range of time; the whole if it is not given.
@@ -70,31 +90,36 @@ class TraceModel {
   // kNotFound: there is no such function.
   absl::StatusOr<std::string> source(FunctionId function);
 
-  Times times() const { return times_; }
-
  private:
-  struct Range;
+  struct Sums {
+    Replay& replay;
+    PageParts& parts;
+    std::span<const FunctionId> ids;
+  };
 
-  ReplayOptions replay_options() const;
-  absl::Status read_records(int64_t until_ns,
-                            const std::function<void(const Record&)>& to);
-  absl::StatusOr<Range*> sums_of(Times times);
-  absl::StatusOr<Range*> detail_of(Times times, uint64_t pixel_ns);
+  FunctionResolver& resolver() const;
+  std::span<const Lane> lanes() const;
+  template <class Write>
+  std::string object(const Write& write) const;
+  // Of a range, or of the whole.
+  absl::StatusOr<Sums> sums_of(const Times* times);
   using WriteView = absl::Status (PageParts::*)(Replay& replay, JsonWriter& json);
   absl::StatusOr<std::string> view_of(const Times* times, WriteView write_view);
-  std::vector<FunctionId> ids_of(const Functions& functions);
-  PageFacts facts() const;
-  TimeRow exact_row(const Lane& lane, uint32_t level, const Range& detail, Times times,
+  absl::StatusOr<std::string> early_timeline(Times times, uint64_t pixel_ns,
+                                             const std::vector<uint32_t>& lanes,
+                                             bool exact);
+  TimeRow exact_row(const Lane& lane, uint32_t level, TraceRange& detail, Times times,
                     uint64_t pixel_ns) const;
+  absl::Status not_yet(const char* what) const;
 
-  Trace& trace_;
-  Symbolizer& symbolizer_;
-  const Goes goes_;
-  const std::unique_ptr<PageParts> parts_;
-  const std::unique_ptr<Replay> replay_;
-  GapList gaps_;
-  Times times_;
-  std::list<Range> sums_, details_;  // the latest first
+  const TraceFiles& files_;
+  const SymbolOptions symbols_;
+  const TraceFiles::Stops stops_;
+  Trace known_;
+  mutable WholePass pass_;
+  bool is_whole_ = false;
+  std::unique_ptr<TraceRanges> ranges_;
+  mutable std::optional<EarlyPage> early_;
 };
 
 }  // namespace arctrace::reader

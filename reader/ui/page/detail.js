@@ -10,7 +10,7 @@ function histogramTable(row, own) {
     const meter = make("span", { class: "meter", "aria-hidden": "true" });
     meter.style.width = Math.round(170 * calls / most) + "px";
     return make("tr", { class: here ? "here" : null },
-      make("td", {}, duration(from(i)) + " – " + duration(2 ** (first + i + 1))),
+      make("td", {}, (from(i) === 0 ? "0 ns" : duration(from(i))) + " – " + duration(2 ** (first + i + 1))),
       make("td", { class: "name" }, calls ? meter : ""), make("td", {}, count(calls)), make("td", {}, here ? "◂ this call" : ""));
   });
   return make("section", {}, make("h2", {}, "How long its calls took"), make("table", { class: "histogram" }, make("tbody", {}, lines)));
@@ -39,14 +39,14 @@ class Chosen {
     clear(main, make("p", { class: "dim" }, "Choose a call in the time line, or a function in one of the tables."));
   }
   async showFunction(main, id) {
-    await readTotals();
+    const isKnown = await hasTotals();
     if (state.tab !== "chosen") return;
     const row = totals.byFunction.get(id);
     clear(main, make("h2", { class: "mono" }, nameOf(id)), make("div", { class: "columns" },
       make("section", {}, facts_([
         ["module", facts.functions[id][1]],
-        ["calls", row ? count(row[1]) : "none in this time"],
-        row && ["in itself", duration(row[2]) + ", " + share(row[2], facts.thread_ns) + " of all threads"],
+        ["calls", !isKnown ? readingNote() : row ? count(row[1]) : "none in this time"],
+        row && ["in itself", duration(row[2]) + (facts.thread_ns ? ", " + share(row[2], facts.thread_ns) + " of all threads" : "")],
         row && ["with what it called", duration(row[3])],
         row && facts.has_cpu && ["of that waiting", duration(row[4])],
         row && row[5] && ["average", duration(row[6])],
@@ -60,16 +60,18 @@ class Chosen {
   async showCall(main, call) {
     const lane = facts.lanes[call.lane];
     const own = call.stop - call.start;
-    await readTotals();
+    await hasTotals();
     if (state.call !== call || state.tab !== "chosen") return;
     const row = totals.byFunction.get(call.what);
+    const isCut = Boolean(call.flags & CUT);
     const head = () => [
       ["in", laneTitle(lane) + (lane.program && lane.program !== lane.name ? " of " + lane.program : "")],
       ["at", moment(call.start, Math.max(1, own / 100)) + " – " + moment(call.stop, Math.max(1, own / 100))],
-      ["took", duration(own)],
+      ["took", isCut ? "at least " + duration(own) + ": it goes on where the trace has not been read yet. " : duration(own)],
     ];
     const title = make("h2", {}, functionLink(call.what));
-    clear(main, title, make("div", { class: "columns" }, make("section", {}, facts_(head())), row && histogramTable(row, own)));
+    clear(main, title, make("div", { class: "columns" }, make("section", {}, facts_(head())), row && histogramTable(row, isCut ? null : own)));
+    if (isCut) return main.append(readingNote());
     let more = null;
     try {
       if (!lane.adopted) more = await source.call(call);

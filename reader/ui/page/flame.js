@@ -85,9 +85,12 @@ class FlameGraph {
     clear(main, this.bar, this.box);
     const key = state.per + pair(state.range);
     if (this.key !== key) {
-      this.key = key;
+      this.key = this.groups = null;
       this.sum.textContent = "reading…";
-      this.groups = (await source.flame(state.range && { from: state.range.from, until: state.range.until }, state.per)).groups;
+      const { groups } = await source.flame(state.range && { from: state.range.from, until: state.range.until }, state.per);
+      if (key !== state.per + pair(state.range)) return;
+      this.key = key;
+      this.groups = groups;
       this.built = null;
     }
     this.build();

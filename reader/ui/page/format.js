@@ -12,6 +12,12 @@ function duration(ns) {
   const value = ns / unit[1];
   return (unit[1] === 1 && Number.isInteger(value) ? String(value) : threeDigits(value)) + " " + unit[0];
 }
+function bytesText(bytes) {
+  const units = ["bytes", "KB", "MB", "GB"];
+  let unit = 0;
+  for (; bytes >= 1000 && unit < 3; ++unit) bytes /= 1000;
+  return (unit ? threeDigits(bytes) : bytes) + " " + units[unit];
+}
 const count = (number) => number ? number.toLocaleString("en-US") : "-";
 // A text whose numbers are counts, with their thousands apart.
 const grouped = (text) => (text || "").replace(/\d+/g, (digits) => BigInt(digits).toLocaleString("en-US"));
@@ -24,10 +30,31 @@ function moment(ns, step) {
   return (ns / unit[1]).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }) + " " + unit[0];
 }
 
-// A name without its parameters, which say least about it.
+// A name without its parameters and, of templates, its result, which say least about it: that of a function as C++ writes it.
 function shortName(name) {
-  const at = name.indexOf("(", name.startsWith("operator()") ? 10 : 1);
-  return at > 0 && name.endsWith(")") && !name.startsWith("(") ? name.slice(0, at) : name;
+  const [suffix] = name.match(/( const| volatile| &{1,2}| noexcept)*( \[clone [^\]]*\])*$/);
+  const whole = name.slice(0, name.length - suffix.length);
+  const at = whole.endsWith(")") ? openedAt(whole, whole.length - 1) : -1;
+  // "operator()", "PROGRAM (deleted)", a function that returns a pointer to one
+  if (at < 1 || /(^|\W)operator$| $|[^r(]\)$/.test(whole.slice(0, at))) return name;
+  const head = whole.slice(0, at), clone = suffix.slice(suffix.includes("[") ? suffix.indexOf(" [") : suffix.length);
+  if (/ (to|for) /.test(head)) return head + clone;  // such as "virtual thunk to ..."
+  const operator = head.match(/(^|[\s:*&])operator(\W.*|)$/);
+  let from = operator ? operator.index + operator[1].length : head.length;
+  while (from > 0 && head[from - 1] !== " ") {
+    from = ")>}]".includes(head[from - 1]) ? openedAt(head, from - 1) : from - 1;
+    if (from < 0) return head + clone;
+  }
+  return head.slice(from) + clone;
+}
+// Where the bracket that is closed at `end` is opened, or -1.
+function openedAt(text, end) {
+  let depth = 0;
+  for (let i = end; i >= 0; --i) {
+    if (")>}]".includes(text[i]) && text.slice(i - 1, i + 1) !== "->") ++depth;
+    else if ("(<{[".includes(text[i]) && --depth === 0) return i;
+  }
+  return -1;
 }
 const fileOf = (path) => path.slice(path.lastIndexOf("/") + 1);
 

@@ -14,6 +14,7 @@ const KEYS = [
 const SIGNS = [
   ["running", "on the CPU"], ["ready", "ready to run, waits for a CPU"], ["blocked", "blocked"],
   ["gap", "records are missing"], ["crowd", "calls too short to be drawn: zoom in"],
+  ["density", "not read yet: how densely records were written"],
 ];
 let timeLine = null;
 const status = make("div", { class: "say", role: "status" });
@@ -34,15 +35,16 @@ function setTheme() {
 
 function makeHeader(search) {
   const has = (number, one, many) => number ? count(number) + " " + (number === 1 ? one : many) : null;
-  const words = [facts.end, duration(facts.wall_ns)];
-  if (facts.has_cpu) words.push("on the CPU " + duration(facts.cpu_ns), "waiting " + duration(facts.off_ns));
+  const words = [facts.end, duration(facts.wall_ns ?? facts.until_ns - facts.from_ns)];
+  if (facts.has_cpu && facts.is_whole) words.push("on the CPU " + duration(facts.cpu_ns), "waiting " + duration(facts.off_ns));
   words.push(has(facts.processes, "process", "processes"), has(facts.threads, "thread", "threads"));
   return make("header", {},
     make("div", { class: "head" },
       make("h1", { title: facts.command.slice(0, 1000) }, facts.command.slice(0, 500) || fileOf(facts.path || "arctrace")),
       make("div", { class: "facts", title: grouped(facts.records_text) },
         make("b", {}, words.filter(Boolean).join(" · ")),
-        facts.lost ? make("span", { class: "hot" }, " · ! " + grouped(facts.records_text)) : " · " + count(facts.records) + " records, none lost")),
+        !facts.is_whole ? [" · " + bytesText(facts.bytes) + " of records, losses not known yet · reading: ", make("span", { class: "reading" }, reading.text)]
+          : facts.lost ? make("span", { class: "hot" }, " · ! " + grouped(facts.records_text)) : " · " + count(facts.records) + " records, none lost")),
     search.element,
     make("button", { id: "theme", "aria-label": "Light or dark", title: "light or dark (t)",
       onclick: () => change({ theme: isDark() ? "light" : "dark" }) }, "◐"),
@@ -77,7 +79,9 @@ function makeTabs(main, panes) {
     try {
       await panes[state.tab].show(main);
     } catch (error) {
-      if (mine === turn) clear(main, make("p", { class: "failure", role: "alert" }, "The server does not answer: " + error.message));
+      if (mine !== turn) return;
+      main.classList.remove("fills");
+      clear(main, error.isEarly ? readingNote() : make("p", { class: "failure", role: "alert" }, "The server does not answer: " + error.message));
     }
   };
   return { nav, show };
@@ -125,7 +129,8 @@ function listenToKeys(search) {
 async function start() {
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const app = document.getElementById("app");
-  source = makeSource();
+  let refresh = null;  // once there is a page
+  source = makeSource(() => refresh && refresh());
   try {
     facts = await source.summary();
   } catch (error) {
@@ -146,7 +151,37 @@ async function start() {
     make("h2", {}, "In the time line"),
     make("dl", {}, SIGNS.map(([sign, what]) => [make("dt", {}, make("span", { class: "sign " + sign })), make("dd", {}, what)])),
     make("p", {}, make("button", { onclick: () => help.close() }, "close")));
-  clear(app, makeHeader(search), timeLine.element, makeSplitter(), tabs.nav, main);
+  let header = makeHeader(search), isRefreshing = false;
+  // Takes the whole trace in the place of what was known before.
+  refresh = async () => {
+    if (isRefreshing || facts.is_whole) return;
+    isRefreshing = true;
+    const before = facts;
+    try {
+      const made = await source.summary();
+      const isAll = state.view.from === before.from_ns && state.view.until === Math.max(before.until_ns, before.from_ns + 1);
+      const wanted = { call: state.call ? callText(state.call) : state.wanted.call, function: state.func === null ? state.wanted.function : nameOf(state.func) };
+      const flags = state.call ? state.call.flags : 0;
+      facts = made;
+      Object.assign(state, { call: null, func: null, wanted });
+      findWanted();
+      if (state.call) state.call.flags = flags;
+      if (isAll) state.view = { from: facts.from_ns, until: Math.max(facts.until_ns, facts.from_ns + 1) };
+      colors.clear();
+      totals.key = flame.key = null;
+      const next = makeHeader(search);
+      header.replaceWith(next);
+      header = next;
+      timeLine.restart(before);
+      await tabs.show();
+      writeAddress();
+    } catch (error) {
+      say("The server does not answer: " + error.message);
+    } finally {
+      isRefreshing = false;
+    }
+  };
+  clear(app, header, timeLine.element, makeSplitter(), tabs.nav, main);
   document.body.append(tip, help, status);
   onChange((changed) => {
     if (changed.has("theme")) setTheme();
@@ -165,6 +200,7 @@ async function start() {
   timeLine.draw();
   if (state.call) timeLine.show(state.call);
   document.documentElement.dataset.ready = "true";
-  window.arctracePage = { state, facts, timeLine, flame };
+  window.arctracePage = { state, get facts() { return facts; }, timeLine, flame };
+  followReading(refresh);
 }
 start();

@@ -26,6 +26,20 @@ function unpackRow(row, from) {
   }
   return made;
 }
+// How densely records were written: pieces of time, with the bytes of their records.
+function unpackDensity(numbers, from) {
+  const pieces = numbers.length / 3;
+  const made = { start: new Float64Array(pieces), stop: new Float64Array(pieces), bytes: new Float64Array(pieces), most: 0 };
+  let last = from;
+  for (let i = 0; i < pieces; ++i) {
+    last += numbers[3 * i];
+    made.start[i] = last;
+    made.stop[i] = last + numbers[3 * i + 1];
+    made.bytes[i] = numbers[3 * i + 2];
+    made.most = Math.max(made.most, made.bytes[i] / Math.max(1, numbers[3 * i + 1]));
+  }
+  return made;
+}
 // The first index whose value is greater than `value`.
 function firstAfter(list, value) {
   let low = 0, high = list.length;
@@ -59,7 +73,7 @@ function seenOfRow(row, from, until, pixel, least) {
   };
   for (let i = firstAfter(row.stop, from); i < row.start.length && row.start[i] < until; ++i) {
     const long = row.stop[i] - row.start[i];
-    if (long >= least) { stretches.push(i); continue; }
+    if (long >= least || least === 1) { stretches.push(i); continue; }
     crowdsUpTo(Math.floor(row.start[i] / pixel) * pixel);
     addCrowd(row.start[i], long, 1, row.what[i]);
   }

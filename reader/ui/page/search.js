@@ -9,15 +9,22 @@ class Search {
       onblur: () => setTimeout(() => this.close(), 150),
     });
     this.element = make("div", { class: "search", role: "search" }, this.input, this.list);
-    this.index = facts.functions.map((entry) => (entry[0] + " " + fileOf(entry[1])).toLowerCase());
     this.items = [];
+  }
+  // What is looked through for each function. They become more while a trace is read.
+  index() {
+    if (this.indexed !== facts.functions || this.texts.length !== facts.functions.length) {
+      this.indexed = facts.functions;
+      this.texts = facts.functions.map((entry) => (entry[0] + " " + fileOf(entry[1])).toLowerCase());
+    }
+    return this.texts;
   }
   find() {
     const wanted = this.input.value.trim().toLowerCase();
     if (!wanted) return this.close();
-    const items = [];
-    for (let id = 1; id < this.index.length && items.length < 40; ++id) {
-      if (!this.index[id].includes(wanted)) continue;
+    const items = [], texts = this.index();
+    for (let id = 1; id < texts.length && items.length < 40; ++id) {
+      if (!texts[id].includes(wanted)) continue;
       items.push({ kind: "function", text: nameOf(id), rank: nameOf(id).toLowerCase().startsWith(wanted) ? 0 : 1,
         go: () => change({ func: id, call: null, tab: "chosen" }) });
     }
@@ -27,7 +34,7 @@ class Search {
       if (items.length < 40 && laneTitle(lane).toLowerCase().includes(wanted)) items.push({ kind: "thread", text: laneTitle(lane), go: () => this.goLane(index) });
     });
     if (source.canReadAgain && wanted.length > 1) items.push({ kind: "arguments", text: "calls whose arguments contain “" + this.input.value.trim() + "”", stays: true, go: () => this.findArguments() });
-    this.show(items.length ? items : [{ kind: "", text: "nothing has this name", go: () => {} }], 0);
+    this.show(items.length ? items : [{ kind: "", text: facts.is_whole ? "nothing has this name" : "nothing that has been read so far has this name", go: () => {} }], 0);
   }
   goLane(index) {
     let y = 0;

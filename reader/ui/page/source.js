@@ -1,30 +1,57 @@
 // Where the page's data comes from: the server that served the page, or what the file of
 // `export --to=html` holds.
 class ServedSource {
-  constructor() { this.canReadAgain = true; }
-  async ask(name, values) {
-    const query = new URLSearchParams(values || {}).toString();
+  // `stale`: called when the whole trace has been read, so that functions and lanes have other numbers.
+  constructor(stale) { this.canReadAgain = true; this.stale = stale; }
+  // An error is `isEarly` if it is because the whole trace has not been read yet, or only just.
+  async ask(name, values, page = facts) {
+    const query = new URLSearchParams({ ...(values || {}), ...(page ? { whole: page.is_whole ? 1 : 0 } : {}) }).toString();
     const answer = await fetch("api/" + name + (query ? "?" + query : ""));
-    if (!answer.ok) throw new Error((await answer.text()).trim() || answer.statusText);
-    return answer.json();
+    if (answer.ok) return answer.json();
+    const error = new Error((await answer.text()).trim() || answer.statusText);
+    error.isEarly = answer.status === 409;
+    if (answer.status === 409) this.stale();
+    throw error;
   }
-  summary() { return this.ask("summary"); }
+  // The same; learns of the functions and lanes that are new in the answer.
+  async read(name, values) {
+    const page = facts;
+    const answer = await this.ask(name, values, page);
+    const functions = page.functions.length, lanes = page.lanes.length;
+    if (answer.function_count <= functions && answer.lane_count <= lanes) return answer;
+    const more = await this.ask("names", { function: functions, lane: lanes }, page);
+    more.functions.forEach((entry, i) => { page.functions[functions + i] = entry; });
+    more.lanes.forEach((lane, i) => { page.lanes[lanes + i] = lane; });
+    return answer;
+  }
+  summary() { return this.ask("summary", {}, null); }
+  progress() { return this.ask("progress", {}, null); }
+  // The same for what may be of the whole: the server does not know that yet.
+  async readOf(range, name, values) {
+    if (range || facts.is_whole) return this.read(name, { ...(range || {}), ...(values || {}) });
+    const error = new Error("not known before the whole trace has been read");
+    error.isEarly = true;
+    throw error;
+  }
   // {from_ns, until_ns, pixel_ns, is_exact, lanes: [number, rows]}
   async timeline(view, pixel, lanes, exact) {
-    const answer = await this.ask("timeline", {
+    const answer = await this.read("timeline", {
       from: Math.floor(view.from), until: Math.ceil(view.until), pixel: Math.max(1, Math.floor(pixel)),
       lanes: lanes.join(","), exact: exact ? 1 : 0,
     });
-    for (const lane of answer.lanes) lane[1] = lane[1].map((row) => unpackRow(row, answer.from_ns));
+    for (const lane of answer.lanes) {
+      lane[1] = lane[1].map((row) => unpackRow(row, answer.from_ns));
+      if (lane[2]) lane[2] = unpackDensity(lane[2], answer.from_ns);
+    }
     return answer;
   }
-  totals(range) { return this.ask("totals", range || {}); }
-  flame(range, per) { return this.ask("flame", { ...(range || {}), per }); }
-  locks(range) { return this.ask("locks", range || {}); }
-  critical(range) { return this.ask("critical-path", range || {}); }
-  call(call) { return this.ask("call", { lane: call.lane, level: call.level, start: call.start, stop: call.stop }); }
+  totals(range) { return this.readOf(range, "totals"); }
+  flame(range, per) { return this.readOf(range, "flame", { per }); }
+  locks(range) { return this.readOf(range, "locks"); }
+  critical(range) { return this.readOf(range, "critical-path"); }
+  call(call) { return this.read("call", { lane: call.lane, level: call.level, start: call.start, stop: call.stop }); }
   source(id) { return this.ask("source", { function: id }); }
-  search(text) { return this.ask("search", { text }); }
+  search(text) { return this.readOf(null, "search", { text }); }
 }
 
 class FileSource {
@@ -61,7 +88,7 @@ class FileSource {
   async search() { return { found: [], is_cut: false }; }
 }
 
-function makeSource() {
+function makeSource(stale) {
   const packed = document.getElementById("data");
-  return packed ? new FileSource(packed.textContent) : new ServedSource();
+  return packed ? new FileSource(packed.textContent) : new ServedSource(stale);
 }

@@ -4,6 +4,7 @@ const state = {
   range: null,     // {from, until}: of which tables and flame graph are; null: the whole
   call: null,      // {lane, level, start, stop, what, flags}
   func: null,      // a FunctionId
+  wanted: {},      // call and function of the address, while the page does not know them yet
   tab: "summary",
   weight: "wall", per: "all", inverted: false, flameSearch: "",
   sort: "self", up: false, filter: "",
@@ -15,6 +16,7 @@ const listeners = [];
 
 function onChange(listener) { listeners.push(listener); }
 function change(values) {
+  if ("call" in values || "func" in values) state.wanted = {};
   const changed = new Set(Object.keys(values).filter((name) => state[name] !== values[name]));
   Object.assign(state, values);
   for (const listener of listeners) listener(changed);
@@ -30,8 +32,10 @@ function writeAddress() {
     const isWhole = state.view.from === facts.from_ns && state.view.until === facts.until_ns;
     if (!isWhole) values.set("view", pair(state.view));
     if (state.range) values.set("range", pair(state.range));
-    if (state.call) values.set("call", [state.call.lane, state.call.level, state.call.start, state.call.stop, state.call.what].join(","));
-    if (state.func !== null) values.set("function", nameOf(state.func));
+    const call = state.call ? callText(state.call) : state.wanted.call;
+    if (call) values.set("call", call);
+    const name = state.func !== null ? nameOf(state.func) : state.wanted.function;
+    if (name) values.set("function", name);
     for (const name of ["tab", "weight", "per", "sort", "filter", "theme"]) {
       if (state[name]) values.set(name, state[name]);
     }
@@ -43,19 +47,12 @@ function writeAddress() {
 }
 function readAddress() {
   const values = new URLSearchParams(location.hash.slice(1));
-  const numbers = (name, least) => {
-    const list = (values.get(name) || "").split(",").map(Number);
-    return list.length >= least && list.every(Number.isFinite) ? list : null;
-  };
   const range = (name) => {
-    const list = numbers(name, 2);
-    return list && list[0] < list[1] ? { from: list[0], until: list[1] } : null;
+    const list = (values.get(name) || "").split(",").map(Number);
+    return list.length === 2 && list.every(Number.isFinite) && list[0] < list[1] ? { from: list[0], until: list[1] } : null;
   };
   state.view = range("view") || { from: facts.from_ns, until: Math.max(facts.until_ns, facts.from_ns + 1) };
   state.range = source.canReadAgain ? range("range") : null;
-  const call = numbers("call", 5);
-  state.call = call && call[0] < facts.lanes.length && call[4] < facts.functions.length
-    ? { lane: call[0], level: call[1], start: call[2], stop: call[3], what: call[4], flags: 0 } : null;
   const choose = (name, choices) => { if (choices.includes(values.get(name))) state[name] = values.get(name); };
   choose("tab", TABS.map((tab) => tab.id));
   choose("weight", Object.keys(WEIGHTS));
@@ -66,9 +63,31 @@ function readAddress() {
   state.up = values.get("up") === "1";
   state.filter = values.get("filter") || "";
   state.flameSearch = values.get("find") || "";
-  const wanted = values.get("function");
-  const found = wanted ? facts.functions.findIndex((entry) => entry[0] === wanted) : -1;
-  state.func = found >= 0 ? found : null;
+  state.wanted = { call: values.get("call"), function: values.get("function") };
+  findWanted();
+}
+
+// A call and a function in the address: lanes by their keys, functions by their names.
+function callText(call) {
+  return [facts.lanes[call.lane].key, call.level, call.start, call.stop, nameOf(call.what)].join(",");
+}
+// Of what is wanted, that which the page knows by now.
+function findWanted() {
+  const idOf = (name) => facts.functions.findIndex((entry) => entry[0] === name);
+  const { wanted } = state;
+  const [key, ...rest] = (wanted.call || "").split(",");
+  const lane = facts.lanes.findIndex((one) => one.key === key);
+  const [level, start, stop] = rest.map(Number);
+  const what = idOf(rest.slice(3).join(","));
+  if (lane >= 0 && what >= 0 && [level, start, stop].every(Number.isFinite)) {
+    state.call = { lane, level, start, stop, what, flags: 0 };
+    wanted.call = null;
+  }
+  const found = wanted.function ? idOf(wanted.function) : -1;
+  if (found >= 0) {
+    state.func = found;
+    wanted.function = null;
+  }
 }
 
 const nameOf = (id) => id < 0 ? "[too little to be seen]" : facts.functions[id] ? facts.functions[id][0] || "[no name]" : "?";

@@ -1,7 +1,22 @@
 // What the trace is of, and what its time was spent on.
 class SummaryPane {
+  // What is known before the trace has been read.
+  early() {
+    const lanes = facts.lanes.filter((lane) => lane.bytes > 0).sort((a, b) => b.bytes - a.bytes);
+    const rows = lanes.slice(0, 12).map((lane) => make("tr", {}, make("td", {}, bytesText(lane.bytes)), make("td", {}, share(lane.bytes, facts.bytes)), make("td", { class: "name" }, laneTitle(lane))));
+    return make("div", { class: "columns" },
+      lanes.length > 0 && make("section", {}, make("h2", {}, "Who wrote the " + bytesText(facts.bytes) + " of records"), make("table", {}, make("tbody", {}, rows))),
+      make("section", {}, make("h2", {}, "The recording"), this.recording()));
+  }
+  recording() {
+    return make("dl", {}, (facts.facts || []).map((line) => {
+      const at = line.indexOf(":");
+      return [make("dt", {}, at > 0 ? line.slice(0, at) : ""), make("dd", { class: "mono" }, at > 0 ? line.slice(at + 1).trim() : line)];
+    }));
+  }
   async show(main) {
     main.classList.remove("fills");
+    if (!facts.is_whole) return clear(main, readingNote(), this.early());
     await readTotals();
     if (state.tab !== "summary") return;
     const rows = totals.rows.slice().sort((a, b) => b[2] - a[2]).slice(0, 12);
@@ -29,9 +44,6 @@ class SummaryPane {
           facts.has_cpu ? make("p", { class: "dim" }, "Blue: on the CPU. Grey: waiting.") : make("p", { class: "dim" }, "Time on the CPU and waiting are not told apart: arctrace record --kernel does.")),
         make("section", {}, make("h2", {}, "Hottest functions"), make("table", {}, head("self", "calls", "average", "longest", ""), make("tbody", {}, hot))),
         gaps.length > 0 && make("section", {}, make("h2", { class: "hot" }, "Times without records"), make("ol", {}, gaps), facts.gaps_left_out ? make("p", {}, count(facts.gaps_left_out) + " more") : null),
-        make("section", {}, make("h2", {}, "The recording"), make("dl", {}, (facts.facts || []).map((line) => {
-          const at = line.indexOf(":");
-          return [make("dt", {}, at > 0 ? line.slice(0, at) : ""), make("dd", { class: "mono" }, at > 0 ? line.slice(at + 1).trim() : line)];
-        })))));
+        make("section", {}, make("h2", {}, "The recording"), this.recording())));
   }
 }

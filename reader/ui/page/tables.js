@@ -18,10 +18,24 @@ const totals = { key: null, rows: [], byFunction: new Map() };
 async function readTotals() {
   const key = pair(state.range);
   if (totals.key === key) return;
+  totals.key = null;
+  totals.rows = [];
+  totals.byFunction = new Map();
   const answer = await source.totals(state.range && { from: state.range.from, until: state.range.until });
   totals.key = key;
   totals.rows = answer.totals;
   totals.byFunction = new Map(answer.totals.map((row) => [row[0], row]));
+}
+
+// The same; whether they are known.
+async function hasTotals() {
+  try {
+    await readTotals();
+    return true;
+  } catch (error) {
+    if (!error.isEarly) throw error;
+    return false;
+  }
 }
 
 class FunctionTable {

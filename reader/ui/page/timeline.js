@@ -6,8 +6,7 @@ class TimeLine extends TimeLinePicture {
     this.element = make("section", { class: "timeline", "aria-label": "Time line" }, this.canvas);
     this.draw = inFrames(() => this.paint());
     this.asks = 0;
-    const busiest = Math.max(1, ...facts.lanes.map((lane) => lane.busy_ns));
-    for (const lane of facts.lanes) lane.folded = this.order.length > 6 && (lane.busy_ns < busiest / 1000 || lane.levels <= LEVELS);
+    this.fold();
     this.listen();
     new ResizeObserver(() => { this.draw(); this.ask(); }).observe(this.element);
     onChange((changed) => {
@@ -15,6 +14,23 @@ class TimeLine extends TimeLinePicture {
       if (changed.has("view")) this.ask();
       this.draw();
     });
+  }
+
+  // The idle ones of many lanes are folded.
+  fold() {
+    const busiest = facts.lanes.reduce((most, lane) => Math.max(most, lane.busy_ns || 0), 1);
+    for (const lane of facts.lanes) lane.folded = facts.is_whole && this.order.length > 6 && (lane.busy_ns < busiest / 1000 || lane.levels <= LEVELS);
+  }
+  // With the facts of the whole trace in the place of those of `before`.
+  restart(before) {
+    const folded = new Map(before.lanes.map((lane) => [lane.key, lane.folded]));
+    this.parts.clear();
+    this.whole.clear();
+    this.arrange();
+    this.fold();
+    for (const lane of facts.lanes) lane.folded = folded.get(lane.key) || lane.folded;
+    this.ask();
+    this.draw();
   }
 
   setScroll(scroll) {
@@ -27,7 +43,8 @@ class TimeLine extends TimeLinePicture {
 
   knows(index) {
     const part = this.parts.get(index);
-    return Boolean(part) && part.from <= state.view.from && part.until >= state.view.until && part.asked <= this.nsPerPixel() * 1.5 && part.exact;
+    if (!part || part.from > state.view.from || part.until < state.view.until) return false;
+    return part.exact ? part.asked <= this.nsPerPixel() * 1.5 : part.tooLong && part.asked <= this.nsPerPixel() * 1.01;
   }
   ask() {
     clearTimeout(this.timer);
@@ -38,26 +55,33 @@ class TimeLine extends TimeLinePicture {
     const wanted = this.visible().map((lane) => lane.index).filter((index) => !this.knows(index));
     if (wanted.length === 0) return;
     this.asking = true;
+    const page = facts;
+    const read = async (view, pixel, lanes, exact, into) => {
+      const answer = await source.timeline(view, pixel, lanes.slice(0, 300), exact);
+      if (facts === page) this.take(answer, pixel, into);
+    };
     try {
       const width = state.view.until - state.view.from;
       const view = { from: state.view.from - width / 2, until: state.view.until + width / 2 };
-      const first = wanted.filter((index) => !this.whole.has(index)).slice(0, 300);
+      const first = wanted.filter((index) => !this.whole.has(index));
       if (first.length > 0) {
-        const coarse = (facts.until_ns - facts.from_ns) / 1600;
-        this.take(await source.timeline({ from: facts.from_ns, until: Math.max(facts.until_ns, facts.from_ns + 1) }, coarse, first, false), coarse, this.whole);
+        const all = { from: facts.from_ns, until: Math.max(facts.until_ns, facts.from_ns + 1) };
+        await read(all, (all.until - all.from) / 1600, first, false, this.whole);
       }
       const pixel = this.nsPerPixel();
-      this.take(await source.timeline(view, pixel, wanted.slice(0, 300), false), pixel, this.parts);
+      await read(view, pixel, wanted, false, this.parts);
       this.draw();
       const rough = wanted.filter((index) => !this.knows(index));
       if (rough.length > 0 && source.canReadAgain && state.view.from >= view.from && state.view.until <= view.until) {
         this.element.setAttribute("aria-busy", "true");
-        this.take(await source.timeline(view, pixel, rough.slice(0, 300), true), pixel, this.parts);
+        await read(view, pixel, rough, true, this.parts);
       }
       this.failures = 0;
     } catch (error) {
-      this.failures = (this.failures || 0) + 1;
-      say("The server does not answer: " + error.message);
+      if (!error.isEarly) {
+        this.failures = (this.failures || 0) + 1;
+        say("The server does not answer: " + error.message);
+      }
     } finally {
       this.asking = false;
       this.element.removeAttribute("aria-busy");
@@ -67,13 +91,27 @@ class TimeLine extends TimeLinePicture {
     if ((this.failures || 0) < 3) this.ask();
   }
   take(answer, asked, into) {
-    for (const [index, rows] of answer.lanes) {
+    for (const [index, rows, density] of answer.lanes) {
       into.set(index, {
         from: answer.from_ns, until: answer.until_ns, pixel: answer.pixel_ns, asked, exact: answer.is_exact,
-        rows,
+        tooLong: answer.is_too_long, rows, density,
       });
+      const lane = facts.lanes[index];
+      for (const row of rows) lane.levels = Math.max(lane.levels, row.level + 1);
     }
+    if (this.order.length !== facts.lanes.length) this.arrange();
+    this.findCut();
     if (into === this.parts && into.size > 600) into.delete(into.keys().next().value);
+  }
+
+  // The chosen call as it is, if its ends were not known when it was chosen.
+  findCut() {
+    const call = state.call;
+    if (!call || !facts.is_whole || !(call.flags & CUT)) return;
+    const row = this.dataOf(call.lane)?.rows.find((one) => one.level === call.level);
+    const i = row ? firstAfter(row.stop, call.start) : 0;
+    if (!row || !(row.start[i] <= call.start)) return;
+    change({ call: { ...call, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] } });
   }
 
   // ---- What is where ----
@@ -96,6 +134,12 @@ class TimeLine extends TimeLinePicture {
       }
       return found;
     }
+    if (data.density) {
+      const { density } = data;
+      const i = firstAfter(density.stop, ns - slack);
+      if (i < density.start.length && density.start[i] <= ns + slack) found.written = { bytes: density.bytes[i], ns: density.stop[i] - density.start[i] };
+      return found;
+    }
     const level = LEVELS + Math.floor((y - top) / ROW);
     const row = data.rows.find((one) => one.level === level && (!facts_.folded || level === LEVELS));
     if (!row) return found;
@@ -112,13 +156,14 @@ class TimeLine extends TimeLinePicture {
   tipOf(hit) {
     if (!hit) return "";
     const gap = hit.gap ? gapText(hit.gap) : "";
+    if (hit.written) return bytesText(hit.written.bytes) + " of records in " + duration(hit.written.ns) + "\nnot read yet: zoom in to see the calls";
     if (hit.start === undefined) return gap || laneTitle(facts.lanes[hit.lane]);
     return this.tipOfStretch(hit) + (gap ? "\n" + gap : "");
   }
   tipOfStretch(hit) {
     if (hit.state !== undefined) return ["on the CPU", "ready to run, waits for a CPU", "blocked"][hit.state] + " for " + duration(hit.stop - hit.start);
     if (hit.crowd) return count(hit.crowd) + " calls in " + duration(hit.stop - hit.start) + ", " + duration(hit.busy) + " of it\nthe longest: " + nameOf(hit.most) + "\nzoom in to see each";
-    return nameOf(hit.what) + "\n" + duration(hit.stop - hit.start) + (moduleOf(hit.what) ? "  " + moduleOf(hit.what) : "");
+    return nameOf(hit.what) + "\n" + (hit.flags & CUT ? "at least " : "") + duration(hit.stop - hit.start) + (moduleOf(hit.what) ? "  " + moduleOf(hit.what) : "");
   }
 
   // ---- Moving ----

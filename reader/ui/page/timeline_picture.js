@@ -1,5 +1,6 @@
 // The picture of the time line: where lanes are, and what is drawn of what is known of them.
 const GUTTER = 190, AXIS = 24, ROW = 15, STRIP = 6, PAD = 6, LEVELS = 3;
+const CUT = 128 | 256;  // flags of a call that began before what was read, or ended after it
 
 // Gaps during which calls may be missing: not those of other classes of records.
 let gapsOfCalls = [];
@@ -30,8 +31,13 @@ class TimeLinePicture {
     this.parts = new Map();    // lane -> what is known of the present view
     this.whole = new Map();    // lane -> what is known of all the time
     this.frames = [];          // times to draw, of which the tests ask
-    this.order = facts.lanes.map((lane, index) => index)
-      .sort((a, b) => facts.lanes[b].busy_ns - facts.lanes[a].busy_ns || a - b);
+    this.arrange();
+  }
+
+  // The busiest lanes come first; until calls are known, those of which there are most records.
+  arrange() {
+    const busy = (index) => facts.lanes[index].busy_ns ?? facts.lanes[index].bytes;
+    this.order = facts.lanes.map((lane, index) => index).sort((a, b) => busy(b) - busy(a) || a - b);
     gapsOfCalls = (facts.gaps || []).filter(isOfCalls);
   }
 
@@ -139,6 +145,7 @@ class TimeLinePicture {
         else if (!lane.folded || row.level === LEVELS) this.paintRow(context, index, row, top + (row.level - LEVELS) * ROW, data.pixel);
       }
     }
+    if (data && data.density) this.paintDensity(context, data.density, top);
     context.restore();
     const middle = y + Math.min(height, 36) / 2;
     context.save();
@@ -149,7 +156,7 @@ class TimeLinePicture {
     context.fillRect(0, y, GUTTER - 1, height);
     context.fillStyle = this.ink.dim;
     if (lane.levels > LEVELS + 1) context.fillText(lane.folded ? "▸" : "▾", 8, middle);
-    context.fillStyle = lane.calls ? this.ink.text : this.ink.dim;
+    context.fillStyle = lane.calls || lane.bytes ? this.ink.text : this.ink.dim;
     const ids = (lane.coroutine ? "co " + lane.coroutine : lane.adopted ? "before" : lane.pid + "/" + lane.tid);
     context.fillText(fitted(lane.name, GUTTER - 40 - ids.length * 6), 22, middle);
     context.fillStyle = this.ink.dim;
@@ -159,6 +166,20 @@ class TimeLinePicture {
     context.restore();
     context.fillStyle = this.ink.line;
     context.fillRect(0, y + height - 1, this.canvas.clientWidth, 1);
+  }
+  // Of calls that have not been read: how densely they were recorded.
+  paintDensity(context, density, y) {
+    const { from, until } = state.view, scale = 1 / this.nsPerPixel();
+    context.fillStyle = this.ink.dim;
+    context.globalAlpha = 0.45;
+    for (let i = firstAfter(density.stop, from - 1); i < density.start.length && density.start[i] < until; ++i) {
+      const left = GUTTER + (density.start[i] - from) * scale;
+      const wide = Math.max(1, (density.stop[i] - density.start[i]) * scale);
+      const rate = density.bytes[i] / Math.max(1, density.stop[i] - density.start[i]);
+      const tall = Math.max(2, (ROW - 1) * Math.sqrt(Math.min(1, rate / density.most)));
+      context.fillRect(left, y + ROW - 1 - tall, wide, tall);
+    }
+    context.globalAlpha = 1;
   }
   paintState(context, row, y, pixel) {
     const { from, until } = state.view, scale = 1 / this.nsPerPixel();

@@ -86,8 +86,10 @@ HttpAnswer refusal(unsigned status, const std::string& why) {
 
 HttpAnswer answer_of(absl::StatusOr<std::string> text) {
   if (text.ok()) return {200, "application/json", *std::move(text)};
-  const bool is_missing = absl::IsNotFound(text.status());
-  return refusal(is_missing ? 404 : 500, std::string(text.status().message()));
+  const unsigned status = absl::IsNotFound(text.status())      ? 404
+                          : absl::IsUnavailable(text.status()) ? 503
+                                                               : 500;
+  return refusal(status, std::string(text.status().message()));
 }
 
 absl::StatusOr<std::string> timeline(TraceModel& model, Query& query) {
@@ -122,10 +124,19 @@ absl::StatusOr<std::string> search(TraceModel& model, Query& query) {
   return model.search(text);
 }
 
+absl::StatusOr<std::string> names(TraceModel& model, Query& query) {
+  const auto function = query.number<size_t>("function");
+  const auto lane = query.number<size_t>("lane");
+  if (!query.problem().empty()) return absl::InvalidArgumentError("");
+  return model.names(function, lane);
+}
+
 // Nothing if there is no such name.
 std::optional<absl::StatusOr<std::string>> api(TraceModel& model, const std::string& name,
                                                Query& query) {
+  if (name == "progress") return model.progress();
   if (name == "summary") return model.summary();
+  if (name == "names") return names(model, query);
   if (name == "timeline") return timeline(model, query);
   if (name == "call") return call(model, query);
   if (name == "source") return source(model, query);
@@ -155,6 +166,10 @@ HttpAnswer answer_of_page(TraceModel& model, const HttpRequest& request) {
   constexpr std::string_view kApi = "/api/";
   if (request.path.starts_with(kApi)) {
     Query query(request);
+    model.take_whole();
+    if (query.has("whole") && (query.text("whole") == "1") != model.is_whole()) {
+      return refusal(409, "the whole trace has been read since this page was made");
+    }
     std::optional<absl::StatusOr<std::string>> answer =
         api(model, request.path.substr(kApi.size()), query);
     if (!query.problem().empty()) return refusal(400, query.problem());

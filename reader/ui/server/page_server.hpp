@@ -6,9 +6,10 @@
 
 namespace arctrace::reader {
 
-// Answers "/", "/page.css", "/page.js", and below "/api/" what TraceModel has: summary,
-// timeline, totals, flame, locks, call, search. A value that is missing, no number or out
-// of range is 400.
+// Answers "/", "/page.css", "/page.js", and below "/api/" what TraceModel has: progress,
+// summary, names, timeline, totals, flame, locks, critical-path, call, source, search. A
+// value that is missing, no number or out of range is 400. `whole` says whether the page
+// that asks has the numbers of a whole trace: if it is wrong, 409. 503: not known yet.
 HttpAnswer answer_of_page(TraceModel& model, const HttpRequest& request);
 
 }  // namespace arctrace::reader

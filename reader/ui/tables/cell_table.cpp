@@ -41,7 +41,7 @@ Cell Cell::moment(int64_t time_ns) {
 std::string cell_text(const Cell& cell) {
   switch (cell.kind) {
     case Cell::Kind::kCount:
-      return absl::StrCat(cell.number);
+      return grouped_text(cell.number);
     case Cell::Kind::kTime:
       return duration_text(cell.number);
     case Cell::Kind::kShare:

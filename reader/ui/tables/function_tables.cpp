@@ -108,7 +108,8 @@ std::unique_ptr<Table> TraceTables::slowest_calls(const SlowestOfFunction& slowe
   return std::make_unique<CellTable>(
       slowest.count == slowest.calls.size()
           ? std::string(kSlowestHead)
-          : absl::StrCat(kSlowestHead, ", ", slowest.calls.size(), " of ", slowest.count),
+          : absl::StrCat(kSlowestHead, ", ", slowest.calls.size(), " of ",
+                         grouped_text(slowest.count)),
       std::move(columns), std::move(rows), TableSort{0, false});
 }
 

@@ -16,6 +16,7 @@ constexpr const char* kHelpLines[] = {
     "p: the tree by thread, by process, of all threads",
     "s, >, <: sort by the next column, by the one before; r: the other way round",
     "/, n, N: search in names, the next one, the one before",
+    "t: only a range of time, START~STOP, such as 1.5ms~2s; nothing: all of the time",
     "q: leave",
     "",
     "Base is the time in the function itself, Cum includes all that it called; both are "

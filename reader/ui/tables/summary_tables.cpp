@@ -74,7 +74,7 @@ std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
     }
     row.cells.push_back(Cell::count_or_none(part.calls));
     row.name = escaped(part.name);
-    row.notes = end_within_text(part.end_within_ns);
+    row.notes = within_text(part.within_ns());
   }
   return std::make_unique<CellTable>("Spent on", std::move(columns), std::move(rows),
                                      TableSort{0, false});
@@ -82,14 +82,22 @@ std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
 
 }  // namespace
 
-SummaryFacts TraceTables::summary_facts() {
-  return {facts_.replay,        facts_.session,      facts_.summary,    all(),
-          facts_.calls.times(), facts_.calls.ends(), facts_.calls.log()};
+SummaryFacts TraceTables::summary_facts(const TreeGroup& group) {
+  return {facts_.replay,
+          facts_.session,
+          facts_.summary,
+          group,
+          facts_.calls.times(),
+          facts_.calls.ends(),
+          facts_.calls.log(),
+          serving_,
+          nullptr,
+          facts_.gaps};
 }
 
 TableList TraceTables::summary() {
   if (is_empty()) return nothing_to_show();
-  const SummaryFacts facts = summary_facts();
+  const SummaryFacts facts = summary_facts(all());
   TableList tables;
   std::vector<TextLine> head = lines_of(head_section(facts, {}));
   if (!head.empty()) head.front().look = RowLook::kBold;
@@ -102,18 +110,23 @@ TableList TraceTables::summary() {
     tables.push_back(std::make_unique<TextTable>(std::move(lines)));
   }
   auto critical = std::make_unique<SectionTable>([this](const TextStyle& style) {
-    return critical_section(summary_facts(), labels_, style);
+    return critical_section(summary_facts(all()), labels_, style);
   });
   if (critical->rows() != 0) tables.push_back(std::move(critical));
-  tables.push_back(parts_table(facts));
-  std::vector<FunctionTotal> totals = function_totals(
-      *all().tree, facts_.replay.functions(), all().root, SortKey::kEntry);
+  auto serving = std::make_unique<SectionTable>([this](const TextStyle& style) {
+    return serving_section(summary_facts(all()), labels_, style);
+  });
+  if (serving->rows() != 0) tables.push_back(std::move(serving));
+  const TreeGroup& busy = busy_.group();
+  tables.push_back(parts_table(summary_facts(busy)));
+  std::vector<FunctionTotal> totals =
+      function_totals(*busy.tree, facts_.replay.functions(), busy.root, SortKey::kEntry);
   tables.push_back(std::make_unique<FunctionsTable>(
       "Hottest functions", std::move(totals),
-      SumsOfAll{all(), facts_.calls.times(), facts_.replay.has_dispatches()}, labels_,
+      SumsOfAll{busy, facts_.calls.times(), facts_.replay.has_dispatches()}, labels_,
       Column::kBase, kHottestMax));
   auto paths = std::make_unique<SectionTable>([this](const TextStyle& style) {
-    return paths_section(summary_facts(), labels_, style);
+    return paths_section(summary_facts(busy_.group()), labels_, style);
   });
   if (paths->rows() != 0) tables.push_back(std::move(paths));
   if (facts_.gaps != nullptr) {

@@ -5,7 +5,8 @@
 namespace arctrace::reader {
 
 TraceCalls::TraceCalls(const Definitions& definitions, const Session* session)
-    : has_wake_ups_(definitions.has_dispatches() && session != nullptr &&
+    : session_(session),
+      has_wake_ups_(definitions.has_dispatches() && session != nullptr &&
                     !session->has_perf_records),
       times_(definitions, Grouping::kAll),
       locks_(definitions),
@@ -16,6 +17,7 @@ TraceCalls::TraceCalls(const Definitions& definitions, const Session* session)
 void TraceCalls::begin(const Replay& replay) {
   replay_ = &replay;
   locks_.set_functions(replay.functions());
+  if (has_wake_ups_) loops_.begin(replay, session_);
 }
 
 }  // namespace arctrace::reader

@@ -4,6 +4,7 @@
 #include "reader/analysis/function_times.hpp"
 #include "reader/analysis/lock_table.hpp"
 #include "reader/analysis/thread_ends.hpp"
+#include "reader/analysis/work_loops.hpp"
 #include "reader/render/gap_list.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/report/schedule_log.hpp"
@@ -24,12 +25,14 @@ class TraceCalls : public ReplayListener, public ScheduleListener {
   const FunctionTimes& times() const { return times_; }
   const LockTable& locks() const { return locks_; }
   const ThreadEnds& ends() const { return ends_; }
+  const WorkLoops& loops() const { return loops_; }
   // Null: it is not known which thread woke which.
   ScheduleLog* log() { return has_wake_ups_ ? &log_ : nullptr; }
 
   // The others need no token.
   uint64_t frame_opened(const FrameInfo& frame) override {
     ends_.frame_opened(frame);
+    if (has_wake_ups_) loops_.frame_opened(frame);
     return locks_.frame_opened(frame);
   }
   void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override {
@@ -40,23 +43,30 @@ class TraceCalls : public ReplayListener, public ScheduleListener {
   void frame_adopted(const FrameInfo& /*frame*/) override {}
   void point(const PointInfo& /*point*/) override {}
   void args(const ArgsInfo& args) override { locks_.args(args); }
-  void state_ended(const StateInfo& state) override { log_.state_ended(state); }
+  void signal_came(const SignalInfo& signal) override { ends_.signal_came(signal); }
+  void state_ended(const StateInfo& state) override {
+    loops_.state_ended(state);
+    log_.state_ended(state);
+  }
   void time_passed(const PathTime& time) override { log_.time_passed(time); }
   void thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) override {
+    loops_.thread_made(parent, child, time_ns);
     log_.thread_made(parent, child, time_ns);
   }
 
  private:
   const Replay* replay_ = nullptr;
+  const Session* const session_;
   const bool has_wake_ups_;
   FunctionTimes times_;
   LockTable locks_;
   ThreadEnds ends_;
+  WorkLoops loops_;
   ScheduleLog log_;
 };
 
 // A finished pass. What is null is not known.
-struct TraceFacts {
+struct FinishedPass {
   Replay& replay;
   TraceCalls& calls;
   const Session* session = nullptr;

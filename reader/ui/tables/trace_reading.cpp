@@ -34,7 +34,10 @@ absl::Status TraceReading::read(const std::function<void(const Record&)>& to) {
   bool goes = true;
   absl::Status status = trace_.read([&](const Record& record) {
     to(record);
-    if (++records % kRecordsBetweenChecks == 0) goes = goes_(records);
+    if (++records % kRecordsBetweenChecks == 0) {
+      time_ns_ = record.time_ns;
+      goes = goes_(records);
+    }
     return goes;
   });
   if (!status.ok()) return status;
@@ -60,7 +63,7 @@ absl::Status TraceReading::read_all() {
   return absl::OkStatus();
 }
 
-TraceFacts TraceReading::facts() {
+FinishedPass TraceReading::facts() {
   return {replay_, calls_, &trace_.session(), &summary_, &gaps_};
 }
 

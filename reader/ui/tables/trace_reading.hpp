@@ -41,9 +41,11 @@ class TraceReading {
   // To be called once, first. Error: the trace could not be read; kCancelled: stopped.
   absl::Status read_all();
   // After read_all().
-  TraceFacts facts();
+  FinishedPass facts();
   const Replay& replay() const { return replay_; }
   uint64_t records() const { return records_; }
+  // While a pass goes on: the time of the record that was read before `goes` was called.
+  int64_t time_ns() const { return time_ns_; }
 
   // The slowest calls of a function of facts(). kCancelled: stopped.
   absl::StatusOr<SlowestOfFunction> slowest(FunctionId function);
@@ -62,6 +64,7 @@ class TraceReading {
   GapList gaps_;
   Summary summary_;
   uint64_t records_ = 0;  // that a pass reads
+  int64_t time_ns_ = INT64_MIN;
 };
 
 }  // namespace arctrace::reader

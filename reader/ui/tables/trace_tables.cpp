@@ -81,10 +81,12 @@ TableList nothing_to_show() {
       {"Nothing to show: no thread has records that pass the filters.", RowLook::kDim}}));
 }
 
-TraceTables::TraceTables(const TraceFacts& facts)
+TraceTables::TraceTables(const FinishedPass& facts)
     : facts_(facts),
       labels_(facts.replay, false),
-      groups_(facts.replay, Grouping::kAll) {}
+      groups_(facts.replay, Grouping::kAll),
+      serving_(facts.calls.loops().find()),
+      busy_(facts.replay, serving_, groups_.groups().front()) {}
 
 TableList TraceTables::functions() {
   if (is_empty()) return nothing_to_show();
@@ -146,12 +148,13 @@ TableList TraceTables::locks() {
   if (is_empty()) return nothing_to_show();
   const Definitions& definitions = facts_.replay.definitions();
   const LockTable& locks = facts_.calls.locks();
+  LockNames names(definitions);
   TableList tables;
   std::vector<TextLine> deadlocks;
   for (const std::vector<LockWaiter>& ring : locks.deadlocks()) {
     deadlocks.push_back({kDeadlockHead, RowLook::kTrouble});
     for (const LockWaiter& waiter : ring) {
-      deadlocks.push_back({lock_waiter_text(waiter, definitions), RowLook::kPlain});
+      deadlocks.push_back({names.waiter_text(waiter), RowLook::kPlain});
     }
   }
   if (!deadlocks.empty()) tables.push_back(std::make_unique<TextTable>(deadlocks));
@@ -164,7 +167,7 @@ TableList TraceTables::locks() {
                  Cell::count_or_none(sums.holds),
                  Cell::time_or_none(sums.longest_wait.duration_ns),
                  Cell::time_or_none(sums.longest_hold.duration_ns)};
-    row.name = lock_title(lock, sums, definitions) + lock_owner(lock, definitions);
+    row.name = names.title(lock, sums) + lock_owner(lock, definitions);
     row.is_folded = true;
     for (const LockLine& line : lock_lines(sums, definitions, labels_)) {
       CellRow& below = row.below.emplace_back();

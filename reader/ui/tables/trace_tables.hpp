@@ -30,7 +30,7 @@ struct SlowestOfFunction {
 class TraceTables {
  public:
   // `facts` and what they refer to must outlive this object.
-  explicit TraceTables(const TraceFacts& facts);
+  explicit TraceTables(const FinishedPass& facts);
 
   // As the view "summary" of a report, with all of its parts.
   TableList summary();
@@ -48,19 +48,22 @@ class TraceTables {
   std::string status(bool& has_trouble) const;
 
   FunctionLabels& labels() { return labels_; }
-  const TraceFacts& facts() const { return facts_; }
+  const FinishedPass& facts() const { return facts_; }
 
  private:
   const TreeGroup& all() const { return groups_.groups().front(); }
   bool is_empty() const { return facts_.replay.threads().empty(); }
-  SummaryFacts summary_facts();
+  // `group`: all(), or what the time was spent on.
+  SummaryFacts summary_facts(const TreeGroup& group);
   const FunctionArcs* arcs_of(FunctionId function);
   std::unique_ptr<Table> function_facts(const FunctionArcs& arcs);
   std::unique_ptr<Table> slowest_calls(const SlowestOfFunction& slowest);
 
-  const TraceFacts facts_;
+  const FinishedPass facts_;
   FunctionLabels labels_;
   const TreeGroups groups_;  // all threads as one
+  const Serving serving_;
+  const BusyGroup busy_;
   std::optional<std::vector<FunctionArcs>> arcs_;
 };
 

@@ -4,18 +4,18 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <thread>
-#include <vector>
+#include <fstream>
 
 #include "src/recorder/attach/join_target.hpp"
+#include "src/recorder/attach/patch_images.hpp"
+#include "src/recorder/attach/priorities.hpp"
+#include "src/recorder/attach/shim_calls.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
-#include "src/recorder/attach/stopped_threads.hpp"
 #include "src/recorder/attach/thread_choice.hpp"
-#include "src/shim_protocol/join_result.hpp"
 
 namespace arctrace {
 namespace {
@@ -33,9 +33,11 @@ struct Functions {
   uint64_t open_flags;
   uint64_t error;   // dlerror(); 0: there is none
   uint64_t symbol;  // dlsym(); 0: not before libdl is loaded
+  ShimSymbols shim;
 };
 
-absl::StatusOr<Functions> find_functions(const JoinTarget& target) {
+absl::StatusOr<Functions> find_functions(const JoinTarget& target,
+                                         const JoinRequest& request) {
   constexpr uint64_t kInternalOpen = 0x80000000;  // __RTLD_DLOPEN of libc's own function
   const auto find = [&](const char* name) {
     const uint64_t found = find_function(target.pid, target.libc, name);
@@ -48,7 +50,8 @@ absl::StatusOr<Functions> find_functions(const JoinTarget& target) {
                       find("dlopen"),
                       RTLD_NOW,
                       find("dlerror"),
-                      find("dlsym")};
+                      find("dlsym"),
+                      find_shim_symbols(target.pid, request.shim)};
   if (functions.open == 0) {
     functions.open = find("__libc_dlopen_mode");
     functions.open_flags |= kInternalOpen;
@@ -116,84 +119,6 @@ std::string join_error(int error, const JoinRequest& request) {
   }
 }
 
-using Clock = std::chrono::steady_clock;
-
-uint64_t ns_since(Clock::time_point begin) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
-}
-
-// The shim's functions, as the thread calls them.
-class ShimCalls {
- public:
-  // `dlsym`, `handle`: that function, and dlopen()'s result.
-  ShimCalls(StoppedThread& thread, const JoinTarget& target, const JoinRequest& request,
-            uint64_t stack, uint64_t dlsym, uint64_t handle)
-      : thread_(thread), pid_(target.pid), stack_(stack), dlsym_(dlsym), handle_(handle) {
-    const std::string name = request.shim.substr(request.shim.rfind('/') + 1);
-    const LoadedLibrary shim = find_library(target.pid, name);
-    want_ = find_function(target.pid, shim, "arctrace_want_session");
-    end_ = find_function(target.pid, shim, "arctrace_end_session");
-    forget_ = find_function(target.pid, shim, "arctrace_forget_session");
-  }
-
-  bool are_complete() const { return want_ != 0 && end_ != 0 && forget_ != 0; }
-
-  // These return an error number, 0 for none.
-
-  // `name`: the address of that of the shim's function whose resolver joins.
-  absl::StatusOr<int> join(uint64_t session, uint64_t options, uint64_t name) {
-    absl::StatusOr<int> error = call(want_, session, options);
-    if (!error.ok() || *error != 0) return error;
-    return call(dlsym_, handle_, name);
-  }
-  // Has the process leave a session that is over. All threads stand still for a moment,
-  // to be seen outside of what records. If we are killed meanwhile, nothing is recorded
-  // any more, so that they may also run.
-  absl::StatusOr<int> leave(uint64_t& all_stopped_ns) {
-    constexpr int kTries = 50;
-    constexpr auto kPause = std::chrono::milliseconds(2);
-    absl::StatusOr<int> error = call(end_, 0, 0);
-    if (!error.ok() || *error != 0) return error;
-    const std::vector<CodeRange> code = find_own_code(pid_);
-    for (int i = 0; i < kTries; ++i) {
-      if (i != 0) std::this_thread::sleep_for(kPause);
-      const Clock::time_point begin = Clock::now();
-      error = forget(code);
-      all_stopped_ns = std::max(all_stopped_ns, ns_since(begin));
-      const bool may_work_later =
-          error.ok() ? *error == EAGAIN : absl::IsUnavailable(error.status());
-      if (!may_work_later) break;
-    }
-    return error;
-  }
-
- private:
-  absl::StatusOr<int> forget(const std::vector<CodeRange>& code) {
-    const RealTimePriority priority;
-    absl::StatusOr<StoppedThreads> others =
-        StoppedThreads::stop_all_but(pid_, thread_.tid());
-    if (!others.ok()) return others.status();
-    if (absl::Status left = others->leave_code(code); !left.ok()) return left;
-    return call(forget_, 0, 0);
-  }
-
-  absl::StatusOr<int> call(uint64_t function, uint64_t a, uint64_t b) {
-    const absl::StatusOr<uint64_t> result = thread_.call(function, {a, b}, stack_);
-    if (!result.ok()) return result.status();
-    return static_cast<int32_t>(*result) - shim::kJoinResult;
-  }
-
-  StoppedThread& thread_;
-  pid_t pid_;
-  uint64_t stack_;
-  uint64_t dlsym_;
-  uint64_t handle_;
-  uint64_t want_;
-  uint64_t end_;
-  uint64_t forget_;
-};
-
 // dlsym() of the process, which before glibc 2.34 is in a library that it may lack.
 absl::StatusOr<uint64_t> find_symbol_function(const JoinTarget& target,
                                               const Functions& functions,
@@ -210,13 +135,31 @@ absl::StatusOr<uint64_t> find_symbol_function(const JoinTarget& target,
   return found;
 }
 
+// Has the shim take the images of the modules of which functions are to be patched.
+absl::Status patch_functions(ShimCalls& calls, PatchImages& images, pid_t pid,
+                             const Functions& functions, StoppedThread& thread,
+                             Scratch& scratch) {
+  return hand_over_patches(
+      thread, pid, calls.wanted_modules(), images,
+      {[&](uint64_t size) {
+         return thread.call(functions.map,
+                            {0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                             ~uint64_t{0}, 0},
+                            scratch.stack());
+       },
+       [&](uint64_t address, uint64_t size) {
+         (void)thread.call(functions.unmap, {address, size}, scratch.stack());
+       },
+       [&](uint64_t address) { return calls.take_patches(address); }});
+}
+
 absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
                            const Functions& functions, StoppedThread& thread,
-                           Scratch& scratch, uint64_t& all_stopped_ns) {
+                           HurriedThread& others, Scratch& scratch, Joined& result) {
   const absl::StatusOr<uint64_t> shim = scratch.put(request.shim);
   const absl::StatusOr<uint64_t> session = scratch.put(request.session);
   const absl::StatusOr<uint64_t> options = scratch.put(request.options);
-  const absl::StatusOr<uint64_t> name = scratch.put("arctrace_joined_session");
+  const absl::StatusOr<uint64_t> name = scratch.put("arctrace_wanted_step");
   if (!name.ok()) return name.status();
   const absl::StatusOr<uint64_t> handle =
       thread.call(functions.open, {*shim, functions.open_flags}, scratch.stack());
@@ -228,23 +171,37 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
   const absl::StatusOr<uint64_t> dlsym =
       find_symbol_function(target, functions, thread, scratch);
   if (!dlsym.ok()) return dlsym.status();
-  ShimCalls calls(thread, target, request, scratch.stack(), *dlsym, *handle);
-  if (!calls.are_complete()) {
+  const uint64_t low =
+      find_library(target.pid, request.shim.substr(request.shim.rfind('/') + 1)).low;
+  if (low == 0 || !functions.shim.are_complete()) {
     return absl::InternalError("the shim that it has loaded cannot join");
   }
-  absl::StatusOr<int> error = calls.join(*session, *options, *name);
+  ShimCalls calls(thread, others, target.pid, functions.shim,
+                  {low, *dlsym, *handle, *name, scratch.stack()});
+  absl::StatusOr<int> error = calls.join(*session, *options);
   if (error.ok() && *error == EALREADY) {
-    error = calls.leave(all_stopped_ns);
-    if (error.ok() && *error == 0) error = calls.join(*session, *options, *name);
+    error = calls.leave(result.all_stopped_ns);
+    if (error.ok() && *error == 0) error = calls.join(*session, *options);
   }
   if (!error.ok()) return error.status();
-  return *error == 0 ? absl::OkStatus()
-                     : absl::FailedPreconditionError(join_error(*error, request));
+  if (*error != 0) return absl::FailedPreconditionError(join_error(*error, request));
+  // What it has joined stays so, whatever becomes of its hooks.
+  if (request.patches != nullptr) {
+    result.code_status =
+        patch_functions(calls, *request.patches, target.pid, functions, thread, scratch);
+  }
+  absl::Status changed = calls.change_code(result.changes_left, result.all_stopped_ns);
+  if (request.patches != nullptr) {
+    const absl::StatusOr<int> reported = calls.report_patches();
+    if (changed.ok()) changed = reported.status();
+  }
+  if (result.code_status.ok()) result.code_status = changed;
+  return absl::OkStatus();
 }
 
-absl::Status join_by(StoppedThread& thread, const JoinTarget& target,
-                     const JoinRequest& request, const Functions& functions,
-                     uint64_t& all_stopped_ns) {
+absl::Status join_by(StoppedThread& thread, HurriedThread& others,
+                     const JoinTarget& target, const JoinRequest& request,
+                     const Functions& functions, Joined& result) {
   if (absl::Status status = thread.borrow(functions.code); !status.ok()) return status;
   const absl::StatusOr<uint64_t> memory = thread.call(
       functions.map,
@@ -262,10 +219,37 @@ absl::Status join_by(StoppedThread& thread, const JoinTarget& target,
   const absl::StatusOr<int32_t> error = thread.read_word(*location);
   if (!error.ok()) return error.status();
   absl::Status joined =
-      load_and_join(target, request, functions, thread, scratch, all_stopped_ns);
+      load_and_join(target, request, functions, thread, others, scratch, result);
   const char* bytes = reinterpret_cast<const char*>(&*error);
   absl::Status restored = thread.write(*location, {bytes, sizeof *error});
   return joined.ok() ? restored : joined;
+}
+
+absl::Status borrow_and_join(const JoinTarget& target, const JoinRequest& request,
+                             const Functions& functions, HurriedThread& hurried,
+                             HurriedThread& others, Joined& result) {
+  std::chrono::steady_clock::time_point begin;
+  absl::Status joined;
+  {
+    absl::StatusOr<StoppedThread> thread = stop_harmless_thread(target, hurried);
+    if (!thread.ok()) return thread.status();
+    begin = thread->stopped_at();
+    joined = join_by(*thread, others, target, request, functions, result);
+  }
+  // It has gone on. Later we have no real-time priority, and may wait for a CPU.
+  result.stopped_ns =
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                std::chrono::steady_clock::now() - begin)
+                                .count());
+  return joined;
+}
+
+// So that the thread that loads the file does not wait for a disk.
+void read_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 65536> bytes{};
+  while (file.read(bytes.data(), bytes.size())) {
+  }
 }
 
 }  // namespace
@@ -279,22 +263,22 @@ absl::StatusOr<Joined> join_process(pid_t pid, const JoinRequest& request) {
       examine_process(pid, request.shim, request.session);
   if (!target.ok()) return target.status();
   const auto refused = [pid](const absl::Status& why) {
+    if (absl::Status ended = ended_status(pid); !ended.ok()) return ended;
     return absl::Status(why.code(),
                         absl::StrCat("cannot join process ", pid, ": ", why.message()));
   };
-  const absl::StatusOr<Functions> functions = find_functions(*target);
+  const absl::StatusOr<Functions> functions = find_functions(*target, request);
   if (!functions.ok()) return refused(functions.status());
-  Joined result{target->name};
-  Clock::time_point begin;
-  {
-    absl::StatusOr<StoppedThread> thread = stop_harmless_thread(*target);
-    if (!thread.ok()) return refused(thread.status());
-    begin = thread->stopped_at();
-    absl::Status joined =
-        join_by(*thread, *target, request, *functions, result.all_stopped_ns);
-    if (!joined.ok()) return refused(joined);
-  }
-  result.stopped_ns = ns_since(begin);
+  if (request.patches != nullptr) request.patches->prepare(pid);
+  read_whole(request.shim);
+  Joined result;
+  result.name = target->name;
+  const RealTimePriority priority;
+  HurriedThread hurried(priority);  // until the thread goes on
+  HurriedThread others(priority);   // until each has stopped
+  absl::Status joined =
+      borrow_and_join(*target, request, *functions, hurried, others, result);
+  if (!joined.ok()) return refused(joined);
   return result;
 }
 

@@ -71,6 +71,24 @@ absl::Status refusal(pid_t pid, const std::string& why) {
       absl::StrCat("cannot join process ", pid, ": ", why));
 }
 
+// The kernel's flags of the process' main thread (PF_..., in include/linux/sched.h).
+uint64_t kernel_flags(pid_t pid) {
+  std::ifstream file(proc_path(pid, "stat"));
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return 0;
+  constexpr size_t kFlags = 7;  // ") state parent group session terminal its_group flags"
+  const std::vector<std::string> fields = absl::StrSplit(line.substr(name_end), ' ');
+  uint64_t flags = 0;
+  return fields.size() > kFlags && absl::SimpleAtoi(fields[kFlags], &flags) ? flags : 0;
+}
+
+bool is_kernel_thread(pid_t pid) {
+  constexpr uint64_t kKernelThread = 0x00200000;
+  return (kernel_flags(pid) & kKernelThread) != 0;
+}
+
 std::string yama_advice() {
   std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
   int scope = 0;
@@ -179,6 +197,77 @@ uint64_t find_bytes(pid_t pid, uint64_t low, uint64_t high, std::string_view byt
   return at == std::string::npos ? 0 : low + at;
 }
 
+// Whether a process with this status may write into the file, by its user alone.
+bool may_write(const std::map<std::string, std::string>& status,
+               const std::string& path) {
+  constexpr uint64_t kOverride = 1 << 1;  // CAP_DAC_OVERRIDE
+  uint64_t capabilities = 0;
+  uint32_t user = 0;
+  const std::vector<std::string> users = absl::StrSplit(text_of(status, "Uid"), '\t');
+  struct stat file {};
+  return stat(path.c_str(), &file) != 0 || (file.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+         !absl::SimpleAtoi(users.back(), &user) || user == file.st_uid ||
+         !absl::SimpleHexAtoi(text_of(status, "CapEff"), &capabilities) ||
+         (capabilities & kOverride) != 0;
+}
+
+absl::StatusOr<JoinTarget> examine(pid_t pid, const std::string& shim,
+                                   const std::string& session) {
+  const auto status = read_status(pid);
+  const auto group = static_cast<pid_t>(number_of(status, "Tgid"));
+  if (group != pid) {
+    return refusal(pid, absl::StrCat("it is a thread of process ", group,
+                                     ", which can be joined as a whole"));
+  }
+  if (pid == getpid()) return refusal(pid, "it is this command itself");
+  if (absl::StartsWith(text_of(status, "State"), "T")) {
+    return refusal(pid, "it is stopped; continue it first (kill -CONT)");
+  }
+  if (is_kernel_thread(pid)) return refusal(pid, "it is a thread of the kernel");
+  const auto tracer = static_cast<pid_t>(number_of(status, "TracerPid"));
+  if (tracer != 0) {
+    return refusal(pid, absl::StrCat("it is traced by process ", tracer,
+                                     ", a debugger or strace, which has to end first"));
+  }
+  const OpenFile memory(proc_path(pid, "mem"));
+  if (memory.get() < 0) {
+    return refusal(pid, absl::StrCat("no rights; run arctrace as root or as its user",
+                                     yama_advice()));
+  }
+  if (const std::string problem = program_problem(pid); !problem.empty()) {
+    return refusal(pid, problem);
+  }
+  JoinTarget target{pid, text_of(status, "Name"), find_library(pid, "libc.so.6"),
+                    find_library(pid, "libdl.so.2")};
+  if (target.libc.path.empty() &&
+      !find_library(pid, absl::StrCat("libc.so.6", kGone)).path.empty()) {
+    return refusal(pid, "its libc has been replaced since it began; restart it");
+  }
+  if (target.libc.path.empty()) {
+    return refusal(
+        pid, "it has no glibc: it is statically linked, or linked with another libc");
+  }
+  if (number_of(status, "Seccomp") != 0) {
+    return refusal(pid,
+                   "a seccomp filter confines it, which might end it; start it with "
+                   "arctrace record");
+  }
+  if (const std::string other = other_shim(pid, shim); !other.empty()) {
+    return refusal(
+        pid, absl::StrCat("it has loaded ", other, ", which is not this command's shim"));
+  }
+  if (!sees(pid, shim) || !sees(pid, session)) {
+    return refusal(pid, absl::StrCat("it does not see ", sees(pid, shim) ? session : shim,
+                                     ", as programs in containers do; give it that file "
+                                     "at the same path"));
+  }
+  if (!may_write(status, session)) {
+    return refusal(pid, absl::StrCat("its user may not write into ", session,
+                                     "; run arctrace as its user"));
+  }
+  return target;
+}
+
 }  // namespace
 
 LoadedLibrary find_library(pid_t pid, const std::string& name) {
@@ -193,8 +282,15 @@ LoadedLibrary find_library(pid_t pid, const std::string& name) {
   return {};
 }
 
-std::vector<CodeRange> find_own_code(pid_t pid) {
-  std::vector<CodeRange> code;
+std::string mapped_file(pid_t pid, uint64_t address) {
+  for (const Mapping& mapping : mappings_of(pid)) {
+    if (address >= mapping.low && address < mapping.high) return mapping.path;
+  }
+  return "";
+}
+
+std::vector<CodeMemory> find_own_code(pid_t pid) {
+  std::vector<CodeMemory> code;
   for (const Mapping& mapping : mappings_of(pid)) {
     if (mapping.is_executable &&
         absl::StartsWith(base_name(mapping.path), "libarctrace")) {
@@ -251,64 +347,24 @@ uint64_t find_signal_return(const JoinTarget& target) {
   return 0;
 }
 
-absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
-                                           const std::string& session) {
+absl::Status ended_status(pid_t pid) {
   const auto status = read_status(pid);
   if (status.empty()) {
     return absl::NotFoundError(absl::StrCat("there is no process ", pid));
   }
-  const auto group = static_cast<pid_t>(number_of(status, "Tgid"));
-  if (group != pid) {
-    return refusal(pid, absl::StrCat("it is a thread of process ", group,
-                                     ", which can be joined as a whole"));
-  }
-  if (pid == getpid()) return refusal(pid, "it is this command itself");
   const std::string state = text_of(status, "State");
-  if (absl::StartsWith(state, "Z") || absl::StartsWith(state, "X")) {
-    return refusal(pid, "it has ended");
-  }
-  if (absl::StartsWith(state, "T")) {
-    return refusal(pid, "it is stopped; continue it first (kill -CONT)");
-  }
-  if (status.count("VmSize") == 0) return refusal(pid, "it is a thread of the kernel");
-  const auto tracer = static_cast<pid_t>(number_of(status, "TracerPid"));
-  if (tracer != 0) {
-    return refusal(pid, absl::StrCat("it is traced by process ", tracer,
-                                     ", a debugger or strace, which has to end first"));
-  }
-  const OpenFile memory(proc_path(pid, "mem"));
-  if (memory.get() < 0) {
-    return refusal(pid, absl::StrCat("no rights; run arctrace as root or as its user",
-                                     yama_advice()));
-  }
-  if (const std::string problem = program_problem(pid); !problem.empty()) {
-    return refusal(pid, problem);
-  }
-  JoinTarget target{pid, text_of(status, "Name"), find_library(pid, "libc.so.6"),
-                    find_library(pid, "libdl.so.2")};
-  if (target.libc.path.empty() &&
-      !find_library(pid, absl::StrCat("libc.so.6", kGone)).path.empty()) {
-    return refusal(pid, "its libc has been replaced since it began; restart it");
-  }
-  if (target.libc.path.empty()) {
-    return refusal(
-        pid, "it has no glibc: it is statically linked, or linked with another libc");
-  }
-  if (number_of(status, "Seccomp") != 0) {
-    return refusal(pid,
-                   "a seccomp filter confines it, which might end it; start it with "
-                   "arctrace record");
-  }
-  if (const std::string other = other_shim(pid, shim); !other.empty()) {
-    return refusal(
-        pid, absl::StrCat("it has loaded ", other, ", which is not this command's shim"));
-  }
-  if (!sees(pid, shim) || !sees(pid, session)) {
-    return refusal(pid, absl::StrCat("it does not see ", sees(pid, shim) ? session : shim,
-                                     ", as programs in containers do; give it that file "
-                                     "at the same path"));
-  }
-  return target;
+  // Its memory goes first.
+  const bool has_ended = absl::StartsWith(state, "Z") || absl::StartsWith(state, "X") ||
+                         (status.count("VmSize") == 0 && !is_kernel_thread(pid));
+  return has_ended ? refusal(pid, "it has ended") : absl::OkStatus();
+}
+
+absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
+                                           const std::string& session) {
+  absl::StatusOr<JoinTarget> target = examine(pid, shim, session);
+  if (target.ok()) return target;
+  const absl::Status ended = ended_status(pid);
+  return ended.ok() ? target : ended;
 }
 
 }  // namespace arctrace

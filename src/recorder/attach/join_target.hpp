@@ -28,18 +28,26 @@ struct JoinTarget {
 absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
                                            const std::string& session);
 
+// Ok: the process runs. Error: it has ended, or is about to, which may be why something
+// else failed.
+absl::Status ended_status(pid_t pid);
+
 // The library `name` of the process (as "libc.so.6"), or of versions before it had that
 // name (as "libc-2.31.so" for libc.so.6). Reads /proc/PID/maps.
 LoadedLibrary find_library(pid_t pid, const std::string& name);
 
+// The path of the file that the process has mapped at this address, as it sees it; empty:
+// there is none. The kernel says of one that is gone that it is deleted.
+std::string mapped_file(pid_t pid, uint64_t address);
+
 // Memory [low, high) that holds code.
-struct CodeRange {
+struct CodeMemory {
   uint64_t low;
   uint64_t high;
 };
 
 // The code of arctrace's libraries in the process.
-std::vector<CodeRange> find_own_code(pid_t pid);
+std::vector<CodeMemory> find_own_code(pid_t pid);
 
 // The address in the process of the function `name`, as the library's table of dynamic
 // symbols has it; 0: there is none.

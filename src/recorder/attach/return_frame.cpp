@@ -56,7 +56,7 @@ bool is_interrupted(const user_regs_struct& registers) {
          ((result >= kRestartMin && result <= kRestartMax) || result == -EINTR);
 }
 
-SignalContext context_of(const ThreadState& state) {
+SignalContext context_of(const StoppedState& state) {
   constexpr uint64_t kSystemCallSize = 2;
   const user_regs_struct& r = state.registers;
   SignalContext context{};
@@ -83,7 +83,7 @@ void put(std::string& bytes, size_t at, const T& value) {
 
 }  // namespace
 
-ReturnFrame make_return_frame(const ThreadState& state, const ReturnCode& code,
+ReturnFrame make_return_frame(const StoppedState& state, const ReturnCode& code,
                               uint64_t end) {
   constexpr uint64_t kVectorsAlign = 64;
   constexpr uint64_t kStackAlign = 16;

@@ -16,7 +16,7 @@ struct ReturnCode {
   uint64_t signal_return;  // sets the number of rt_sigreturn, and makes that call
 };
 
-struct ThreadState {
+struct StoppedState {
   user_regs_struct registers{};
   std::vector<char> vectors;  // as PTRACE_GETREGSET has them (NT_X86_XSTATE)
   uint64_t signal_mask = 0;
@@ -30,7 +30,7 @@ struct ReturnFrame {
   uint64_t slot;      // address of the return address: 8 more than a multiple of 16
   std::string bytes;  // from `slot` on
 };
-ReturnFrame make_return_frame(const ThreadState& state, const ReturnCode& code,
+ReturnFrame make_return_frame(const StoppedState& state, const ReturnCode& code,
                               uint64_t end);
 
 }  // namespace arctrace

@@ -61,7 +61,7 @@ bool is_ended_by_stop(long number) {
 constexpr uint64_t kNoSystemCall = ~uint64_t{0};
 
 // Below what the interrupted function may use of the stack below its pointer.
-uint64_t own_stack_end(const ThreadState& state) {
+uint64_t own_stack_end(const StoppedState& state) {
   constexpr uint64_t kRedZone = 128;
   return state.registers.rsp - kRedZone;
 }
@@ -89,23 +89,20 @@ bool await_any_stop(pid_t tid, int& status) {
   }
 }
 
-// Waits for a stop that is no signal's; these are passed on.
+// Waits for a stop that is no signal's; these are passed on. A stop for a signal takes
+// the place of the one that was asked for, which is asked for again.
 bool await_event(pid_t tid, int& status) {
   while (await_any_stop(tid, status)) {
     if (is_event_stop(status)) return true;
-    if (ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status)) != 0) return false;
+    if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 ||
+        ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status)) != 0) {
+      return false;
+    }
   }
   return false;
 }
 
 }  // namespace
-
-absl::StatusOr<StoppedThread> StoppedThread::stop(pid_t tid) {
-  absl::StatusOr<StoppedThread> thread = ask_to_stop(tid);
-  if (!thread.ok()) return thread;
-  if (absl::Status stopped = thread->await_stop(); !stopped.ok()) return stopped;
-  return thread;
-}
 
 absl::StatusOr<StoppedThread> StoppedThread::ask_to_stop(pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
@@ -113,11 +110,20 @@ absl::StatusOr<StoppedThread> StoppedThread::ask_to_stop(pid_t tid) {
   }
   StoppedThread thread(tid);
   if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return thread.lost();
+  thread.is_asked_ = true;
   return thread;
+}
+
+bool StoppedThread::has_stopped() const {
+  siginfo_t information{};
+  return waitid(P_PID, static_cast<id_t>(tid_), &information,
+                WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+         information.si_pid == tid_;
 }
 
 absl::Status StoppedThread::await_stop() {
   int status = 0;
+  is_asked_ = false;
   if (!await_event(tid_, status) ||
       ptrace(PTRACE_GETREGS, tid_, nullptr, &state_.registers) != 0) {
     return lost();
@@ -145,11 +151,14 @@ StoppedThread::StoppedThread(StoppedThread&& other) noexcept
     : tid_(std::exchange(other.tid_, 0)),
       stopped_at_(other.stopped_at_),
       state_(std::move(other.state_)),
+      is_asked_(other.is_asked_),
       is_borrowed_(other.is_borrowed_),
       code_(other.code_) {}
 
 StoppedThread::~StoppedThread() {
   if (tid_ == 0) return;
+  // One that has not stopped can't be detached, and could not be stopped again.
+  if (is_asked_ && !await_stop().ok()) return;
   if (is_borrowed_) {
     // The kernel makes a system call again only where it looks for signals.
     int status = 0;

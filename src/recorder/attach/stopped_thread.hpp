@@ -21,11 +21,12 @@ namespace arctrace {
 // for example, the thread returns to them by itself.
 class StoppedThread {
  public:
-  // Stops the thread. Error: it has ended, or may not be stopped.
-  static absl::StatusOr<StoppedThread> stop(pid_t tid);
-  // The same in two steps, so that many threads can be on their way at once.
+  // Stops the thread in two steps, so that many can be on their way at once. Error: it
+  // has ended, or may not be stopped.
   static absl::StatusOr<StoppedThread> ask_to_stop(pid_t tid);
   absl::Status await_stop();
+  // Whether await_stop() has not to wait.
+  bool has_stopped() const;
 
   StoppedThread(StoppedThread&& other) noexcept;
   StoppedThread& operator=(StoppedThread&&) = delete;
@@ -37,7 +38,9 @@ class StoppedThread {
   std::chrono::steady_clock::time_point stopped_at() const { return stopped_at_; }
   // The number of the system call in which it was stopped; -1: it was in none.
   long system_call_number() const { return static_cast<long>(state_.registers.orig_rax); }
+  // Where it stood when it was stopped, also while it runs something for us.
   uint64_t program_counter() const { return state_.registers.rip; }
+  uint64_t stack_pointer() const { return state_.registers.rsp; }
 
   // Lets the thread run on for so long, and stops it again.
   absl::Status run_for(std::chrono::microseconds time);
@@ -60,7 +63,8 @@ class StoppedThread {
 
   pid_t tid_;  // 0: moved from
   std::chrono::steady_clock::time_point stopped_at_ = std::chrono::steady_clock::now();
-  ThreadState state_;
+  StoppedState state_;
+  bool is_asked_ = false;  // and has not stopped yet, as far as we know
   bool is_borrowed_ = false;
   ReturnCode code_{};
 };

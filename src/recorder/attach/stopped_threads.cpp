@@ -3,14 +3,15 @@
 #include <absl/status/status.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
-#include <pthread.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -19,11 +20,16 @@ namespace {
 
 // The thread's state, as /proc has it: 'R', 'S', ...; 0: it is gone.
 char state_of(pid_t pid, pid_t tid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/task/", tid, "/stat"));
-  std::string line;
-  std::getline(file, line);
+  // Others stand still meanwhile.
+  std::array<char, 256> text{};
+  const int file = open(absl::StrCat("/proc/", pid, "/task/", tid, "/stat").c_str(),
+                        O_RDONLY | O_CLOEXEC);
+  if (file < 0) return '\0';
+  const ssize_t size = read(file, text.data(), text.size());
+  close(file);
+  const std::string_view line(text.data(), size > 0 ? static_cast<size_t>(size) : 0);
   const size_t name_end = line.rfind(')');  // the name may hold anything
-  return name_end == std::string::npos || name_end + 2 >= line.size()
+  return name_end == std::string_view::npos || name_end + 2 >= line.size()
              ? '\0'
              : line[name_end + 2];
 }
@@ -33,13 +39,16 @@ bool has_ended(pid_t pid, pid_t tid) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
-// Not a thread that the kernel does not wake for that: for long, a parent that waits in
-// vfork() until its child has gone on; for moments, one that waits for memory.
+// The kernel does not wake it for a stop: for long, a parent that waits in vfork() until
+// its child has gone on; for moments, one that waits for memory.
+bool is_uninterruptible(pid_t pid, pid_t tid) { return state_of(pid, tid) == 'D'; }
+
+// Waits for some ms that it is not so.
 bool may_be_stopped(pid_t pid, pid_t tid) {
   constexpr int kTries = 20;
   constexpr auto kPause = std::chrono::microseconds(250);
   for (int i = 0; i < kTries; ++i) {
-    if (state_of(pid, tid) != 'D') return true;
+    if (!is_uninterruptible(pid, tid)) return true;
     std::this_thread::sleep_for(kPause);
   }
   return false;
@@ -59,15 +68,47 @@ std::vector<pid_t> new_threads(pid_t pid, std::set<pid_t>& known) {
   return found;
 }
 
-// Asks them to stop, and waits for them. Appends them to `stopped`.
-absl::Status stop_these(pid_t pid, const std::vector<pid_t>& tids,
-                        std::vector<StoppedThread>& stopped) {
+bool contains(const std::vector<CodeMemory>& code, uint64_t address) {
+  return std::any_of(code.begin(), code.end(), [address](const CodeMemory& range) {
+    return address >= range.low && address < range.high;
+  });
+}
+
+// One thread that stands in the code.
+absl::Status run_out_of(const std::vector<CodeMemory>& code, StoppedThread& thread) {
+  constexpr int kTries = 100;
+  constexpr auto kTime = std::chrono::microseconds(20);
+  for (int i = 0; contains(code, thread.program_counter()); ++i) {
+    if (i == kTries) {
+      return absl::UnavailableError(
+          absl::StrCat("thread ", thread.tid(), " stays in arctrace's code"));
+    }
+    if (absl::Status status = thread.run_for(kTime); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// A thread that ends is no reason to give up: the next try stops those that are left.
+absl::Status unless_ended(const absl::Status& status) {
+  return absl::IsAborted(status) ? absl::UnavailableError(status.message()) : status;
+}
+
+}  // namespace
+
+absl::Status StoppedThreads::stop_these(pid_t pid, const std::vector<pid_t>& tids,
+                                        HurriedThread& hurried) {
+  const auto unavailable = [](pid_t tid) {
+    return absl::UnavailableError(
+        absl::StrCat("thread ", tid, " waits where it cannot be stopped; try again"));
+  };
+  // What is waited for here, nobody else has to wait for.
+  for (const pid_t tid : tids) {
+    if (!may_be_stopped(pid, tid)) return unavailable(tid);
+  }
+  if (threads_.empty()) since_ = std::chrono::steady_clock::now();
   std::vector<StoppedThread> asked;
   for (const pid_t tid : tids) {
-    if (!may_be_stopped(pid, tid)) {
-      return absl::UnavailableError(
-          absl::StrCat("thread ", tid, " waits where it cannot be stopped; try again"));
-    }
+    if (is_uninterruptible(pid, tid)) return unavailable(tid);
     absl::StatusOr<StoppedThread> thread = StoppedThread::ask_to_stop(tid);
     if (thread.ok()) {
       asked.push_back(*std::move(thread));
@@ -76,57 +117,37 @@ absl::Status stop_these(pid_t pid, const std::vector<pid_t>& tids,
     }
   }
   for (StoppedThread& thread : asked) {
+    if (!thread.has_stopped()) hurried.hurry(thread.tid());
     absl::Status status = thread.await_stop();
+    hurried.calm();
     if (status.ok()) {
-      stopped.push_back(std::move(thread));
+      threads_.push_back(std::move(thread));
     } else if (!has_ended(pid, thread.tid())) {
-      return status;
+      return unless_ended(status);  // it is about to
     }
   }
   return absl::OkStatus();
 }
 
-bool contains(const std::vector<CodeRange>& code, uint64_t address) {
-  return std::any_of(code.begin(), code.end(), [address](const CodeRange& range) {
-    return address >= range.low && address < range.high;
-  });
-}
-
-}  // namespace
-
-RealTimePriority::RealTimePriority() {
-  sched_param lowest{};
-  lowest.sched_priority = 1;
-  has_changed_ = pthread_getschedparam(pthread_self(), &policy_, &before_) == 0 &&
-                 pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest) == 0;
-}
-
-RealTimePriority::~RealTimePriority() {
-  if (has_changed_) pthread_setschedparam(pthread_self(), policy_, &before_);
-}
-
-absl::StatusOr<StoppedThreads> StoppedThreads::stop_all_but(pid_t pid, pid_t running) {
-  StoppedThreads all;
+absl::Status StoppedThreads::stop_all_but(pid_t pid, pid_t running,
+                                          HurriedThread& hurried) {
   std::set<pid_t> known{running};
   for (;;) {
     const std::vector<pid_t> begun = new_threads(pid, known);
-    if (begun.empty()) return all;
-    absl::Status status = stop_these(pid, begun, all.threads_);
+    if (begun.empty()) return absl::OkStatus();
+    absl::Status status = stop_these(pid, begun, hurried);
     if (!status.ok()) return status;
   }
 }
 
-absl::Status StoppedThreads::leave_code(const std::vector<CodeRange>& code) {
-  constexpr int kTries = 100;
-  constexpr auto kTime = std::chrono::microseconds(20);
+absl::Status StoppedThreads::leave_code(const std::vector<CodeMemory>& code,
+                                        HurriedThread& hurried) {
   for (StoppedThread& thread : threads_) {
-    for (int i = 0; contains(code, thread.program_counter()); ++i) {
-      if (i == kTries) {
-        return absl::UnavailableError(
-            absl::StrCat("thread ", thread.tid(), " stays in arctrace's code"));
-      }
-      if (absl::Status status = thread.run_for(kTime); !status.ok()) return status;
-    }
+    if (!contains(code, thread.program_counter())) continue;
+    hurried.hurry(thread.tid());
+    absl::Status status = run_out_of(code, thread);
+    hurried.calm();
+    if (!status.ok()) return unless_ended(status);
   }
   return absl::OkStatus();
 }

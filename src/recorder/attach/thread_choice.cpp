@@ -12,10 +12,11 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "src/recorder/attach/unwind_modules.hpp"
 
 namespace arctrace {
 namespace {
@@ -112,29 +113,22 @@ int see_frame(Dwfl_Frame* frame, void* data) {
   return ++frames.count < kFramesMax ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
-                  GElf_Word, char**) {
-  return -1;  // unwind tables and the symbols that it has are in the file itself
+// Reads what unwinding will need, so that no thread stands still for it.
+int read_tables(Dwfl_Module* module, void** /*data*/, const char* /*name*/,
+                Dwarf_Addr /*low*/, void* /*argument*/) {
+  Dwarf_Addr bias = 0;
+  dwfl_module_eh_cfi(module, &bias);
+  dwfl_module_getsymtab(module);
+  return DWARF_CB_OK;
 }
 
-const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_linux_proc_find_elf,
-                                   .find_debuginfo = no_debug_file,
-                                   .section_address = dwfl_offline_section_address,
-                                   .debuginfo_path = nullptr};
-
-struct EndDwfl {
-  void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
-};
-using DwflOwner = std::unique_ptr<Dwfl, EndDwfl>;
-
 // Unwinds the stacks of the process' stopped threads; null: it cannot be read.
-DwflOwner read_modules(pid_t pid) {
-  DwflOwner dwfl(dwfl_begin(&kCallbacks));
-  if (dwfl == nullptr || dwfl_linux_proc_report(dwfl.get(), pid) != 0 ||
-      dwfl_report_end(dwfl.get(), nullptr, nullptr) != 0 ||
-      dwfl_linux_proc_attach(dwfl.get(), pid, true) != 0) {
+UnwindModules read_modules(pid_t pid) {
+  UnwindModules dwfl = report_modules(pid);
+  if (dwfl == nullptr || dwfl_linux_proc_attach(dwfl.get(), pid, true) != 0) {
     return nullptr;
   }
+  dwfl_getmodules(dwfl.get(), read_tables, nullptr, 0);
   return dwfl;
 }
 
@@ -167,13 +161,24 @@ bool is_harmless(const StoppedThread& thread, Dwfl* dwfl) {
          frames.count >= (rank_of(thread.system_call_number()) < 2 ? 1 : 2);
 }
 
+// Where many threads compute, one that waits for a CPU stops at its next turn: so it has
+// one at once.
+absl::StatusOr<StoppedThread> stop_hurried(pid_t tid, HurriedThread& hurried) {
+  absl::StatusOr<StoppedThread> thread = StoppedThread::ask_to_stop(tid);
+  if (!thread.ok()) return thread;
+  hurried.hurry(tid);
+  if (absl::Status stopped = thread->await_stop(); !stopped.ok()) return stopped;
+  return thread;
+}
+
 }  // namespace
 
-absl::StatusOr<StoppedThread> stop_harmless_thread(const JoinTarget& target) {
+absl::StatusOr<StoppedThread> stop_harmless_thread(const JoinTarget& target,
+                                                   HurriedThread& hurried) {
   constexpr auto kPatience = std::chrono::seconds(3);
   constexpr auto kPause = std::chrono::milliseconds(5);
   const auto begin = std::chrono::steady_clock::now();
-  const DwflOwner dwfl = read_modules(target.pid);
+  const UnwindModules dwfl = read_modules(target.pid);
   if (dwfl == nullptr) {
     return absl::NotFoundError(
         absl::StrCat("there is no process ", target.pid, " any more"));
@@ -181,13 +186,15 @@ absl::StatusOr<StoppedThread> stop_harmless_thread(const JoinTarget& target) {
   absl::Status last = absl::OkStatus();
   while (std::chrono::steady_clock::now() - begin < kPatience) {
     for (const pid_t tid : threads_of(target.pid)) {
-      absl::StatusOr<StoppedThread> thread = StoppedThread::stop(tid);
+      absl::StatusOr<StoppedThread> thread = stop_hurried(tid, hurried);
       if (!thread.ok()) {
         last = thread.status();
-        continue;
+      } else if (is_harmless(*thread, dwfl.get())) {
+        return thread;
       }
-      if (is_harmless(*thread, dwfl.get())) return thread;
+      hurried.calm();
     }
+    if (absl::Status ended = ended_status(target.pid); !ended.ok()) return ended;
     std::this_thread::sleep_for(kPause);
   }
   if (!last.ok()) return last;

@@ -15,13 +15,10 @@
 #include <utility>
 
 #include "src/base/shared_atomics.hpp"
-#include "src/buffer/clock.hpp"
 #include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/buffer/truncation_guard.hpp"
 #include "src/protocol/block_state.hpp"
-#include "src/protocol/moments.hpp"
-#include "src/protocol/shared_close.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/huge_pages.hpp"
 #include "src/recorder/buffer/map_memory.hpp"
@@ -95,17 +92,28 @@ uint32_t usual_slots(uint32_t block_count) {
   return std::clamp(std::min(block_count, kMost) * kForEachBlock, kLeast, kMost);
 }
 
+// Small buffers have small blocks: a process that begins needs a block for its
+// definitions, and a thread that writes much one for its records.
+uint32_t usual_block_size(uint64_t buffer_size) {
+  constexpr uint32_t kLeast = 8u << 10, kMost = kUsualBlockSize;
+  constexpr uint32_t kBlocks = 64;
+  uint32_t size = kMost;
+  while (size > kLeast && buffer_size / size < kBlocks) size /= 2;
+  return size;
+}
+
 }  // namespace
 
 absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options) {
   Geometry geometry;
   geometry.cpu_count = options.cpu_count;
-  geometry.block_size = options.block_size;
+  geometry.block_size =
+      options.block_size.value_or(usual_block_size(options.buffer_size));
   geometry.mode = options.mode;
   geometry.scope = options.scope;
   geometry.clock = options.clock;
   const uint64_t blocks =
-      options.block_size == 0 ? 0 : options.buffer_size / options.block_size;
+      geometry.block_size == 0 ? 0 : options.buffer_size / geometry.block_size;
   geometry.block_count = blocks <= ARCTRACE_BLOCK_COUNT_MAX
                              ? static_cast<uint32_t>(blocks)
                              : ARCTRACE_BLOCK_COUNT_MAX + 1;
@@ -114,7 +122,7 @@ absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options) {
       error != GeometryError::kNone) {
     return absl::InvalidArgumentError(absl::StrCat(describe(error), " (buffer size ",
                                                    options.buffer_size, ", block size ",
-                                                   options.block_size, ")"));
+                                                   geometry.block_size, ")"));
   }
   return geometry;
 }
@@ -350,9 +358,9 @@ void Buffer::write_header(const BufferOptions& options) {
   arctrace_control& control = view_.control();
   control.process_next = 1;
   control.writer_next = 1;
-  // Overwrite mode does not depend on a collector that frees blocks.
+  // In the other modes no collector frees blocks: to wake it would help nobody.
   const uint32_t high_water =
-      geometry.mode == ARCTRACE_MODE_OVERWRITE ? 0 : options.high_water_percent;
+      geometry.mode == ARCTRACE_MODE_DROP ? options.high_water_percent : 0;
   control.high_water_blocks =
       static_cast<uint32_t>(uint64_t{geometry.block_count} * high_water / 100);
   arctrace_session_header& header = header_;
@@ -388,75 +396,6 @@ void Buffer::write_header(const BufferOptions& options) {
   header.magic = ARCTRACE_SESSION_MAGIC;
   // K1 release: a process that reads the magic also sees all stores above.
   IpcAtomics::store_release(shared.magic, header.magic);
-}
-
-void Buffer::set_gate(uint32_t bits) {
-  arctrace_control& control = view_.control();
-  const uint32_t added = bits & ~IpcAtomics::load_relaxed(control.gate);
-  // Classes that are switched on have records from the store on; those that are switched
-  // off have none after it.
-  const uint64_t before = read_ticks(view_.geometry().clock);
-  if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
-    IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
-  }
-  // First the fast path's, so that no class is written after another one that this change
-  // switches on. Relaxed: it only takes bits away, as an earlier change could have.
-  IpcAtomics::fetch_and_relaxed(control.unfiltered, bits);
-  // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
-  IpcAtomics::store_release(control.gate, bits);
-  update_unfiltered(view_);
-  note_gate_change(view_, added != 0 ? before : read_ticks(view_.geometry().clock));
-}
-
-absl::Status Buffer::set_record_filter(const std::string& text) {
-  if (text.size() > ARCTRACE_RECORD_FILTER_TEXT_MAX) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the filter of events, processes and threads takes ", text.size(),
-                     " bytes; a session has ", ARCTRACE_RECORD_FILTER_TEXT_MAX,
-                     " for it: globs take few"));
-  }
-  arctrace_control& control = view_.control();
-  RecordFilterCopy last;
-  copy_record_filter_untrusted(view_, last);
-  if (((filtered_classes(last.text()) | filtered_classes(text)) &
-       ARCTRACE_GATE_FUNCTIONS) != 0) {
-    // Functions may be left while their thread is excluded.
-    IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
-  }
-  uint64_t words[kFilterWords<arctrace_record_filter>] = {};
-  std::memcpy(words, text.data(), text.size());
-  // The fast path does not ask for the filter. Relaxed: a thread that still reads the old
-  // value records as it did before the change.
-  IpcAtomics::store_relaxed(control.unfiltered, uint32_t{0});
-  const uint64_t before = read_ticks(view_.geometry().clock);
-  const bool is_done = publish_filter(record_filter_area(view_), words,
-                                      static_cast<uint32_t>(text.size()));
-  update_unfiltered(view_);
-  if (!is_done) {
-    return absl::AbortedError(
-        "another process sets the filter of events, processes and threads: try again");
-  }
-  // If recording is off, the filter is noted when it is switched on.
-  if (IpcAtomics::load_relaxed(control.gate) != 0) note_gate_change(view_, before);
-  return absl::OkStatus();
-}
-
-void Buffer::close_gate() {
-  // Relaxed: they publish nothing; a thread that still reads the old values records as
-  // before.
-  IpcAtomics::store_relaxed(view_.control().unfiltered, uint32_t{0});
-  IpcAtomics::store_relaxed(view_.control().gate, uint32_t{0});
-}
-
-void Buffer::demand_definitions() {
-  arctrace_control& control = view_.control();
-  IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
-  // A writer that finds the block closed (G1) sees the new round.
-  const uint64_t chain = IpcAtomics::load_acquire(control.shared_current);  // E1
-  if (chain != 0 && BlockName::index(chain) < view_.geometry().block_count) {
-    close_shared<IpcAtomics>(view_, BlockName::index(chain),
-                             BlockName::generation(chain));
-  }
 }
 
 Buffer::Buffer(Buffer&& other) noexcept

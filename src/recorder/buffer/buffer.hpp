@@ -21,10 +21,13 @@ namespace arctrace {
 // same, with a warning if that is not all.
 enum class PinPolicy : uint8_t { kNo, kAuto, kTry, kRequire };
 
+// Of a buffer that is not small.
+constexpr uint32_t kUsualBlockSize = 64u << 10;
+
 struct BufferOptions {
   uint64_t buffer_size = uint64_t{64} << 20;  // bytes of blocks
   bool is_size_asked = false;                 // else fit_to_memory() may reduce it
-  uint32_t block_size = 64u << 10;            // bytes
+  std::optional<uint32_t> block_size = {};    // bytes; by default by the buffer's size
   std::optional<uint32_t> slot_count = {};    // by default by the number of blocks
   uint32_t cpu_count = 0;
   arctrace_mode mode = ARCTRACE_MODE_DROP;
@@ -89,22 +92,6 @@ class Buffer {
   bool pin_again();
   // Optional features that create() could not provide; empty if there are none.
   const std::string& warning() const { return warning_; }
-
-  // Sets what is recorded: enum arctrace_gate_bit. 0 stops all writers at their next
-  // record.
-  void set_gate(uint32_t bits);
-  // Puts a record filter (SPEC.md FLT-2) into force; an empty one admits all.
-  // ResourceExhausted: it is longer than the control page allows. Aborted: another
-  // process sets one at the same time.
-  absl::Status set_record_filter(const std::string& text);
-  // Stops all writers because the recording ends: unlike set_gate(0) it is not among the
-  // changes from which ENABLED records are made.
-  void close_gate();
-
-  // Has all processes and threads write their definitions once more, for a collector
-  // whose file does not have the earlier ones. They do so with their next block; so the
-  // chain, in whose open block they would go on, gets another one.
-  void demand_definitions();
 
  private:
   Buffer() = default;

@@ -49,7 +49,7 @@ absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
     // enough, the buffer gets fewer slots than some programs have threads.
     constexpr uint64_t kBlocksMin = 8;
     constexpr uint32_t kSlotsMin = 512;
-    const uint64_t least = kBlocksMin * options.block_size;
+    const uint64_t least = kBlocksMin * options.block_size.value_or(kUsualBlockSize);
     BufferOptions smaller = options;
     while (plan->total_size > bound.free && smaller.buffer_size / 2 >= least) {
       smaller.buffer_size /= 2;

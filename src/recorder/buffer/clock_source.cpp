@@ -6,6 +6,8 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <string>
 
@@ -84,6 +86,24 @@ ClockSync take_clock_sync(uint32_t clock) {
   }
   best.realtime_ns = realtime_of_boot_ns + best.monotonic_ns;
   return best;
+}
+
+bool is_of_this_boot(const ClockSync& then, uint32_t clock, uint64_t ticks_per_second) {
+  constexpr double kSteppedNsMax = 2e9;  // clocks of the wall are set now and then
+  constexpr double kDriftMax = 1e-3;     // of an estimated rate
+  constexpr double kErrorNsMax = 1e6;
+  if (!has_clock(clock)) return false;
+  const ClockSync now = take_clock_sync(clock);
+  if (then.monotonic_ns > now.monotonic_ns || then.ticks > now.ticks) return false;
+  const auto difference = [](uint64_t after, uint64_t before) {
+    return static_cast<double>(after) - static_cast<double>(before);
+  };
+  const double passed_ns = difference(now.monotonic_ns, then.monotonic_ns);
+  const double real_ns = difference(now.realtime_ns, then.realtime_ns);
+  const double ticks_ns = static_cast<double>(now.ticks - then.ticks) * 1e9 /
+                          static_cast<double>(std::max<uint64_t>(ticks_per_second, 1));
+  return std::abs(real_ns - passed_ns) < kSteppedNsMax &&
+         std::abs(ticks_ns - passed_ns) < kErrorNsMax + passed_ns * kDriftMax;
 }
 
 uint64_t measure_ticks_per_second(uint32_t clock) {

@@ -21,6 +21,10 @@ struct ClockSync {
 };
 ClockSync take_clock_sync(uint32_t clock);
 
+// Whether `then` was taken on this machine since it was booted, as far as the clocks
+// tell: a copy of a buffer may be from anywhere. `clock` had about `ticks_per_second`.
+bool is_of_this_boot(const ClockSync& then, uint32_t clock, uint64_t ticks_per_second);
+
 // Ticks per second, measured over some milliseconds. Exact for CLOCK_MONOTONIC.
 uint64_t measure_ticks_per_second(uint32_t clock);
 

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -165,10 +166,17 @@ absl::Status explain_directory(int error, uint64_t size, const std::string& dire
     case EACCES:
     case EPERM:
       return status("this user may not write to it", false);
+    case EFBIG: {
+      rlimit limit{};
+      getrlimit(RLIMIT_FSIZE, &limit);
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room for a buffer of ", size_text(size), " in ", directory,
+                       ": a file may have no more than ", limit.rlim_cur,
+                       " bytes (RLIMIT_FSIZE, ulimit -f); -b sets a smaller size"));
+    }
     case ENOSPC:
     case EDQUOT:
-    case ENOMEM:
-    case EFBIG: {
+    case ENOMEM: {
       if (size == 0) {
         return absl::ResourceExhaustedError(absl::StrCat(
             "no buffer in ", directory, ": ",

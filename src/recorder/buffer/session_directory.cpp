@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
+#include "src/base/near_names.hpp"
 #include "src/recorder/buffer/map_memory.hpp"
 #include "src/recorder/buffer/memory_room.hpp"
 
@@ -43,7 +46,11 @@ void add_session(std::vector<FoundSession>& found, const std::string& name,
 }
 
 absl::Status no_session(const std::string& name) {
-  return absl::NotFoundError(absl::StrCat("no session ", name));
+  std::vector<std::string> names;
+  for (FoundSession& session : find_sessions()) {
+    if (is_session_name(session.name)) names.push_back(std::move(session.name));
+  }
+  return absl::NotFoundError(absl::StrCat("no session ", name, near_names(name, names)));
 }
 
 }  // namespace
@@ -88,6 +95,13 @@ std::string file_or_session(const std::string& path) {
   if (fs::exists(path, error) || path.find('/') != std::string::npos) return path;
   const absl::StatusOr<std::string> session = session_file(path);
   return session.ok() && fs::exists(*session, error) ? *session : path;
+}
+
+absl::StatusOr<std::string> find_session(const std::string& name) {
+  std::string path = file_or_session(name);
+  std::error_code error;
+  if (is_session_name(name) && !fs::exists(path, error)) return no_session(name);
+  return path;
 }
 
 bool is_session_path(const std::string& path) {

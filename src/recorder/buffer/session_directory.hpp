@@ -29,6 +29,9 @@ absl::StatusOr<Buffer> open_session(const std::string& name);
 // `path` itself if that file exists, else the buffer file of the session of that name if
 // there is one, else `path`.
 std::string file_or_session(const std::string& path);
+// The same of a name that is to be a session's. kNotFound: it may be one's, and there is
+// neither.
+absl::StatusOr<std::string> find_session(const std::string& name);
 
 // Whether find_sessions() finds the file by its path as our own, whatever it holds.
 bool is_session_path(const std::string& path);

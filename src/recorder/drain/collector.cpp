@@ -7,6 +7,7 @@
 #include "src/buffer/clock.hpp"
 #include "src/buffer/wake_word.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/cpu_server.hpp"
@@ -23,25 +24,24 @@ constexpr long kPollNs = 20'000'000;
 
 }  // namespace
 
-Collector::Collector(Buffer& buffer, TraceFile file,
-                     const std::vector<std::string>& command_line,
+Collector::Collector(Buffer& buffer, TraceFile file, const RecorderFacts& recorder,
                      const ResumedSession& resumed, FileLimits limits,
                      PolledWriter* polled)
     : buffer_(buffer),
       file_(std::move(file)),
-      ring_(limits.bytes == 0 ? nullptr
-                              : std::make_unique<FileRing>(file_, buffer.header(),
-                                                           command_line, limits)),
+      ring_(limits.bytes == 0
+                ? nullptr
+                : std::make_unique<FileRing>(file_, buffer.header(), recorder, limits)),
       polled_(polled),
       code_files_(buffer.header()),
       drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full),
       disk_sync_ns_(limits.sync_ns),
       last_disk_sync_ns_(read_monotonic_ns()) {
   file_.take_reserve();
-  if (ring_ == nullptr) file_.keep_index();
+  file_.keep_index();
   file_.write_header(buffer.header());
   const uint32_t elsewhere = resumed.definitions.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
-  add_start(records_, read_ticks(buffer_.view().geometry().clock), command_line,
+  add_start(records_, read_ticks(buffer_.view().geometry().clock), recorder,
             resumed.is_resumed ? ARCTRACE_SESSION_RESUMED | elsewhere : 0);
   flush_records();
   write_earlier(resumed.definitions);
@@ -107,6 +107,11 @@ void Collector::child_ended(uint32_t pid, int wait_status) {
   flush_records();
 }
 
+void Collector::threads_joined(JoinedThreads joined) {
+  const std::lock_guard lock(mutex_);
+  joined_.push_back(std::move(joined));
+}
+
 void Collector::run() {
   const Geometry& geometry = buffer_.view().geometry();
   const bool keeps_all = geometry.mode == ARCTRACE_MODE_STOP;
@@ -165,12 +170,16 @@ CollectorSummary Collector::finish() {
     write_moments();
     stopping_ = true;
   }
-  buffer_.close_gate();
+  close_gate(buffer_.view());
   wake_collector(buffer_.view().control());
   thread_.join();
 
   const std::lock_guard lock(mutex_);
   drain_.finish();
+  for (const JoinedThreads& joined : joined_) {
+    add_silent_threads(records_, read_ticks(buffer_.view().geometry().clock),
+                       buffer_.view(), joined);
+  }
   flush_records();
   code_files_.write(drain_.living_processes(), file_,
                     ring_ == nullptr ? kCodeNamesBytesMax : ring_->code_names_max());

@@ -33,11 +33,11 @@ struct ResumedSession {
 class Collector : public Recorder {
  public:
   // Writes the file's header and first records and starts the thread. REQUIRES: the
-  // caller holds the CollectorLock for as long as this object lives. `command_line`: the
-  // recorder's own, for the SYSTEM record. `limits`: if `bytes` is set, the recording is
-  // cut into files (FileRing), and `file` must be a regular file. `polled`: a writer to
-  // be polled in each round, or null; it must outlive this object.
-  Collector(Buffer& buffer, TraceFile file, const std::vector<std::string>& command_line,
+  // caller holds the CollectorLock for as long as this object lives. `limits`: if `bytes`
+  // is set, the recording is cut into files (FileRing), and `file` must be a regular
+  // file. `polled`: a writer to be polled in each round, or null; it must outlive this
+  // object.
+  Collector(Buffer& buffer, TraceFile file, const RecorderFacts& recorder,
             const ResumedSession& resumed = {}, FileLimits limits = {},
             PolledWriter* polled = nullptr);
   ~Collector() override;
@@ -45,6 +45,7 @@ class Collector : public Recorder {
   absl::Status publish() override;
   void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) override;
   void child_ended(uint32_t pid, int wait_status) override;
+  void threads_joined(JoinedThreads joined) override;
   absl::StatusOr<std::string> snapshot() override;
 
   // What the file holds and what was lost so far, for progress lines.
@@ -76,6 +77,7 @@ class Collector : public Recorder {
   uint64_t last_disk_sync_ns_ = 0;
   RecordBuilder records_;  // its own, for which there was no room yet
   MomentsSeen moments_;    // that were added to records_
+  std::vector<JoinedThreads> joined_;
   std::thread thread_;
 };
 

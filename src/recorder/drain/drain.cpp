@@ -70,9 +70,12 @@ uint32_t Drain::round() {
                        oldest_shared_);
   }
   uint32_t changed = close_unreachable();
+  uint64_t later = UINT64_MAX;  // blocks handed out from then on wait for the next round
+  if (ring_ != nullptr && close_older_chain(later)) ++changed;
   for (size_t i = 0; i < closed_.size() && file_.error() == 0; ++i) {
     const SeenBlock& block = closed_[i];
     if (named_[block.index] || (is_reserve_used_ && !block.is_definitions)) continue;
+    if (!block.is_definitions && block.handout > later) continue;
     make_room(std::span(closed_).subspan(i));
     if (!write_block(block)) continue;
     busy_runs_.note(block.index, true);
@@ -159,6 +162,29 @@ uint32_t Drain::close_unreachable() {
   return closed;
 }
 
+// A thread that gets own blocks leaves records in the session's open block, which may
+// stay open for long. In a file without them its next records would contradict what is
+// known of it. So if own blocks that were handed out after that one are full, it is
+// closed, and written before they are: `later` becomes its hand-out then.
+bool Drain::close_older_chain(uint64_t& later) {
+  const uint64_t chain = IpcAtomics::load_acquire(view_.control().shared_current);
+  for (const SeenBlock& block : shared_) {
+    if (block.is_definitions ||
+        BlockName::make(block.state.generation, block.index) != chain) {
+      continue;
+    }
+    const bool is_older =
+        std::any_of(closed_.begin(), closed_.end(), [&block](const SeenBlock& full) {
+          return !full.is_definitions && full.handout > block.handout;
+        });
+    if (!is_older) return false;
+    close_shared<IpcAtomics>(view_, block.index, block.state.generation);
+    later = block.handout;
+    return true;
+  }
+  return false;
+}
+
 // Whether `block` is the session's open block or a CPU's.
 bool Drain::is_in_chain(const SeenBlock& block) const {
   const uint64_t name = BlockName::make(block.state.generation, block.index);
@@ -169,7 +195,7 @@ bool Drain::is_in_chain(const SeenBlock& block) const {
 bool Drain::write_block(const SeenBlock& block) {
   if (!Recycle<IpcAtomics>::begin_drain(view_, block.index, block.state)) return false;
   const std::span<std::byte> bytes(view_.block(block.index), view_.geometry().block_size);
-  BlockContents contents = scan_block_untrusted(bytes);
+  BlockContents contents = scan_block_untrusted(bytes, &writers_);
   if (IpcAtomics::load_acquire(view_.block_header(block.index).magic) !=
       ARCTRACE_BLOCK_MAGIC) {
     // The block holds no records: the writer that took it died before it opened the
@@ -179,7 +205,8 @@ bool Drain::write_block(const SeenBlock& block) {
     // No live writer names the block, so the writer of a record in progress is dead.
     const bool owner_died = owner_died_[block.index] || contents.torn > 0;
     const uint16_t flags = owner_died ? ARCTRACE_CHUNK_OWNER_DIED : 0;
-    write_image(block.index, flags, bytes.first(contents.used), contents.facts);
+    write_image(block.index, flags, bytes.first(contents.used),
+                {contents.facts, &writers_});
     if (file_.error() != 0) {
       Recycle<IpcAtomics>::cancel_drain(view_, block.index, block.state);
       return false;
@@ -195,7 +222,7 @@ bool Drain::write_block(const SeenBlock& block) {
 }
 
 void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> block,
-                        uint16_t facts) {
+                        ChunkFacts facts) {
   const arctrace_block_header header =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
   const std::span<const std::byte> rest = block.subspan(sizeof header);
@@ -204,6 +231,7 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
     const std::vector<std::byte> copy(block.begin(), block.end());
     totals_.untraced.note_untrusted(copy);
     totals_.patches.note_untrusted(copy);
+    totals_.events.note_untrusted(copy);
     if (code_files_ != nullptr) code_files_->note_untrusted(copy);
   }
   file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, index, ticks(),
@@ -229,10 +257,10 @@ void Drain::copy_open_definitions(uint64_t interval_ns) {
 // False: the file has failed.
 bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
   std::vector<std::byte> copy = copy_live_block_untrusted(view_, block.index, patience);
-  const BlockContents contents = scan_block_untrusted(copy);
+  const BlockContents contents = scan_block_untrusted(copy, &writers_);
   if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return true;
-  write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY,
-              std::span(copy).first(contents.used));
+  write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY, std::span(copy).first(contents.used),
+              {contents.facts, &writers_});
   if (file_.error() != 0) return false;
   totals_.records += contents.records;
   totals_.unfinished += contents.torn;
@@ -263,7 +291,7 @@ void Drain::finish() {
     if (!is_live(IpcAtomics::load_acquire(slot.lock)))
       add_writer_end(records_, ticks(), writer, reaper_.alive_ticks(i));
     reaper_.report_losses(records_, i);
-    add_totals(records_, ticks(), slot);
+    add_totals(records_, ticks(), view_, slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t count = IpcAtomics::load_relaxed(view_.control().lost[cause]);
@@ -312,7 +340,7 @@ void Drain::end_full_file() {
 
 // How much room the definitions in the buffer and the records after them need.
 uint64_t Drain::bytes_of_end() const {
-  constexpr uint64_t kBytesForEachSlot = 256;  // WRITER_END, TOTALS, LOST
+  constexpr uint64_t kBytesForEachSlot = 288;  // WRITER_END, TOTALS, LOST
   constexpr uint64_t kBytesForRest = 16u << 10;
   uint64_t bytes =
       kBytesForRest + Recycle<IpcAtomics>::slots_used(view_) * kBytesForEachSlot;

@@ -14,6 +14,7 @@
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/recycle.hpp"
 #include "src/recorder/drain/busy_runs.hpp"
+#include "src/recorder/drain/defined_events.hpp"
 #include "src/recorder/drain/live_copy.hpp"
 #include "src/recorder/drain/patch_notes.hpp"
 #include "src/recorder/drain/reaper.hpp"
@@ -37,6 +38,7 @@ struct DrainTotals {
   bool has_own = false;       // as in BlockContents, of any block
   UntracedPrograms untraced;
   PatchNotes patches;
+  DefinedEvents events;
 };
 
 // A block in the state in which a round found it.
@@ -83,12 +85,13 @@ class Drain {
   void list_open_definitions();
   void make_room(std::span<const SeenBlock> unwritten);
   uint32_t close_unreachable();
+  bool close_older_chain(uint64_t& later);
   bool is_in_chain(const SeenBlock& block) const;
   bool write_block(const SeenBlock& block);
   void copy_open_definitions(uint64_t interval_ns);
   bool write_live_copy(const SeenBlock& block, Patience& patience);
   void write_image(uint32_t index, uint16_t flags, std::span<std::byte> block,
-                   uint16_t facts = 0);
+                   ChunkFacts facts = {});
   void copy_open_blocks();
   void end_full_file();
   uint64_t bytes_of_end() const;
@@ -107,6 +110,7 @@ class Drain {
   FileLosses file_losses_;
   int first_error_ = 0;    // of a file that end_full_file() has made writable again
   RecordBuilder records_;  // the collector's own, not in the file yet
+  BlockWriters writers_;   // of the block that is being written
   Reaper reaper_;
   BusyRuns busy_runs_;
   std::vector<uint32_t> live_processes_;  // sorted

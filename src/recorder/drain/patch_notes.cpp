@@ -20,8 +20,9 @@ void PatchNotes::note_untrusted(std::span<const std::byte> block) {
       return;
     }
     const auto patches = load_part_untrusted<arctrace_patches_body>(body);
+    if (patches.verdict == ARCTRACE_PATCH_SMALL) refusals_.insert(patches.verdict);
     if (patches.verdict >= ARCTRACE_PATCH_NO_ROOM && patches.verdict < kVerdictsEnd) {
-      refusals_.insert(patches.verdict);
+      (patches.listed == 0 ? refusals_ : library_refusals_).insert(patches.verdict);
     }
     if (patches.verdict != ARCTRACE_PATCH_FLOODED) return;
     body = body.subspan(sizeof patches);

@@ -18,12 +18,15 @@ class PatchNotes {
   // buffer: at most 65,536.
   const std::set<uint64_t>& switched_off() const { return switched_off_; }
 
-  // Why nothing was patched in some processes: enum arctrace_patch_verdict.
+  // Why nothing of the program was patched in some processes (PATCH_SMALL: not all), and
+  // nothing of some library: enum arctrace_patch_verdict.
   const std::set<uint32_t>& refusals() const { return refusals_; }
+  const std::set<uint32_t>& library_refusals() const { return library_refusals_; }
 
  private:
   std::set<uint64_t> switched_off_;
   std::set<uint32_t> refusals_;
+  std::set<uint32_t> library_refusals_;
 };
 
 }  // namespace arctrace

@@ -51,7 +51,7 @@ void Reaper::reap(uint32_t index, RecordBuilder& records,
   if (const uint32_t writer = IpcAtomics::load_relaxed(slot.writer); writer != 0) {
     const uint64_t now = read_ticks(view_.geometry().clock);
     add_writer_end(records, now, writer, alive_ticks(index));
-    add_totals(records, now, slot);
+    add_totals(records, now, view_, slot);
   }
   report_losses(records, index);
   reaped_.push_back(index);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/recorder/drain/drain.hpp"
+#include "src/recorder/file/joined_threads.hpp"
 
 namespace arctrace {
 
@@ -23,7 +24,11 @@ struct CollectorSummary {
   uint32_t living = 0;  // processes that could still write when the recording ended
   uint64_t file_bytes = 0;
   uint64_t earlier_files = 0;  // how many of FILE.1, FILE.2 ... exist (FileRing)
-  int file_error = 0;          // errno: the file ends early
+  // Of the flight recorder: snapshots that programs asked for, and requests that came too
+  // early after one, or with another.
+  uint64_t asked_snapshots = 0;
+  uint64_t refused_snapshots = 0;
+  int file_error = 0;  // errno: the file ends early
 };
 
 class Recorder {
@@ -42,6 +47,9 @@ class Recorder {
   // these two times of the session's clock; and that a child of the recorder ended.
   virtual void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) = 0;
   virtual void child_ended(uint32_t pid, int wait_status) = 0;
+
+  // Has finish() record the threads of a process that was joined and that made no call.
+  virtual void threads_joined(JoinedThreads joined) = 0;
 
   // Writes what the buffer holds now into a file of its own, and returns the file's name.
   // kFailedPrecondition: this recorder keeps no records in the buffer.

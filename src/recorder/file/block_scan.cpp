@@ -71,14 +71,16 @@ bool is_own_record(uint32_t type, std::span<const std::byte> body) {
 
 }  // namespace
 
-BlockContents scan_block_untrusted(std::span<std::byte> block) {
+BlockContents scan_block_untrusted(std::span<std::byte> block, BlockWriters* writers) {
   BlockContents contents;
   const auto size = static_cast<uint32_t>(block.size());
   uint32_t end = ARCTRACE_BLOCK_HEADER_SIZE;  // the end of the last record
   uint32_t offset = end;
-  const bool is_compact =
-      copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data())).form ==
-      ARCTRACE_FORM_COMPACT;
+  const arctrace_block_header header =
+      copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
+  const bool is_compact = header.form == ARCTRACE_FORM_COMPACT;
+  if (writers != nullptr) writers->clear();
+  if (!has_listed_writers(header)) writers = nullptr;
   const uint32_t head = is_compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
   if (is_compact) contents.facts = ARCTRACE_FACT_KNOWN;
   while (offset < size) {
@@ -99,6 +101,10 @@ BlockContents scan_block_untrusted(std::span<std::byte> block) {
         contents.has_own = is_own_record(type, body);
       }
       if (is_compact) contents.facts |= facts_of_record_untrusted(type, body);
+      if (writers != nullptr && type > ARCTRACE_TYPE_TIME) {
+        const auto full = load_part_untrusted<arctrace_full_head>(block.subspan(offset));
+        writers->add_untrusted(full.writer, full.ticks, type, body);
+      }
     }
     offset += length;
     end = offset;

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "src/protocol/block_writers.hpp"
+
 namespace arctrace {
 
 // What the walk through a block finds. It stops at an invalid word 0.
@@ -27,7 +29,9 @@ struct BlockContents {
 
 // Finds the end of the last record by the walk, because a record's last words may be
 // 0xffffffff too.
-BlockContents scan_block_untrusted(std::span<std::byte> block);
+// `writers`, if any, are those of a block whose writers a file lists; else it is cleared.
+BlockContents scan_block_untrusted(std::span<std::byte> block,
+                                   BlockWriters* writers = nullptr);
 
 // Calls visit() for each committed record of a block of full form. REQUIRES: `block` is
 // our own copy.

@@ -19,10 +19,10 @@ uint64_t size_of_each(const FileLimits& limits) {
 }  // namespace
 
 FileRing::FileRing(TraceFile& file, const arctrace_session_header& header,
-                   std::vector<std::string> command_line, FileLimits limits)
+                   RecorderFacts recorder, FileLimits limits)
     : file_(file),
       header_(header),
-      command_line_(std::move(command_line)),
+      recorder_(std::move(recorder)),
       path_(file.path()),
       limits_(limits),
       file_size_(size_of_each(limits)),
@@ -51,6 +51,7 @@ void FileRing::finish_change() {
     end_file(now);
     file_.sync();
     if (file_.error() != 0) return;
+    file_.write_index(now.ticks);
     was_published_ = file_.is_published();
     if (!file_.publish_as(kept_.next_name()).ok()) return file_.note_error(errno);
     kept_.add(file_.bytes(), file_size_ + code_names_max() + remembered_);
@@ -81,9 +82,10 @@ absl::Status FileRing::open_next() {
 }
 
 void FileRing::begin_file(const ClockSync& now) {
+  file_.keep_index();
   file_.write_header(header_);
   RecordBuilder records;
-  add_start(records, now.ticks, command_line_, ARCTRACE_SESSION_RESUMED);
+  add_start(records, now.ticks, recorder_, ARCTRACE_SESSION_RESUMED);
   add_clock_sync(records, now);
   file_.write_records(now.ticks, records.bytes());
   for (const auto& [handout, block] : definitions_) {

@@ -16,6 +16,7 @@
 
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/file/kept_files.hpp"
+#include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
 
 namespace arctrace {
@@ -24,8 +25,8 @@ class FileRing {
  public:
   // Cuts `file`, to which the first records are written already. All files together take
   // at most about `limits.bytes`.
-  FileRing(TraceFile& file, const arctrace_session_header& header,
-           std::vector<std::string> command_line, FileLimits limits);
+  FileRing(TraceFile& file, const arctrace_session_header& header, RecorderFacts recorder,
+           FileLimits limits);
 
   // Remembers a copy of a block of definitions for the files to come: for each hand-out
   // the last copy, and no more in all than `limits.bytes`.
@@ -78,7 +79,7 @@ class FileRing {
 
   TraceFile& file_;
   const arctrace_session_header header_;
-  const std::vector<std::string> command_line_;
+  const RecorderFacts recorder_;
   const std::string path_;
   const FileLimits limits_;
   const uint64_t file_size_;       // of a full file, without its first definitions

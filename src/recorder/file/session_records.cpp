@@ -7,6 +7,7 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/protocol/enabled.hpp"
+#include "src/protocol/recycle.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 
 namespace arctrace {
@@ -29,12 +30,12 @@ uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32
 
 }  // namespace
 
-void add_start(RecordBuilder& records, uint64_t ticks,
-               const std::vector<std::string>& command_line, uint32_t detail) {
+void add_start(RecordBuilder& records, uint64_t ticks, const RecorderFacts& recorder,
+               uint32_t detail) {
   utsname system{};
   uname(&system);
   std::string arguments;
-  for (const std::string& argument : command_line) arguments += argument + '\0';
+  for (const std::string& argument : recorder.command_line) arguments += argument + '\0';
   // A record's length is 16 bits; a longer command line is cut.
   constexpr size_t kArgumentsMax = 16384;
   if (arguments.size() > kArgumentsMax) arguments.resize(kArgumentsMax);
@@ -51,6 +52,12 @@ void add_start(RecordBuilder& records, uint64_t ticks,
   records.text(host);
   records.text(release);
   records.text(arguments);
+  if (!recorder.hook_costs.empty()) {
+    records.begin(ARCTRACE_TYPE_HOOK_COSTS, ARCTRACE_WRITER_COLLECTOR, ticks);
+    records.body(arctrace_hook_costs_body{
+        .count = static_cast<uint32_t>(recorder.hook_costs.size())});
+    for (const arctrace_hook_cost& cost : recorder.hook_costs) records.body(cost);
+  }
   add_session_event(records, ticks, ARCTRACE_SESSION_STARTED, detail);
 }
 
@@ -78,8 +85,10 @@ MomentsSeen add_moments(RecordBuilder& records, const BufferView& view,
                         MomentsSeen seen) {
   return {add_gate_changes(records, view, seen.gate_changes),
           for_each_moment_untrusted(
-              execs(view), seen.execs,
-              [&](uint64_t ticks, uint32_t pid) { add_exec(records, ticks, pid, 0); })};
+              execs(view), seen.execs, [&](uint64_t ticks, uint32_t value) {
+                const ExecMoment exec = ExecMoment::unpack(value);
+                add_exec(records, ticks, exec.pid, exec.within_ticks);
+              })};
 }
 
 void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks) {
@@ -111,14 +120,30 @@ void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t 
       .cause = cause, .flags = flags, .count = count, .since_ticks = since_ticks});
 }
 
-void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot) {
-  const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
+void add_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
+                arctrace_writer_slot& slot) {
+  const uint32_t writer = IpcAtomics::load_acquire(slot.writer);  // V2
   if (writer == 0) return;
   records.begin(ARCTRACE_TYPE_TOTALS, writer, ticks);
   const uint64_t written = IpcAtomics::load_relaxed(slot.written) +
                            IpcAtomics::load_relaxed(slot.written_shared) -
                            IpcAtomics::load_relaxed(slot.written_before);
-  records.body(arctrace_totals_body{.written = written, .lost = {}});
+  arctrace_totals_body totals{.written = written, .lost = {}};
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    totals.lost[cause] = IpcAtomics::load_acquire(slot.lost[cause]);  // V4
+  }
+  // Looked at last: if no slot has changed hands, what was read was the one owner's.
+  if (!Recycle<IpcAtomics>::each_slot_has_one_owner(view)) {
+    for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause)
+      totals.lost[cause] = 0;
+  }
+  records.body(totals);
+  records.body(
+      arctrace_totals_owner{.process = IpcAtomics::load_relaxed(slot.process),
+                            .pid = IpcAtomics::load_relaxed(slot.pid),
+                            .tid = IpcAtomics::load_relaxed(slot.tid),
+                            .reserved = 0,
+                            .start_ticks = IpcAtomics::load_relaxed(slot.start_ticks)});
 }
 
 void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,

@@ -2,6 +2,8 @@
 // the recorder, clocks, ends of writers and children, losses and totals.
 #pragma once
 
+#include <arctrace/format.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,11 +14,18 @@
 
 namespace arctrace {
 
-// Adds SYSTEM and SESSION started. `command_line` is the recorder's own. `detail`:
+// What a file says of its recorder.
+struct RecorderFacts {
+  std::vector<std::string> command_line;
+  // What recording costs here, for HOOK_COSTS; empty: not known.
+  std::vector<arctrace_hook_cost> hook_costs = {};
+};
+
+// Adds SYSTEM, HOOK_COSTS if they are known, and SESSION started. `detail`:
 // ARCTRACE_SESSION_RESUMED if another file may have blocks that are missing here, with
 // ARCTRACE_SESSION_ELSEWHERE if some of these may hold definitions.
-void add_start(RecordBuilder& records, uint64_t ticks,
-               const std::vector<std::string>& command_line, uint32_t detail = 0);
+void add_start(RecordBuilder& records, uint64_t ticks, const RecorderFacts& recorder,
+               uint32_t detail = 0);
 
 void add_clock_sync(RecordBuilder& records, const ClockSync& sync);
 
@@ -50,8 +59,10 @@ void add_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer,
 void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
               uint32_t flags, uint64_t count, uint64_t since_ticks);
 
-// Adds TOTALS of one slot's owner, with the number of records that it has written.
-void add_totals(RecordBuilder& records, uint64_t ticks, arctrace_writer_slot& slot);
+// Adds TOTALS of one slot's owner: the number of records that it has written and, if the
+// slot never had another owner, of those that it has lost, and who it is.
+void add_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
+                arctrace_writer_slot& slot);
 
 // Adds TOTALS and COUNTS of the session: how many records were `written`, the sums of all
 // slots and the control page, and what the file had no room for.

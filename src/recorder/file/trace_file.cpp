@@ -321,7 +321,7 @@ void TraceFile::append_header() {
 
 void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
                             uint64_t ticks, std::span<const std::byte> first,
-                            std::span<const std::byte> rest, uint16_t facts) {
+                            std::span<const std::byte> rest, ChunkFacts facts) {
   if (error_ == 0 && bytes_ == 0 && !header_.empty()) append_header();
   if (error_ != 0) return;
   arctrace_chunk_header chunk{};
@@ -348,16 +348,28 @@ void TraceFile::write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t i
 
 void TraceFile::write_index(uint64_t ticks) {
   if (!index_ || error_ != 0 || directory_ < 0 || !index_->has_all(sequence_)) return;
+  const uint64_t begin = bytes_;
+  const uint32_t begin_sequence = sequence_;
+  const std::vector<std::byte> writers = index_->take_writers();
+  for (size_t at = 0; at < writers.size(); at += ARCTRACE_WRITERS_CHUNK_BYTES_MAX) {
+    const auto size =
+        std::min<size_t>(writers.size() - at, ARCTRACE_WRITERS_CHUNK_BYTES_MAX);
+    write_chunk(ARCTRACE_CHUNK_WRITERS, 0, 0, ticks,
+                std::span(writers).subspan(at, size));
+  }
   const FileIndex index = *std::exchange(index_, std::nullopt);
   const uint64_t offset = bytes_;
-  write_chunk(ARCTRACE_CHUNK_INDEX, 0, 0, ticks, index.payload());
+  if (index.has_all(sequence_)) {
+    write_chunk(ARCTRACE_CHUNK_INDEX, 0, 0, ticks, index.payload());
+  }
   // The header comes last, so that it never leads to an index that is not whole.
   constexpr off_t kAt = offsetof(arctrace_session_header, index_offset);
-  if (error_ == 0 && pwrite(fd_, &offset, sizeof offset, start_ + kAt) !=
-                         static_cast<ssize_t>(sizeof offset)) {
+  if (error_ == 0 && bytes_ != offset &&
+      pwrite(fd_, &offset, sizeof offset, start_ + kAt) !=
+          static_cast<ssize_t>(sizeof offset)) {
     error_ = errno;
   }
-  if (error_ != 0 && bytes_ != offset) cut_back(offset, sequence_ - 1);
+  if (error_ != 0 && bytes_ != begin) cut_back(begin, begin_sequence);
   error_ = 0;
 }
 

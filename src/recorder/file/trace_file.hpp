@@ -64,10 +64,10 @@ class TraceFile {
 
   // Appends one chunk whose payload is `first`, then `rest`. After a failure (disk full)
   // nothing more is written and the file ends after the last whole chunk. Of a block,
-  // `first` has at least the header; `facts` (ARCTRACE_FACT_*) are for the index.
+  // `first` has at least the header; `facts` are for the index.
   void write_chunk(arctrace_chunk_kind kind, uint16_t flags, uint32_t index,
                    uint64_t ticks, std::span<const std::byte> first,
-                   std::span<const std::byte> rest = {}, uint16_t facts = 0);
+                   std::span<const std::byte> rest = {}, ChunkFacts facts = {});
 
   // From the first chunk on, notes what write_index() needs: 64 bytes for each chunk.
   void keep_index() { index_.emplace(); }

@@ -87,6 +87,9 @@ bool has_function(const char* name) {
 }  // namespace
 
 struct KernelWriter::Loaded {
+  explicit Loaded(const BufferView& buffer) : view(buffer) {}
+
+  const BufferView view;
   bpf_object* object = nullptr;
   std::vector<bpf_link*> links;
   std::span<uint64_t> traced;  // one bit for each process, which the programs read
@@ -102,9 +105,28 @@ struct KernelWriter::Loaded {
     return absl::OkStatus();
   }
 
+  // How often the kernel did not start a program, because it was running on that CPU
+  // already: an interrupt had come in the middle of it.
+  uint64_t skipped() const {
+    uint64_t sum = 0;
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, object) {
+      bpf_prog_info info{};
+      uint32_t size = sizeof info;
+      const int fd = bpf_program__fd(program);
+      if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size) != 0) continue;
+      sum += info.recursion_misses;  // 0 if the kernel is older than the field
+    }
+    return sum;
+  }
+
+  // What a skipped program would have done is not known; it is told as a loss.
   ~Loaded() {
     if (!traced.empty()) munmap(traced.data(), traced.size_bytes());
     for (bpf_link* link : links) bpf_link__destroy(link);
+    if (!links.empty()) {
+      IpcAtomics::fetch_add_relaxed(view.control().lost[ARCTRACE_LOST_KERNEL], skipped());
+    }
     bpf_object__close(object);
   }
 };
@@ -153,7 +175,7 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                                                   const KernelEvents& events) {
   libbpf_set_print(keep_message);
   last_message = {};
-  auto loaded = std::make_unique<Loaded>();
+  auto loaded = std::make_unique<Loaded>(buffer.view());
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "arctrace";

@@ -182,7 +182,14 @@ class Sweeper {
     }
     loads_table_ |= instruction.loads_table_offset;
     jumps_by_register_ |= instruction.jumps_by_register;
-    if (function != nullptr && !function->uses_return_address) {
+    if (function == nullptr) return;
+    const bool is_loop = instruction.has_target && !instruction.is_rip_relative &&
+                         instruction.flow != Flow::kCall &&
+                         instruction.target <= address &&
+                         function->range.contains(instruction.target);
+    function->may_last |=
+        is_loop || instruction.flow == Flow::kCall || instruction.may_last;
+    if (!function->uses_return_address) {
       function->uses_return_address = uses_return_address(instruction, address);
     }
   }

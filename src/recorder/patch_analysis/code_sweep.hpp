@@ -61,6 +61,9 @@ struct SweptFunction {
   std::string name;          // the linker's; empty: known by the unwind table only
   bool is_not_code = false;  // some of its bytes are no instruction
   bool uses_return_address = false;
+  // It calls, jumps back within itself, enters the kernel or repeats an instruction: else
+  // it runs through its instructions once.
+  bool may_last = false;
   // The rule at its first instruction; nullopt: no unwind entry says any.
   std::optional<FrameRow> entry_row = std::nullopt;
   // It jumps by a register, and loads what look like entries of a table that is not

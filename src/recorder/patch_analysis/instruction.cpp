@@ -2,6 +2,9 @@
 
 #include <Zydis/Decoder.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace arctrace {
 namespace {
 
@@ -59,6 +62,17 @@ Flow flow_of_0f(uint8_t opcode) {
   return Flow::kNext;
 }
 
+// Whether it is a string instruction with a prefix that repeats it. Attributes say this
+// of no instruction that is decoded without operands.
+bool is_repeated(const ZydisDecodedInstruction& in) {
+  const bool is_string = (in.opcode >= 0xA4 && in.opcode <= 0xA7) ||
+                         (in.opcode >= 0xAA && in.opcode <= 0xAF);
+  if (!is_string) return false;
+  return std::any_of(
+      std::begin(in.raw.prefixes), std::begin(in.raw.prefixes) + in.raw.prefix_count,
+      [](const auto& prefix) { return prefix.value == 0xF2 || prefix.value == 0xF3; });
+}
+
 // The memory operand, from the bytes that encode it.
 void read_memory(const ZydisDecodedInstruction& in, uint64_t address, Instruction& out) {
   const auto& modrm = in.raw.modrm;
@@ -97,7 +111,60 @@ void read_memory(const ZydisDecodedInstruction& in, uint64_t address, Instructio
   }
 }
 
+// With operands.
+const ZydisDecoder& full_decoder() {
+  static const ZydisDecoder made = [] {
+    ZydisDecoder decoder;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return decoder;
+  }();
+  return made;
+}
+
+bool may_change(ZydisRegister written) {
+  if (ZydisRegisterGetClass(written) == ZYDIS_REGCLASS_FLAGS) return true;
+  switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, written)) {
+    case ZYDIS_REGISTER_RAX:
+    case ZYDIS_REGISTER_RBX:
+    case ZYDIS_REGISTER_RBP:
+    case ZYDIS_REGISTER_R10:
+    case ZYDIS_REGISTER_R11:
+    case ZYDIS_REGISTER_R12:
+    case ZYDIS_REGISTER_R13:
+    case ZYDIS_REGISTER_R14:
+    case ZYDIS_REGISTER_R15:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+bool changes_own_registers_untrusted(std::span<const std::byte> bytes) {
+  constexpr ZydisAccessedFlagsMask kArithmetic = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF |
+                                                 ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF |
+                                                 ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
+  ZydisDecodedInstruction in;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&full_decoder(), bytes.data(), bytes.size(),
+                                           &in, operands))) {
+    return false;
+  }
+  const ZydisAccessedFlags& flags = *in.cpu_flags;
+  if (((flags.modified | flags.set_0 | flags.set_1 | flags.undefined) & ~kArithmetic) !=
+      0) {
+    return false;
+  }
+  for (size_t i = 0; i < in.operand_count; ++i) {
+    const ZydisDecodedOperand& operand = operands[i];
+    if ((operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) continue;
+    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER || !may_change(operand.reg.value)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 bool decode_untrusted(std::span<const std::byte> bytes, uint64_t address,
                       Instruction& out) {
@@ -115,9 +182,11 @@ bool decode_untrusted(std::span<const std::byte> bytes, uint64_t address,
     out.is_lea = in.opcode == 0x8D;
     out.pops = (in.opcode >= 0x58 && in.opcode <= 0x5F) ||
                (in.opcode == 0x8F && in.raw.modrm.reg == 0);
+    out.may_last = in.opcode == 0xCD || is_repeated(in);  // int
   } else if (is_legacy && in.opcode_map == ZYDIS_OPCODE_MAP_0F) {
     out.flow = flow_of_0f(in.opcode);
     out.is_endbr = in.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+    out.may_last = in.opcode == 0x05 || in.opcode == 0x34;  // syscall, sysenter
   }
   if ((in.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0) read_memory(in, address, out);
   const auto& immediate = in.raw.imm[0];

@@ -39,6 +39,7 @@ struct ModuleCode {
   std::vector<NamedFunction> functions;  // by address; they do not overlap
   std::vector<CodeRange> stubs;          // procedure linkage tables
   std::vector<uint64_t> pointers;        // of relocations
+  std::vector<uint64_t> resolvers;       // of these, to functions that the loader calls
   CodeRange eh_frame;                    // empty: there is none
   // The module is not moved when it is loaded: its code and data hold plain addresses.
   bool has_fixed_addresses = false;

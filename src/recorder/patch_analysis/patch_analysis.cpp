@@ -45,7 +45,11 @@ class FunctionAnalysis {
       plan_ = left;
     } else {
       plan_.entry_only = function_.uses_return_address;
+      plan_.may_last = function_.may_last;
       const auto displaced = code_.subspan(plan_.kept, plan_.displaced);
+      if (plan_.kept_as == KeptAs::kUndone) {
+        std::copy_n(code_.begin(), plan_.kept, plan_.undone.begin());
+      }
       std::copy(displaced.begin(), displaced.end(), plan_.original.begin());
     }
     plan_.name = std::move(function_.name);
@@ -69,8 +73,7 @@ class FunctionAnalysis {
     }
     if (is_part()) return PatchVerdict::kPart;
     PatchVerdict verdict = judge_frame();
-    if (verdict == PatchVerdict::kPatchable) verdict = displace();
-    if (verdict == PatchVerdict::kPatchable) verdict = judge_targets();
+    if (verdict == PatchVerdict::kPatchable && !keep(first)) verdict = displace();
     if (verdict != PatchVerdict::kPatchable) return verdict;
     if (function_.has_unknown_targets) return PatchVerdict::kUnknownTargets;
     return function_.is_not_code ? PatchVerdict::kNotCode : PatchVerdict::kPatchable;
@@ -96,6 +99,25 @@ class FunctionAnalysis {
     return is_call_frame ? PatchVerdict::kPatchable : PatchVerdict::kOtherFrame;
   }
 
+  // The first instruction stays before the jump. False: it cannot, or what comes after it
+  // has no room.
+  bool keep(const Instruction& first) {
+    if (plan_.kept != 0) return false;
+    const FunctionPlan before = plan_;
+    const std::span<const std::byte> bytes = code_.first(first.length);
+    if (!undo_of(bytes).undo.empty()) {
+      plan_.kept_as = KeptAs::kUndone;
+    } else if (first.flow == Flow::kNext && changes_own_registers_untrusted(bytes)) {
+      plan_.kept_as = KeptAs::kStays;
+    } else {
+      return false;
+    }
+    plan_.kept = first.length;
+    if (displace() == PatchVerdict::kPatchable) return true;
+    plan_ = before;
+    return false;
+  }
+
   // Takes whole instructions until they cover the jump.
   PatchVerdict displace() {
     const std::span<const std::byte> code = code_.subspan(plan_.kept);
@@ -112,7 +134,7 @@ class FunctionAnalysis {
       done += instruction.length;
     }
     plan_.displaced = static_cast<uint8_t>(done);
-    return PatchVerdict::kPatchable;
+    return judge_targets();
   }
 
   static PatchVerdict judge_moved(const Instruction& instruction, size_t done) {
@@ -157,8 +179,8 @@ class FunctionAnalysis {
       return PatchVerdict::kLoopsToEntry;
     }
     uint8_t inside = 0;
-    for (uint64_t i = 1; i < plan_.displaced; ++i) inside |= marks_.at(patched() + i);
-    if (plan_.kept != 0) inside |= marks_.at(patched());
+    const uint64_t end = patched() + plan_.displaced;
+    for (uint64_t at = plan_.start + 1; at < end; ++at) inside |= marks_.at(at);
     if ((inside & (kMarkCalled | kMarkOwnJump | kMarkOtherJump)) != 0) {
       return PatchVerdict::kEnteredInside;
     }

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "src/recorder/patch_analysis/kept_instruction.hpp"
+
 namespace arctrace {
 
 // Whether a function can be patched; the order is that in which the rules are asked.
@@ -41,7 +43,8 @@ inline constexpr size_t kPatchVerdicts = 14;
 // The jump that a patch puts at an entry.
 inline constexpr size_t kPatchJumpBytes = 5;
 // Whole instructions that cover it: four bytes, and the longest instruction.
-inline constexpr size_t kDisplacedBytesMax = 4 + 15;
+inline constexpr size_t kInstructionBytesMax = 15;
+inline constexpr size_t kDisplacedBytesMax = 4 + kInstructionBytesMax;
 inline constexpr size_t kDisplacedMax = kPatchJumpBytes;
 
 // How a displaced instruction is written at another address.
@@ -51,6 +54,13 @@ enum class MovedAs : uint8_t {
   kJump,         // as jmp rel32 to `target`
   kBranch,       // as jcc rel32 to `target`; its condition is in the low four bits of the
                  // opcode
+};
+
+// What is done about the bytes before the jump.
+enum class KeptAs : uint8_t {
+  kNothing,  // there are none, or an endbr64
+  kStays,    // the first instruction: what it does is no matter to what records the call
+  kUndone,   // the first instruction: it is taken back, and done again in the trampoline
 };
 
 struct DisplacedInstruction {
@@ -73,12 +83,16 @@ struct FunctionPlan {
   // The function reads or changes its return address: a patch may note the entry and has
   // to leave the return address alone.
   bool entry_only = false;
-  uint8_t kept = 0;       // bytes before the jump: an endbr64, or none
+  // It calls, loops or enters the kernel: time can be spent in it, however small it is.
+  bool may_last = false;
+  KeptAs kept_as = KeptAs::kNothing;
+  uint8_t kept = 0;  // bytes before the jump: an endbr64, the first instruction, or none
   uint8_t displaced = 0;  // bytes, of whole instructions, from start + kept on
   uint8_t instruction_count = 0;
   std::array<DisplacedInstruction, kDisplacedMax> instructions;
   // The bytes at start + kept as the file has them: others are not to be patched.
   std::array<std::byte, kDisplacedBytesMax> original{};
+  std::array<std::byte, kUndoneBytesMax> undone{};  // the first instruction; kUndone only
 
   bool operator==(const FunctionPlan&) const = default;
 };

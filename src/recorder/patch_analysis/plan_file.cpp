@@ -40,9 +40,12 @@ struct FileFunction {
   uint8_t verdict, entry_only, kept, displaced;
   uint8_t instruction_count;
   uint8_t original[kDisplacedBytesMax];
-  uint32_t reserved;
+  uint8_t kept_as;
+  uint8_t undone[kUndoneBytesMax];
+  uint8_t may_last;
+  uint8_t reserved[3];
 };
-static_assert(sizeof(FileFunction) == 48);
+static_assert(sizeof(FileFunction) == 56);
 
 struct FileInstruction {
   uint64_t target;
@@ -74,12 +77,32 @@ uint32_t checksum_of(std::span<const std::byte> file) {
   return checksum.value();
 }
 
-bool is_kept(uint8_t kept) { return kept == 0 || kept == 4; }
+// What stays before the jump.
+bool read_kept(const FileFunction& file, FunctionPlan& function) {
+  const bool is_undone = file.kept_as == static_cast<uint8_t>(KeptAs::kUndone);
+  for (size_t i = 0; i < kUndoneBytesMax; ++i) {
+    if ((!is_undone || i >= file.kept) && file.undone[i] != 0) return false;
+    function.undone[i] = static_cast<std::byte>(file.undone[i]);
+  }
+  function.kept = file.kept;
+  function.kept_as = static_cast<KeptAs>(file.kept_as);
+  switch (function.kept_as) {
+    case KeptAs::kNothing:
+      return file.kept == 0 || file.kept == 4;
+    case KeptAs::kStays:
+      return file.kept != 0 && file.kept <= kInstructionBytesMax;
+    case KeptAs::kUndone:
+      return file.kept <= kUndoneBytesMax &&
+             !undo_of(std::span(function.undone).first(file.kept)).undo.empty();
+    default:
+      return false;
+  }
+}
 
 // The instructions must follow each other without a gap.
 bool is_next(const FileInstruction& instruction, size_t offset) {
   if (instruction.offset != offset || instruction.length == 0 ||
-      instruction.length > 15 || instruction.reserved != 0) {
+      instruction.length > kInstructionBytesMax || instruction.reserved != 0) {
     return false;
   }
   switch (static_cast<MovedAs>(instruction.moved_as)) {
@@ -153,8 +176,10 @@ class Decoder {
     functions_ = functions_.subspan(sizeof file);
     uint64_t end = 0;
     if (file.size == 0 || __builtin_add_overflow(file.start, file.size, &end) ||
-        file.verdict >= kPatchVerdicts || file.entry_only > 1 || file.reserved != 0 ||
-        file.name_size > names_.size()) {
+        file.verdict >= kPatchVerdicts || file.entry_only > 1 || file.may_last > 1 ||
+        file.name_size > names_.size() ||
+        std::any_of(std::begin(file.reserved), std::end(file.reserved),
+                    [](uint8_t byte) { return byte != 0; })) {
       return false;
     }
     function.start = file.start;
@@ -164,10 +189,10 @@ class Decoder {
     function.verdict = static_cast<PatchVerdict>(file.verdict);
     if (function.verdict != PatchVerdict::kPatchable) return is_left(file);
     function.entry_only = file.entry_only != 0;
-    function.kept = file.kept;
+    function.may_last = file.may_last != 0;
     function.displaced = file.displaced;
     function.instruction_count = file.instruction_count;
-    if (!is_kept(file.kept) || file.displaced < kPatchJumpBytes ||
+    if (!read_kept(file, function) || file.displaced < kPatchJumpBytes ||
         file.displaced > kDisplacedBytesMax || file.kept + file.displaced > file.size ||
         file.instruction_count > kDisplacedMax) {
       return false;
@@ -181,10 +206,11 @@ class Decoder {
 
   // A function that is left alone has nothing to displace.
   static bool is_left(const FileFunction& file) {
-    return file.entry_only == 0 && file.kept == 0 && file.displaced == 0 &&
-           file.instruction_count == 0 &&
-           std::all_of(std::begin(file.original), std::end(file.original),
-                       [](uint8_t byte) { return byte == 0; });
+    const auto is_zero = [](uint8_t byte) { return byte == 0; };
+    return file.entry_only == 0 && file.may_last == 0 && file.kept == 0 &&
+           file.displaced == 0 && file.instruction_count == 0 && file.kept_as == 0 &&
+           std::all_of(std::begin(file.original), std::end(file.original), is_zero) &&
+           std::all_of(std::begin(file.undone), std::end(file.undone), is_zero);
   }
 
   bool read_instructions(FunctionPlan& function) {
@@ -242,10 +268,13 @@ std::optional<std::vector<std::byte>> encode_plan(const PatchPlan& plan) {
     file.name_size = static_cast<uint32_t>(function.name.size());
     file.verdict = static_cast<uint8_t>(function.verdict);
     file.entry_only = function.entry_only ? 1 : 0;
+    file.may_last = function.may_last ? 1 : 0;
     file.kept = function.kept;
     file.displaced = function.displaced;
     file.instruction_count = function.instruction_count;
     std::memcpy(file.original, function.original.data(), sizeof file.original);
+    file.kept_as = static_cast<uint8_t>(function.kept_as);
+    std::memcpy(file.undone, function.undone.data(), sizeof file.undone);
     out.add(file);
   }
   for (const FunctionPlan& function : plan.functions) {

@@ -12,7 +12,7 @@ namespace arctrace {
 
 // Raised with each change of the form, and of what the analysis finds: a plan of another
 // version is no plan.
-inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kPlanVersion = 3;
 
 // Plans of more bytes are not kept.
 inline constexpr size_t kPlanBytesMax = size_t{256} << 20;

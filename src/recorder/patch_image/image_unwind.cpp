@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/recorder/patch_analysis/frame_opcodes.hpp"
 #include "src/recorder/patch_image/moved_unwind.hpp"
 
 namespace arctrace {
@@ -11,6 +12,20 @@ namespace {
 constexpr uint64_t kIndexHeadSize = 12;
 constexpr uint64_t kIndexEntrySize = 8;
 constexpr uint64_t kRecordAlignment = 8;
+constexpr uint64_t kReturnAddressSize = 8;
+
+// Until the first instruction is taken back, the stack pointer is where that has moved
+// it.
+std::vector<std::byte> rules_before_undo(const KeptInstruction& kept) {
+  ImageBytes out;
+  out.add(kDefCfaOffset);
+  out.add_uleb(kReturnAddressSize + kept.stack_bytes);
+  out.add(kAdvanceLoc1);
+  out.add(static_cast<uint8_t>(kGateJumpSize + kept.undo.size()));
+  out.add(kDefCfaOffset);
+  out.add_uleb(kReturnAddressSize);
+  return std::move(out).take();
+}
 
 }  // namespace
 
@@ -18,14 +33,22 @@ bool ImageUnwind::add(const FunctionPlan& plan, const TrampolineShape& shape,
                       uint64_t offset) {
   const UnwindTable::Entry* entry = unwind_.find(plan.start);
   if (entry == nullptr) return false;
-  auto program = moved_rules_untrusted(unwind_, *entry, plan.start, shape.moved);
-  if (!program) return false;
+  std::vector<std::byte> program;
+  uint64_t begin = 0;
+  if (!shape.kept.undo.empty()) {
+    program = rules_before_undo(shape.kept);
+    begin = kGateJumpSize + shape.kept.undo.size();
+  }
+  const auto moved =
+      moved_rules_untrusted(unwind_, *entry, plan.start, shape.moved, begin);
+  if (!moved) return false;
+  program.insert(program.end(), moved->begin(), moved->end());
   const UnwindTable::CommonRules common = unwind_.common_rules(*entry);
   CommonRules own{common.data_alignment,
                   common.return_register,
                   {common.program.begin(), common.program.end()}};
   const auto found = common_.emplace(std::move(own), common_.size()).first;
-  rules_.push_back({offset, shape.size, *std::move(program), found->second});
+  rules_.push_back({offset, shape.size, std::move(program), found->second});
   return true;
 }
 

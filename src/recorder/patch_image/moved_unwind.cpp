@@ -98,15 +98,15 @@ std::optional<uint64_t> advance_of(uint8_t opcode, UnwindByteReader& in) {
 
 std::optional<std::vector<std::byte>> moved_rules_untrusted(
     const UnwindTable& unwind, const UnwindTable::Entry& entry, uint64_t function,
-    std::span<const MovedInstruction> moved) {
+    std::span<const MovedInstruction> moved, uint64_t begin) {
   const uint64_t alignment = unwind.common_rules(entry).code_alignment;
   std::vector<std::byte> rules;
   UnwindByteReader in(entry.program, 0);
   uint64_t address = entry.range.start;
-  uint64_t written = 0;  // the offset up to which the written rules have advanced
-  uint64_t wanted = 0;
+  uint64_t written = begin;  // the offset up to which the written rules have advanced
+  uint64_t wanted = begin;
   while (!in.at_end()) {
-    const std::span<const std::byte> begin = in.rest();
+    const std::span<const std::byte> rest = in.rest();
     const auto opcode = in.number<uint8_t>();
     if (const auto advance = advance_of(opcode, in)) {
       address += *advance * alignment;
@@ -127,8 +127,8 @@ std::optional<std::vector<std::byte>> moved_rules_untrusted(
       rules.push_back(static_cast<std::byte>(wanted - written));
       written = wanted;
     }
-    rules.insert(rules.end(), begin.begin(),
-                 begin.begin() + static_cast<ptrdiff_t>(begin.size() - in.rest().size()));
+    rules.insert(rules.end(), rest.begin(),
+                 rest.begin() + static_cast<ptrdiff_t>(rest.size() - in.rest().size()));
   }
   if (!in.good()) return std::nullopt;
   return rules;

@@ -20,10 +20,10 @@ struct MovedInstruction {
 
 // The instructions (DW_CFA_*) for an entry about the copies, with a code alignment of 1.
 // `moved` is ascending; its last element is what follows the last copy. What the original
-// says for the first one holds from the beginning on. nullopt: an instruction is unknown
-// or broken, or a rule begins between two of `moved`.
+// says for the first one holds from the offset `begin` on. nullopt: an instruction is
+// unknown or broken, or a rule begins between two of `moved`.
 std::optional<std::vector<std::byte>> moved_rules_untrusted(
     const UnwindTable& unwind, const UnwindTable::Entry& entry, uint64_t function,
-    std::span<const MovedInstruction> moved);
+    std::span<const MovedInstruction> moved, uint64_t begin);
 
 }  // namespace arctrace

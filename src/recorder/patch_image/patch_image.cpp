@@ -31,10 +31,14 @@ constexpr auto kTrap = std::byte{0xcc};
 struct Trampoline {
   const FunctionPlan* plan = nullptr;
   uint64_t offset = 0;
+  uint64_t copy_at = 0;   // from there on
+  uint8_t undo_size = 0;  // what takes the first instruction back
 };
 
-// The PatchLeft of the request.
-std::vector<std::byte> left_bytes(const PatchRequest& request) {
+// What follows the table: the PatchLeft of the request, `left_size` bytes, and its
+// PatchAgain.
+std::vector<std::byte> bytes_after_table(const PatchRequest& request,
+                                         uint64_t& left_size) {
   ImageBytes out;
   for (const auto& [verdict, left] : request.left) {
     uint64_t unlisted = left.count - left.listed.size();
@@ -48,6 +52,8 @@ std::vector<std::byte> left_bytes(const PatchRequest& request) {
       }
     }
   }
+  left_size = out.size();
+  for (const shim::PatchAgain& again : request.again) out.add(again);
   return std::move(out).take();
 }
 
@@ -61,7 +67,7 @@ class ImageMaker {
       ++left.count;
       left.listed.push_back(function->start);
     }
-    left_ = left_bytes(request_);
+    after_table_ = bytes_after_table(request_, left_size_);
   }
 
   std::vector<std::byte> run(const AddressSpace& process) && {
@@ -77,7 +83,7 @@ class ImageMaker {
     ImageBytes out;
     out.pad_to(shim::kPatchTableOffset);
     out.add(table());
-    out.add_bytes(left_);
+    out.add_bytes(after_table_);
     add_loader_tables(out);
     add_functions(out);
     unwind_.write_index(unwind_at_, out);
@@ -85,7 +91,10 @@ class ImageMaker {
     out.pad_to(unwind_at_.code);
     for (const Trampoline& one : trampolines_) add_code(one, out);
     out.pad_to(gates_at_);
-    for (const Trampoline& one : trampolines_) out.add(copy_address(one));
+    // Nothing is recorded until the shim says so.
+    for (const Trampoline& one : trampolines_) {
+      out.add(copy_address(one) + (one.undo_size == 0 ? 0 : one.plan->kept));
+    }
     out.pad_to(dynamic_at_);
     add_dynamic(out);
     out.pad_to(size_);
@@ -98,7 +107,8 @@ class ImageMaker {
   bool add_function(const FunctionPlan& plan) {
     const TrampolineShape shape = trampoline_shape(plan);
     if (!unwind_.add(plan, shape, code_size_)) return false;
-    trampolines_.push_back({&plan, code_size_});
+    trampolines_.push_back(
+        {&plan, code_size_, shape.copy_at, static_cast<uint8_t>(shape.kept.undo.size())});
     code_size_ = rounded_up(code_size_ + shape.size, kCodeAlignment);
     return true;
   }
@@ -126,7 +136,7 @@ class ImageMaker {
   }
 
   void lay_out() {
-    uint64_t at = shim::kPatchTableOffset + sizeof(PatchTable) + left_.size();
+    uint64_t at = shim::kPatchTableOffset + sizeof(PatchTable) + after_table_.size();
     hash_at_ = at;
     symbols_at_ = hash_at_ + sizeof(uint32_t) * 4;
     functions_at_ = rounded_up(symbols_at_ + sizeof(Elf64_Sym), 8);
@@ -165,7 +175,8 @@ class ImageMaker {
       table.code_low = std::min(table.code_low, request_.bias + segment.address);
       table.code_high = std::max(table.code_high, request_.bias + segment.range().end);
     }
-    table.left_size = left_.size();
+    table.left_size = left_size_;
+    table.again_count = request_.again.size();
     table.matched = request_.matched;
     table.function_count = static_cast<uint32_t>(trampolines_.size());
     return table;
@@ -182,7 +193,7 @@ class ImageMaker {
   }
 
   uint64_t copy_address(const Trampoline& one) const {
-    return code_address(one) + kTrampolineCopyAt;
+    return code_address(one) + one.copy_at;
   }
 
   void add_functions(ImageBytes& out) const {
@@ -201,6 +212,7 @@ class ImageMaker {
         name += plan.name.size() + 1;
       }
       function.covered = plan.displaced;
+      function.undo_size = one.undo_size;
       function.entry_only = plan.entry_only ? 1 : 0;
       function.jump[0] = kJumpOpcode;
       const uint32_t to =
@@ -286,7 +298,8 @@ class ImageMaker {
   const ModuleCode& code_;
   PatchRequest request_;
   ImageUnwind unwind_;
-  std::vector<std::byte> left_;  // what follows the table
+  std::vector<std::byte> after_table_;
+  uint64_t left_size_ = 0;
   std::vector<Trampoline> trampolines_;
   uint64_t code_size_ = 0;
   uint64_t low_ = 0;  // the address of the image
@@ -311,17 +324,17 @@ std::vector<std::byte> make_patch_image(const ModuleCode& code,
 
 std::vector<std::byte> refused_patch_image(uint32_t refusal,
                                            const PatchRequest& request) {
-  const std::vector<std::byte> left = left_bytes(request);
   PatchTable table{};
+  const std::vector<std::byte> after_table = bytes_after_table(request, table.left_size);
   std::memcpy(table.magic, shim::kPatchMagic, sizeof table.magic);
-  table.bytes = shim::kPatchTableOffset + sizeof table + left.size();
-  table.left_size = left.size();
+  table.bytes = shim::kPatchTableOffset + sizeof table + after_table.size();
+  table.again_count = request.again.size();
   table.refusal = refusal;
   table.matched = request.matched;
   ImageBytes out;
   out.pad_to(shim::kPatchTableOffset);
   out.add(table);
-  out.add_bytes(left);
+  out.add_bytes(after_table);
   return std::move(out).take();
 }
 

@@ -31,6 +31,7 @@ struct PatchRequest {
   uint64_t bias = 0;                    // from file addresses to those of the process
   uint64_t matched = 0;                 // for the table
   LeftByVerdict left;                   // for the shim's report
+  std::vector<shim::PatchAgain> again;  // of the process
 };
 
 // `code` and the plan of the functions are of one file. Functions whose unwind rules

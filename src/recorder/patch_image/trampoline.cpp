@@ -4,20 +4,22 @@
 namespace arctrace {
 namespace {
 
-// The first jump goes where the function's gate says; it needs no landing pad there. The
-// rest changes no register but r11, which is kept in the tenth word below the return
-// address (writer_shim/arch/x86_64/patched_calls.S).
-constexpr unsigned char kTrampoline[] = {
-    0x3e, 0xff, 0x25, 0,    0,    0, 0,  // notrack jmp *gate(%rip)
+// Goes where the function's gate says; it needs no landing pad there.
+constexpr unsigned char kGateJump[] = {
+    0x3e, 0xff, 0x25, 0, 0, 0, 0  // notrack jmp *gate(%rip)
+};
+static_assert(sizeof kGateJump == kGateJumpSize);
+
+// Changes no register but r11, which is kept in the tenth word below the return address
+// (writer_shim/arch/x86_64/patched_calls.S).
+constexpr unsigned char kRecord[] = {
     0x4c, 0x89, 0x5c, 0x24, 0xb8,        // mov %r11, -72(%rsp)
     0x4c, 0x8b, 0x1d, 0,    0,    0, 0,  // mov entry(%rip), %r11
     0xff, 0x25, 0,    0,    0,    0      // jmp *begins(%rip)
 };
-// Where the displacements end.
-constexpr size_t kGateEnd = kGateJumpSize;
-constexpr size_t kEntryEnd = 19;
-constexpr size_t kBeginsEnd = sizeof kTrampoline;
-static_assert(sizeof kTrampoline == kTrampolineCopyAt);
+static_assert(sizeof kRecord == shim::kPatchRecordSize);
+constexpr size_t kEntryEnd = 12;  // where the displacement ends
+
 constexpr size_t kJumpSize = shim::kPatchJumpSize;
 constexpr size_t kBranchSize = 6;
 
@@ -32,17 +34,26 @@ size_t moved_size(const DisplacedInstruction& instruction) {
   }
 }
 
+// The first instruction, which is taken back and done again.
+std::span<const std::byte> undone(const FunctionPlan& plan) {
+  return std::span(plan.undone).first(plan.kept);
+}
+
 class TrampolineWriter {
  public:
   TrampolineWriter(const FunctionPlan& plan, const TrampolinePlaces& places,
                    ImageBytes& out)
-      : plan_(plan), places_(places), out_(out), begin_(out.size()) {}
+      : plan_(plan), places_(places), out_(out) {}
 
   void write() {
-    out_.add(kTrampoline);
-    refer(begin_ + kGateEnd, places_.gate);
-    refer(begin_ + kEntryEnd, places_.entry);
-    refer(begin_ + kBeginsEnd, places_.begins);
+    out_.add(kGateJump);
+    refer(out_.size(), places_.gate);
+    if (plan_.kept_as == KeptAs::kUndone) out_.add_bytes(undo_of(undone(plan_)).undo);
+    const uint64_t record = out_.size();
+    out_.add(kRecord);
+    refer(record + kEntryEnd, places_.entry);
+    refer(out_.size(), places_.begins);
+    if (plan_.kept_as == KeptAs::kUndone) out_.add_bytes(undone(plan_));
     for (uint8_t i = 0; i < plan_.instruction_count; ++i) {
       add_moved(plan_.instructions[i]);
     }
@@ -88,14 +99,21 @@ class TrampolineWriter {
   const FunctionPlan& plan_;
   const TrampolinePlaces& places_;
   ImageBytes& out_;
-  const uint64_t begin_;
 };
 
 }  // namespace
 
 TrampolineShape trampoline_shape(const FunctionPlan& plan) {
   TrampolineShape shape;
-  shape.size = sizeof kTrampoline;
+  shape.copy_at = kGateJumpSize + shim::kPatchRecordSize;
+  shape.size = shape.copy_at;
+  if (plan.kept_as == KeptAs::kUndone) {
+    shape.kept = undo_of(undone(plan));
+    shape.copy_at += shape.kept.undo.size();
+    shape.size = shape.copy_at;
+    shape.moved.push_back({0, shape.size});
+    shape.size += plan.kept;
+  }
   for (uint8_t i = 0; i < plan.instruction_count; ++i) {
     const DisplacedInstruction& instruction = plan.instructions[i];
     shape.moved.push_back({uint64_t{plan.kept} + instruction.offset, shape.size});

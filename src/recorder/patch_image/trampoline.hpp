@@ -13,14 +13,16 @@
 
 namespace arctrace {
 
-// The code begins with a jump through the function's gate, and with what has the call
+// The code begins with a jump through the function's gate; what takes the first
+// instruction back, if it stays before the jump and has to be; and what has the call
 // recorded. Then come the copies.
 inline constexpr size_t kGateJumpSize = 7;
-inline constexpr size_t kTrampolineCopyAt = kGateJumpSize + shim::kPatchRecordSize;
 inline constexpr unsigned char kJumpOpcode = 0xe9;  // followed by a distance of 32 bits
 
 // The copies, with their offsets from the first byte of the code.
 struct TrampolineShape {
+  KeptInstruction kept;
+  uint64_t copy_at = 0;
   std::vector<MovedInstruction> moved;
   uint64_t size = 0;  // of the code, in bytes
 };

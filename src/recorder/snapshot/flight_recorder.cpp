@@ -13,6 +13,7 @@
 #include "src/buffer/wake_word.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/definitions_life.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/reaper.hpp"
@@ -34,7 +35,7 @@ FlightRecorder::FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions opt
       file_(std::move(file)),
       options_(std::move(options)),
       snapshots_(options_.output, options_.snapshots_kept) {
-  past_.command_line = options_.command_line;
+  past_.recorder = options_.recorder;
   note_clocks();
   last_periodic_ns_ = read_monotonic_ns();
   asked_seen_ = IpcAtomics::load_acquire(buffer_.view().control().snapshots_asked);
@@ -79,6 +80,11 @@ void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
   note(records);
 }
 
+void FlightRecorder::threads_joined(JoinedThreads joined) {
+  const std::lock_guard lock(mutex_);
+  joined_.push_back(std::move(joined));
+}
+
 void FlightRecorder::run() {
   const Geometry& geometry = buffer_.view().geometry();
   if (options_.polled != nullptr) hurry_this_thread();
@@ -104,14 +110,20 @@ void FlightRecorder::take_due_snapshots() {
   // N2 acquire, matches N1.
   const uint32_t asked = IpcAtomics::load_acquire(control.snapshots_asked);
   if (asked != asked_seen_) {
+    const uint32_t requests = asked - asked_seen_;
     asked_seen_ = asked;
-    if (asked_for_ns_ == 0) {
+    const bool is_early = options_.asked_interval_ns != 0 && last_asked_ns_ != 0 &&
+                          now - last_asked_ns_ < options_.asked_interval_ns;
+    asked_refused_ += is_early || asked_for_ns_ != 0 ? requests : requests - 1;
+    if (asked_for_ns_ == 0 && !is_early) {
       const uint64_t after_ms = IpcAtomics::load_relaxed(control.snapshot_after_ms);
       asked_for_ns_ = now + after_ms * 1'000'000;
     }
   }
   if (asked_for_ns_ != 0 && now >= asked_for_ns_) {
     asked_for_ns_ = 0;
+    last_asked_ns_ = now;
+    ++asked_taken_;
     take_and_report();
   }
   if (options_.every_ns != 0 && now - last_periodic_ns_ >= options_.every_ns) {
@@ -250,9 +262,11 @@ CollectorSummary FlightRecorder::finish() {
     const std::lock_guard lock(mutex_);
     if (options_.polled != nullptr) options_.polled->finish();
     note_moments();
+    // What a program asked for shortly before it ended.
+    if (options_.asked_interval_ns != 0) take_due_snapshots();
     stopping_ = true;
   }
-  buffer_.close_gate();
+  close_gate(buffer_.view());
   cpu_server_.stop();
   wake_collector(buffer_.view().control());
   thread_.join();
@@ -260,11 +274,17 @@ CollectorSummary FlightRecorder::finish() {
   const std::lock_guard lock(mutex_);
   CpuChain<IpcAtomics>::close_all(buffer_.view());
   look_after_buffer();
+  if (asked_for_ns_ != 0) ++asked_taken_;
   if (asked_for_ns_ != 0 || crash_seen_) take_and_report();
   const BufferView& view = buffer_.view();
   CollectorSummary summary;
   note_clocks();
   past_.with_moments = false;
+  RecordBuilder silent;
+  for (const JoinedThreads& joined : joined_) {
+    add_silent_threads(silent, read_ticks(view.geometry().clock), view, joined);
+  }
+  note(silent);
   summary.totals = write_snapshot_file(buffer_, file_, past_);
   summary.lost = session_losses(view);
   summary.lost[ARCTRACE_LOST_FILE] += summary.totals.lost_by_file;
@@ -277,6 +297,8 @@ CollectorSummary FlightRecorder::finish() {
   summary.file_bytes = file_.bytes();
   summary.living = static_cast<uint32_t>(distinct_processes(view));
   summary.file_error = file_.error();
+  summary.asked_snapshots = asked_taken_;
+  summary.refused_snapshots = asked_refused_;
   return summary;
 }
 

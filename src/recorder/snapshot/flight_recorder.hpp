@@ -22,12 +22,15 @@
 namespace arctrace {
 
 struct FlightOptions {
-  std::vector<std::string> command_line;  // the recorder's own
-  std::string output;                     // snapshots are output.1, output.2 ...
+  RecorderFacts recorder;
+  std::string output;  // snapshots are output.1, output.2 ...
   std::function<void(const std::string&)>
       print;  // prints a line to the user; may be null
   FileLimits snapshots_kept = {};
-  uint64_t every_ns = 0;           // the interval of periodic snapshots; 0: none
+  uint64_t every_ns = 0;  // the interval of periodic snapshots; 0: none
+  // Between snapshots that programs ask for; those that they ask for earlier are not
+  // taken, and counted. 0: all are taken.
+  uint64_t asked_interval_ns = 0;
   bool on_crash = false;           // a snapshot when a process ends without an exit
   PolledWriter* polled = nullptr;  // polled in each round; must outlive the recorder
 };
@@ -42,6 +45,7 @@ class FlightRecorder : public Recorder {
   absl::Status publish() override;
   void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) override;
   void child_ended(uint32_t pid, int wait_status) override;
+  void threads_joined(JoinedThreads joined) override;
   absl::StatusOr<std::string> snapshot() override;
   CollectorSummary finish() override;
   int write_symbols(std::span<const std::vector<std::byte>> payloads) override;
@@ -64,12 +68,16 @@ class FlightRecorder : public Recorder {
   const FlightOptions options_;
   std::mutex mutex_;  // guards all members below, and file_
   bool stopping_ = false;
-  SnapshotPast past_;           // a bounded number of clock syncs and records
+  SnapshotPast past_;  // a bounded number of clock syncs and records
+  std::vector<JoinedThreads> joined_;
   std::vector<uint32_t> gone_;  // processes that were gone at the last look; sorted
   bool crash_seen_ = false;
   uint32_t asked_seen_ = 0;  // the control.snapshots_asked that was last seen
   uint64_t asked_for_ns_ =
       0;  // when the snapshot that a program asked for is due; 0: none
+  uint64_t last_asked_ns_ = 0;  // when such a snapshot was taken last; 0: never
+  uint64_t asked_taken_ = 0;    // snapshots
+  uint64_t asked_refused_ = 0;  // requests
   uint64_t last_periodic_ns_ = 0;
   KeptFiles snapshots_;
   CpuServer cpu_server_;

@@ -35,7 +35,7 @@ void Snapshot::write() {
 }
 
 void Snapshot::end_full_file() {
-  constexpr uint64_t kBytesForEachSlot = 256;  // WRITER_END, TOTALS, LOST
+  constexpr uint64_t kBytesForEachSlot = 288;  // WRITER_END, TOTALS, LOST
   constexpr uint64_t kBytesForRest = 16u << 10;
   const uint64_t for_each_block =
       sizeof(arctrace_chunk_header) + view_.geometry().block_size;
@@ -104,20 +104,21 @@ void Snapshot::copy(const SeenBlock& block) {
       IpcAtomics::load_relaxed(header.handout) != block.handout) {
     return;
   }
-  const BlockContents contents = scan_block_untrusted(bytes);
+  const BlockContents contents = scan_block_untrusted(bytes, &writers_);
   if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return;
   if (block.is_definitions) {
     totals_.untraced.note_untrusted(bytes);
     totals_.patches.note_untrusted(bytes);
+    totals_.events.note_untrusted(bytes);
     code_files_.note_untrusted(bytes);
   }
   const bool complete = block.state.phase == ARCTRACE_PHASE_CLOSED &&
                         !Recycle<IpcAtomics>::is_named(view_, block.index);
   uint16_t flags = complete ? 0 : ARCTRACE_CHUNK_LIVE_COPY;
   if (complete && contents.torn > 0) flags = ARCTRACE_CHUNK_OWNER_DIED;
-  file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index,
-                    read_ticks(view_.geometry().clock),
-                    std::span(bytes).first(contents.used));
+  file_.write_chunk(
+      ARCTRACE_CHUNK_BLOCK, flags, block.index, read_ticks(view_.geometry().clock),
+      std::span(bytes).first(contents.used), {}, {contents.facts, &writers_});
   if (file_.error() != 0) {
     if (block.is_definitions) unwritten_.push_back(block);
     file_losses_.add_block_untrusted(std::span(bytes).first(contents.used));
@@ -148,7 +149,7 @@ void Snapshot::report_balances() {
                  IpcAtomics::load_relaxed(slot.start_ticks));
       }
     }
-    add_totals(records, now, slot);
+    add_totals(records, now, view_, slot);
   }
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     const uint64_t lost = IpcAtomics::load_relaxed(view_.control().lost[cause]);
@@ -178,6 +179,7 @@ void write_earlier(const BufferView& view, TraceFile& file,
     }
   }
   const MergedRecords records(view, chunks);
+  BlockWriters writers;
   for (size_t i = 0; i < chunks.size(); ++i) {
     const EarlierChunk& chunk = chunks[i];
     if (chunk.header.kind == ARCTRACE_CHUNK_RECORDS) {
@@ -187,15 +189,17 @@ void write_earlier(const BufferView& view, TraceFile& file,
     if (chunk.header.kind != ARCTRACE_CHUNK_BLOCK) continue;
     const std::optional<uint64_t> data = chunk.data_handout();
     if (data && in_buffer.contains(*data)) continue;
+    ChunkFacts facts;
     if (data) {
       std::vector<std::byte> copy = chunk.payload;
-      const BlockContents contents = scan_block_untrusted(copy);
+      const BlockContents contents = scan_block_untrusted(copy, &writers);
+      facts = {contents.facts, &writers};
       totals.records += contents.records;
       totals.torn += contents.torn;
     }
     const uint16_t flags = data ? chunk.header.flags : uint16_t{ARCTRACE_CHUNK_LIVE_COPY};
     file.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, chunk.header.index, chunk.header.ticks,
-                     chunk.payload);
+                     chunk.payload, {}, facts);
   }
 }
 
@@ -204,6 +208,7 @@ void write_earlier(const BufferView& view, TraceFile& file,
 DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                                 const SnapshotPast& past) {
   const uint32_t clock = buffer.view().geometry().clock;
+  file.keep_index();
   file.write_header(buffer.header());
   RecordBuilder records;
   // Unless the recorder only takes snapshots, what it has taken out of the buffer is in
@@ -211,7 +216,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   const bool is_all =
       past.is_merged || buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE;
   const uint32_t elsewhere = past.earlier.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
-  add_start(records, buffer.header().start_ticks, past.command_line,
+  add_start(records, buffer.header().start_ticks, past.recorder,
             is_all ? 0 : ARCTRACE_SESSION_RESUMED | elsewhere);
   for (const ClockSync& sync : past.syncs) add_clock_sync(records, sync);
   add_session_event(records, read_ticks(clock), ARCTRACE_SESSION_DUMP_BEGIN, 0);
@@ -240,6 +245,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
                     static_cast<uint32_t>(error));
   file.write_records(now, records.bytes());
+  file.write_index(now);
   if (error != 0) file.note_error(error);
   DrainTotals totals = snapshot.totals();
   totals.records += earlier.records;

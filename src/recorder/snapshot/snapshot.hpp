@@ -63,13 +63,14 @@ class Snapshot {
   Patience patience_;
   std::vector<SeenBlock> unwritten_;  // definitions for which there was no room
   FileLosses file_losses_;
+  BlockWriters writers_;  // of the block that is being copied
   int error_ = 0;
 };
 
 // The parts of a snapshot's file that are not in the buffer: what the recorder noted
 // before.
 struct SnapshotPast {
-  std::vector<std::string> command_line;   // the recorder's own
+  RecorderFacts recorder;
   std::vector<ClockSync> syncs;            // in order of time
   std::vector<std::byte> records;          // the collector's own
   MomentsSeen moments = {};                // that have records there

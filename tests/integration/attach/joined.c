@@ -16,7 +16,11 @@
  *
  * loads: a plugin, whose path is in PLUGIN, that is loaded and unloaded again and again.
  *
- * robust: threads that end with robust mutexes locked. */
+ * robust: threads that end with robust mutexes locked.
+ *
+ * counts: parts in which functions are called so often, in threads.
+ *
+ * vforks: a thread that mostly waits in vfork(), beside others. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,13 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Asked before each round. A file "round" that somebody has removed is there again then.
- */
-static int is_stopped(void) {
-  const int file = open("round", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-  if (file >= 0) close(file);
-  return access("stop", F_OK) == 0;
-}
+#include "rounds.h"
 
 static void expect(int holds, const char* what) {
   if (!holds) {
@@ -158,6 +156,35 @@ static void threads(void) {
   for (int i = 0; i < 8; ++i) pthread_join(ids[i], NULL);
 }
 
+static void* waits(void* unused) {
+  while (!is_stopped()) usleep(100 * 1000);
+  return unused;
+}
+
+// Its thread can't be stopped while it waits in vfork().
+static void* has_children(void* unused) {
+  while (!is_stopped()) {
+    int status = 0;
+    const pid_t child = vfork();
+    if (child == 0) {
+      usleep(30 * 1000);
+      _exit(0);
+    }
+    expect(waitpid(child, &status, 0) == child && status == 0, "vfork");
+    usleep(1000);
+  }
+  return unused;
+}
+
+static void vforks(void) {
+  pthread_t ids[20];
+  for (int i = 0; i < 20; ++i) {
+    expect(pthread_create(&ids[i], NULL, i == 10 ? has_children : waits, NULL) == 0,
+           "pthread_create");
+  }
+  for (int i = 0; i < 20; ++i) pthread_join(ids[i], NULL);
+}
+
 static void executes(void) {
   while (!is_stopped()) {
     const pid_t child = fork();
@@ -229,13 +256,51 @@ static void robust(void) {
   pthread_join(old_thread, NULL);
 }
 
+enum { kCallsOfA = 7, kCallsOfB = 11 };
+
+__attribute__((noinline)) static unsigned counted_a(unsigned sum, unsigned i) {
+  __asm__ volatile("");
+  return sum * 3 + i;
+}
+
+__attribute__((noinline)) static unsigned counted_b(unsigned sum, unsigned i) {
+  __asm__ volatile("");
+  return sum * 5 + i;
+}
+
+__attribute__((noinline)) static unsigned counted_part(unsigned sum) {
+  for (unsigned i = 0; i < kCallsOfA; ++i) sum = counted_a(sum, i);
+  for (unsigned i = 0; i < kCallsOfB; ++i) sum = counted_b(sum, i);
+  return sum;
+}
+
+static void* counts_parts(void* unused) {
+  volatile unsigned one = 1; /* of which the compiler makes no other function */
+  const unsigned sum = counted_part(one);
+  const struct timespec pause = {0, 2000000};
+  while (!is_stopped()) {
+    for (int i = 0; i < 20; ++i) expect(counted_part(one) == sum, "counted_part");
+    nanosleep(&pause, NULL);
+  }
+  return unused;
+}
+
+static void counts(void) {
+  pthread_t ids[4];
+  for (int i = 0; i < 4; ++i) {
+    expect(pthread_create(&ids[i], NULL, counts_parts, NULL) == 0, "pthread_create");
+  }
+  for (int i = 0; i < 4; ++i) pthread_join(ids[i], NULL);
+}
+
 int main(int count, char** arguments) {
   static const struct {
     const char* name;
     void (*run)(void);
   } modes[] = {{"sleeps", sleeps},   {"polls", polls},     {"computes", computes},
                {"signals", signals}, {"threads", threads}, {"executes", executes},
-               {"loads", loads},     {"robust", robust}};
+               {"loads", loads},     {"robust", robust},   {"counts", counts},
+               {"vforks", vforks}};
   for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; ++i) {
     if (strcmp(arguments[1], modes[i].name) != 0) continue;
     puts("begins");

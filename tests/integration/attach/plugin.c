@@ -3,6 +3,7 @@
 
 int plugin_work(int number);
 int plugin_work(int number) {
+  const volatile int kept = number; /* before the call there is room for a jump */
   sched_yield();
-  return number + 1;
+  return kept + 1;
 }

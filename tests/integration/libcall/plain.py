@@ -63,7 +63,8 @@ class PlainTest(unittest.TestCase):
         lines = done.stderr.splitlines(True)
         own = [line for line in lines if line.startswith(b"arctrace: ")]
         confined = b": it is confined by a seccomp filter\n"
-        others = [line for line in own if HINT not in line
+        late = b"there was no time to search all of it"  # for names, on a busy machine
+        others = [line for line in own if HINT not in line and late not in line
                   and (not confines or not line.endswith(confined))]
         self.assertEqual(len(others), 1, done.stderr)
         done.stderr = b"".join(line for line in lines if line not in own)

@@ -57,7 +57,7 @@ class Confined(PlainTest):
 
     def test_threads_whose_death_would_not_be_seen(self):
         for _, printed in self.both("unlisted"):
-            self.assertRegex(printed[-1], r" (\d+) lost \(no_slot \1\), 1 process, 1 thread, ")
+            self.assertRegex(printed[-1], r" ([\d,]+) lost \(no_slot \1\), 1 process, 1 thread, ")
 
     def test_filter_that_forbids_us_nothing(self):
         """Children and what they execute are recorded as ever."""
@@ -80,7 +80,7 @@ class Confined(PlainTest):
     def test_child_of_a_raw_clone(self):
         """Its death could not be seen; its losses are counted."""
         for trace, printed in self.both("cloned"):
-            self.assertRegex(printed[-1], r" (\d+) lost \(no_slot \1\), ")
+            self.assertRegex(printed[-1], r" ([\d,]+) lost \(no_slot \1\), ")
             self.assertEqual(self.calls(trace)["strtol"], CALLS)
 
     def test_programs_that_can_not_join(self):

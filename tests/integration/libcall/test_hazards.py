@@ -119,6 +119,11 @@ class Hazards(plain.PlainTest):
                                       env=environment)
                 self.assertEqual(stacks(done.stderr), stacks(bare.stderr))
 
+    def test_ends_of_others(self):
+        """A library's _exit() stands before libc's, as those of gcc's sanitizers do."""
+        self.both("./ended")
+        self.both("./ended", "c")
+
     def test_plugins(self):
         self.both("./loads")
 
@@ -141,6 +146,18 @@ class Hazards(plain.PlainTest):
     def test_signals(self):
         self.both("./signals", "return")
         self.both("./signals", "altstack")
+
+    def test_signals_and_calls(self):
+        """Timers, queues, waits, small stacks and faults are the program's own."""
+        for case in plain.run(("./signalled", "all"), self.directory("gcc")).stdout.split():
+            with self.subTest(case=case):
+                self.both("./signalled", case.decode())
+
+    def test_room_on_signal_stacks(self):
+        """The first recorded call, with its arguments too, takes less than a kilobyte of one, and
+        so does a handler that is patched."""
+        for options in ((), ("-a",), ("-P", ".", "-Z", "1")):
+            self.both("./signal_stack", options=options)
 
     def test_processes(self):
         self.both("./forks", "20")

@@ -36,8 +36,8 @@ class Kinds(plain.PlainTest):
                 self.assertEqual(kinds["sleep"]["calls"], 1)
                 self.assertEqual(kinds["thread"]["calls"], 2)
                 text = self.read(trace, "report", "--view=kinds")
-                self.assertRegex(text, r"(?m)^ +40000 .*  allocation$")
-                self.assertRegex(text, r"(?m)^ +20000 .*    malloc in libc\.so\.6$")
+                self.assertRegex(text, r"(?m)^ +40,000 .*  allocation$")
+                self.assertRegex(text, r"(?m)^ +20,000 .*    malloc in libc\.so\.6$")
 
     def test_filters(self):
         directory = self.directory("gcc")

@@ -138,7 +138,7 @@ class Values(plain.PlainTest):
         done = plain.run([plain.ARCTRACE, "record", "-A", "count@arg1/i32", "--", "./values"],
                          self.directory("gcc"))
         self.assertIn("no function matches -A count; it is in the program, but was not built "
-                      "with hooks", done.stderr.decode())
+                      "with hooks: try -P count\n", done.stderr.decode())
 
 
 if __name__ == "__main__":

@@ -24,12 +24,31 @@ ANY_COMPILER = COMPILERS[0]
 NO_FUNCTION = "arctrace: no function was recorded"
 
 
+def options_of_kind(options):
+    """What record needs beside `options` to record the functions of the fixtures."""
+    if not KIND.startswith("patched"):
+        return ()
+    return ("-P", ".") if {"-Z", "--size-filter"}.intersection(options) else ("-P", ".", "-Z", "1")
+
+
 def plain_name(name):
     """A function's name without scope, arguments and what a compiler adds to copies of it; what
     is no plain function (templates, lambdas) as it is."""
     plain = re.fullmatch(r"(?:[\w~]+::)*(~?\w+)(?:\.\w+)*(?:\([^()]*\))?",
                          name.replace("(anonymous namespace)::", ""))
     return plain[1] if plain else name
+
+
+def functions_of(program):
+    """{plain name of a function: whether it can be patched}, where the name is of one only."""
+    done = subprocess.run([ARCTRACE, "functions", "--list", "--format=json", program],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    verdicts = {}
+    for function in json.loads(done.stdout)["list"]:
+        can = function["verdict"] == "patchable"
+        name = plain_name(function["name"].split(" [clone")[0])
+        verdicts[name] = can and verdicts.get(name, True)
+    return verdicts
 
 
 def counted_calls(directory):
@@ -106,8 +125,7 @@ class ShimTest(CheckedTraces):
         """Runs `command` traced, in a directory with all fixtures."""
         directory = self.place("traced", compiler)
         trace = directory / "arctrace.data"
-        if KIND == "patched":
-            options = ("-P", ".", *(() if "-Z" in options else ("-Z", "1")), *options)
+        options = (*options_of_kind(options), *options)
         if not {"--libcall", "--nest-libcall"}.intersection(options):
             options = ("--no-libcall", *options)
         done = self.start([ARCTRACE, "record", "-o", trace, *options, "--", *command], directory,
@@ -158,5 +176,5 @@ def signal_status(number):
     return -int(number)
 
 
-__all__ = ["ANY_COMPILER", "ARCTRACE", "COMPILERS", "FIXTURES", "SHIM", "TOOLS", "Recorded", "ShimTest",
-           "both_compilers", "plain_name", "signal", "signal_status", "unittest"]
+__all__ = ["ANY_COMPILER", "ARCTRACE", "COMPILERS", "FIXTURES", "KIND", "SHIM", "TOOLS", "Recorded", "ShimTest",
+           "both_compilers", "functions_of", "options_of_kind", "plain_name", "signal", "signal_status", "unittest"]

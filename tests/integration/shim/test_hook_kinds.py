@@ -24,10 +24,11 @@ class Plugins(test_modules.Modules):
 
 class StaticChains(ShimTest):
     def test_nested_functions(self):
-        """The hooks keep the register by which a function finds the variables around it."""
+        """The hooks keep the register by which a function finds the variables around it, where
+        functions have two kinds of hooks, too."""
         if "gcc" not in COMPILERS:
             self.skipTest("gcc has no such hooks")
-        for fixture in ("./nested", "./nested_landing"):
+        for fixture in ("./nested", "./nested_landing", "./nested_room", "./nested_landing_room"):
             self.assert_counts(self.compare("gcc", fixture))
 
 
@@ -68,6 +69,16 @@ class Frames(ShimTest):
         for options in ((), ("--libcall",), ("--nest-libcall",)):
             traced = self.compare(compiler, "./left", options=options)
             self.assertEqual(traced.paths(), test_calls.LEFT)
+
+    @both_compilers
+    def test_frame_address(self, compiler):
+        """Whoever finds a frame by _Unwind_GetCFA finds it next to a frame of ours, too."""
+        if not (FIXTURES / compiler / "interpreter").exists():
+            self.skipTest("its frames are x86-64's")
+        for options in ((), ("--libcall",), ("--nest-libcall",)):
+            traced = self.compare(compiler, "./interpreter", options=options)
+            self.assertEqual(traced.status, 0)
+            self.assert_counts(traced)
 
     @both_compilers
     def test_no_unwind_tables(self, compiler):
@@ -150,6 +161,16 @@ class Frames(ShimTest):
             calls = {plain_name(function["name"]): function["calls"]
                      for function in traced.report("flat")["functions"]}
             self.assertEqual(calls["work"], 3 if waits else 2)
+
+    @both_compilers
+    def test_no_lock_at_a_first_call(self, compiler):
+        """Both tasks would hold it as the same thread, and leave it locked."""
+        for options in ((), ("--libcall",), ("--nest-libcall",)):
+            traced = self.compare(compiler, "./first_calls", options=options)
+            self.assertIn(" locked 0 times", traced.stdout)
+            calls = {plain_name(function["name"]): function["calls"]
+                     for function in traced.report("flat")["functions"]}
+            self.assertEqual([calls[name] for name in ("one", "two", "three")], [3, 2, 1])
 
     @both_compilers
     def test_a_task_that_libc_does_not_know(self, compiler):

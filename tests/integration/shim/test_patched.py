@@ -4,39 +4,30 @@ hooks."""
 import ctypes
 import json
 import os
+import pathlib
 import random
+import shutil
 import struct
 import subprocess
+import unittest.mock
 
 import cases
-from harness import (ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, plain_name, signal,
-                     unittest)
+from harness import (ANY_COMPILER, ARCTRACE, FIXTURES, ShimTest, both_compilers,
+                     functions_of, signal, unittest)
 
 # Programs with their arguments; what they do must not change, and of the functions that can be
 # patched every call that the program counts must be in the trace.
 PROGRAMS = [("./jumps",), ("./exceptions",), ("./left",), ("./contexts",),
             ("./turns", "array"), ("./own_stack",), ("./reused",), ("./threads", "3"), ("./vforks",),
             ("./forks", "5"), ("./replaced",), ("./signals", "return"), ("./signals", "jump"),
-            ("./signals", "altstack"), ("./values",), ("./deep",)]
+            ("./signals", "altstack"), ("./values",), ("./deep",), ("./interpreter",)]
 # The long form runs all of them, and all options below; they take some 40 s of CPU.
 LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
 SHORT = {"./jumps", "./exceptions", "./left", "./turns", "./reused", "./vforks", "./signals", "./values",
-         "./deep"}
+         "./deep", "./interpreter"}
 # They have more calls within one another than are kept, or jump out of functions that have not
 # counted their call yet.
 UNCOUNTED = {"./contexts", "./deep", "./threads", "./replaced", "./signals"}
-
-
-def functions_of(program):
-    """{plain name of a function: whether it can be patched}, where the name is of one only."""
-    done = subprocess.run([ARCTRACE, "functions", "--list", "--format=json", program],
-                          stdout=subprocess.PIPE, text=True, check=True)
-    verdicts = {}
-    for function in json.loads(done.stdout)["list"]:
-        can = function["verdict"] == "patchable"
-        name = plain_name(function["name"].split(" [clone")[0])
-        verdicts[name] = can and verdicts.get(name, True)
-    return verdicts
 
 
 def allow_all():
@@ -50,6 +41,34 @@ def allow_all():
     no_new_privileges, seccomp, filtered = 38, 22, 2
     if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(seccomp, filtered,
                                                               ctypes.byref(program)):
+        raise OSError(ctypes.get_errno())
+
+
+def prctl(*arguments):
+    return ctypes.CDLL(None, use_errno=True).prctl(*[ctypes.c_ulong(one) for one in arguments])
+
+
+REFUSE_EXECUTABLE_GAIN = (65, 1, 0, 0, 0)  # PR_SET_MDWE
+
+
+def can_refuse_executable_gain():
+    """Asked in a process of its own, because it is for good."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if prctl(*REFUSE_EXECUTABLE_GAIN) == 0 else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def refuse_executable_gain():
+    if prctl(*REFUSE_EXECUTABLE_GAIN) != 0:
+        raise OSError("PR_SET_MDWE")
+
+
+def unshare_mounts():
+    """What is mounted from now on is seen by this process and its children only."""
+    new_mounts, private = 0x20000, 0x44000
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(new_mounts) != 0 or libc.mount(b"none", b"/", None, private, None) != 0:
         raise OSError(ctypes.get_errno())
 
 
@@ -79,13 +98,14 @@ class Patched(ShimTest):
         for chosen in options if compiler == "gcc" else options[:1]:
             seed = str(random.randrange(1 << 32))
             with self.subTest(options=chosen, seed=seed):
-                traced = self.compare(compiler, "./canary", seed, "3000", options=chosen)
-                self.assertEqual(traced.stdout, "3000 rounds\n")
-                calls = {row["name"]: row["calls"] for row in
-                         traced.report("flat")["functions"]}
-                if "-t" not in chosen and "-F" not in chosen and "-N" not in chosen:
-                    if "--mode=overwrite" not in chosen:
-                        self.assertEqual(calls["callee"], 3000)
+                for canary in ("./canary", "./canary_pushes"):
+                    traced = self.compare(compiler, canary, seed, "3000", options=chosen)
+                    self.assertEqual(traced.stdout, "3000 rounds\n")
+                    calls = {row["name"]: row["calls"] for row in
+                             traced.report("flat")["functions"]}
+                    if "-t" not in chosen and "-F" not in chosen and "-N" not in chosen:
+                        if "--mode=overwrite" not in chosen:
+                            self.assertEqual(calls["callee"], 3000)
 
     def test_others_stay(self):
         """Functions that no pattern matches are not recorded, small ones only if they are named."""
@@ -100,6 +120,46 @@ class Patched(ShimTest):
             names = {row["name"] for row in json.loads(shown.stdout)["functions"]}
             self.assertEqual({name for name in names if not name.startswith("[")}, recorded)
 
+    def test_uprobes(self):
+        """They stand on the first instruction, which stays in its place, or on a landing pad."""
+        place = self.place("probed", "gcc")
+        bare = self.start(["./probed_plain", "before"], place)
+        if bare.returncode == 77:
+            self.skipTest("uprobes are refused")
+        self.assertEqual(bare.returncode, 0, bare.stderr)
+        self.assertIn(" 100 hits", bare.stdout)
+        for command in (("./probed_plain", "before"), ("./probed_plain",), ("./probed", "before"), ("./probed",)):
+            bare = self.start(command, place)
+            directory = self.place("traced", "gcc")
+            done = self.start_patched(directory, "-P", "probed", command=command)
+            self.assertEqual((done.returncode, done.stdout), (bare.returncode, bare.stdout), done.stderr)
+            last = self.info(directory)[-1]
+            self.assertEqual((last["patched"], last["left"].get("changed", 0)), (1, 0))
+
+    def test_uprobes_by_first_instruction(self):
+        """Uprobes and uretprobes that come and go, on what compilers begin functions with: all calls are
+        recorded, and do what they should."""
+        bare = self.start(["./probed_firsts"], self.place("probed", "gcc"))
+        if bare.returncode == 77:
+            self.skipTest("uprobes are refused")
+        for options in ((), ("--mode=overwrite",), ("-A", "pushes_rbx@arg1")):
+            traced = self.compare("gcc", "./probed_firsts", options=("-Z", "1", *options))
+            calls = {row["name"]: row["calls"] for row in traced.report("flat")["functions"]}
+            for line in bare.stdout.splitlines():
+                self.assertEqual(calls[line.split(":")[0]], 500)
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_under_gdb(self):
+        """gdb opens what the loader maps, by the path that it has from the loader, and goes on."""
+        directory = self.place("gdb", "gcc")
+        gdb = ["gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off", "-ex", "run",
+               "./jumps"]
+        done = self.start(["timeout", "-k", "5", "120", ARCTRACE, "record", "-P", "main",
+                           "--no-libcall", "-o", "t", "--", *gdb], directory)
+        self.assertRegex(done.stdout, r"\[Inferior 1 \(process \d+\) exited ", done.stderr)
+        patches = [program for program in self.info(directory) if program is not None]
+        self.assertIn(1, [program["patched"] for program in patches])
+
     def start_patched(self, directory, *options, command=("./canary", "7", "100")):
         return self.start([ARCTRACE, "record", "--no-libcall", *options, "-o", "t", "--", *command],
                           directory)
@@ -113,7 +173,7 @@ class Patched(ShimTest):
         functions = json.loads(shown.stdout)
         info = self.info(directory)[0]
         large = {function["name"] for function in functions["list"]
-                 if function["verdict"] == "patchable" and function["size"] >= 64}
+                 if function["verdict"] == "patchable" and (function["size"] >= 64 or function["may_last"])}
         left = {function["name"]: function["verdict"] for function in functions["list"]
                 if function["verdict"] not in ("patchable", "part", "slot_stub")}
         self.assertTrue(left and large)
@@ -123,7 +183,7 @@ class Patched(ShimTest):
         self.assertIsNone(info["refused"])
         text = self.start([ARCTRACE, "info", "-v", "t"], directory).stdout
         self.assertIn(f"{len(large)} patched functions of", text)
-        self.assertIn("left: smaller than 64 bytes, or than -Z says", text)
+        self.assertIn("left: small, without calls and loops, or smaller than -Z says", text)
         for name in left:
             self.assertIn(f"\n             {name}\n", text)
 
@@ -141,6 +201,129 @@ class Patched(ShimTest):
         self.assertIn("\n0 patched functions of ", text)
         self.assertIn(f"\n  none was patched: {why}\n", text)
 
+    def assert_refused(self, directory, why, command=("./canary", "7", "100"), status=0,
+                       stdout="100 rounds\n", **options):
+        """Nothing is patched, record and info say so, and the program does the same."""
+        done = self.start([ARCTRACE, "record", "--no-libcall", "-P", ".", "-Z", "1", "-o", "t", "--",
+                           *command], directory, **options)
+        self.assertEqual((done.returncode, done.stdout), (status, stdout), done.stderr)
+        refused = [patches["refused"] for patches in self.info(directory) if patches]
+        self.assertIn(why, refused)
+        [patches] = [patches for patches in self.info(directory)
+                     if patches and patches["refused"] == why]
+        self.assertEqual(patches["patched"], 0)
+        self.assertIn(f"\n  none was patched: {why}\n",
+                      self.start([ARCTRACE, "info", "t"], directory).stdout)
+
+    def test_threads_before(self):
+        """A thread may stand in the code that would change."""
+        directory = self.place("threads", ANY_COMPILER)
+        self.assert_refused(directory, "it had other threads before its own code ran",
+                            command=("./early_thread",), stdout="3 4\n")
+
+    def test_compiled_in_hooks(self):
+        """These record the functions."""
+        directory = self.place("hooked", ANY_COMPILER)
+        self.assert_refused(directory, "its functions have compiled-in hooks",
+                            command=(FIXTURES.parent / ANY_COMPILER / "jumps",), status=7,
+                            stdout=unittest.mock.ANY)
+
+    def test_no_command(self):
+        """The command is gone when a program begins."""
+        directory = self.place("gone", ANY_COMPILER)
+        installed = directory / "installed"
+        shutil.copytree(pathlib.Path(ARCTRACE).parent.parent / "lib", installed / "lib",
+                        symlinks=True)
+        (installed / "bin").mkdir()
+        command = installed / "bin" / "arctrace"
+        shutil.copy(ARCTRACE, command)
+        done = self.start([command, "record", "--no-libcall", "-P", ".", "-o", "t", "--", "sh", "-c",
+                           f"rm {command}; ./canary 7 100; true"], directory)
+        self.assertEqual((done.returncode, done.stdout), (0, "100 rounds\n"), done.stderr)
+        refused = {process["executable"].rpartition("/")[2]: process["patches"]["refused"]
+                   for process in json.loads(self.start(
+                       [ARCTRACE, "info", "--format=json", "t"], directory).stdout)["processes"]}
+        self.assertEqual(refused["canary"], "the arctrace command could not be run in it")
+
+    def test_code_that_cannot_change(self):
+        """Where neither /proc/self/mem nor the code itself can be written."""
+        directory = self.place("unwritten", ANY_COMPILER)
+        if os.geteuid() != 0 or not can_refuse_executable_gain():
+            self.skipTest("needs root, and a kernel that can refuse to make memory executable")
+
+        def confine():
+            refuse_executable_gain()
+            unshare_mounts()
+
+        script = ("mount --bind /dev/full /proc/$$/mem && exec ./canary 7 100")
+        self.assert_refused(directory, "its code could not be changed",
+                            command=("sh", "-c", script), preexec_fn=confine)
+
+    def test_arguments_and_results(self):
+        """-A, -R, and -t with them, of functions that are patched."""
+        directory = self.place("args", ANY_COMPILER)
+        for options, rounds in (((), 20), (("-t", "100ms"), 1)):
+            done = self.start_patched(
+                directory, "-P", "serve", "-A", "serve@arg1/i32,arg2/i32,arg3/i32",
+                "-R", "serve@retval/i32", *options, command=("./flight", "20", "7", "9"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            shown = self.start([ARCTRACE, "report", "--view=invocations", "--format=json", "t"],
+                               directory)
+            calls = [(call["args"], call["retval"])
+                     for call in json.loads(shown.stdout)["invocations"] if call["name"] == "serve"]
+            expected = [([i, 7, 9], -7 if i == 9 else i + 1) for i in range(20)]
+            if rounds == 1:
+                self.assertIn(expected[7], calls)
+                self.assertLess(len(calls), 20)
+            else:
+                self.assertEqual(calls, expected)
+
+    def test_changed_instructions(self):
+        """A function with a debugger's breakpoint stays as it is; others are patched."""
+        directory = self.place("changed", ANY_COMPILER)
+        done = self.start_patched(directory, "-P", ".", "-Z", "1", command=("./changed",))
+        self.assertEqual((done.returncode, done.stdout), (0, "3 4\n"), done.stderr)
+        [patches] = self.info(directory)
+        self.assertEqual(patches["left"]["changed"], 1)
+        self.assertEqual([row["name"] for row in patches["functions"]
+                          if row["verdict"] == "changed"], ["changed"])
+        flat = self.start([ARCTRACE, "report", "--view=flat", "--format=json", "t"], directory)
+        names = {row["name"] for row in json.loads(flat.stdout)["functions"]}
+        self.assertIn("same", names)
+        self.assertNotIn("changed", names)
+
+    def test_waiting_is_no_constructor(self):
+        """The time that the program waits for its image is a call of its own, before main."""
+        directory = self.place("waited", ANY_COMPILER)
+        done = self.start_patched(directory, "-P", "callee", command=("./canary", "7", "10"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shown = self.start([ARCTRACE, "report", "--view=tree", "--format=json", "t"], directory)
+        [thread] = json.loads(shown.stdout)["threads"]
+        [constructors] = [node for node in thread["root"]["children"] if node["name"] == "[constructors]"]
+        [patching] = [node for node in constructors["children"] if node["name"] == "[patching]"]
+        self.assertEqual(patching["calls"], 1)
+        # A process is started, which reads a program.
+        self.assertGreater(patching["cum_ns"], 300_000)
+        self.assertGreater(patching["cum_ns"], constructors["cum_ns"] - patching["cum_ns"])
+        # It is recording's own time, so that nothing of it is left in a corrected report.
+        self.assertEqual(patching["overhead_ns"], patching["cum_ns"])
+        shown = self.start([ARCTRACE, "report", "--view=tree", "--corrected", "--format=json", "t"], directory)
+        [thread] = json.loads(shown.stdout)["threads"]
+        [corrected] = [node for node in thread["root"]["children"] if node["name"] == "[constructors]"]
+        self.assertEqual([node["cum_ns"] for node in corrected["children"] if node["name"] == "[patching]"], [0])
+        self.assertLessEqual(corrected["cum_ns"], constructors["cum_ns"] - patching["cum_ns"])
+
+    def test_too_many_functions(self):
+        """Those for which there is no stub are counted and named."""
+        directory = self.place("many", ANY_COMPILER)
+        done = self.start_patched(directory, "-P", ".", "-Z", "1", command=("./many",))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        [patches] = self.info(directory)
+        self.assertGreater(patches["patched"], 30_000)
+        self.assertGreater(patches["left"]["no_stub"], 100)
+        listed = [row for row in patches["functions"] if row["verdict"] == "no_stub"]
+        self.assertEqual(len(listed), patches["left"]["no_stub"])
+
     def test_pattern_without_functions(self):
         """A line says so before the program runs, if it executes no other one."""
         directory = self.place("unmatched", ANY_COMPILER)
@@ -153,6 +336,10 @@ class Patched(ShimTest):
             self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 1))
             self.assertIn(f"arctrace: record: {said}", done.stderr)
             self.assertFalse((directory / "t").exists())
+        # What -P leaves is not there for a filter either.
+        done = self.start_patched(directory, "-P", ".", "-F", "jumper")
+        self.assertIn("no function matches -F jumper; it is in the program, but was not patched: try -P jumper, or "
+                      "see arctrace functions --list\n", done.stderr)
         done = self.start_patched(directory, "-P", "callee",
                                   command=("sh", "-c", "./canary 7 100; true"))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -238,6 +425,40 @@ class Patched(ShimTest):
         done = self.start_patched(directory, "-P", ".", command=("./jumps_no_tables",))
         self.assertEqual(done.returncode, 7, done.stderr)
         self.assertIn("arctrace: warning: no function matches -P .", done.stderr)
+
+    def test_small_functions(self):
+        """Small ones are recorded if time can be spent in them: if they call or loop."""
+        directory = self.place("bare", ANY_COMPILER)
+        source = """
+            #define APART __attribute__((noinline, noipa))
+            APART int plain(int n) { return n * 7 + (n >> 3); }
+            APART int looping(int n) { int sum = 0; do sum += n ^ sum; while (--n); return sum; }
+            APART int calling(int n) { return plain(n * 3 + 11) + n; }
+            int main(int count, char** v) { return calling(count) + looping(count) == 0 || !v; }"""
+        subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", directory / "small"], input=source, text=True, check=True)
+        for options, recorded in (((), {"looping", "calling"}), (("-Z", "64"), set()),
+                                  (("-Z", "1"), {"looping", "calling", "plain"}),
+                                  (("-P", "plain"), {"looping", "calling", "plain"})):
+            with self.subTest(options=options):
+                done = self.start_patched(directory, "-P", ".", *options, command=("./small",))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                shown = self.start([ARCTRACE, "report", "--view=flat", "--format=json", "t"], directory)
+                names = {row["name"] for row in json.loads(shown.stdout)["functions"]}
+                self.assertEqual(names & {"looping", "calling", "plain"}, recorded)
+
+    def test_nothing_large_enough(self):
+        """What is left because it is small is said to be so."""
+        directory = self.place("bare", ANY_COMPILER)
+        source = "int main(int count, char** v) { return v[count] == 0 ? 7 : 0; }"
+        subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", directory / "small"], input=source,
+                       text=True, check=True)
+        done = self.start_patched(directory, "-P", ".", command=("./small",))
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("fewer than 64 bytes, without calls and loops, or than -Z says: -Z 1 takes them, too",
+                      done.stderr)
+        self.assertRegex(done.stderr, r"no function matches -P \.\n")
+        done = self.start_patched(directory, "-P", ".", "-Z", "1", command=("./small",))
+        self.assertNotIn("warning", done.stderr)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import cases
-from harness import ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, plain_name, unittest
+from harness import (ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, options_of_kind,
+                     plain_name, unittest)
 from trace_checks import read
 
 CALLS = 100  # fixtures/switched.c
@@ -56,7 +57,8 @@ class Switching(ShimTest):
     def program(self, directory, session, *command, options=("--no-libcall",)):
         """Runs and waits for words."""
         program = subprocess.Popen(
-            [ARCTRACE, "record", *options, f"--session={session}", "--", *command],
+            [ARCTRACE, "record", *options_of_kind(options), *options, f"--session={session}", "--",
+             *command],
             cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(program.kill)
         self.addCleanup(program.stdout.close)

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "reader/symbols/symbolizer.hpp"
 #include "tests/support/record_script.hpp"
 
 using namespace arctrace::reader;
@@ -50,6 +51,64 @@ TEST_CASE("one run a side: exact sums, the largest change first, no noise known"
   CHECK(changes[4].name == "main");
   CHECK(diff.changes(SortKey::kCum).front().name == "main");
   CHECK(diff.changes(SortKey::kName).front().name == "f");
+}
+
+TEST_CASE("programs of other file names are one, if only one of the sides runs each") {
+  // A shell runs `program`, which calls f in its module and in a library.
+  const auto add = [](FunctionDiff& diff, DiffSide side, const std::string& program,
+                      int64_t f_ns) {
+    RecordScript script;
+    script.program(6, "sh");
+    const ThreadIndex t = script.program(7, program);
+    const ProcessIndex process = script.definitions.threads()[t].process;
+    const auto add_module = [&](const std::string& path, uint64_t start) {
+      Module module;
+      module.start = start;
+      module.end = start + 0x1000;
+      module.path = path;
+      script.definitions.add_module(process, module);
+      ModuleSymbols symbols;
+      symbols.path = path;
+      symbols.functions.push_back(
+          {start + 0x10, {.start = start + 0x10, .name = "f", .file = {}, .line = 0}});
+      for (const std::vector<std::byte>& chunk : encode_symbols({{symbols}}, 0)) {
+        REQUIRE(script.definitions.mutable_symbols().add_untrusted(chunk));
+      }
+    };
+    add_module("/bin/" + program, 0x1000);
+    add_module("/lib/libf.so", 0x3000);
+    for (const uint64_t address : {uint64_t{0x1010}, uint64_t{0x3010}}) {
+      script.add(t, 0, ARCTRACE_TYPE_ENTER, key_body(address));
+      script.exit(t, f_ns);
+    }
+    Symbolizer symbolizer;
+    Replay replay(script.definitions, &symbolizer);
+    script.replay(replay);
+    diff.add_run(side, replay);
+  };
+  FunctionDiff diff;
+  for (int run = 0; run < 2; ++run) {
+    add(diff, DiffSide::kBefore, "old", 100);
+    add(diff, DiffSide::kAfter, "new", 30);
+  }
+  REQUIRE(diff.paired_programs().has_value());
+  CHECK(diff.paired_programs()->before == "old");
+  CHECK(diff.paired_programs()->after == "new");
+  std::vector<FunctionChange> changes = diff.changes(SortKey::kName);
+  std::erase_if(changes,
+                [](const FunctionChange& change) { return change.module.empty(); });
+  REQUIRE(changes.size() == 2);
+  for (const FunctionChange& change : changes) {
+    CHECK(change.before.calls == 1);
+    CHECK(change.after.calls == 1);
+  }
+  CHECK(changes[0].module == "/lib/libf.so");
+  CHECK(changes[1].module == "/bin/new");
+
+  FunctionDiff same;
+  add(same, DiffSide::kBefore, "old", 100);
+  add(same, DiffSide::kAfter, "old", 30);
+  CHECK_FALSE(same.paired_programs().has_value());
 }
 
 TEST_CASE("several runs: means, and the noise between them") {

@@ -317,7 +317,7 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
     arctrace_shim_call_end(slot, 0);
     CHECK(*slot == 71);
     CHECK(thread_local_state.state->open.depth == 0);
-    CHECK(thread_local_state.calls->depth == 0);
+    CHECK(thread_local_state.calls->count() == 0);
   });
   CHECK(ReplayedStack(trace).unwound() == 0);
 }
@@ -343,7 +343,7 @@ TEST_CASE("library calls: a new one in the slot of one that threw replaces it") 
     for (uintptr_t i = 0; i < 100; ++i) {
       REQUIRE(arctrace_shim_call_begin(1, stack.return_slot(50, 71 + i % 2), 0, 0) == 1);
       CHECK(thread_local_state.state->open.depth == 1);
-      CHECK(thread_local_state.calls->depth == 1);
+      CHECK(thread_local_state.calls->count() == 1);
     }
   });
   CHECK(ReplayedStack(trace).unwound() == 99);
@@ -371,7 +371,7 @@ TEST_CASE("library calls: the entry of a lock call has its locks, on either path
         call_with_locks(5, 1, [] { call_with_locks(6, 2, [] { arctrace_instant(1); }); });
       }
       CHECK(thread_local_state.state->open.depth == 0);
-      CHECK(thread_local_state.calls->depth == 0);
+      CHECK(thread_local_state.calls->count() == 0);
     });
     const std::vector<DecodedRecord> entries = trace.of_type(ARCTRACE_TYPE_ENTER);
     REQUIRE(entries.size() == 200);

@@ -17,6 +17,10 @@ struct Refusal {
 };
 
 constexpr Refusal kRefusals[] = {
+    {"record -p --duration=1s",
+     "record: --pid: \"--duration=1s\" is not the id of a process"},
+    {"record -p 0", "record: --pid: \"0\" is not the id of a process"},
+    {"attach -p 7,x", "attach: --pid: \"x\" is not the id of a process"},
     {"record -b abc true",
      "record: --buffer-size: \"abc\" is not a size such as 64k or 1.5G"},
     {"record -b -1 true",

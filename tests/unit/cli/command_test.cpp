@@ -338,7 +338,10 @@ TEST_CASE("what cannot be read: one line, exit 2") {
     check_refused(run_arctrace(run, version.file()), "is of format version 0.");
     check_refused(run_arctrace(std::string(command) + " nofile"),
                   "cannot open nofile: No such file or directory");
-    check_refused(run_arctrace(std::string(command)), "cannot open arctrace.data");
+    check_refused(
+        run_arctrace(std::string(command)),
+        "cannot open arctrace.data: No such file or directory; record a program "
+        "first (arctrace record -- PROGRAM), or give the FILE to read");
     check_refused(run_arctrace(std::string(command) + " ."), "not a regular file");
     check_refused(run_arctrace(run + " >/dev/full", whole), "No space left on device");
     check_refused(run_arctrace(run + " >&-", whole), "Bad file descriptor");

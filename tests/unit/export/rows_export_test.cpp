@@ -87,6 +87,19 @@ TEST_CASE("csv: a line for each call and event") {
   CHECK(rows[2]["flags"] == "open at the end");
 }
 
+TEST_CASE(
+    "csv, ndjson: a thread without a name, of a program without one, has its number") {
+  RecordScript script;
+  const ThreadIndex thread = script.thread(script.process(7, ""), 8, "");
+  script.enter(thread, 1000, "work");
+  script.exit(thread, 1100);
+  auto rows = csv_rows(Exported(script).to("csv"));
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0]["thread"] == "process 7");
+  CHECK(rows[0]["tid"] == "8");
+  CHECK(Json::parse(Exported(script).to("ndjson")).at("thread") == "process 7");
+}
+
 TEST_CASE("ndjson: an object for each call and event") {
   const RecordScript script = some_calls();
   std::istringstream in(Exported(script).to("ndjson"));

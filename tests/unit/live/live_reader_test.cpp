@@ -138,5 +138,22 @@ TEST_CASE("a stack as a record says it: the innermost frames that are known") {
   CHECK(stack.record_body() == stack_body({kOuter}, 4).u32(7).data());
 }
 
+TEST_CASE("a stack's frames of the kernel, as the kernel's records say them") {
+  reader::OpenStack stack;
+  stack.frames.resize(3);
+  stack.frames[0].key = kOuter;
+  stack.frames[1].is_kernels = stack.frames[2].is_kernels = true;
+  stack.frames[1].kernel_type = ARCTRACE_TYPE_SYSCALL;
+  stack.frames[1].kernel_value = 35;
+  stack.frames[2].kernel_type = ARCTRACE_TYPE_CONTENTION;
+  stack.frames[2].kernel_value = 0x7700;
+  const auto records = stack.kernel_records();
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].first == ARCTRACE_TYPE_SYSCALL);
+  CHECK(records[0].second == Bytes().u32(0).u32(0).u32(35).u32(0).data());
+  CHECK(records[1].first == ARCTRACE_TYPE_CONTENTION);
+  CHECK(records[1].second == Bytes().u32(0).u32(0).u64(0x7700).u32(0).u32(0).data());
+}
+
 }  // namespace
 }  // namespace arctrace::testing

@@ -21,6 +21,7 @@
 #include "src/api/shim_interface.h"
 #include "src/process/process_identity.hpp"
 #include "src/protocol/dead_slot.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
@@ -59,7 +60,7 @@ TEST_CASE("session: joined once, the gate is the buffer's") {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     CHECK(arctrace_enabled(ARCTRACE_GATE_EVENTS) == 1);
     CHECK(arctrace_attach(test.path().c_str()) == -EALREADY);
-    test.buffer().set_gate(ARCTRACE_GATE_FUNCTIONS);
+    set_gate(test.buffer().view(), ARCTRACE_GATE_FUNCTIONS);
     CHECK(arctrace_enabled(ARCTRACE_GATE_EVENTS) == 0);
     CHECK(arctrace_enabled(ARCTRACE_GATE_FUNCTIONS) == 1);
   });

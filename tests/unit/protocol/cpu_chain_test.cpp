@@ -21,7 +21,7 @@ using CpuAtomics = IpcAtomics;
 namespace arctrace::testing {
 namespace {
 
-using Chain = CpuChain<IpcAtomics>;
+using OneCpuChain = CpuChain<IpcAtomics>;
 
 BufferOptions cpu_buffer(uint32_t blocks) {
   BufferOptions options = small_buffer(1024, blocks);
@@ -47,7 +47,7 @@ bool write_one(const BufferView& view, uint32_t cpu) {
 // What the collector does in place of the programs; false: there is no room.
 bool append_for(const BufferView& view, uint32_t cpu) {
   constexpr uint32_t kLength = 36;
-  const SharedReservation got = Chain::reserve(view, cpu, kLength, 1000);
+  const SharedReservation got = OneCpuChain::reserve(view, cpu, kLength, 1000);
   if (got.record == nullptr) {
     CHECK(view.cpu_slot(cpu).active[0] == 0);
     return false;
@@ -56,7 +56,7 @@ bool append_for(const BufferView& view, uint32_t cpu) {
   word_at(got.record + 4) = ARCTRACE_WRITER_KERNEL | 77;
   for (uint32_t at = 8; at < kLength; at += 4) word_at(got.record + at) = 1;
   word_at(got.record) = ARCTRACE_WORD0(ARCTRACE_TYPE_SWITCH, kLength);
-  Chain::release(view, cpu);
+  OneCpuChain::release(view, cpu);
   CHECK(view.cpu_slot(cpu).active[0] == 0);
   return true;
 }
@@ -69,7 +69,7 @@ TEST_CASE("cpu chain: a CPU opens a free block, and the next one when that is fu
   REQUIRE(write_one(view, 1));
   CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 1);
   const uint64_t first = slot.current;
-  CHECK(Chain::is_named(view, first));
+  CHECK(OneCpuChain::is_named(view, first));
   const arctrace_block_header& header = view.block_header(BlockName::index(first));
   CHECK(header.next == ARCTRACE_BLOCK_HEADER_SIZE + 72);
   CHECK(header.writer == ARCTRACE_WRITER_KERNEL);
@@ -78,11 +78,11 @@ TEST_CASE("cpu chain: a CPU opens a free block, and the next one when that is fu
   CHECK(header.handout % 32 == BlockName::index(first));
   for (int i = 0; i < 23; ++i) REQUIRE(write_one(view, 1));
   CHECK(slot.current != first);
-  CHECK(!Chain::is_named(view, first));
+  CHECK(!OneCpuChain::is_named(view, first));
   CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 1);
   CHECK(session.blocks_in(ARCTRACE_PHASE_CLOSED) == 1);
   CHECK(view.control().taken == 2);
-  Chain::close_all(view);
+  OneCpuChain::close_all(view);
   CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 0);
   CHECK(slot.current == 0);
 }
@@ -237,7 +237,7 @@ TEST_CASE("cpu chain: a dead collector's names of blocks are gone, a program's s
     BufferOptions options = cpu_buffer(4);
     if (is_perf) options.features = ARCTRACE_FEATURE_PERF;
     TestSession session(options);
-    const SharedReservation got = Chain::reserve(session.view(), 1, 36, 1000);
+    const SharedReservation got = OneCpuChain::reserve(session.view(), 1, 36, 1000);
     REQUIRE(got.record != nullptr);
     reclaim_blocks(session.buffer());
     CHECK(Recycle<IpcAtomics>::is_named(session.view(), got.index) == !is_perf);
@@ -265,7 +265,7 @@ TEST_CASE("cpu chain: hostile names are no blocks") {
   view.cpu_slot(1).active[0] = UINT32_MAX;
   session.drain().round();
   CHECK(write_one(view, 0));
-  Chain::close_all(view);
+  OneCpuChain::close_all(view);
   CHECK(session.blocks_in(ARCTRACE_PHASE_SHARED) == 0);
 }
 

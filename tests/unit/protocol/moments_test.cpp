@@ -57,5 +57,19 @@ TEST_CASE("a moment that is being noted is left for the next time") {
   CHECK(page.next(moments) == Found{{2, 2}});
 }
 
+TEST_CASE("how exactly an exec is known is kept, rounded up") {
+  for (const uint64_t within :
+       {uint64_t{0}, uint64_t{1}, uint64_t{31}, uint64_t{32}, uint64_t{33},
+        uint64_t{807'742}, uint64_t{0xFFFF'FFFF}, uint64_t{31} << 31}) {
+    const ExecMoment exec = ExecMoment::unpack(ExecMoment{4'194'303, within}.pack());
+    CHECK(exec.pid == 4'194'303);
+    CHECK(exec.within_ticks >= within);
+    CHECK(exec.within_ticks <= within + within / 15);
+  }
+  CHECK(ExecMoment::unpack(ExecMoment{1, UINT64_MAX}.pack()).within_ticks == uint64_t{31}
+                                                                                 << 31);
+  CHECK(ExecMoment::unpack(100).within_ticks == 0);  // as before version 1.9
+}
+
 }  // namespace
 }  // namespace arctrace::testing

@@ -8,7 +8,7 @@
 namespace arctrace::reader {
 namespace {
 
-constexpr uint16_t kAllFlags = (kFrameCutStop << 1) - 1;
+constexpr uint16_t kAllFlags = (kFrameGuessed << 1) - 1;
 
 std::string flags_members(uint16_t flags) {
   return json_members([flags](JsonWriter& json) { write_flags_json(flags, json); });
@@ -22,10 +22,10 @@ TEST_CASE("each flag of a call has a name, in the order of the bits") {
       flags_text(kAllFlags) ==
       " [unwound, exit lost, entry lost, entered before tracing, inherited by fork, open "
       "at the end, resumed after vfork, started before the range, stopped after the "
-      "range]");
+      "range, guessed]");
   CHECK(flags_members(kAllFlags) ==
         "\"flags\":[\"unwound\",\"exit_lost\",\"entry_lost\",\"entered_before\","
-        "\"inherited\",\"open\",\"resumed\",\"cut_start\",\"cut_stop\"]");
+        "\"inherited\",\"open\",\"resumed\",\"cut_start\",\"cut_stop\",\"guessed\"]");
 }
 
 TEST_CASE("marks of a node") {
@@ -51,7 +51,7 @@ TEST_CASE("sums over a trace") {
         "frames: 1 open at the end, 2 without their exit, 3 orphan exits");
   CHECK(json_members([&](JsonWriter& json) { write_frame_totals_json(totals, json); }) ==
         "\"frames\":{\"open\":1,\"unwound\":0,\"entered_before\":0,\"inherited\":0,"
-        "\"entry_lost\":0,\"exit_lost\":2}");
+        "\"guessed\":0,\"entry_lost\":0,\"exit_lost\":2}");
 }
 
 }  // namespace

@@ -30,3 +30,17 @@ TEST_CASE("lines come whole, however they were written") {
   CHECK(out == "abcd…\nx\n\nlong…\n");
   CHECK(fitter.rest() == "end");
 }
+
+TEST_CASE("sentences go on in the next line, with nothing cut") {
+  TextStyle style;
+  CHECK(wrap_line("one two three", 2, style) == "one two three");
+  style.width = 10;
+  CHECK(wrap_line("one two", 2, style) == "one two");
+  CHECK(wrap_line("one two three four", 2, style) == "one two\n  three\n  four");
+  CHECK(wrap_line("  ab cd ef gh", 4, style) == "  ab cd ef\n    gh");
+  CHECK(wrap_line("summary|tree|flat", 1, style) == "summary|\n tree|flat");
+  CHECK(wrap_line("unbreakable-word x", 2, style) == "unbreakable-word\n  x");
+  CHECK(wrap_line("äöü äöü äöü", 0, style) == "äöü äöü\näöü");
+  CHECK(wrap_line("\x1b[1mone two\x1b[0m three", 0, style) ==
+        "\x1b[1mone two\x1b[0m\nthree");
+}

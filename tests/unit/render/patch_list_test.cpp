@@ -35,14 +35,27 @@ class PatchedSession {
     return index;
   }
 
+  void add_library(ProcessIndex process, const std::string& path, uint64_t start,
+                   int64_t loaded_ns, int64_t unloaded_ns) {
+    Module module;
+    module.start = module.bias = start;
+    module.end = start + 0x1000;
+    module.loaded_ns = loaded_ns;
+    module.unloaded_ns = unloaded_ns;
+    module.path = path;
+    definitions_.add_module(process, std::move(module));
+  }
+
   void note(uint32_t process, uint32_t verdict, uint32_t count,
-            const std::vector<uint64_t>& listed, uint32_t claimed = 0) {
+            const std::vector<uint64_t>& listed, uint32_t claimed = 0,
+            int64_t time_ns = 0) {
     Bytes body;
     body.u32(process).u32(verdict).u32(count);
     body.u32(claimed != 0 ? claimed : static_cast<uint32_t>(listed.size())).u32(0);
     for (const uint64_t function : listed) body.u64(function);
     Record record{};
     record.type = ARCTRACE_TYPE_PATCHES;
+    record.time_ns = time_ns;
     record.body = body.data();
     patches_.note(record);
   }
@@ -105,6 +118,45 @@ TEST_CASE("why nothing was patched") {
   CHECK(session.text() ==
         "\n0 patched functions of /bin/server\n"
         "  none was patched: no addresses are free near the program\n");
+}
+
+TEST_CASE("libraries: one after the other at an address, and again elsewhere") {
+  PatchedSession session;
+  const ProcessIndex process = session.add(1);
+  session.add_library(process, "/lib/a.so", 0x70000, 10, 20);
+  session.add_library(process, "/lib/b.so", 0x70000, 30, 40);
+  session.add_library(process, "/lib/a.so", 0x90000, 50, 60);
+  session.add_library(process, "/lib/c.so", 0x80000, 10, 60);
+  session.note(1, ARCTRACE_PATCH_DONE, 7, {});
+  for (int i = 0; i < 2; ++i) {  // each comes again
+    session.note(1, ARCTRACE_PATCH_DONE, 5, {0x70010}, 0, 11);
+    session.note(1, ARCTRACE_PATCH_SMALL, 2, {0x70020}, 0, 11);
+    session.note(1, ARCTRACE_PATCH_DONE, 5, {0x70010}, 0, 31);
+    session.note(1, ARCTRACE_PATCH_DONE, 5, {0x90010}, 0, 51);
+    session.note(1, ARCTRACE_PATCH_RUNTIME, 1, {0x80000}, 0, 11);
+  }
+  session.note(1, ARCTRACE_PATCH_FLOODED, 1, {0x90010}, 0, 55);
+  const auto json = session.json(process);
+  CHECK(json["patched"] == 7);
+  CHECK(json["switched_off"] == 0);
+  REQUIRE(json["libraries"].size() == 3);
+  const auto& a = json["libraries"][0];
+  CHECK(a["path"] == "/lib/a.so");
+  CHECK(a["patched"] == 5);
+  CHECK(a["switched_off"] == 1);
+  CHECK(a["left"] == nlohmann::json{{"small", 2}});
+  CHECK(json["libraries"][1]["patched"] == 5);
+  CHECK(json["libraries"][1]["left"].empty());
+  CHECK(json["libraries"][2]["patched"] == 0);
+  CHECK(json["libraries"][2]["refused"].is_string());
+  CHECK(session.text() ==
+        "\n7 patched functions of /bin/server\n"
+        "\n5 patched functions of /lib/a.so\n"
+        "        1  of them switched off, because their calls filled the buffer\n"
+        "        2  left: small, without calls and loops, or smaller than -Z says\n"
+        "\n5 patched functions of /lib/b.so\n"
+        "\n0 patched functions of /lib/c.so\n"
+        "  none was patched: its runtime looks up return addresses or moves stacks\n");
 }
 
 TEST_CASE("records that are wrong") {

@@ -114,6 +114,34 @@ TEST_CASE("a child that records late begins in the frames of the time of its for
   }
 }
 
+TEST_CASE("what a child says of the frames in which it begins counts") {
+  ForkScript f;
+  f.script.definitions.mutable_process(1)->forked_ns = 20;
+  auto& told = f.script.definitions.mutable_process(1)->inherited;
+  const auto begin = [&] {
+    f.script.text(f.parent, 26, "a record");
+    f.script.stack(f.child, 30, {});
+    f.script.enter(f.child, 31, "work");
+    f.script.exit(f.child, 40);
+  };
+  SUBCASE("not what its parent's records say") {
+    told = {f.script.key("main"), f.script.key("other")};
+    begin();
+    f.script.text(f.child, 45, "the end");
+    CHECK(f.tree_of_child() == "main 0:0[other 0:16[work 1:9]]");
+  }
+  SUBCASE("also if it is none") {
+    told.emplace();
+    begin();
+    CHECK(f.tree_of_child() == "work 1:9");
+  }
+  SUBCASE("of those further out it may know no more than that there are some") {
+    told = {0, f.script.key("other")};
+    begin();
+    CHECK(f.tree_of_child() == "[unknown] 0:0[other 0:11[work 1:9]]");
+  }
+}
+
 TEST_CASE("a fork child's first STACK is inherited: no calls of its own") {
   OneThread t(ARCTRACE_ORIGIN_FORK);
   t.script.stack(t.thread, 5, {"main", "f"});
@@ -180,6 +208,19 @@ TEST_CASE("VFORK_END without its beginning") {
   CHECK(t.result() == "main 1:1[f 1:0] resyncs=1 entry_lost=1 open=2 !S3");
 }
 
+TEST_CASE("VFORK_END whose beginning was lost before a STACK of the child's") {
+  OneThread t;
+  t.script.stack(t.thread, 0, {});
+  t.script.enter(t.thread, 0, "main");
+  t.script.lost(t.thread, 2, 2);  // VFORK_BEGIN, and an ENTER of the child
+  t.script.stack(t.thread, 2, {"main", "child"});
+  t.script.enter(t.thread, 3, "exec");
+  t.script.vfork_end(t.thread, 4, 101);
+  t.script.stack(t.thread, 5, {"main"});
+  t.script.exit(t.thread, 6);
+  CHECK(t.result() == "main 1:3[child 1:1[exec 1:2]] resyncs=2 exit_lost=2 entry_lost=1");
+}
+
 TEST_CASE("endless VFORK_BEGIN and nothing else") {
   OneThread t;
   for (int i = 0; i < 10'000; ++i) t.script.vfork_begin(t.thread, i);
@@ -187,4 +228,27 @@ TEST_CASE("endless VFORK_BEGIN and nothing else") {
   Replay replay(t.script.definitions, nullptr);
   t.script.replay(replay);
   CHECK(replay.threads().size() == 1);
+}
+
+TEST_CASE(
+    "in overwrite mode a child begins in its parent's frames if its first record is "
+    "there") {
+  ForkScript f;
+  f.script.definitions.mutable_process(1)->forked_ns = 20;
+  f.script.definitions.mutable_thread(f.child)->start_ns = 30;
+  f.script.exit(f.parent, 25);
+  ReplayOptions options;
+  options.mode = ARCTRACE_MODE_OVERWRITE;
+  SUBCASE("in a block of several writers, where every STACK might follow a gap") {
+    f.script.stack(f.child, 30, {}).after_gap = true;
+    f.script.enter(f.child, 31, "work");
+    f.script.exit(f.child, 40);
+    CHECK(f.tree_of_child(options) == "main 0:0[outer 0:11[work 1:9]]");
+  }
+  SUBCASE("else in no frame") {
+    f.script.stack(f.child, 33, {}).after_gap = true;
+    f.script.enter(f.child, 34, "work");
+    f.script.exit(f.child, 40);
+    CHECK(f.tree_of_child(options) == "work 1:6");
+  }
 }

@@ -115,6 +115,69 @@ TEST_CASE("what gave way before the first record lies in all parts of the life")
         "entry_lost=1");
 }
 
+TEST_CASE("exit handlers whose begin was not recorded run in exit, or outside of main") {
+  OneThread t;
+  Definitions& definitions = t.script.definitions;
+  definitions.mutable_process(definitions.thread(t.thread)->process)->exit_ns = 100;
+  t.script.enter(t.thread, 10, "main");
+  t.script.enter(t.thread, 15, "work");
+  t.script.add(kNoIndex, 20, ARCTRACE_TYPE_ENABLED, enabled_body(0));
+  t.script.add(kNoIndex, 150, ARCTRACE_TYPE_ENABLED, enabled_body(ARCTRACE_GATE_ALL));
+  SUBCASE("main has called exit") {
+    t.script.stack(t.thread, 160, {"main", "exit", "handler"});
+    t.script.exit(t.thread, 170);
+    CHECK(
+        t.result() ==
+        "main 1:5[[exit] 1:10[[functions off] 1:50] [functions off] 1:80 exit 1:0[[exit] "
+        "1:0[handler 1:10]] work 1:5] resyncs=1 exit_lost=1 entry_lost=2 open=2");
+  }
+  SUBCASE("main has returned") {
+    t.script.stack(t.thread, 160, {"handler"});
+    t.script.exit(t.thread, 170);
+    CHECK(t.result() ==
+          "[exit] 1:10[[functions off] 1:50 handler 1:10] [functions off] 1:80 "
+          "main 1:5[work 1:5] resyncs=1 exit_lost=2 entry_lost=1");
+  }
+}
+
+TEST_CASE("exit handlers are not shown if nothing more is recorded of the thread") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(1, "program");
+  script.definitions.mutable_process(0)->exit_ns = 100;
+  script.enter(thread, 10, "main");
+  const auto tree = [&] {
+    const ClockMap ticks({}, 1'000'000'000);
+    ReplayOptions options;
+    options.ticks = &ticks;
+    Replay replay(script.definitions, nullptr, options);
+    script.replay(replay);
+    return tree_text(replay, replay.threads()[0].root);
+  };
+  SUBCASE("because functions stay off") {
+    script.add(kNoIndex, 20, ARCTRACE_TYPE_ENABLED, enabled_body(0));
+    script.add(kNoIndex, 200, ARCTRACE_TYPE_ENABLED, enabled_body(0));
+    CHECK(tree() == "main 1:10[[functions off] 1:180]");
+  }
+  SUBCASE("because all of it was lost") {
+    script.add(thread, 200, ARCTRACE_TYPE_LOST,
+               lost_body(ARCTRACE_LOST_FULL, 9, 5, ARCTRACE_LOST_RESIDUAL));
+    CHECK(tree() == "main 1:0[[lost] 1:190]");
+  }
+}
+
+TEST_CASE("an exit whose entry was overwritten leaves no frame that is known") {
+  OneThread t;
+  t.script.stack(t.thread, 0, {});
+  t.script.enter(t.thread, 0, "main");
+  t.script.enter(t.thread, 1, "f");
+  t.script.exit(t.thread, 5).after_gap = true;
+  t.script.exit_named(t.thread, 6, "handler").after_gap = true;
+  t.script.stack(t.thread, 7, {"main", "f"});
+  t.script.exit(t.thread, 10);
+  t.script.exit(t.thread, 12);
+  CHECK(t.result() == "main 1:3[f 1:9] orphans=2");
+}
+
 TEST_CASE("after a gap in the blocks, STACK gives the stack") {
   OneThread t;
   t.script.stack(t.thread, 0, {});
@@ -157,4 +220,38 @@ TEST_CASE("the loss stays at the node where it happened") {
   CHECK(tree.marks(thread.root).lost_records == 4);
   // The recording lasts until then.
   CHECK(thread.stop_ns == 9);
+}
+
+TEST_CASE("a thread whose first records are missing begins when it began") {
+  RecordScript script;
+  const ThreadIndex thread = script.thread(script.process(1, "/bin/program"), 2);
+  script.definitions.mutable_thread(thread)->start_ns = 60;
+  const ClockMap ticks({}, 1'000'000'000);
+  ReplayOptions options;
+  options.ticks = &ticks;
+  const auto check = [&](int64_t start_ns, const std::string& text) {
+    script.exit(thread, 600);
+    Replay replay(script.definitions, nullptr, options);
+    script.replay(replay);
+    const ThreadTree& tree = replay.threads()[0];
+    CHECK(tree.start_ns == start_ns);
+    CHECK(replay.tree()[tree.root].cum_ns == static_cast<uint64_t>(600 - start_ns));
+    CHECK(tree_text(replay, tree.root) == text);
+  };
+  SUBCASE("overwritten") {
+    options.mode = ARCTRACE_MODE_OVERWRITE;
+    Record& first = script.stack(thread, 500, {"f"});
+    first.after_gap = first.compact = true;
+    check(60, "[overwritten] 1:440 f 1:100");
+  }
+  SUBCASE("lost") {
+    script.add(thread, 500, ARCTRACE_TYPE_LOST, lost_body(ARCTRACE_LOST_FULL, 2, 70));
+    script.stack(thread, 500, {"f"});
+    check(70, "[lost] 1:430 f 1:100");
+  }
+  SUBCASE("in another file") {
+    Record& first = script.stack(thread, 500, {"f"});
+    first.after_gap = first.compact = true;
+    check(500, "f 1:100");
+  }
 }

@@ -220,3 +220,27 @@ TEST_CASE("filters are for the kernel's frames too") {
   range.until_ns = 1400;
   CHECK(t.result(range) == "f 1:100[K:read 1:50 K:write 1:100]");
 }
+
+TEST_CASE("another replay goes on in the kernel's frames, which are no new calls") {
+  KernelThread t;
+  t.script.stack(t.thread, 1000, {"f"});
+  t.syscall(100, 1000, kRead);
+  t.contention(100, 1000, 0x77);
+  t.contention_end(100, 1300, 0x77);
+  t.syscall_end(100, 1400);
+  t.script.exit(t.thread, 1500);
+  Replay replay(t.script.definitions, nullptr);
+  for (size_t i = 0; i < t.script.records.size(); ++i) {
+    Record record = t.script.records[i];
+    if (i == 1 || i == 2) {
+      record.thread = t.thread;
+      replay.go_on_in_kernel(record);
+    } else {
+      replay.add(record);
+    }
+  }
+  replay.finish();
+  CHECK(tree_text(replay, replay.threads()[0].root) ==
+        "f 1:100[K:read 0:100[K:contention 0:300]]");
+  CHECK(replay.totals().exit_lost == 0);
+}

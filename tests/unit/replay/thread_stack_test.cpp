@@ -284,6 +284,30 @@ TEST_CASE("the first STACK opens what was entered before") {
   CHECK(t.result() == "main 1:1[f 1:2] entry_lost=2");
 }
 
+TEST_CASE("frames in which a joined thread begins were entered before, and end unseen") {
+  OneThread t;
+  // In a block of several writers it might follow a gap.
+  t.script.opening_stack(t.thread, 5, {"main", "f", "g"}).after_gap = true;
+  t.script.enter(t.thread, 6, "h");
+  t.script.exit(t.thread, 7);
+  t.script.exit(t.thread, 8);        // g has a hook at its exit
+  t.script.unwind(t.thread, 10, 1);  // f has none
+  t.script.enter(t.thread, 10, "i");
+  t.script.exit(t.thread, 12);
+  CHECK(t.result() == "main 1:0[f 1:2[g 1:2[h 1:1]] i 1:2] exit_lost=1 before=3 open=1");
+}
+
+TEST_CASE("frames with hooks in one that was found open are unwound as ever") {
+  OneThread t;
+  t.script.opening_stack(t.thread, 0, {"main", "f"});
+  t.script.enter(t.thread, 1, "g");
+  t.script.unwind(t.thread, 3, 2);
+  t.script.enter(t.thread, 3, "h");
+  t.script.exit(t.thread, 4);
+  CHECK(t.result() ==
+        "main 1:0[f 1:1[g 1:2] h 1:1] unwound=1 exit_lost=1 before=2 open=1");
+}
+
 TEST_CASE("a STACK that is cut short leaves unknown frames, which later ones name") {
   OneThread t;
   t.script.stack(t.thread, 0, {"k"}, 4);
@@ -359,4 +383,32 @@ TEST_CASE("a thread of which only a loss is known is in the report") {
   script.replay(replay);
   REQUIRE(replay.threads().size() == 1);
   CHECK(replay.tree().marks(replay.threads()[0].root).lost_records == 9);
+}
+
+TEST_CASE("exit handlers run in the thread that called exit") {
+  RecordScript script;
+  const ProcessIndex program = script.process(1, "/bin/program");
+  const ThreadIndex main = script.thread(program, 1);
+  const ThreadIndex other = script.thread(program, 2);
+  Process& process = *script.definitions.mutable_process(program);
+  process.exit_ns = 60;
+  process.end_ns = 80;
+  process.end_how = ARCTRACE_END_EXIT;
+  script.enter(main, 10, "wait");
+  script.enter(other, 20, "exit");
+  const auto trees = [&] {
+    Replay replay(script.definitions, nullptr);
+    script.replay(replay);
+    return tree_text(replay, replay.threads()[0].root) + ", " +
+           tree_text(replay, replay.threads()[1].root);
+  };
+  script.text(main, 90, "the end of the recording");
+  SUBCASE("which is another one") {
+    process.end_writer = script.definitions.threads()[other].writer;
+    CHECK(trees() == "wait 1:80, exit 1:40[[exit] 1:20]");
+  }
+  SUBCASE("which is the first one") {
+    process.end_writer = script.definitions.threads()[main].writer;
+    CHECK(trees() == "wait 1:50[[exit] 1:30], exit 1:60");
+  }
 }

@@ -253,10 +253,10 @@ TEST_CASE("slowest: in which states slow calls take longer than the median") {
                                                    {"[] thread", 500}};
   CHECK(more == expected);
   CHECK(viewed.text("slowest").find(R"(
-Why f is slow: the slowest call of 21, by wall-clock time, takes 2.000 us, the median 50 ns
-  disk + 1.000 us, thread + 500 ns, running + 250 ns, preempted + 200 ns
+Why f is slow: the slowest call of 21, by wall-clock time, takes 2.00 us, the median 50 ns
+  disk + 1.00 us, thread + 500 ns, running + 250 ns, preempted + 200 ns
            More  State      Path in it
-     + 1.000 us  disk       read
+      + 1.00 us  disk       read
        + 500 ns  thread     f itself
        + 200 ns  preempted  read
        + 160 ns  running    f itself

@@ -10,15 +10,15 @@ TEST_CASE("flat: a line for each function") {
   const RecordScript script = treetest();
   Viewed viewed(script);
   CHECK(viewed.text("flat") == R"(
-1 thread: 100.000 us
-       Calls   %Base    %Cum         Base          Cum    Ind  Name
-           1    0.00  100.00         0 ns   100.000 us      1  main
-           1    0.00   70.00         0 ns    70.000 us      2  mainB
-           1   40.00   40.00    40.000 us    40.000 us      3  mainBB
-           1    0.00   30.00         0 ns    30.000 us      4  mainA
-           1   30.00   30.00    30.000 us    30.000 us      5  mainBA
-           1   20.00   20.00    20.000 us    20.000 us      6  mainAB
-           1   10.00   10.00    10.000 us    10.000 us      7  mainAA
+1 thread: 100 us
+       Calls   %Base    %Cum         Base       Cum us    Ind  Name
+           1       -     100            -          100      1  main
+           1       -    70.0            -           70      2  mainB
+           1    40.0    40.0      40.0 us           40      3  mainBB
+           1       -    30.0            -           30      4  mainA
+           1    30.0    30.0      30.0 us           30      5  mainBA
+           1    20.0    20.0      20.0 us           20      6  mainAB
+           1    10.0    10.0      10.0 us           10      7  mainAA
 )");
   const Json json = viewed.json("flat");
   const Json& row = json.at("functions").at(2);

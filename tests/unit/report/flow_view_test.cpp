@@ -67,13 +67,13 @@ TEST_CASE("flow: everything in its place") {
     0.000001500  20/20              1  > main
     0.000002000  10/10              2    * TEXT hello
     0.000002500  10/10              2    > f
-    0.000004000  10/10              2    < f  1.500 us, base 1.500 us
+    0.000004000  10/10              2    < f  1.50 us, base 1.50 us
     0.000004500  10/10              2    ! orphan exit of other
     0.000005000  10/10              2    ! LOST 
     0.000005000  10/10              2    > g [entry lost]
-    0.000006000  10/10              2    < g  1.000 us, base 1.000 us [unwound, entry lost]
-    0.000007000  10/10              1  < main  6.000 us, base 3.500 us
-    0.000008000  10/10              1  < start  8.000 us, base 2.000 us [entered before tracing]
+    0.000006000  10/10              2    < g  1.00 us, base 1.00 us [unwound, entry lost]
+    0.000007000  10/10              1  < main  6.00 us, base 3.50 us
+    0.000008000  10/10              1  < start  8.00 us, base 2.00 us [entered before tracing]
 
 Open at the end:
     0.000001500  20/20              1  main
@@ -127,7 +127,7 @@ TEST_CASE("flow in a time range starts with what is open") {
            Time  Process/thread    Lv  Flow
     0.000004000  10/10              1  > main [started before the range]
     0.000004000  10/10              2    > f [started before the range]
-    0.000004000  10/10              2    < f  1.000 us, base 1.000 us [started before the range]
+    0.000004000  10/10              2    < f  1.00 us, base 1.00 us [started before the range]
     0.000004500  10/10              2    ! orphan exit of other
     0.000004600  20/20              1  > main [started before the range, stopped after the range]
 )");
@@ -143,8 +143,8 @@ TEST_CASE("flow: calls that are too short leave no trace, the others keep their 
     0.000002000  10/10              2    * TEXT hello
     0.000004500  10/10              2    ! orphan exit of other
     0.000005000  10/10              2    ! LOST 
-    0.000007000  10/10              1  < main  6.000 us, base 6.000 us
-    0.000008000  10/10              1  < start  8.000 us, base 2.000 us [entered before tracing]
+    0.000007000  10/10              1  < main  6.00 us, base 6.00 us
+    0.000008000  10/10              1  < start  8.00 us, base 2.00 us [entered before tracing]
 
 Open at the end:
     0.000001500  20/20              1  main
@@ -232,13 +232,13 @@ TEST_CASE("flow: arguments and results stand after the name") {
     0.000001000  10/10              1  > main
     0.000002000  10/10              2    > open(7)
     0.000002000  20/20              1  > open(8)
-    0.000003000  10/10              2    < open = -1 ENOENT  1.000 us, base 1.000 us
-    0.000003000  20/20              1  < open = 3  1.000 us, base 1.000 us
+    0.000003000  10/10              2    < open = -1 ENOENT  1.00 us, base 1.00 us
+    0.000003000  20/20              1  < open = 3  1.00 us, base 1.00 us
     0.000004000  10/10              2    > f
     0.000004000  10/10              3      > g
-    0.000004000  10/10              3      < g  0 ns, base 0 ns
-    0.000005000  10/10              2    < f  1.000 us, base 1.000 us
-    0.000006000  10/10              1  < main  5.000 us, base 3.000 us
+    0.000004000  10/10              3      < g  <1 ns, base -
+    0.000005000  10/10              2    < f  1.00 us, base 1.00 us
+    0.000006000  10/10              1  < main  5.00 us, base 3.00 us
 )");
   Flow filtered;
   filtered.filter.min_duration_ns = 1'000;

@@ -83,16 +83,16 @@ TEST_CASE("kinds: exact sums, a call inside one of its kind counted once in cum"
   Viewed viewed(script);
   CHECK(viewed.text("kinds") == R"(
 1 thread: 100 ns
-       Calls   %Base    %Cum         Base          Cum  Kind
-           2   30.00   30.00        30 ns        30 ns  io
-           1   10.00   30.00        10 ns        30 ns    puts
-           1   20.00   20.00        20 ns        20 ns    write
-           2    8.00   12.00         8 ns        12 ns  allocation
-           2    8.00   12.00         8 ns        12 ns    malloc
-           1   10.00   10.00        10 ns        10 ns  lock
-           1   10.00   10.00        10 ns        10 ns    pthread_mutex_lock
-           1    4.00    4.00         4 ns         4 ns  memory
-           1    4.00    4.00         4 ns         4 ns    mmap
+       Calls   %Base    %Cum         Base       Cum ns  Kind
+           2    30.0    30.0        30 ns           30  io
+           1    10.0    30.0        10 ns           30    puts
+           1    20.0    20.0        20 ns           20    write
+           2     8.0    12.0         8 ns           12  allocation
+           2     8.0    12.0         8 ns           12    malloc
+           1    10.0    10.0        10 ns           10  lock
+           1    10.0    10.0        10 ns           10    pthread_mutex_lock
+           1     4.0     4.0         4 ns            4  memory
+           1     4.0     4.0         4 ns            4    mmap
 )");
   const Json io = viewed.json("kinds").at("kinds").at(0);
   CHECK(io.at("name") == "io");

@@ -4,6 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <csignal>
+#include <map>
+#include <optional>
+#include <string>
 
 #include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
@@ -68,6 +72,76 @@ TEST_CASE("processes: a command is what its process became, and those alike are 
   const std::string text = viewed.text("processes");
   CHECK(text.find("  sh  100\n") != std::string::npos);
   CHECK(text.find("    echo  exit 0 (1), 1 (1)\n") != std::string::npos);
+}
+
+TEST_CASE("processes: how one ended that did not record it") {
+  RecordScript s;
+  const auto program = [&](uint32_t pid, int64_t died_ns,
+                           std::optional<int32_t> wait_status) {
+    const ThreadIndex thread = s.program(pid, "p" + std::to_string(pid));
+    Process& process =
+        *s.definitions.mutable_process(s.definitions.threads()[thread].process);
+    process.died_ns = died_ns;
+    process.wait_status = wait_status;
+    s.enter(thread, 10, "f");
+  };
+  constexpr int32_t kExit3 = 3 << 8;
+  program(1, 50, SIGTERM);
+  program(2, 50, kExit3);
+  program(3, 50, std::nullopt);
+  program(4, INT64_MAX, std::nullopt);
+  Viewed viewed(s);
+  std::map<std::string, std::string> exits;
+  const Json json = viewed.json("processes");
+  for (const Json& command : json["processes"]) {
+    exits[command["name"]] = command["exits"].begin().key();
+  }
+  CHECK(exits ==
+        std::map<std::string, std::string>{
+            {"p1", "signal 15"}, {"p2", "3"}, {"p3", "not known"}, {"p4", "open"}});
+}
+
+// Three runs of "job", of which two did not record their end: of one the collector saw
+// it soon, of the other when the recording ended.
+TEST_CASE("processes: a life of which the end is not known is not a long one") {
+  RecordScript s;
+  const ThreadIndex shell = s.program(100, "sh");
+  s.enter(shell, 0, "wait");
+  s.exit(shell, 1000);
+  const auto job = [&](uint32_t pid, int64_t from, int64_t alive, int64_t seen) {
+    const ThreadIndex index = s.program(pid, "job");
+    Thread& thread = *s.definitions.mutable_thread(index);
+    Process& process = *s.definitions.mutable_process(thread.process);
+    process.start_ns = thread.start_ns = from;
+    process.died_ns = thread.end_ns = seen;
+    thread.alive_ns = alive;
+    s.enter(index, from, "f");
+    s.exit(index, from + 10);
+    return thread.process;
+  };
+  Process& whole = *s.definitions.mutable_process(job(1, 0, 50, 50));
+  whole.end_ns = 50;
+  whole.end_how = ARCTRACE_END_EXIT;
+  job(2, 100, 160, 180);
+  Viewed soon(s);
+  const Json known = soon.json("processes")["processes"][1];
+  CHECK(known["wall_ns"] == 50 + 80);
+  CHECK(known["longest_ns"] == 80);
+  CHECK(known["end_within_ns"] == 20);
+  CHECK(known["ends_not_known"] == 0);
+  CHECK(soon.text("processes").find("  ended up to 20 ns earlier\n") !=
+        std::string::npos);
+  job(3, 200, 210, 900);
+  Viewed late(s);
+  const Json job_row = late.json("processes")["processes"][1];
+  CHECK(job_row["runs"] == 3);
+  CHECK(job_row["wall_ns"] == 50 + 80);
+  CHECK(job_row["longest_ns"] == 80);
+  CHECK(job_row["end_within_ns"] == 20);
+  CHECK(job_row["ends_not_known"] == 1);
+  CHECK(
+      late.text("processes").find("  ended up to 20 ns earlier, end of 1 not known\n") !=
+      std::string::npos);
 }
 
 TEST_CASE("processes: a command has the name by which it was called") {

@@ -84,8 +84,8 @@ TEST_CASE("threads: each stretch with where it was and what ended it") {
 
   const std::string text = viewed.text();
   CHECK(text.find(
-            "first 100/100: running 580 ns (58.00 %), ready 120 ns (12.00 %), of which "
-            "preempted 60 ns (6.00 %), blocked 300 ns (30.00 %)\n") != std::string::npos);
+            "first 100/100: running 580 ns (58.0 %), ready 120 ns (12.0 %), of which "
+            "preempted 60 ns (6.0 %), blocked 300 ns (30.0 %)\n") != std::string::npos);
   CHECK(text.find("blocked           f; woken by second 100/101 in g > K:write\n") !=
         std::string::npos);
   CHECK(text.find("ready, preempted  f\n") != std::string::npos);
@@ -113,8 +113,8 @@ TEST_CASE("threads: perf events do not show when a thread was woken") {
       "state": "blocked", "path": ["f"]})"));
   CHECK(first["states"][3]["reason"] == "preempted");
   const std::string text = scheduled.text();
-  CHECK(text.find("first 100/100: running 600 ns (60.00 %), preempted 100 ns (10.00 %), "
-                  "blocked or woken 300 ns (30.00 %)\n") != std::string::npos);
+  CHECK(text.find("first 100/100: running 600 ns (60.0 %), preempted 100 ns (10.0 %), "
+                  "blocked or woken 300 ns (30.0 %)\n") != std::string::npos);
   const Json flat = scheduled.viewed.json("flat");
   CHECK(flat["functions"][0]["off_cpu_ns"] == 400);
   CHECK_FALSE(flat["functions"][0].contains("ready_ns"));

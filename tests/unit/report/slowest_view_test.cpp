@@ -71,12 +71,12 @@ TEST_CASE("histogram: calls by the powers of two of their times") {
 f [open]: 4 calls, of which 3 have a known time
   avg 110 ns, min 10 ns, p50 20 ns, max 300 ns
          From        Below       Calls
-         8 ns        16 ns           1  ########################################
-        16 ns        32 ns           1  ########################################
-        32 ns        64 ns           0
-        64 ns       128 ns           0
-       128 ns       256 ns           0
-       256 ns       512 ns           1  ########################################
+         8 ns        16 ns           1  ████████████████████████████████████████
+        16 ns        32 ns           1  ████████████████████████████████████████
+        32 ns        64 ns           -
+        64 ns       128 ns           -
+       128 ns       256 ns           -
+       256 ns       512 ns           1  ████████████████████████████████████████
 )");
   const Json row = viewed.json("histogram").at("histograms").at(0);
   CHECK(row.at("avg_ns") == 110);
@@ -91,10 +91,10 @@ TEST_CASE("graph: the paths to a function, and what it calls") {
   CHECK(viewed.text("graph") == R"(
 f [open]: 4 calls
           Calls   %Base    %Cum         Base          Cum  Path
-              1    2.84   42.55        20 ns       300 ns  main > g > f
-              3    4.96    4.96        35 ns        35 ns  main > f [open]
+              1     2.8    42.6        20 ns       300 ns  main > g > f
+              3     5.0     5.0        35 ns        35 ns  main > f [open]
  Lv       Calls   %Base    %Cum         Base          Cum  Called in it
-  0           4    7.80   47.52        55 ns       335 ns  f [open]
-  1           2   39.72   39.72       280 ns       280 ns    h [open]
+  0           4     7.8    47.5        55 ns       335 ns  f [open]
+  1           2    39.7    39.7       280 ns       280 ns    h [open]
 )");
 }

@@ -13,22 +13,22 @@ using namespace arctrace::testing;
 TEST_CASE("summary: what the time was spent on, and where") {
   const RecordScript script = treetest();
   Viewed viewed(script);
-  CHECK(viewed.text("summary") == R"(100.000 us, 1 process, 1 thread
+  CHECK(viewed.text("summary") == R"(100 us, 1 process, 1 thread
 
-         Time       %     Calls  Spent on
-   100.000 us  100.00         7  functions of no module
+      us     %              Calls  Spent on
+     100 100 % ████████         7  functions of no module
 
-         Self       %     Calls         Avg         Max  Hottest functions
-    40.000 us   40.00         1   40.000 us   40.000 us  mainBB
-    30.000 us   30.00         1   30.000 us   30.000 us  mainBA
-    20.000 us   20.00         1   20.000 us   20.000 us  mainAB
-    10.000 us   10.00         1   10.000 us   10.000 us  mainAA
+ Self us     %       Calls       Avg       Max  Hottest functions
+    40.0  40 %           1   40.0 us   40.0 us  mainBB
+    30.0  30 %           1   30.0 us   30.0 us  mainBA
+    20.0  20 %           1   20.0 us   20.0 us  mainAB
+    10.0  10 %           1   10.0 us   10.0 us  mainAA
 
-         Self       %  Hottest paths
-    40.000 us   40.00  main > mainB > mainBB
-    30.000 us   30.00  main > mainB > mainBA
-    20.000 us   20.00  main > mainA > mainAB
-    10.000 us   10.00  main > mainA > mainAA
+ Self us     %  Hottest paths
+    40.0  40 %  main > mainB > mainBB
+    30.0  30 %  main > mainB > mainBA
+    20.0  20 %  main > mainA > mainAB
+    10.0  10 %  main > mainA > mainAA
 
 time on the CPU and waiting are not told apart: record with --kernel
 more:  arctrace report --view=tree
@@ -54,9 +54,9 @@ TEST_CASE("summary: like threads are one row") {
   }
   Viewed viewed(script);
   const std::string text = viewed.text("summary");
-  CHECK(text.find("900 ns   90.00         9  server, thread worker  serve 900 ns\n") !=
+  CHECK(text.find("     900  90 %        9  server, thread worker  serve 900 ns\n") !=
         std::string::npos);
-  CHECK(text.find("100 ns   10.00         1  server  serve 100 ns\n") !=
+  CHECK(text.find("     100  10 %        1  server  serve 100 ns\n") !=
         std::string::npos);
 }
 
@@ -85,6 +85,98 @@ TEST_CASE("summary: a program that was killed") {
   CHECK(viewed.text("summary").find("Where it was") == std::string::npos);
 }
 
+TEST_CASE("summary: the thread that a signal came upon stands once") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  const ThreadIndex other = script.thread(process, 7, "server");
+  script.enter(other, 0, "main");
+  const ThreadIndex t = script.thread(process, 8, "worker");
+  script.enter(t, 0, "work");
+  script.enter(t, 10, "read");
+  script.exit(t, 20);
+  script.enter(t, 30, "bad");
+  script.add(t, 100, ARCTRACE_TYPE_SIGNAL, Bytes().u32(0).u32(7).u32(SIGSEGV).u32(0));
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGSEGV;
+  viewed.settings.session = &session;
+  const auto section = [&] {
+    const std::string text = viewed.text("summary");
+    const size_t begin = text.find("Where it was");
+    return text.substr(begin, text.find("\n\n", begin) - begin);
+  };
+  CHECK(section() ==
+        "Where it was when signal 11 (Segmentation fault) came\n"
+        "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n"
+        "  server 7/7: main");
+
+  script.enter(t, 110, "handler");
+  session.child_wait_status = (128 + SIGSEGV) << 8;  // by which the handler ended it
+  CHECK(section() ==
+        "Where it was when signal 11 (Segmentation fault) came\n"
+        "  thread worker 7/8: work > bad\n"
+        "    it ended in work > bad > handler; last call: read, ended 90 ns before\n"
+        "  server 7/7: main");
+}
+
+TEST_CASE("summary: waiting to be patched is recording's own time") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "server");
+  script.enter(t, 0, "start");
+  script.enter(t, 0, "[patching]");
+  script.exit(t, 60'000);
+  script.enter(t, 60'000, "load");
+  script.exit(t, 70'000);
+  script.exit(t, 80'000);
+  script.enter(t, 80'000, "main");
+  for (int call = 0; call < 10; ++call) {
+    script.enter(t, 80'000 + call * 1000, "work");
+    script.exit(t, 81'000 + call * 1000);
+  }
+  script.exit(t, 100'000);
+  const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, 1000, 1000};
+  Viewed viewed(script);
+  viewed.replay.hook_costs = {&cost, 1};
+  const std::string text = viewed.text("summary");
+  CHECK(text.find("\npatching functions for -P took 60.0 us of it: [patching]\n") !=
+        std::string::npos);
+  CHECK(text.find("recording cost less than 1 %\n") != std::string::npos);
+  // In the table of parts, which have to be all, it is the last one.
+  const size_t row = text.find("  [patching]\n");
+  CHECK(row < text.find("Hottest functions"));
+  CHECK(row > text.find("functions of no module"));
+  CHECK(text.find("[patching]", row + 5) == std::string::npos);
+  CHECK(viewed.text("tree").find("[patching] [recording]\n") != std::string::npos);
+
+  viewed.replay.is_corrected = true;
+  const std::string corrected = viewed.text("summary");
+  CHECK(corrected.find("\npatching functions for -P took 60.0 us, taken off\n") !=
+        std::string::npos);
+  const Json root = viewed.json("summary").at("threads").at(0).at("root");
+  CHECK(root.at("cum_ns") <= 40'000);  // what recording the calls cost is taken off, too
+  CHECK(root.at("cum_ns") > 39'900);
+  const Json& start = root.at("children").at(0).at("name") == "start"
+                          ? root.at("children").at(0)
+                          : root.at("children").at(1);
+  CHECK(start.at("cum_ns") < 20'000);
+}
+
+TEST_CASE("summary: functions that were switched off") {
+  RecordScript script = treetest();
+  Summary summary;
+  Viewed viewed(script);
+  viewed.settings.summary = &summary;
+  CHECK(viewed.text("summary").find("switched off") == std::string::npos);
+  script.definitions.mutable_process(0)->switched_off = {{0x10, 7'000'000},
+                                                         {0x20, 5'000'000}};
+  Viewed viewed_without(script);
+  viewed_without.settings.summary = &summary;
+  CHECK(viewed_without.text("summary").find(
+            "\n  2 functions were switched off, because their calls filled the buffer:\n"
+            "  calls are lower bounds from 5.00 ms on; arctrace info -v names them\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("summary: functions that a filter hides are recorded") {
   const RecordScript script = treetest();
   constexpr const char* kHint = "functions of treetest itself are not recorded";
@@ -110,6 +202,28 @@ TEST_CASE("summary: functions that a filter hides are recorded") {
   // Other threads may have called some.
   viewed_without.replay.wants_thread = [](ThreadIndex) { return true; };
   CHECK(viewed_without.text("summary").find(kHint) == std::string::npos);
+}
+
+TEST_CASE("summary: all processes and threads that are known, in its head as below it") {
+  RecordScript script;
+  const ThreadIndex known = script.program(7, "server");
+  script.enter(known, 0, "main");
+  script.exit(known, 100);
+  script.program(8, "server");  // there is nothing of it but its number
+  Summary summary;
+  summary.processes = 2;
+  summary.threads = 2;
+  Viewed viewed(script);
+  viewed.settings.summary = &summary;
+  CHECK(viewed.text("summary").find("100 ns, 2 processes, 2 threads\n") !=
+        std::string::npos);
+  viewed.replay.filter.until_ns = 50;
+  CHECK(viewed.text("summary").find("50 ns, 1 of 2 processes, 1 of 2 threads\n") !=
+        std::string::npos);
+  viewed.replay.filter = {};
+  viewed.replay.wants_thread = [&](ThreadIndex thread) { return thread == known; };
+  CHECK(viewed.text("summary").find("100 ns, 1 of 2 processes, 1 of 2 threads\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("summary: a thread whose end was not seen, and what it was in") {
@@ -141,6 +255,28 @@ TEST_CASE("summary: a thread whose end was not seen, and what it was in") {
   CHECK(tree.find("leave [open] [up to 400 ns less]\n") != std::string::npos);
   CHECK(tree.find("worker 7/9, ended up to 400 ns earlier\n") != std::string::npos);
   CHECK(viewed.json("summary").at("parts").at(0).at("end_within_ns") == 400);
+}
+
+TEST_CASE("summary: how exactly it is known when a program was executed") {
+  RecordScript script;
+  const ThreadIndex main = script.program(7, "main");
+  Process& process =
+      *script.definitions.mutable_process(script.definitions.threads()[main].process);
+  process.exec_ns = 0;
+  process.exec_within_ns = 300;
+  process.main_ns = 900;
+  script.definitions.mutable_thread(main)->start_ns = 800;
+  script.enter(main, 1000, "main");
+  script.exit(main, 2000);
+  Viewed viewed(script);
+  CHECK(viewed.text("tree").find("[loader] [up to 300 ns less]\n") != std::string::npos);
+  const std::string text = viewed.text("summary");
+  CHECK(text.find(
+            "\n1 call: too few for shares\n"
+            "  main 1.00 us\n"
+            "  the rest: [loader] 800 ns [up to 300 ns less], [constructors] 100 ns") !=
+        std::string::npos);
+  CHECK(viewed.json("summary").at("parts").at(1).at("begin_within_ns") == 300);
 }
 
 TEST_CASE("summary: 40 lines at most, the longest sections give way") {

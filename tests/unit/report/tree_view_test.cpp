@@ -15,14 +15,14 @@ TEST_CASE("IBM's treetest as a tree") {
   Viewed viewed(script);
   CHECK(viewed.text("tree") == R"(
  Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
-  0   0           1    0.00  100.00         0 ns   100.000 us  treetest 7/7
-  1   1           1    0.00  100.00         0 ns   100.000 us    main
-  2   1           1    0.00   70.00         0 ns    70.000 us      mainB
-  3   1           1   40.00   40.00    40.000 us    40.000 us        mainBB
-  3   1           1   30.00   30.00    30.000 us    30.000 us        mainBA
-  2   1           1    0.00   30.00         0 ns    30.000 us      mainA
-  3   1           1   20.00   20.00    20.000 us    20.000 us        mainAB
-  3   1           1   10.00   10.00    10.000 us    10.000 us        mainAA
+  0   0           1       -     100            -       100 us  treetest 7/7
+  1   1           1       -     100            -       100 us    main
+  2   1           1       -    70.0            -      70.0 us      mainB
+  3   1           1    40.0    40.0      40.0 us      40.0 us        mainBB
+  3   1           1    30.0    30.0      30.0 us      30.0 us        mainBA
+  2   1           1       -    30.0            -      30.0 us      mainA
+  3   1           1    20.0    20.0      20.0 us      20.0 us        mainAB
+  3   1           1    10.0    10.0      10.0 us      10.0 us        mainAA
 )");
 }
 
@@ -33,19 +33,19 @@ TEST_CASE("the tree's order, limit and least share") {
   viewed.settings.options.limit = 3;
   CHECK(viewed.text("tree") == R"(
  Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
-  0   0           1    0.00  100.00         0 ns   100.000 us  treetest 7/7
-  1   1           1    0.00  100.00         0 ns   100.000 us    main
-  2   1           1    0.00   30.00         0 ns    30.000 us      mainA
+  0   0           1       -     100            -       100 us  treetest 7/7
+  1   1           1       -     100            -       100 us    main
+  2   1           1       -    30.0            -      30.0 us      mainA
   (3 rows not shown)
 )");
   viewed.settings.options.limit = UINT64_MAX;
   viewed.settings.options.min_percent = 35;
   CHECK(viewed.text("tree") == R"(
  Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
-  0   0           1    0.00  100.00         0 ns   100.000 us  treetest 7/7
-  1   1           1    0.00  100.00         0 ns   100.000 us    main
-  2   1           1    0.00   70.00         0 ns    70.000 us      mainB
-  3   1           1   40.00   40.00    40.000 us    40.000 us        mainBB
+  0   0           1       -     100            -       100 us  treetest 7/7
+  1   1           1       -     100            -       100 us    main
+  2   1           1       -    70.0            -      70.0 us      mainB
+  3   1           1    40.0    40.0      40.0 us      40.0 us        mainBB
   (2 rows not shown)
 )");
 }
@@ -108,7 +108,7 @@ TEST_CASE("recursion levels, and what was not as usual") {
   script.unwind(t, 4, 2);
   Viewed viewed(script);
   const std::string text = viewed.text("tree");
-  CHECK(text.find("  1   1           1   25.00  100.00         1 ns         4 ns    "
+  CHECK(text.find("  1   1           1    25.0     100         1 ns         4 ns    "
                   "f [open]\n") != std::string::npos);
   CHECK(text.find("g [unwound]\n") != std::string::npos);
   CHECK(text.find("  3   2           1") != std::string::npos);

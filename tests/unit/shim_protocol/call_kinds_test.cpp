@@ -32,6 +32,8 @@ TEST_CASE("call kinds: by the function's whole name") {
   }
   CHECK(silent_call_kind("__cxa_begin_catch") == CallKind::kSilentCatch);
   CHECK(silent_call_kind("__cxa_throw") == CallKind::kUntouched);
+  CHECK(call_kind("_Unwind_GetCFA") == CallKind::kFrameAddress);
+  CHECK(silent_call_kind("_Unwind_GetCFA") == CallKind::kSilentFrameAddress);
   for (const char* name : {"__fentry__", "mcount", "_mcount", "__tls_get_addr",
                            "__libc_start_main", "__cxa_finalize", "__gmon_start__"}) {
     CAPTURE(name);

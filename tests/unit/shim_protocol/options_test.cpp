@@ -318,6 +318,11 @@ TEST_CASE("options: text that no recorder wrote") {
   CHECK(large->size_min == UINT64_MAX);
   CHECK(large->filters());
 
+  // No code has fewer bytes than one: nothing is filtered, and no call is asked about.
+  CHECK(decoded("size=1")->size_min == 1);
+  CHECK_FALSE(decoded("size=1")->filters());
+  CHECK(decoded("size=2")->filters());
+
   const auto torn = decoded("filter=%;filter=%4;filter=%4G;filter=%41%;function=;args=A");
   REQUIRE(torn->pattern_count == 5);
   CHECK(torn->patterns[0].text == std::string("%"));

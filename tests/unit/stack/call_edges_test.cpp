@@ -33,7 +33,9 @@ MachineFrame frame_at(uintptr_t location, uint32_t hook_site, uint32_t call_site
 }
 
 TEST_CASE("call edges: a call is known by its sites, its caller's, and their distance") {
-  static CallEdges edges;
+  static CallEdges::SmallTable small;
+  CallEdges edges;
+  edges.begin_use(small, nullptr);
   const MachineFrame caller = frame_at(900, 1, 2);
   const MachineFrame callee = frame_at(800, 3, 4);
   CHECK_FALSE(edges.has(caller, callee));
@@ -70,10 +72,55 @@ TEST_CASE("call edges: neighbouring calls and short functions have edges of thei
   };
   for (const std::function<MachineFrame(uint32_t)>& made :
        {std::function<MachineFrame(uint32_t)>(call), {function}, {stub}}) {
-    static CallEdges edges;
+    static CallEdges::SmallTable small;
+    CallEdges edges;
+    edges.begin_use(small, nullptr);
     for (uint32_t i = 0; i < kSites; ++i) edges.add(caller, made(i), {});
     for (uint32_t i = 0; i < kSites; ++i) CHECK(edges.has(caller, made(i)));
   }
+}
+
+// Calls of a loop that makes many, from many places.
+TEST_CASE("call edges: a large table is wanted where edges take each other's places") {
+  constexpr uint32_t kCalls = 1000;
+  static CallEdges::SmallTable small;
+  static CallEdges::LargeTable large;
+  CallEdges edges;
+  edges.begin_use(small, nullptr);
+  Random random(20261127);
+  std::vector<MachineFrame> calls;
+  for (uint32_t i = 0; i < kCalls; ++i) {
+    calls.push_back(frame_at(800, 1 + random.below(1 << 20), 1 + random.below(1 << 20)));
+  }
+  const MachineFrame caller = frame_at(900, 1, 2);
+  // How many of the calls are not known when they come.
+  const auto round = [&](bool& wants_more) {
+    uint32_t unknown = 0;
+    for (const MachineFrame& callee : calls) {
+      if (edges.has(caller, callee)) continue;
+      ++unknown;
+      wants_more |= edges.add(caller, callee, {});
+    }
+    return unknown;
+  };
+  bool wants_more = false;
+  int rounds = 0;
+  uint32_t unknown = 0;
+  for (; !wants_more; ++rounds) {
+    REQUIRE(rounds < 1000);
+    unknown = round(wants_more);
+  }
+  CHECK(rounds > 2);  // not for what a program does once
+  CHECK(unknown * 10 > kCalls);
+  edges.begin_use(small, &large);
+  wants_more = false;
+  round(wants_more);
+  CHECK(round(wants_more) * 4 < unknown);
+  for (rounds = 0; rounds < 100; ++rounds) round(wants_more);
+  CHECK_FALSE(wants_more);
+  // Another thread that takes the state over has them.
+  edges.begin_use(small, &large);
+  CHECK(round(wants_more) * 4 < unknown);
 }
 
 TEST_CASE("call edges: what can't be told from no edge is none") {

@@ -28,12 +28,12 @@ struct Calls {
 TEST_CASE("pending calls: calls end from the inside out") {
   Calls calls;
   for (uintptr_t slot = 0x8000; slot > 0x7000; slot -= 0x100) calls.push(slot);
-  CHECK(calls.stack->depth == 16);
+  CHECK(calls.stack->count() == 16);
   for (uintptr_t slot = 0x7100; slot <= 0x8000; slot += 0x100) {
     CHECK(calls.stack->only_top(slot) == calls.stack->find(slot));
     calls.end(slot);
   }
-  CHECK(calls.stack->depth == 0);
+  CHECK(calls.stack->count() == 0);
   CHECK(calls.stack->find(0x8000) == nullptr);
 }
 
@@ -52,12 +52,53 @@ TEST_CASE("pending calls: a call drops those that were jumped out of") {
   calls.push(0x7000);
   calls.push(0x6000);
   calls.push(0x7500);  // above two of them
-  CHECK(calls.stack->depth == 2);
+  CHECK(calls.stack->count() == 2);
   calls.push(0x7500);  // in the same slot: the former is gone
-  CHECK(calls.stack->depth == 2);
+  CHECK(calls.stack->count() == 2);
   calls.push(0x6000);
   calls.end(0x8000);  // an exit, too
-  CHECK(calls.stack->depth == 0);
+  CHECK(calls.stack->count() == 0);
+}
+
+// A call in the slot of one that nothing has dropped, because a coroutine's stands
+// between.
+struct SlotUsedTwice : Calls {
+  static constexpr uintptr_t kSlot = 0x6000;
+
+  SlotUsedTwice() {
+    push(0x8000);
+    stack->push(kStacks, {kSlot, 1, 1}, false);
+    push(kElsewhere);
+    stack->push(kStacks, {kSlot, 2, 2}, false);
+    REQUIRE(stack->count() == 4);
+  }
+  void check_left() {
+    CHECK(stack->find(kSlot) == nullptr);
+    REQUIRE(stack->left.find(kSlot) != nullptr);
+    CHECK(stack->left.find(kSlot)->return_address == 2);
+  }
+};
+
+TEST_CASE("pending calls: a slot that was used twice belongs to the later call") {
+  SlotUsedTwice calls;
+  SUBCASE("if both seem to be left by a return") {
+    calls.end(0x8000);
+    calls.check_left();
+  }
+  SUBCASE("if only the later one seems to be left by a call") {
+    calls.push(0x7000);
+    calls.check_left();
+  }
+}
+
+TEST_CASE("pending calls: of those that end with a jump the first is kept") {
+  Calls calls;
+  calls.push(0x8000);
+  calls.stack->push(kStacks, {0x6000, 1, 11}, false);
+  calls.stack->push(kStacks, {0x6000, 1, 12}, true);
+  calls.push(0x7000);
+  REQUIRE(calls.stack->left.find(0x6000) != nullptr);
+  CHECK(calls.stack->left.find(0x6000)->key == 11);
 }
 
 TEST_CASE("pending calls: those that seem to be left can be found by their slot") {
@@ -70,7 +111,7 @@ TEST_CASE("pending calls: those that seem to be left can be found by their slot"
   CHECK(calls.stack->left.find(0x6000)->return_address == 0x6001);
   calls.push(0x6000);
   calls.end(0x8000);
-  CHECK(calls.stack->depth == 0);
+  CHECK(calls.stack->count() == 0);
   CHECK(calls.stack->left.find(0x7000)->return_address == 0x7001);
   calls.stack->drop_own();
   CHECK(calls.stack->left.find(0x7000) == nullptr);
@@ -129,7 +170,7 @@ TEST_CASE("pending calls: a return to the thread's own stack leaves the signal's
   calls.push(0x8000);
   calls.push(0x2800);  // on the signal stack
   calls.push(0x1800);  // own, though further down
-  CHECK(calls.stack->depth == 2);
+  CHECK(calls.stack->count() == 2);
   CHECK(calls.stack->find(0x2800) == nullptr);
 }
 
@@ -138,13 +179,13 @@ TEST_CASE("pending calls: a call in the slot of one that waits has both end at o
   calls.push(0x8000);
   calls.push(0x7000);
   calls.push(0x7000, true);
-  CHECK(calls.stack->depth == 3);
+  CHECK(calls.stack->count() == 3);
   CHECK(calls.stack->only_top(0x7000) == nullptr);
   int seen = 0;
   calls.stack->for_each_at(0x7000, [&](const PendingCall&) { ++seen; });
   CHECK(seen == 2);
   calls.end(0x7000);
-  CHECK(calls.stack->depth == 1);
+  CHECK(calls.stack->count() == 1);
 }
 
 TEST_CASE("pending calls: a coroutine's calls stay while others come and go") {
@@ -159,7 +200,7 @@ TEST_CASE("pending calls: a coroutine's calls stay while others come and go") {
   CHECK(calls.stack->find(kElsewhere) != nullptr);
   calls.end(kElsewhere);
   calls.end(0x8800);
-  CHECK(calls.stack->depth == 0);
+  CHECK(calls.stack->count() == 0);
 }
 
 TEST_CASE("pending calls: a dead thread's calls go, those of coroutines stay") {
@@ -175,7 +216,7 @@ TEST_CASE("pending calls: a dead thread's calls go, those of coroutines stay") {
     calls.end(kElsewhere);
   }
   SUBCASE("it is not") { calls.stack->drop_own(); }
-  CHECK(calls.stack->depth == 0);
+  CHECK(calls.stack->count() == 0);
 }
 
 TEST_CASE("pending calls: full, it refuses calls; abandoned coroutines' make room") {
@@ -186,7 +227,7 @@ TEST_CASE("pending calls: full, it refuses calls; abandoned coroutines' make roo
   CHECK_FALSE(calls.push(0x8000));
   calls.end(kElsewhere);
   CHECK(calls.push(0x8000));
-  CHECK(calls.stack->depth == PendingCalls::kMaxCalls);
+  CHECK(calls.stack->count() == PendingCalls::kMaxCalls);
   // The same slots once more, returning elsewhere.
   Calls others;
   for (uintptr_t i = 0; i < PendingCalls::kMaxCalls; ++i) {
@@ -194,7 +235,7 @@ TEST_CASE("pending calls: full, it refuses calls; abandoned coroutines' make roo
     CHECK(others.stack->push(kStacks, {slot, i, 0}, true));
   }
   CHECK(others.stack->push(kStacks, {0x8000, 1, 0}, false));
-  CHECK(others.stack->depth == 9);
+  CHECK(others.stack->count() == 9);
   CHECK(others.stack->find(kElsewhere)->return_address == PendingCalls::kMaxCalls - 8);
 }
 

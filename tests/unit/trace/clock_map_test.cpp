@@ -108,6 +108,9 @@ TEST_CASE("times never run backwards as ticks go on, and saturate at the ends") 
   const ClockMap slow({1ull << 40, 0, 0}, 1);  // a tick is a second
   CHECK(slow.to_ns(UINT64_MAX) == std::numeric_limits<int64_t>::max());
   CHECK(slow.to_ns(0) < -std::numeric_limits<int64_t>::max() + 2);
+  // Ticks that are small beside an origin near the end of their range come before it.
+  const ClockMap late({UINT64_MAX - 10, 0, 0}, 1'000'000'000);
+  CHECK(late.to_ns(5) < -std::numeric_limits<int64_t>::max() + 2);
 }
 
 TEST_CASE("realtime is the start's, shifted") {

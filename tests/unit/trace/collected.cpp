@@ -55,4 +55,22 @@ uint64_t first_u64(const CollectedRecord& record) {
   return load_part_untrusted<uint64_t>(record.body);
 }
 
+FileBuilder small_file() {
+  FileBuilder file;
+  file.program({}, 1, "main", 0);
+  file.block(BlockBuilder::exclusive(1, 0, 1, 100)
+                 .stack(100, {})
+                 .enter(100, 0xA)
+                 .enter(110, 0xB),
+             0, 1);
+  file.block(BlockBuilder::exclusive(1, 1, 2, 120)
+                 .stack(120, {0xA, 0xB})
+                 .exit(120)
+                 .add(ARCTRACE_TYPE_TEXT, 125, text_body("hello"))
+                 .exit(130),
+             0, 2);
+  file.finish(200);
+  return file;
+}
+
 }  // namespace arctrace::testing

@@ -34,4 +34,7 @@ std::vector<std::string> rules_of(const reader::Trace& trace);
 uint32_t first_u32(const CollectedRecord& record);
 uint64_t first_u64(const CollectedRecord& record);
 
+// One program with one thread, two exclusive blocks.
+FileBuilder small_file();
+
 }  // namespace arctrace::testing

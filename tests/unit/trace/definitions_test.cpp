@@ -143,6 +143,32 @@ TEST_CASE("a module loaded many times over is found among them") {
   CHECK(path_at(definitions, process, 0x1234, 9996) == "");
 }
 
+TEST_CASE("the kind of a module's hooks is that of the one that is loaded then") {
+  Definitions definitions;
+  const ProcessIndex process = definitions.add_process(make_process(1));
+  definitions.add_module(process, make_module(0x1000, 0x2000, 10, "first"));
+  CHECK(definitions.end_module(process, 0x1000, 20));
+  definitions.add_module(process, make_module(0x1000, 0x3000, 30, "second"));
+  const auto kinds = [&] {
+    const Process& facts = *definitions.process(process);
+    return std::pair(facts.modules[0].hook_kind, facts.modules[1].hook_kind);
+  };
+  // Nothing is loaded there at that time, or ever.
+  definitions.set_hook_kind(process, 0x1800, 9, ARCTRACE_HOOK_XRAY);
+  definitions.set_hook_kind(process, 0x1800, 20, ARCTRACE_HOOK_XRAY);
+  definitions.set_hook_kind(process, 0x3000, 40, ARCTRACE_HOOK_XRAY);
+  definitions.set_hook_kind(process + 1, 0x1800, 40, ARCTRACE_HOOK_XRAY);
+  CHECK(kinds() == std::pair(0u, 0u));
+  CHECK_FALSE(definitions.process(process)->has_hook_kinds);
+  definitions.set_hook_kind(process, 0x1800, 10, ARCTRACE_HOOK_RETURN);
+  CHECK(definitions.process(process)->has_hook_kinds);
+  definitions.set_hook_kind(process, 0x1000, 10, ARCTRACE_HOOK_XRAY);
+  CHECK(kinds() == std::pair(uint32_t{ARCTRACE_HOOK_RETURN}, 0u));
+  definitions.set_hook_kind(process, 0x2800, 31, ARCTRACE_HOOK_XRAY);
+  CHECK(kinds() ==
+        std::pair(uint32_t{ARCTRACE_HOOK_RETURN}, uint32_t{ARCTRACE_HOOK_XRAY}));
+}
+
 TEST_CASE("a fork child has its parent's modules as they were at the fork") {
   Definitions definitions;
   const ProcessIndex parent = definitions.add_process(make_process(1));

@@ -19,14 +19,15 @@ namespace {
 constexpr uint32_t kFileBlocks = 16;
 constexpr TimeRange kRange{12'000, 12'500};
 
-// A thread with a block for each microsecond, in which it enters a function and leaves
-// it.
-FileBuilder indexed_file(uint32_t calls = 1) {
+// The blocks [first, last) of a thread with one for each microsecond, in which it enters
+// a function and leaves it.
+FileBuilder file_with_blocks(uint32_t first, uint32_t last, uint32_t calls) {
   FileBuilder file;
   file.header.block_count = 1024;
   file.header.total_size = file.header.blocks_offset + uint64_t{1024} * 4096;
-  file.program({}, 1, "main", 0);
-  for (uint32_t i = 0; i < kFileBlocks; ++i) {
+  // Of another hand-out in each part, in block 0.
+  file.program({}, 1, "main", first == 0 ? 0 : file.header.block_count);
+  for (uint32_t i = first; i < last; ++i) {
     const uint64_t ticks = 1000 * (uint64_t{i} + 1);
     BlockBuilder block = BlockBuilder::exclusive(1, i, i + 1, ticks);
     block.stack(ticks, {});
@@ -38,6 +39,10 @@ FileBuilder indexed_file(uint32_t calls = 1) {
   }
   file.finish(100'000);
   return file;
+}
+
+FileBuilder indexed_file(uint32_t calls = 1) {
+  return file_with_blocks(0, kFileBlocks, calls);
 }
 
 // Counts what is read.
@@ -66,10 +71,16 @@ struct Opened {
   uint64_t bytes = 0;          // the same
 };
 
-Opened open_range(std::vector<std::byte> bytes, OpenOptions options = {.range = kRange}) {
-  auto input = std::make_unique<CountingInput>(std::move(bytes));
-  const CountingInput& counting = *input;
-  absl::StatusOr<Trace> trace = Trace::open(std::move(input), options);
+Opened open_parts_range(const std::vector<std::vector<std::byte>>& parts,
+                        OpenOptions options = {.range = kRange}) {
+  std::vector<std::unique_ptr<Input>> inputs;
+  std::vector<const CountingInput*> counting;
+  for (const std::vector<std::byte>& bytes : parts) {
+    auto input = std::make_unique<CountingInput>(bytes);
+    counting.push_back(input.get());
+    inputs.push_back(std::move(input));
+  }
+  absl::StatusOr<Trace> trace = Trace::open(std::move(inputs), options);
   REQUIRE(trace.ok());
   Opened opened;
   REQUIRE(trace
@@ -80,9 +91,25 @@ Opened open_range(std::vector<std::byte> bytes, OpenOptions options = {.range = 
                 return true;
               })
               .ok());
-  opened.bytes = counting.bytes;
+  for (const CountingInput* input : counting) opened.bytes += input->bytes;
   for (const Finding& finding : trace->findings()) opened.rules.push_back(finding.rule);
   return opened;
+}
+
+Opened open_range(std::vector<std::byte> bytes, OpenOptions options = {.range = kRange}) {
+  return open_parts_range({std::move(bytes)}, options);
+}
+
+// A recording in two files; `indexed`: which of them have an index.
+std::vector<std::vector<std::byte>> two_parts(uint32_t calls, std::vector<bool> indexed) {
+  std::vector<std::vector<std::byte>> parts;
+  for (uint32_t i = 0; i < 2; ++i) {
+    FileBuilder file =
+        file_with_blocks(i * kFileBlocks / 2, (i + 1) * kFileBlocks / 2, calls);
+    if (indexed[i]) file.index();
+    parts.push_back(file.file());
+  }
+  return parts;
 }
 
 const std::vector<std::string> kWrongIndex{"F11"};
@@ -129,6 +156,75 @@ TEST_CASE(
       if (at < payload || is_facts) continue;
       CHECK(open_range(bad, {.verifies_checksums = true}).rules == kWrongIndex);
     }
+  }
+}
+
+// As indexed_file(), in the chain of all threads.
+FileBuilder chain_file(uint32_t calls = 1) {
+  FileBuilder file;
+  file.header.block_count = 1024;
+  file.header.total_size = file.header.blocks_offset + uint64_t{1024} * 4096;
+  file.program({}, 1, "main", 0);
+  for (uint32_t i = 0; i < kFileBlocks; ++i) {
+    const uint64_t ticks = 1000 * (uint64_t{i} + 1);
+    BlockBuilder block = BlockBuilder::shared(i + 1, ticks);
+    block.add_full(ARCTRACE_TYPE_STACK, 1, ticks, stack_body({}));
+    for (uint32_t call = 0; call < calls; ++call) {
+      block.add_full(ARCTRACE_TYPE_ENTER, 1, ticks + 10 + call,
+                     key_body(ARCTRACE_FRAME_NAME_BIT | 1));
+      block.add_full(ARCTRACE_TYPE_EXIT, 1, ticks + 10 + call);
+    }
+    file.block(block, 0, i + 1);
+  }
+  file.finish(100'000);
+  return file;
+}
+
+TEST_CASE("by the lists of writers, a range costs little of the chain") {
+  FileBuilder file = chain_file(60);
+  const Opened without = open_range(file.file());
+  const uint64_t size = file.index().file().size();
+  const Opened with = open_range(file.file());
+  CHECK(with.rules.empty());
+  CHECK(with.times == without.times);
+  CHECK(!with.times.empty());
+  CHECK(with.records == without.records);
+  CHECK(with.records < 60 * 2 * 6);
+  CHECK(with.bytes < size / 2);
+  CHECK(without.bytes > size / 2);
+  CHECK(open_range(file.file(), {.verifies_checksums = true}).rules.empty());
+}
+
+TEST_CASE("each bit of the lists of writers counts: a check finds it") {
+  FileBuilder file = chain_file();
+  const std::vector<std::byte> good = file.index().file();
+  const size_t size = size_t{kFileBlocks} * 2 * sizeof(arctrace_block_writer);
+  for (size_t at = file.header.index_offset - size; at < file.header.index_offset; ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::vector<std::byte> bad = good;
+      bad[at] ^= static_cast<std::byte>(1 << bit);
+      CAPTURE(file.header.index_offset - at);
+      CAPTURE(bit);
+      CHECK(open_range(bad, {.verifies_checksums = true}).rules == kWrongIndex);
+      open_range(bad);
+    }
+  }
+}
+
+TEST_CASE("lists of other writers than the chunks have are not used") {
+  const Opened right = open_range(chain_file().file());
+  FileBuilder file = chain_file();
+  const std::vector<std::byte> good = file.index().file();
+  const size_t lists =
+      file.header.index_offset - size_t{kFileBlocks} * 2 * sizeof(arctrace_block_writer);
+  // The chunk, the number of writers, the block's last ticks, the kind of the chunk.
+  for (const size_t at : {lists, lists + 4, lists + 15, lists - 28}) {
+    CAPTURE(lists - at);
+    std::vector<std::byte> bad = good;
+    bad[at] ^= std::byte{0x80};
+    const Opened opened = open_range(bad);
+    if (at != lists + 15) CHECK(opened.rules == kWrongIndex);
+    CHECK(opened.times == right.times);
   }
 }
 
@@ -187,4 +283,52 @@ TEST_CASE("facts that an index lacks are found by a check") {
   REQUIRE(bytes[facts] == std::byte{ARCTRACE_FACT_KNOWN | ARCTRACE_FACT_NEEDED});
   bytes[facts] = std::byte{ARCTRACE_FACT_KNOWN};
   CHECK(open_range(bytes, {.verifies_checksums = true}).rules == kWrongIndex);
+}
+
+TEST_CASE("a range of several files by the index of each: the same records as without") {
+  const Opened without = open_parts_range(two_parts(1, {false, false}));
+  CHECK(without.rules == std::vector<std::string>());
+  CHECK(!without.times.empty());
+  for (const std::vector<bool>& indexed :
+       {std::vector<bool>{true, true}, {true, false}, {false, true}}) {
+    const Opened with = open_parts_range(two_parts(1, indexed));
+    CHECK(with.rules.empty());
+    CHECK(with.times == without.times);
+    CHECK(with.records == without.records);
+    CHECK(open_parts_range(two_parts(1, indexed), {.verifies_checksums = true})
+              .rules.empty());
+  }
+}
+
+TEST_CASE("by their indices, a range costs little of several files") {
+  const std::vector<std::vector<std::byte>> parts = two_parts(100, {true, true});
+  const Opened without = open_parts_range(two_parts(100, {false, false}));
+  const Opened with = open_parts_range(parts);
+  CHECK(with.times == without.times);
+  CHECK(with.bytes < (parts[0].size() + parts[1].size()) / 2);
+}
+
+TEST_CASE("an index of one of several files that says something else is not used") {
+  const Opened without = open_parts_range(two_parts(1, {false, false}));
+  std::vector<std::vector<std::byte>> parts = two_parts(1, {true, true});
+  // The chunk of the block in the range has another time than its entry says.
+  FileBuilder file = file_with_blocks(kFileBlocks / 2, kFileBlocks, 1);
+  const std::vector<std::byte> plain = file.file();
+  size_t block = 0;
+  for (size_t at = ARCTRACE_HEADER_SIZE; at < plain.size();) {
+    const auto chunk = arctrace::load_part_untrusted<arctrace_chunk_header>(
+        std::span(plain).subspan(at));
+    const auto head = arctrace::load_part_untrusted<arctrace_block_header>(
+        std::span(plain).subspan(at + sizeof chunk));
+    const bool is_in_range = chunk.kind == ARCTRACE_CHUNK_BLOCK &&
+                             head.form == ARCTRACE_FORM_COMPACT &&
+                             head.base_ticks == 12'000;
+    if (is_in_range) block = at;
+    at += sizeof chunk + chunk.size;
+  }
+  REQUIRE(block != 0);
+  parts[1][block + offsetof(arctrace_chunk_header, ticks)] ^= std::byte{1};
+  const Opened with = open_parts_range(parts);
+  CHECK(with.rules == kWrongIndex);
+  CHECK(with.times == without.times);
 }

@@ -4,6 +4,7 @@
 
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -14,6 +15,8 @@
 #include <set>
 #include <thread>
 
+#include "src/os/process_facts.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -87,7 +90,7 @@ TEST_CASE("definitions: a new collector gets them from threads in the chain, too
   CHECK_CHILD([&] {
     join(test);
     for (uint32_t event = 1; event < 3; ++event) arctrace_write(event, nullptr, 0);
-    test.buffer().demand_definitions();
+    demand_definitions(test.buffer().view());
     for (uint32_t event = 3; event < 5; ++event) arctrace_write(event, nullptr, 0);
   });
   const DecodedTrace trace = test.finish();
@@ -227,6 +230,60 @@ TEST_CASE("definitions: without room they wait, and come when there is some") {
     const DecodedTrace trace = test.finish();
     CHECK(joined(trace.problems) == "");
     CHECK(names_of(trace)[1].size() == 20);
+  });
+}
+
+TEST_CASE("definitions: a process without room for them asks the kernel once who it is") {
+  constexpr uint32_t kBlocks = 32;
+  BufferOptions options = small_buffer(4096, kBlocks);
+  options.mode = ARCTRACE_MODE_OVERWRITE;
+  TestSession test(options);
+  CHECK_CHILD([&] {
+    prctl(PR_SET_NAME, "early");
+    test.view().control().definition_blocks = kBlocks / 2;  // all that they get
+    join(test);
+    const auto write_blocks = [] {
+      for (uint32_t i = 0; i < 4096; ++i) arctrace_write(i, nullptr, 0);
+    };
+    write_blocks();
+    CHECK(std::string(last_process_facts().thread_name) == "early");
+    prctl(PR_SET_NAME, "late");
+    write_blocks();
+    CHECK(std::string(last_process_facts().thread_name) == "early");
+    CHECK(test.snapshot().of_type(ARCTRACE_TYPE_PROCESS).empty());
+    test.view().control().definition_blocks = 0;
+    write_blocks();
+    CHECK(test.snapshot().of_type(ARCTRACE_TYPE_PROCESS).size() == 1);
+  });
+}
+
+TEST_CASE("definitions: in drop mode, too, and then once for each round") {
+  constexpr uint32_t kBlocks = 32;
+  TestSession test(small_buffer(4096, kBlocks));
+  CHECK_CHILD([&] {
+    prctl(PR_SET_NAME, "early");
+    for (uint32_t i = 0; i < kBlocks; ++i)
+      test.view().block_header(i).state = ARCTRACE_PHASE_CLOSED;
+    join(test);
+    const auto write_some = [&] {
+      for (uint32_t i = 0; i < 64; ++i) {
+        ++test.view().control().freed;  // so that room is looked for again
+        arctrace_instant(0);
+      }
+    };
+    write_some();
+    CHECK(std::string(last_process_facts().thread_name) == "early");
+    prctl(PR_SET_NAME, "late");
+    write_some();
+    CHECK(std::string(last_process_facts().thread_name) == "early");
+    for (uint32_t i = 0; i < kBlocks; ++i)
+      test.view().block_header(i).state = ARCTRACE_PHASE_FREE;
+    write_some();
+    CHECK(std::string(last_process_facts().thread_name) == "early");
+    test.view().control().definitions_round = 1;
+    arctrace_flush();
+    write_some();
+    CHECK(std::string(last_process_facts().thread_name) == "late");
   });
 }
 

@@ -173,5 +173,100 @@ TEST_CASE("held: reserved in a signal handler, committed after it") {
   }
 }
 
+TEST_CASE("held: calls that interrupt another one leave the first place to it") {
+  for (const arctrace_scope scope : kScopes) {
+    TestSession test(held_buffer(scope));
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      arctrace_instant(1);
+      const arctrace_writer_slot& slot = test.view().slot(0);
+      void* held[ARCTRACE_HELD_COUNT] = {};
+      {
+        const WriterCall interrupted;
+        for (uint32_t i = 1; i < ARCTRACE_HELD_COUNT; ++i) {
+          held[i] = reserve_text(i, "handler_");
+          CHECK(held[i] != nullptr);
+        }
+        CHECK(arctrace_reserve(9, 8) == nullptr);
+        CHECK(slot.held[0] == 0);
+      }
+      held[0] = reserve_text(4, "own_____");
+      CHECK(slot.held[0] != 0);
+      for (void* payload : held) arctrace_commit(payload);
+      for (const uint32_t name : slot.held) CHECK(name == 0);
+    });
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(trace.of_type(ARCTRACE_TYPE_EVENT).size() == ARCTRACE_HELD_COUNT);
+    CHECK(trace.lost() == 1);
+  }
+}
+
+// As its handler's jump out of the writer is seen to, by the call that it left.
+void jump_out_of_nested_call() {
+  const WriterCall left;
+  thread_local_state.nesting = 1;
+}
+
+TEST_CASE("held: a block stays held when a handler has jumped") {
+  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    arctrace_instant(1);
+    ThreadState& state = *thread_local_state.state;
+    uint32_t held = kNotHeld;
+    {
+      const WriterCall call;
+      held = hold_block(state, state.block.taken.index);
+    }
+    REQUIRE(held != kNotHeld);
+    jump_out_of_nested_call();
+    CHECK(test.view().slot(0).held[held] == state.block.taken.index + 1);
+    arctrace_discard(reserve_text(1, "another_"));
+    CHECK(test.view().slot(0).held[held] == state.block.taken.index + 1);
+    unhold_block(state, held);
+    CHECK(test.view().slot(0).held[held] == 0);
+  });
+}
+
+TEST_CASE("held: a place that a jump left half taken is free, and names no block") {
+  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    arctrace_instant(1);
+    arctrace_writer_slot& slot = test.view().slot(0);
+    slot.held[0] = thread_local_state.state->block.taken.index + 1;
+    jump_out_of_nested_call();
+    CHECK(slot.held[0] == 0);
+  });
+}
+
+// What a fork child stores that goes on with its parent's call, with a wiped state.
+TEST_CASE("held: a wiped state commits nothing, and stores in no slot") {
+  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    void* payload = reserve_text(5, "parents_");
+    REQUIRE(payload != nullptr);
+    const uint32_t name = test.view().slot(0).held[0];
+    CHECK_CHILD([payload] {
+      ThreadState& state = *thread_local_state.state;
+      REQUIRE(state.slot.is_wiped());
+      // hold_first(), interrupted after the record was begun.
+      state.held[0] = {reinterpret_cast<uintptr_t>(payload),
+                       static_cast<std::byte*>(payload) - 12,
+                       ARCTRACE_WORD0(ARCTRACE_TYPE_EVENT, 20)};
+      arctrace_commit(payload);
+      arctrace_discard(payload);
+      unhold_block(state, 0);
+    });
+    CHECK(test.view().slot(0).held[0] == name);
+    arctrace_discard(payload);
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_EVENT).empty());
+}
+
 }  // namespace
 }  // namespace arctrace::testing

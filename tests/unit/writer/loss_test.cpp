@@ -29,19 +29,20 @@ TEST_CASE("loss: what a LOST record could not report stays unreported") {
   count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, 70);
   CHECK(state.loss.pending);
   CHECK(state.loss.since_ticks == 50);
-  CHECK_FALSE(report_own_losses(slot, state, [&](const Losses& losses) {
-    CHECK(losses.count == (losses.cause == ARCTRACE_LOST_FULL ? 2 : 1));
-    if (losses.cause != ARCTRACE_LOST_FULL) return false;
-    mark_reported(slot, losses);
-    return true;
-  }));
-  CHECK(report_own_losses(slot, state, [&](const Losses& losses) {
+  CHECK_FALSE(
+      report_own_losses(slot, state, counted_losses(slot), [&](const Losses& losses) {
+        CHECK(losses.count == (losses.cause == ARCTRACE_LOST_FULL ? 2 : 1));
+        if (losses.cause != ARCTRACE_LOST_FULL) return false;
+        mark_reported(slot, losses);
+        return true;
+      }));
+  CHECK(report_own_losses(slot, state, counted_losses(slot), [&](const Losses& losses) {
     CHECK(losses.cause == ARCTRACE_LOST_TOO_BIG);
     CHECK(losses.count == 1);
     mark_reported(slot, losses);
     return true;
   }));
-  CHECK(report_own_losses(slot, state, [](const Losses&) {
+  CHECK(report_own_losses(slot, state, counted_losses(slot), [](const Losses&) {
     FAIL("nothing is left to report");
     return true;
   }));
@@ -53,7 +54,7 @@ TEST_CASE("loss: one that comes while it is being reported is reported the next 
   arctrace_writer_slot slot{};
   ThreadState state{};
   count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
-  report_own_losses(slot, state, [&](const Losses& losses) {
+  report_own_losses(slot, state, counted_losses(slot), [&](const Losses& losses) {
     CHECK(losses.count == 1);
     count_lost(slot, state, ARCTRACE_LOST_FULL, 2);  // a signal handler's
     mark_reported(slot, losses);
@@ -72,7 +73,7 @@ TEST_CASE("loss: those of an earlier owner are reported first, and as its") {
   state.loss.at_start[ARCTRACE_LOST_FULL] = 7;
   count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
   std::vector<std::pair<uint32_t, uint64_t>> reported;
-  report_own_losses(slot, state, [&](const Losses& losses) {
+  report_own_losses(slot, state, counted_losses(slot), [&](const Losses& losses) {
     reported.emplace_back(losses.flags, losses.count);
     mark_reported(slot, losses);
     return true;

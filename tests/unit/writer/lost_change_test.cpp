@@ -5,29 +5,16 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "src/api/shim_interface.h"
 #include "src/writer/writer_call.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/full_buffer.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
 namespace {
-
-void write_until_lost() {
-  const uint64_t before = arctrace_lost(nullptr);
-  while (arctrace_lost(nullptr) == before) arctrace_instant(1);
-}
-
-// A thread of its own takes all the room that is left, in the shared chain too.
-void fill_buffer() {
-  std::thread([] {
-    write_until_lost();
-    const WriterCall interrupted;
-    write_until_lost();
-  }).join();
-}
 
 // What the first writer recorded about its frames, in the order of time.
 std::string frame_records(const DecodedTrace& trace) {
@@ -108,6 +95,25 @@ TEST_CASE("lost change: of a handler, whose other records are lost until a STACK
     check_handler(scope, Lost::kEnter);
     check_handler(scope, Lost::kExit);
   }
+}
+
+TEST_CASE("lost change: a vfork whose beginning is lost ends with a STACK") {
+  BufferOptions options = small_buffer(1024, 24);
+  options.scope = ARCTRACE_SCOPE_SHARED;
+  TestSession test(options);
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    arctrace_enter(1);
+    fill_buffer();
+    arctrace_shim_vfork_begin();
+    test.drain().round();
+    arctrace_enter(2);  // the child's, which then calls exec
+    arctrace_shim_vfork_end(77);
+    arctrace_exit(1);
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    CHECK(frame_records(trace) == "[] enter1 lost [1] enter2 [1] exit ");
+  });
 }
 
 TEST_CASE("lost change: a handler that jumps out leaves the loss to the next call") {

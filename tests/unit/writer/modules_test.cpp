@@ -4,6 +4,7 @@
 #include <arctrace/arctrace.h>
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <link.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
@@ -118,6 +119,51 @@ TEST_CASE("modules: what is loaded and unloaded while it runs") {
   CHECK(gone[0].u32(0) == 1);
   CHECK(gone[0].u64(8) != 0);
   CHECK(start != 0);
+}
+
+// By process, the kinds of HOOKED records.
+std::map<uint32_t, std::vector<uint32_t>> hooked_kinds(const DecodedTrace& trace) {
+  std::map<uint32_t, std::vector<uint32_t>> kinds;
+  for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_HOOKED)) {
+    kinds[record.u32(0)].push_back(record.u32(4));
+  }
+  return kinds;
+}
+
+TEST_CASE("modules: how their functions are hooked, as long as they are loaded") {
+  constexpr const char* kLibrary = "libanl.so.1";
+  TestSession test(small_buffer(16384, 64));
+  CHECK_CHILD([&] {
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    arctrace_instant(1);
+    const auto in_library = [&] {
+      void* library = dlopen(kLibrary, RTLD_NOW);
+      REQUIRE(library != nullptr);
+      link_map* map = nullptr;
+      REQUIRE(dlinfo(library, RTLD_DI_LINKMAP, &map) == 0);
+      return std::pair(library, reinterpret_cast<uintptr_t>(map->l_ld));
+    };
+    const auto [library, function] = in_library();
+    arctrace_shim_hooked(ARCTRACE_HOOK_XRAY, function);  // it is not defined yet
+    arctrace_shim_modules_changed();
+    arctrace_shim_hooked(ARCTRACE_HOOK_RETURN, function);
+    arctrace_shim_hooked(ARCTRACE_HOOK_XRAY, function);  // the first one counts
+    CHECK_CHILD([] { arctrace_instant(1); });
+    REQUIRE(dlclose(library) == 0);
+    arctrace_shim_modules_changed();
+    CHECK_CHILD([] { arctrace_instant(1); });
+    const auto again = in_library();
+    arctrace_shim_modules_changed();
+    arctrace_shim_hooked(ARCTRACE_HOOK_XRAY, again.second);
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  const auto kinds = hooked_kinds(trace);
+  REQUIRE(kinds.contains(1));
+  CHECK(kinds.at(1) == std::vector<uint32_t>{ARCTRACE_HOOK_RETURN, ARCTRACE_HOOK_XRAY});
+  REQUIRE(kinds.contains(2));
+  CHECK(kinds.at(2) == std::vector<uint32_t>{ARCTRACE_HOOK_RETURN});
+  CHECK_FALSE(kinds.contains(3));
 }
 
 }  // namespace

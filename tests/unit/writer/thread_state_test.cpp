@@ -122,17 +122,17 @@ TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
       CHECK(parents->calls == calls);
       CHECK(calls->find(0x8000) != nullptr);
       uint64_t pending = 0;
-      for_each_pending_calls([&](PendingCalls& stack) { pending += stack.depth; });
+      for_each_pending_calls([&](PendingCalls& stack) { pending += stack.count(); });
       CHECK(pending == 1);
     });
     CHECK(wait_for_child(pid) == "");
     end.unlock();
     other.join();
-    CHECK(calls->depth == 1);
+    CHECK(calls->count() == 1);
     // The other one is dead: where its stack was, another may be made.
     forget_dead_threads_calls();
     uint64_t pending = 0;
-    for_each_pending_calls([&](PendingCalls& stack) { pending += stack.depth; });
+    for_each_pending_calls([&](PendingCalls& stack) { pending += stack.count(); });
     CHECK(pending == 1);
   });
 }

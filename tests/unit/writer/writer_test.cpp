@@ -3,6 +3,7 @@
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -10,6 +11,7 @@
 #include "src/api/shim_interface.h"
 #include "src/os/kernel_use.hpp"
 #include "src/process/session.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
@@ -232,6 +234,33 @@ TEST_CASE("writer: handlers nested too deep lose their records, counted by the s
   CHECK(trace.lost() == 8);
 }
 
+TEST_CASE(
+    "writer: in the chain, once in an eighth of a second a STACK lists all frames") {
+  constexpr uint32_t kDepth = 6;
+  BufferOptions options = small_buffer(1024, 64);
+  options.scope = ARCTRACE_SCOPE_SHARED;
+  TestSession test(options);
+  CHECK_CHILD([&] {
+    join(test);
+    session.ticks_per_second *= 1000;  // so that no eighth passes by itself
+    for (uint32_t i = 0; i < kDepth; ++i) arctrace_enter(i + 1);
+    for (int i = 0; i < 200; ++i) arctrace_instant(1);
+    session.ticks_per_second = 8;  // it has passed
+    for (int i = 0; i < 200; ++i) arctrace_instant(1);
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  std::vector<uint32_t> counts;
+  for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_STACK)) {
+    if (record.u32(0) == kDepth) counts.push_back(record.u32(4));
+  }
+  // By the block: first those that list the innermost four, then those that list all.
+  REQUIRE(counts.size() >= 4);
+  CHECK(counts.front() == 4);
+  CHECK(counts.back() == kDepth);
+  CHECK(std::is_sorted(counts.begin(), counts.end()));
+}
+
 TEST_CASE("writer: what is no record is no loss, however deep it is called") {
   TestSession test(small_buffer(4096, 16));
   CHECK_CHILD([&] {
@@ -296,7 +325,7 @@ TEST_CASE("writer: the gate lets through what its bits allow") {
   CHECK_CHILD([&] {
     join(test);
     for (uint32_t gate = 0; gate <= ARCTRACE_GATE_ALL; ++gate) {
-      test.buffer().set_gate(gate);
+      set_gate(test.buffer().view(), gate);
       arctrace_enter(1);
       arctrace_exit(1);
       arctrace_write(1, nullptr, 0);
@@ -339,6 +368,57 @@ TEST_CASE("writer: past the high-water mark the collector is woken once a round"
     while (control.taken < 264) arctrace_instant(1);
     CHECK(control.wake == 0);
   });
+}
+
+TEST_CASE("writer: in a buffer that stays full a lost record asks and wakes nobody") {
+  for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
+    CAPTURE(scope);
+    // So many that the last ones are kept for definitions.
+    BufferOptions options = small_buffer(384, 512);
+    options.scope = scope;
+    options.high_water_percent = 50;
+    TestSession test(options);
+    arctrace_control& control = test.view().control();
+    CHECK_CHILD([&] {
+      join(test);
+      while (arctrace_lost(nullptr) < 2) arctrace_instant(1);
+      CHECK(control.taken < 512);
+      const uint64_t next = control.next;
+      for (int i = 0; i < 10; ++i) {
+        control.wake = 0;
+        arctrace_instant(1);
+        CHECK(control.wake == 0);
+      }
+      CHECK(control.next == next);
+      CHECK(arctrace_lost(nullptr) == 12);
+    });
+  }
+}
+
+TEST_CASE("writer: a process whose definitions have no room asks once, too") {
+  for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
+    CAPTURE(scope);
+    BufferOptions options = small_buffer(384, 32);  // none is kept for definitions
+    options.scope = scope;
+    TestSession test(options);
+    arctrace_control& control = test.view().control();
+    const auto fill = [&] {
+      join(test);
+      while (arctrace_lost(nullptr) < 2) arctrace_instant(1);
+      const uint64_t next = control.next;
+      for (int i = 0; i < 10; ++i) arctrace_instant(1);
+      CHECK(control.next == next);
+      CHECK(arctrace_lost(nullptr) == 12);
+    };
+    CHECK_CHILD(fill);
+    CHECK_CHILD([&] {
+      join(test);
+      for (int i = 0; i < 2; ++i) arctrace_instant(1);
+      const uint64_t next = control.next;
+      for (int i = 0; i < 10; ++i) arctrace_instant(1);
+      CHECK(control.next == next);
+    });
+  }
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ void arctrace_shim_patterns_matched(uint64_t patterns) {
   fake_writer().patterns_matched = patterns;
 }
 
+void arctrace_shim_set_call_conditions(const arctrace_shim_call_condition*, uint32_t) {}
 void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
   fake_writer().arg_specs = all;
 }

@@ -107,7 +107,7 @@ bool lead_to_return_jump(unsigned char* /*exit*/, const ReturnJump& /*jump*/) {
   return false;
 }
 
-bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled, Exits /*exits*/) {
+bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
   constexpr int64_t kLoadWords = int64_t{1} << 18;  // a load reaches 1 MiB
   const int64_t distance = words_from(address_in(jump, 0), gate);
   if (distance < -kLoadWords) return false;

@@ -8,6 +8,7 @@
  * it. */
 #include <cet.h>
 
+#include "src/hook_abi/stub_places.h"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/x86_64/kept_flags.inc"
 #include "writer_shim/arch/x86_64/saved_registers.inc"
@@ -24,32 +25,32 @@ arctrace_call_stubs:
   .p2align ARCTRACE_STUB_SHIFT
   endbr64
   leaq (arctrace_library_calls + (number << ARCTRACE_STUB_ENTRY_SHIFT))(%rip), %r11
-  jmp call_begins
+  jmp arctrace_call_begun
   .set number, number + 1
   .endr
   .cfi_endproc
   .size arctrace_call_stubs, . - arctrace_call_stubs
 
-/* In: the address of the stub's entry in r11, the return address on the stack, arguments in
- * the other registers. */
-  .type call_begins, @function
+/* In: as for arctrace_call_begun, of whose call nothing was recorded. */
+  .type begin_slowly, @function
   .p2align 4
-call_begins:
+begin_slowly:
   .cfi_startproc
-  push_arguments
-  leaq 64(%rsp), %rsi
-  push_register %r11
-  movq %r11, %rdi
-  call *arctrace_shim_stub_begin@GOTPCREL(%rip)
-  pop_register %r11
-  testl %eax, %eax
-  jz 1f
+  /* While functions are switched off there is nothing to do for a call that is ready. */
+  push_register %rax
+  movq arctrace_gate@GOTPCREL(%rip), %rax
+  movq (%rax), %rax
+  testb $1, (%rax) /* ARCTRACE_GATE_FUNCTIONS */
+  jnz 2f
+  cmpl $ARCTRACE_STUB_NOT_READY, ARCTRACE_STUB_READY_AT(%r11)
+  je 2f
   .cfi_remember_state
-  movq (%r11), %r11
-  pop_arguments
-  jmp call_through
+  pop_register %rax
+  jmp *(%r11)
   .cfi_restore_state
-1:
+2:
+  pop_register %rax
+  push_arguments
   movq %r11, %rdi
   leaq 64(%rsp), %rsi
   movq %rbp, %rdx
@@ -61,10 +62,14 @@ call_begins:
   movq %rax, %r11
   testl %edx, %edx
   pop_arguments
-  jnz call_through
+  jz 1f
+  movq %r11, -8(%rsp)
+  leaq -8(%rsp), %r11
+  jmp call_slowly
+1:
   jmp *%r11
   .cfi_endproc
-  .size call_begins, . - call_begins
+  .size begin_slowly, . - begin_slowly
 
 /* The unwind rules of a frame of ours. Its CFA is the stack pointer of our caller, 8 above the
  * return slot. While the called function runs, that is the CFA of its own frame too, but
@@ -88,7 +93,7 @@ call_begins:
   .cfi_escape 0x10, 0x10, \size
   .endm
 
-/* 92 bytes: the word among the pending calls, by the return slot. */
+/* 87 bytes: the word among the pending calls, by the return slot. */
   .macro find_return_address
   /* Make the CFA the slot, twice, because pick does not reach the lowest element: const1s -8,
    * and, lit8, minus, dup. */
@@ -101,18 +106,18 @@ call_begins:
   /* Not found: then it is back in its slot, unless that holds an address of ours: drop, dup,
    * deref, const2s -512, and, breg16 0, const2s -512, and, eq, bra lost, skip end. */
   .cfi_escape 0x13, 0x12, 0x06, 0x0b, 0x00, 0xfe, 0x1a, 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a
-  .cfi_escape 0x29, 0x28, 0x03, 0x00, 0x2f, 0x33, 0x00
+  .cfi_escape 0x29, 0x28, 0x03, 0x00, 0x2f, 0x2e, 0x00
   /* lost: breg16 0, const2s -512, and, plus_uconst 8, skip end. */
-  .cfi_escape 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a, 0x23, 0x08, 0x2f, 0x28, 0x00
-  /* search, from the end of the thread's calls: dup, plus_uconst 8, deref, const1u 24, mul,
-   * over, plus, plus_uconst 64. */
-  .cfi_escape 0x12, 0x23, 0x08, 0x06, 0x08, 0x18, 0x1e, 0x14, 0x22, 0x23, 0x40
+  .cfi_escape 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a, 0x23, 0x08, 0x2f, 0x23, 0x00
+  /* search, from behind the thread's innermost call: dup, plus_uconst 8, deref,
+   * plus_uconst 24. */
+  .cfi_escape 0x12, 0x23, 0x08, 0x06, 0x23, 0x18
   /* call: over, plus_uconst 64, over, eq, bra next, const1u 24, minus, dup, deref, pick 3,
    * eq, bra found, skip call. */
   .cfi_escape 0x14, 0x23, 0x40, 0x14, 0x29, 0x28, 0x0e, 0x00, 0x08, 0x18, 0x1c
   .cfi_escape 0x12, 0x06, 0x15, 0x03, 0x29, 0x28, 0x08, 0x00, 0x2f, 0xea, 0xff
   /* next: drop, deref, skip stack. */
-  .cfi_escape 0x13, 0x06, 0x2f, 0xb7, 0xff
+  .cfi_escape 0x13, 0x06, 0x2f, 0xbc, 0xff
   /* found: plus_uconst 8. */
   .cfi_escape 0x23, 0x08
   .endm
@@ -121,7 +126,7 @@ call_begins:
   .macro own_rules
   .cfi_def_cfa %rsp, 8
   stack_pointer_rule
-  return_address_rule 92
+  return_address_rule 87
   find_return_address
   .endm
 
@@ -129,12 +134,26 @@ call_begins:
   .macro called_rules
   .cfi_remember_state
   .cfi_def_cfa %rsp, 4
-  return_address_rule 109
+  return_address_rule 104
   /* arctrace_unwinding.second_frame, if it is not 0: breg16 0, const2s -512, and, dup, deref,
    * plus, plus_uconst 8, dup, deref, bra end, drop. */
   .cfi_escape 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a, 0x12, 0x06, 0x22, 0x23, 0x08
-  .cfi_escape 0x12, 0x06, 0x28, 0x5d, 0x00, 0x13
+  .cfi_escape 0x12, 0x06, 0x28, 0x58, 0x00, 0x13
   find_return_address
+  .endm
+
+/* Calls the function with its return address in the return slot, on which rsp is. Its
+ * address is in the word at r11. */
+  .macro call_word
+  own_rules
+  leaq 8(%rsp), %rsp
+  .cfi_def_cfa_offset 0
+  /* call *(%r11): the rules change within it, because unwinders look up the call's own
+   * address if it was interrupted, and the one before the return address while it is in
+   * progress. */
+  .byte 0x41, 0xff
+  called_rules
+  .byte 0x13
   .endm
 
   .macro own_rules_again
@@ -144,22 +163,24 @@ call_begins:
 
 /* Records the exit of the function, which has returned with its results in registers; the
  * return to the caller follows. Other registers may hold values that the function has kept,
- * which callers of conventions other than C's (ms_abi, preserve_most) count on. */
+ * which callers of conventions other than C's (ms_abi, preserve_most) count on: none changes
+ * but the flags. */
   .macro record_end
-  subq $8, %rsp
-  .cfi_def_cfa_offset 8
-  push_arguments
-  subq $8, %rsp
-  .cfi_adjust_cfa_offset 8
-  leaq 72(%rsp), %rdi
-  movq %rax, %rsi
-  call *arctrace_shim_call_end@GOTPCREL(%rip)
+  movq %rax, -16(%rsp) /* ARCTRACE_SHIM_RETURNED_RESULT */
+  leaq -24(%rsp), %rsp
+  .cfi_def_cfa_offset 24
+  notrack call *arctrace_shim_call_returned@GOTPCREL(%rip)
   /* From here on the return address is back in its slot. */
   .cfi_restore %rsp
   .cfi_offset %rip, -8
-  addq $8, %rsp
-  .cfi_adjust_cfa_offset -8
-  pop_arguments
+  leaq 16(%rsp), %rsp
+  .cfi_adjust_cfa_offset -16
+  .endm
+
+  .macro expect_at place, from, distance
+  .if \place - \from != \distance
+  .error "a place that the writer knows has moved"
+  .endif
   .endm
 
   .macro quarter_end begin
@@ -176,25 +197,79 @@ frames_block:
   .quad arctrace_unwinding - frames_block
   .quad 0 /* a return address that ends an unwinder's walk */
 
+/* Where the hook of arctrace_call_begun returns if nothing was recorded. */
+  .type begun_slowly, @function
+begun_slowly:
+  .cfi_startproc
+  .cfi_def_cfa_offset 16
+  nop /* so that the address before the next instruction has the same rules */
+.Lbegun_slowly:
+  pop_register %r11
+  .byte 0xe9 /* jmp begin_slowly, whose length is known */
+  .long begin_slowly - . - 4
+  .cfi_endproc
+  .size begun_slowly, . - begun_slowly
+
+/* In: the address of the call's entry in r11, the return address on the stack, arguments in
+ * the other registers. The hook keeps all of them. */
+  .globl arctrace_call_begun
+  .hidden arctrace_call_begun
+  .type arctrace_call_begun, @function
+arctrace_call_begun:
+  .cfi_startproc
+  push_register %r11
+  notrack call *arctrace_shim_call_entered@GOTPCREL(%rip)
+.Lbegun:
+  pop_register %r11
+  .cfi_endproc
+  .size arctrace_call_begun, . - arctrace_call_begun
+  expect_at .Lbegun, .Lbegun_slowly, ARCTRACE_SHIM_NOT_BEGUN_BEFORE
+
+/* In: in r11 the address of the word that holds the function's, as an entry begins. The
+ * function has returned to us, so the processor expects a return to the caller next. The
+ * hook does that: it is jumped to, and puts the return address where its own stands. */
   .type call_through, @function
 call_through:
   .cfi_startproc
-  own_rules
-  leaq 8(%rsp), %rsp
-  .cfi_def_cfa_offset 0
-  /* call *%r11: the rules change within it, because unwinders look up the call's own address
-   * if it was interrupted, and the one before the return address while it is in progress. */
-  .byte 0x41, 0xff
-  called_rules
-  .byte 0xd3
+  call_word
   .globl arctrace_call_returns
   .hidden arctrace_call_returns
 arctrace_call_returns:
   own_rules_again
+  leaq -8(%rsp), %rsp
+  .cfi_def_cfa_offset 8
+  notrack jmp *arctrace_shim_call_ends@GOTPCREL(%rip)
+  .cfi_def_cfa_offset 0
+  nop
+  /* Where that hook returns instead if nothing was recorded, with all registers as they
+   * were. Returns are balanced again by a call. */
+.Lends_slowly:
+  call 1f
+1:
+  .cfi_def_cfa_offset 8
+  leaq 8(%rsp), %rsp
+  .cfi_def_cfa_offset 0
+  .byte 0xeb /* jmp .Lreturned_slowly, whose length is known */
+  .byte .Lreturned_slowly - . - 1
+  .cfi_endproc
+  .size call_through, . - call_through
+  expect_at .Lends_slowly, frames_block, ARCTRACE_SHIM_ENDS_SLOWLY_AT
+
+/* The same for a call that did not begin on the fast path, and most likely does not end
+ * there. */
+  .type call_slowly, @function
+call_slowly:
+  .cfi_startproc
+  call_word
+  .globl arctrace_slow_call_returns
+  .hidden arctrace_slow_call_returns
+arctrace_slow_call_returns:
+  own_rules_again
+.Lreturned_slowly:
   record_end
   ret
   .cfi_endproc
-  .size call_through, . - call_through
+  .size call_slowly, . - call_slowly
   quarter_end frames_block
 
 /* For functions whose return address was exchanged instead of calling them through: their
@@ -261,23 +336,15 @@ arctrace_kept_call_returns:
   own_rules_again
   leaq -8(%rsp), %rsp
   .cfi_def_cfa_offset 8
-  push_arguments
-  push_register %r11
-  movq %rax, %rsi
+  push_register %rax
   flags_to_rax
   push_register %rax
-  subq $8, %rsp
-  .cfi_adjust_cfa_offset 8
-  leaq 88(%rsp), %rdi
-  call *arctrace_shim_call_end@GOTPCREL(%rip)
+  notrack call *arctrace_shim_call_returned@GOTPCREL(%rip)
   .cfi_restore %rsp
   .cfi_offset %rip, -8
-  addq $8, %rsp
-  .cfi_adjust_cfa_offset -8
   pop_register %rax
   rax_to_flags
-  pop_register %r11
-  pop_arguments
+  pop_register %rax
   ret
   .cfi_endproc
   .size arctrace_kept_through, . - arctrace_kept_through

@@ -4,7 +4,10 @@
 
 #include <cstddef>
 
+#include "src/api/shim_interface.h"
 #include "src/base/text.hpp"
+#include "writer_shim/arch/jump_memory.hpp"
+#include "writer_shim/arch/patch_code.hpp"
 #include "writer_shim/arch/sleds.hpp"
 #include "writer_shim/arch/x86_64/decoded_instruction.hpp"
 #include "writer_shim/plt/call_table.hpp"
@@ -73,7 +76,9 @@ bool is_hook(uintptr_t target, Hooks which) {
   const auto is = [target](auto* function) {
     return target == reinterpret_cast<uintptr_t>(function);
   };
+  // Slots that were led straight to libarctrace's hooks among them (lead_calls()).
   return is(__cyg_profile_func_enter) || is(__cyg_profile_func_exit) ||
+         is(arctrace_shim_enter_hook) || is(arctrace_shim_exit_hook) ||
          (which == Hooks::kAll && (is(mcount) || is(__fentry__)));
 }
 
@@ -104,11 +109,21 @@ bool jumps_to_hook(uintptr_t at, Hooks which) {
   return false;
 }
 
+// Whether it is XRay's sled, a jump over NOPs. A hook of another kind may follow.
+bool is_xray_sled(const DecodedInstruction& now) {
+  constexpr int64_t kNops = 9;
+  return now.map == 1 && now.opcode == 0xeb && now.immediate == kNops;
+}
+
 // Whether the first call among the next instructions is one of a hook.
 bool leads_to_hook(uintptr_t at, int steps, Hooks which) {
   for (int i = 0; i < steps; ++i) {
     const DecodedInstruction now =
         decode_instruction(reinterpret_cast<const unsigned char*>(at));
+    if (is_xray_sled(now)) {
+      at += now.length + static_cast<uintptr_t>(now.immediate);
+      continue;
+    }
     if (now.length == 0 || is_end(now)) return false;
     at += now.length;
     if (now.map != 1) continue;
@@ -128,26 +143,50 @@ struct State {
   unsigned saved;   // registers that are on the stack
   unsigned stored;  // registers of the caller that were stored elsewhere
   unsigned ends;    // registers that hold the frame's end: the caller's stack pointer
+  bool is_callee;   // of a function that the examined one calls
+  uintptr_t left_begin;  // the code from which another function was reached; 0: none
+  uintptr_t left_at;
 };
 
 class CodeWalk {
  public:
   explicit CodeWalk(uintptr_t function) : function_(function) {
-    add({function, 0, kUnknown, 0, 0, 0});
+    add({function, 0, kUnknown, 0, 0, 0, false, 0, 0});
   }
 
+  // The function's own code comes first, then that of the functions that it goes on in.
   bool finds_use() {
-    while (count_ > 0) {
-      if (follow(waiting_[--count_])) return true;
+    if (follow_all()) return true;
+    instructions_max_ += kInstructionsMax;
+    for (uint32_t i = 0; i < other_count_; ++i) {
+      function_ = others_[i].at;
+      add(others_[i]);
+      if (follow_all()) return true;
     }
     return false;
   }
 
  private:
   static constexpr uint32_t kBlocksMax = 24;
+  static constexpr uint32_t kOthersMax = 8;
   static constexpr uint32_t kInstructionsMax = 256;
   static constexpr uintptr_t kDistanceMax = 4096;  // of code that is the function's own
   static constexpr uint32_t kHeadSize = 8;  // instructions of a function that only jumps
+
+  bool follow_all() {
+    while (count_ > 0) {
+      if (follow(waiting_[--count_])) return true;
+    }
+    return false;
+  }
+
+  // Keeps another function for later. What it calls and where it jumps is not looked at.
+  void add_other(State state, uintptr_t begin, uintptr_t end) {
+    if (other_count_ == kOthersMax || instructions_max_ != kInstructionsMax) return;
+    state.left_begin = begin;
+    state.left_at = end - 1;
+    others_[other_count_++] = state;
+  }
 
   void add(const State& state) {
     for (uint32_t i = 0; i < seen_count_; ++i) {
@@ -162,22 +201,28 @@ class CodeWalk {
   // Follows the code up to its next jump or return. True: a use was found.
   bool follow(State state) {
     const uintptr_t begin = state.at;
-    for (; instructions_ < kInstructionsMax; ++instructions_) {
+    for (; instructions_ < instructions_max_; ++instructions_) {
       const DecodedInstruction now =
           decode_instruction(reinterpret_cast<const unsigned char*>(state.at));
       if (now.length == 0) return false;
       if (is_use(now, state)) {
-        // After a call that does not return, another function may begin.
-        return find_frame_rule(begin).function == find_frame_rule(state.at).function &&
+        return is_one_function(begin, state.at) &&
+               (state.left_at == 0 || is_one_function(state.left_begin, state.left_at)) &&
                !leads_to_hook(state.at + now.length, kStepsToHook, Hooks::kOfFunctions);
       }
       const uintptr_t next = state.at + now.length;
-      if (is_end(now)) return leave(now, state, next);
+      if (is_end(now)) return leave(now, state, begin, next);
       if (is_branch(now)) add(moved(state, next + static_cast<uintptr_t>(now.immediate)));
+      if (is_call(now)) add_callee(now, state, begin, next);
       state.at = next;
       apply(now, state);
     }
     return false;
+  }
+
+  // After a call that does not return, another function may begin.
+  static bool is_one_function(uintptr_t begin, uintptr_t at) {
+    return find_frame_rule(begin).function == find_frame_rule(at).function;
   }
 
   static State moved(State state, uintptr_t to) {
@@ -190,18 +235,39 @@ class CodeWalk {
            (now.map == 2 && now.opcode >= 0x80 && now.opcode < 0x90);
   }
 
-  // Goes on where a jump leads to. Where a short function jumps to another one, that has
-  // the same return address. True: that is known to use its caller.
-  bool leave(const DecodedInstruction& now, const State& state, uintptr_t next) {
+  // A call of the next instruction only pushes its address.
+  static bool is_call(const DecodedInstruction& now) {
+    return now.map == 1 && now.opcode == 0xe8 && now.immediate != 0;
+  }
+
+  // A function that is called may look beyond its caller's frame.
+  void add_callee(const DecodedInstruction& now, const State& state, uintptr_t begin,
+                  uintptr_t next) {
+    if (state.from_stack_pointer == kUnknown) return;
+    constexpr int32_t kWord = 8;
+    const uintptr_t target = next + static_cast<uintptr_t>(now.immediate);
+    add_other({target, state.from_stack_pointer + kWord, kUnknown, 0, 0, 0, true, 0, 0},
+              begin, next);
+  }
+
+  // Goes on where a jump leads to. Where a function jumps to another one with its stack
+  // as it was at its beginning, that has the same return address. True: that is known to
+  // use its caller.
+  bool leave(const DecodedInstruction& now, const State& state, uintptr_t begin,
+             uintptr_t next) {
     if (is_jump(now)) {
       const uintptr_t target = next + static_cast<uintptr_t>(now.immediate);
+      // Our own code, for a function behind a call that does not return: it is no use.
+      if (is_jump_memory(target) || is_patch_code(target)) return false;
       if (target - function_ < kDistanceMax || instructions_ <= kHeadSize) {
         add(moved(state, target));
+      } else if (state.from_stack_pointer == 0) {
+        add_other(moved(state, target), begin, next);
       }
       return false;
     }
-    if (!is_indirect_jump(now) || !now.is_memory || instructions_ > kHeadSize ||
-        now.base != DecodedInstruction::kRip) {
+    if (!is_indirect_jump(now) || !now.is_memory || state.from_stack_pointer != 0 ||
+        state.is_callee || now.base != DecodedInstruction::kRip) {
       return false;
     }
     const JumpTarget target = target_of_slot(slot_value(now, next));
@@ -235,7 +301,8 @@ class CodeWalk {
     const bool is_filler = now.map == 2 && now.opcode >= 0x18 && now.opcode < 0x20;
     if (!is_address && !is_filler && is_return_slot(now, state)) return true;
     const bool is_store = now.map == 1 && now.opcode == 0x89 && now.is_memory;
-    if (!is_store || !now.is_wide) return false;
+    // What a callee stores may be its caller's, which is not the function's caller.
+    if (!is_store || !now.is_wide || state.is_callee) return false;
     const unsigned stored = 1U << now.reg;
     const bool is_on_stack =
         now.base == kRsp || (now.base == kRbp && state.from_frame_pointer != kUnknown);
@@ -336,10 +403,13 @@ class CodeWalk {
 
   uintptr_t function_;
   uint32_t instructions_ = 0;
+  uint32_t instructions_max_ = kInstructionsMax;
+  uint32_t other_count_ = 0;
   uint32_t count_ = 0;
   uint32_t seen_count_ = 0;
   State waiting_[kBlocksMax];
   uintptr_t seen_[kBlocksMax];
+  State others_[kOthersMax];
 };
 
 }  // namespace

@@ -6,8 +6,8 @@ namespace arctrace::shim {
 namespace {
 
 constexpr unsigned char kOpcode = 0xff;
-constexpr unsigned char kCall = 0x15;  // the ModRM byte of call *d(%rip)
-constexpr unsigned char kJump = 0x25;  // and of jmp *d(%rip)
+constexpr unsigned char kCallByDistance = 0x15;  // the ModRM byte of call *d(%rip)
+constexpr unsigned char kJumpByDistance = 0x25;  // and of jmp *d(%rip)
 constexpr uintptr_t kDisplacement = 4;
 
 // Whether it is the linker's PLT entry: "jmp *d(%rip); xchg %ax,%ax", 8 aligned bytes.
@@ -46,8 +46,8 @@ void see_displacement(const Slots& slots, uintptr_t at) {
   // An immediate operand of up to 4 bytes may follow in the instruction.
   if (target + 4 - slots.first > slots.last - slots.first + 4) return;
   if (SlotUse* use = find_use(slots.uses, slots.count, target); use != nullptr) {
-    const bool is_call = bytes[-2] == kOpcode && bytes[-1] == kCall;
-    const bool is_jump = bytes[-2] == kOpcode && bytes[-1] == kJump;
+    const bool is_call = bytes[-2] == kOpcode && bytes[-1] == kCallByDistance;
+    const bool is_jump = bytes[-2] == kOpcode && bytes[-1] == kJumpByDistance;
     if (is_jump && use->jump == nullptr && is_plt_entry(bytes)) {
       use->jump = reinterpret_cast<uint64_t*>(at - 2);
     } else if (is_call || is_jump) {

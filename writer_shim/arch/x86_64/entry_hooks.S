@@ -65,13 +65,9 @@
   .p2align 4
 arctrace_reported_entry:
   .cfi_startproc
-  endbr64
   push_register %rbp
   push_register %r11
-  push_register %rdi
-  leaq 24(%rsp), %rdi
-  call *arctrace_shim_function_entry@GOTPCREL(%rip)
-  pop_register %rdi
+  notrack call *arctrace_shim_function_entry@GOTPCREL(%rip)
   pop_register %r11
   pop_register %rbp
   jmp *(%r11)

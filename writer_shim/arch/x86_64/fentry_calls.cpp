@@ -50,8 +50,11 @@ uintptr_t call_end(const ModuleImage& image, uintptr_t at, uintptr_t slot) {
 }
 
 // Where the push of the static chain stands before a call at `at`, as gcc puts it there:
-// before a landing pad, too. 0: there is none.
+// before a landing pad, and before the NOPs of -fpatchable-function-entry, too. 0: there
+// is none.
 uintptr_t chain_push_before(uintptr_t at) {
+  constexpr int kNopsMax = 256;
+  for (int i = 0; i < kNopsMax && *bytes_at(at - 1) == kNop; ++i) --at;
   if (stands_at(at - sizeof kPushChain, kPushChain, sizeof kPushChain)) {
     return at - sizeof kPushChain;
   }

@@ -17,8 +17,6 @@ struct Code {
   unsigned char bytes[kPatchBlock];
 };
 
-constexpr unsigned char kReturn = 0xc3;
-
 // Turns "return, filler" at `from` into a jump to `target`. False: the code is something
 // else, or the target is too far away.
 bool make_jump(Code& code, uintptr_t from, uintptr_t target) {

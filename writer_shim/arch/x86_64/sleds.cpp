@@ -4,10 +4,11 @@
 #include "writer_shim/arch/sleds.hpp"
 
 #include "src/api/shim_interface.h"
+#include "writer_shim/arch/call_stubs.h"
+#include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/jump_memory.hpp"
 #include "writer_shim/arch/patch_code.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"
-#include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_rule_search.hpp"
 
 namespace arctrace::shim {
@@ -15,22 +16,14 @@ namespace {
 
 // The ends of instructions whose last four bytes are the distance of their target from
 // there.
-constexpr size_t kGateLoaded = 7, kGoesOn = 17, kJumpsOn = 23;
+constexpr size_t kGateLoaded = 7, kGoesOn = 17, kCallLoaded = 24, kJumpsOn = 31;
 constexpr char kGatedJump[] =
-    "\x4c\x8b\x1d\0\0\0\0"  // mov gate(%rip), %r11
-    "\x41\xf6\x03\x01"      // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
-    "\x0f\x84\0\0\0\0"      // je function
-    "\xff\x25\0\0\0\0";     // jmp *stub(%rip)
+    "\x4c\x8b\x1d\0\0\0\0"   // mov gate(%rip), %r11
+    "\x41\xf6\x03\x01"       // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
+    "\x0f\x84\0\0\0\0"       // je function
+    "\x4c\x8b\x1d\0\0\0\0"   // mov call(%rip), %r11
+    "\x3e\xff\x25\0\0\0\0";  // notrack jmp *stub(%rip)
 static_assert(ARCTRACE_GATE_FUNCTIONS == 1);
-
-// The same for a function that reports its exits.
-constexpr size_t kCallLoaded = 24, kReportsOn = 30;
-constexpr char kReportingJump[] =
-    "\x4c\x8b\x1d\0\0\0\0"  // mov gate(%rip), %r11
-    "\x41\xf6\x03\x01"      // testb $ARCTRACE_GATE_FUNCTIONS, (%r11)
-    "\x0f\x84\0\0\0\0"      // je function
-    "\x4c\x8b\x1d\0\0\0\0"  // mov call(%rip), %r11
-    "\xff\x25\0\0\0\0";     // jmp *stub(%rip)
 
 // What stands before that where a call of a hook has become a jump by its first byte
 // alone: where a uprobe has written that back, it is a call, whose return address is
@@ -42,16 +35,19 @@ constexpr char kDropsReturn[] =
     "\x75\x04"              // jne over it
     "\x48\x83\xc4\x08";     // add $8, %rsp
 constexpr size_t kDropsReturnSize = sizeof kDropsReturn - 1;
-static_assert(kDropsReturnSize + kReportsOn <= sizeof GatedJump::code);
+static_assert(kDropsReturnSize + kJumpsOn <= sizeof GatedJump::code);
 
-// Makes `to` the target of the instruction that ends at `end`. False: it is too far away.
-bool set_distance(unsigned char* end, uintptr_t to) {
+// Makes `to` the target of the instruction that ends at `end`, and whose bytes end at
+// `bytes_end` now. False: it is too far away.
+bool put_distance(unsigned char* bytes_end, const unsigned char* end, uintptr_t to) {
   const auto wanted = static_cast<int64_t>(to - reinterpret_cast<uintptr_t>(end));
   const auto distance = static_cast<int32_t>(wanted);
   if (distance != wanted) return false;
-  __builtin_memcpy(end - sizeof distance, &distance, sizeof distance);
+  __builtin_memcpy(bytes_end - sizeof distance, &distance, sizeof distance);
   return true;
 }
+
+bool set_distance(unsigned char* end, uintptr_t to) { return put_distance(end, end, to); }
 
 // The address whose distance from `end` stands before it.
 uintptr_t distant(const unsigned char* end) {
@@ -233,7 +229,7 @@ bool lead_to_return_jump(unsigned char* exit, const ReturnJump& jump) {
   return true;
 }
 
-bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled, Exits exits) {
+bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
   unsigned char* code = jump.code;
   const bool was_call = *sled.begin == kCall;
   if (was_call) {
@@ -241,14 +237,11 @@ bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled, Exits exits) {
     if (!set_distance(code + kReturnLoaded, sled.end)) return false;
     code += kDropsReturnSize;
   }
-  const bool reports = exits == Exits::kReported;
-  const size_t size = reports ? kReportsOn : kJumpsOn;
-  __builtin_memcpy(code, reports ? kReportingJump : kGatedJump, size);
+  __builtin_memcpy(code, kGatedJump, kJumpsOn);
   jump.address = reinterpret_cast<uintptr_t>(jump.code);
-  if (reports) set_distance(code + kCallLoaded, reinterpret_cast<uintptr_t>(&jump.call));
-  return set_distance(code + kGateLoaded, gate) &&
-         set_distance(code + kGoesOn, sled.end) &&
-         set_distance(code + size, reinterpret_cast<uintptr_t>(&jump.stub));
+  set_distance(code + kCallLoaded, reinterpret_cast<uintptr_t>(&jump.call));
+  set_distance(code + kJumpsOn, reinterpret_cast<uintptr_t>(&jump.stub));
+  return set_distance(code + kGateLoaded, gate) && set_distance(code + kGoesOn, sled.end);
 }
 
 uintptr_t continue_address(const GatedJump& /*jump*/, const Sled& sled) {
@@ -273,33 +266,38 @@ bool find_landing_distance(const Sled& sled, size_t i, intptr_t& distance) {
 
 bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_distance) {
   const auto target = reinterpret_cast<uintptr_t>(&jump);
+  unsigned char bytes[sizeof kCallThrough + sizeof(int32_t)];
   if (__builtin_memcmp(sled.begin, kCallThrough, sizeof kCallThrough) == 0) {
-    unsigned char* const end = sled.begin + sizeof kCallThrough + sizeof(int32_t);
-    if (!set_distance(end, reinterpret_cast<uintptr_t>(&jump.address))) return false;
-    sled.begin[1] = kJumpThrough[1];
-    return true;
+    unsigned char* const end = sled.begin + sizeof bytes;
+    __builtin_memcpy(bytes, kJumpThrough, sizeof kJumpThrough);
+    return put_distance(bytes + sizeof bytes, end,
+                        reinterpret_cast<uintptr_t>(&jump.address)) &&
+           change_code(sled.begin, bytes, sizeof bytes);
   }
+  bytes[0] = kJump;
+  unsigned char* const jump_end = sled.begin + kJumpSize;
   LandingMark mark;
   const auto jump_distance =
       static_cast<uint32_t>(landing_distance - static_cast<intptr_t>(kJumpSize));
   if (landing_distance == 0 || !find_mark(sled, mark) ||
       (jump_distance & mark.mask) != (mark.bytes & mark.mask)) {
-    if (!set_distance(sled.begin + kJumpSize, target)) return false;
-    sled.begin[0] = kJump;
-    return true;
+    return put_distance(bytes + kJumpSize, jump_end, target) &&
+           change_code(sled.begin, bytes, kJumpSize);
   }
   unsigned char* const landing = sled.begin + landing_distance;
   if (!set_distance(landing + kJumpSize, target)) return false;
   landing[0] = kJump;
   if (mark.fills_rest) {
-    for (unsigned char* at = sled.begin + kJumpSize;
-         at < reinterpret_cast<unsigned char*>(sled.end); ++at) {
-      *at = kNop;
+    constexpr unsigned char kNops[] = {kNop, kNop, kNop, kNop};
+    for (unsigned char* at = jump_end; at < reinterpret_cast<unsigned char*>(sled.end);) {
+      const size_t left = sled.end - reinterpret_cast<uintptr_t>(at);
+      const size_t size = left < sizeof kNops ? left : sizeof kNops;
+      if (!change_code(at, kNops, size)) return false;
+      at += size;
     }
   }
-  __builtin_memcpy(sled.begin + 1, &jump_distance, sizeof jump_distance);
-  sled.begin[0] = kJump;
-  return true;
+  __builtin_memcpy(bytes + 1, &jump_distance, sizeof jump_distance);
+  return change_code(sled.begin, bytes, kJumpSize);
 }
 
 uintptr_t stub_of_jump(uintptr_t function) {
@@ -330,7 +328,7 @@ uintptr_t stub_of_jump(uintptr_t function) {
   const bool is_one =
       __builtin_memcmp(code, kGatedJump, kBeforeGate) == 0 &&
       __builtin_memcmp(code + kGateLoaded, kGatedJump + kGateLoaded, kTestSize) == 0 &&
-      (is_stub(jump->stub) ||
+      (jump->stub == reinterpret_cast<uintptr_t>(arctrace_call_begun) ||
        jump->stub == reinterpret_cast<uintptr_t>(arctrace_reported_entry));
   return is_one ? jump->stub : 0;
 }

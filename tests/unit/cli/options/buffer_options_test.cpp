@@ -51,6 +51,7 @@ TEST_CASE("buffer options: geometry") {
   CHECK(Parsed({"--mode=overwrite"}).buffer.mode == ARCTRACE_MODE_OVERWRITE);
   CHECK(Parsed({"--scope=thread"}).buffer.scope == ARCTRACE_SCOPE_THREAD);
   CHECK(Parsed({"--pin=no"}).buffer.pin == PinPolicy::kNo);
+  CHECK(Parsed({"--block-size=4G"}).error != "");
   CHECK(Parsed({"--slots=1"}).buffer.slot_count == 1);
   CHECK(Parsed({"--buffer-dir=/run/x"}).buffer.directory == "/run/x");
   CHECK(Parsed({"--buffer-dir", "x"}).buffer.directory ==

@@ -23,10 +23,11 @@ TEST_CASE("patterns without a match are named in the order of their bits") {
 
 // A session that has these functions and modules.
 SessionFunctions session_of(const std::vector<std::string>& linker_names,
-                            const std::vector<std::string>& modules) {
+                            const std::vector<std::string>& modules,
+                            bool is_demangled = true) {
   SessionFunctions session;
   for (const std::string& name : linker_names) {
-    session.functions.insert(SessionFunction{FunctionNames(name)});
+    session.functions.insert(SessionFunction{FunctionNames(name), is_demangled});
   }
   session.modules.insert(modules.begin(), modules.end());
   return session;
@@ -45,6 +46,13 @@ TEST_CASE("which patterns some function of a session matches: a bit for each") {
   CHECK(matched_patterns(options, session) == 0b01'01'01'01'101);
   CHECK(matched_patterns(options, session_of({}, {})) == 0);
   CHECK(matched_patterns(options, session_of({}, {"libz.so.1"})) == 0b00'00'01'00'000);
+}
+
+TEST_CASE("without a demangler in the program a C++ name matches as the linker has it") {
+  const SessionFunctions session = session_of({"_ZN4shop3addEi", "work.cold"}, {}, false);
+  CallFilterOptions options;
+  options.filter = {"shop::add", "re:shop", "_ZN4shop3addEi", "work"};  // bits 0 to 3
+  CHECK(matched_patterns(options, session) == 0b1110);
 }
 
 TEST_CASE("near names come from the program's own functions") {

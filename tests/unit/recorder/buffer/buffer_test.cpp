@@ -16,6 +16,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/geometry.hpp"
 #include "src/protocol/recycle.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -51,7 +52,7 @@ TEST_CASE("buffer: a fresh one is as BUF-3 says") {
   CHECK(control.gate == 0);
   CHECK(control.process_next == 1);
   CHECK(control.writer_next == 1);
-  CHECK(control.high_water_blocks == 4);
+  CHECK(control.high_water_blocks == 0);  // of a buffer that nobody drains
   for (uint32_t i = 0; i < 20; ++i) CHECK(view.slot(i).lock == 0);
   for (uint32_t i = 0; i < 8; ++i) {
     CHECK(Recycle<IpcAtomics>::state(view, i).pack() == ARCTRACE_PHASE_FREE);
@@ -124,6 +125,23 @@ TEST_CASE("buffer: its file goes with it, and moves with it") {
     CHECK(moved.path() != path);
   }
   CHECK_FALSE(exists(path));
+}
+
+TEST_CASE("buffer: small ones have small blocks, if nothing else is said") {
+  const auto block_size = [](uint64_t size, std::optional<uint32_t> asked = {}) {
+    BufferOptions options;
+    options.buffer_size = size;
+    options.block_size = asked;
+    return plan_buffer(options)->block_size;
+  };
+  constexpr uint64_t kKiB = 1024;
+  CHECK(block_size(uint64_t{64} << 20) == 64 * kKiB);
+  CHECK(block_size(4096 * kKiB) == 64 * kKiB);
+  CHECK(block_size(4095 * kKiB) == 32 * kKiB);
+  CHECK(block_size(1024 * kKiB) == 16 * kKiB);
+  CHECK(block_size(256 * kKiB) == 8 * kKiB);
+  CHECK(block_size(16 * kKiB) == 8 * kKiB);
+  CHECK(block_size(1024 * kKiB, 64u << 10) == 64 * kKiB);
 }
 
 TEST_CASE("buffer: what is impossible is reported in one line and leaves no file") {
@@ -221,7 +239,7 @@ TEST_CASE("buffer: opened to be read it can't be written") {
     REQUIRE(opened.ok());
     REQUIRE(opened->view().control().writer_next == 1);
     signal(SIGSEGV, SIG_DFL);  // not doctest's handler
-    opened->set_gate(1);
+    set_gate(opened->view(), 1);
   });
   CHECK(ended == "signal 11");
   CHECK(buffer->view().control().gate == 0);

@@ -62,5 +62,26 @@ TEST_CASE("clock source: the rate agrees with two syncs") {
   CHECK(rate < expected * 1.1);
 }
 
+TEST_CASE("clock source: a moment of this boot, and of others") {
+  constexpr uint64_t kSecond = 1000000000u;
+  for (const uint32_t clock :
+       {uint32_t{choose_clock()}, uint32_t{ARCTRACE_CLOCK_MONOTONIC}}) {
+    const uint64_t rate = measure_ticks_per_second(clock);
+    const ClockSync then = take_clock_sync(clock);
+    CHECK(is_of_this_boot(then, clock, rate));
+    ClockSync other = then;
+    other.realtime_ns -= 10 * kSecond;  // a machine that was booted earlier
+    CHECK_FALSE(is_of_this_boot(other, clock, rate));
+    other = then;
+    other.ticks -= rate / 10;  // one whose counter began elsewhere
+    CHECK_FALSE(is_of_this_boot(other, clock, rate));
+    other = then;
+    other.monotonic_ns += 1000 * kSecond;
+    other.realtime_ns += 1000 * kSecond;
+    CHECK_FALSE(is_of_this_boot(other, clock, rate));
+    CHECK_FALSE(is_of_this_boot(then, 99, rate));
+  }
+}
+
 }  // namespace
 }  // namespace arctrace

@@ -314,6 +314,47 @@ TEST_CASE("drain: a file of a ring has the names of its records when it is cut")
   });
 }
 
+// The session's open block has records of a thread that got own blocks after it. It is
+// written before those, or the files up to the last one would lack these records.
+TEST_CASE("drain: a ring has a thread's records in the order of its blocks") {
+  BufferOptions options = small_buffer(1024, 64);
+  options.scope = ARCTRACE_SCOPE_ADAPTIVE;
+  TestSession test(options);
+  const TemporaryDirectory directory;
+  absl::StatusOr<TraceFile> file = TraceFile::create(directory.path("ring"));
+  REQUIRE(file.ok());
+  file->write_header(test.buffer().header());
+  FileLimits limits;
+  limits.files = 0;
+  limits.bytes = 8 << 20;
+  FileRing ring(*file, test.buffer().header(), {}, limits);
+  Drain drain(test.view(), *file, &ring);
+  CHECK_CHILD([&] {
+    join(test);
+    arctrace_instant(1);
+    const ThreadState& state = *thread_local_state.state;
+    while (!state.has_own_blocks) {
+      arctrace_instant(1);
+      drain.round();
+    }
+    for (int i = 0; i < 200; ++i) arctrace_instant(1);
+    while (drain.round() > 0) {
+    }
+    REQUIRE(file->publish().ok());
+    const DecodedTrace trace = decode_trace(read_file(directory.path("ring")));
+    std::vector<uint64_t> handouts;
+    bool has_own = false;
+    for (const DecodedBlock& block : trace.blocks) {
+      if (block.header.block_class != ARCTRACE_CLASS_DATA) continue;
+      handouts.push_back(block.header.handout);
+      has_own = has_own || block.is_compact();
+    }
+    CHECK(has_own);
+    CHECK(test.blocks_in(ARCTRACE_PHASE_SHARED) == 1);  // of definitions
+    for (size_t i = 0; i < handouts.size(); ++i) CHECK(handouts[i] == handouts[0] + i);
+  });
+}
+
 TEST_CASE("drain: any content of the buffer is drained without harm") {
   Random random(test_seed());
   for (int run = 0; run < 60; ++run) {

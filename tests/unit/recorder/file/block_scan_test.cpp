@@ -46,6 +46,66 @@ TEST_CASE("block scan: what programs wrote is counted, what describes it is not"
   CHECK(contents.used == block.size());
 }
 
+// As {writer, facts, first ticks}.
+using Listed = std::vector<std::array<uint64_t, 3>>;
+
+Listed listed(const BlockBuilder& builder, BlockWriters& writers) {
+  std::vector<std::byte> bytes = block_of(builder);
+  scan_block_untrusted(bytes, &writers);
+  Listed list;
+  for (const arctrace_block_writer& writer : writers.sorted()) {
+    list.push_back({writer.writer, writer.facts, writer.first_ticks});
+  }
+  return list;
+}
+
+TEST_CASE("block scan: the writers of a shared block, and what their first records are") {
+  constexpr uint32_t kWhole = ARCTRACE_FACT_WHOLE_STACK, kTells = ARCTRACE_FACT_TELLS;
+  const std::vector<uint64_t> frames{1, 2};
+  BlockBuilder block = BlockBuilder::shared(0, 100);
+  block.add_full(ARCTRACE_TYPE_STACK, 7, 100, stack_body(frames));
+  block.add_full(ARCTRACE_TYPE_ENTER, 7, 100, key_body(1));
+  // The first one by time, then by place; a loss before it, and what is in progress, do
+  // not count.
+  block.add_full(ARCTRACE_TYPE_EXIT, 3, 120);
+  block.add_full(ARCTRACE_TYPE_STACK, 3, 119, stack_body({}));
+  block.add_full(ARCTRACE_TYPE_LOST, 4, 130, lost_body(0, 5, 100));
+  block.add_full(ARCTRACE_TYPE_STACK, 4, 131, stack_body({}));
+  block.add_full(ARCTRACE_TYPE_EXIT_NAMED, 5, 90, key_body(1));
+  block.add_full(ARCTRACE_TYPE_STACK, 5, 91, stack_body({}));
+  block.add_full(ARCTRACE_TYPE_STACK, 6, 140, Bytes().u32(3).u32(1).u64(9));
+  block.add_full(ARCTRACE_TYPE_STACK, 2, 150, stack_body(frames).u32(1));
+  block.add_full(ARCTRACE_TYPE_MARK, 1, 10, text_body("mark"), true);
+  BlockWriters writers;
+  const Listed expected{{2, ARCTRACE_FACT_NEEDED | ARCTRACE_FACT_FRAMES, 150},
+                        {3, kWhole | kTells, 119},
+                        {4, kWhole, 130},
+                        {5, ARCTRACE_FACT_NEEDED | kTells, 90},
+                        {6, ARCTRACE_FACT_FRAMES, 140},
+                        {7, kWhole | kTells | ARCTRACE_FACT_FRAMES, 100}};
+  CHECK(listed(block, writers) == expected);
+  CHECK(writers.last_ticks() == 150);
+  // Not listed are those of an exclusive block, of definitions and of the kernel.
+  CHECK(listed(BlockBuilder::exclusive(1, 0, 0, 100).enter(200, 5), writers).empty());
+  BlockBuilder definitions = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
+  definitions.add_full(ARCTRACE_TYPE_STRING, 1, 5, string_body(1, 1, "name"));
+  CHECK(listed(definitions, writers).empty());
+  block.header.writer = ARCTRACE_WRITER_KERNEL;
+  CHECK(listed(block, writers).empty());
+}
+
+TEST_CASE("block scan: a crowd of writers") {
+  BlockBuilder block = BlockBuilder::shared(0, 100);
+  constexpr uint32_t kWriters = 150;
+  for (uint32_t i = 0; i < kWriters; ++i) {
+    block.add_full(ARCTRACE_TYPE_EXIT, (i * 7919) % kWriters + 1, 100 + i);
+  }
+  BlockWriters writers;
+  const Listed list = listed(block, writers);
+  REQUIRE(list.size() == kWriters);
+  for (uint32_t i = 0; i < kWriters; ++i) CHECK(list[i][0] == i + 1);
+}
+
 TEST_CASE("block scan: holes are stepped over word by word") {
   BlockBuilder block = BlockBuilder::shared(0, 100);
   block.hole(1).add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(1));

@@ -339,12 +339,12 @@ TEST_CASE("an index that would have too many entries is none") {
   chunk.kind = ARCTRACE_CHUNK_RECORDS;
   uint32_t chunks = 0;
   while (chunks < ARCTRACE_INDEX_ENTRIES_MAX) {
-    index.add(chunk, {}, 0);
+    index.add(chunk, {}, {});
     ++chunks;
   }
   CHECK(index.has_all(chunks));
   for (int more = 0; more < 2; ++more) {
-    index.add(chunk, {}, 0);
+    index.add(chunk, {}, {});
     CHECK_FALSE(index.has_all(++chunks));
     CHECK(index.payload().empty());
   }

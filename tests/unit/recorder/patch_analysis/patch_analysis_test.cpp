@@ -11,20 +11,81 @@ namespace {
 
 using Verdict = PatchVerdict;
 
+const Code kArgumentFirst = {0x89, 0xF7};               // mov %esi,%edi
 const Code kLongMove = {0x48, 0xC7, 0xC0, 1, 0, 0, 0};  // mov $1,%rax
 
 TEST_CASE("patch: whole instructions are moved until they cover the jump") {
-  const FunctionPlan plan = plan_of(kPrologue + kRet);
+  const FunctionPlan plan = plan_of(kArgumentFirst + kPrologue + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.kept == 0);
-  CHECK(plan.displaced == 8);
+  CHECK(plan.kept_as == KeptAs::kNothing);
+  CHECK(plan.displaced == 6);
   REQUIRE(plan.instruction_count == 3);
-  CHECK(plan.instructions[1] == DisplacedInstruction{1, 3, MovedAs::kCopy, 0, 0});
-  CHECK(plan.instructions[2].length == 4);
-  CHECK(plan.original[0] == std::byte{0x55});
-  CHECK(plan.original[7] == std::byte{0x10});
-  CHECK(plan.original[8] == std::byte{0});
+  CHECK(plan.instructions[1] == DisplacedInstruction{2, 1, MovedAs::kCopy, 0, 0});
+  CHECK(plan.instructions[2].length == 3);
+  CHECK(plan.original[0] == std::byte{0x89});
+  CHECK(plan.original[5] == std::byte{0xE5});
+  CHECK(plan.original[6] == std::byte{0});
   CHECK_FALSE(plan.entry_only);
+}
+
+TEST_CASE("patch: the first instruction stays if it can be taken back") {
+  const FunctionPlan plan = plan_of(kPrologue + kRet);
+  CHECK(plan.verdict == Verdict::kPatchable);
+  CHECK(plan.kept == 1);
+  CHECK(plan.kept_as == KeptAs::kUndone);
+  CHECK(plan.undone[0] == std::byte{0x55});
+  CHECK(plan.displaced == 7);
+  CHECK(plan.instruction_count == 2);
+  CHECK(plan.original[0] == std::byte{0x48});
+  for (const Code& first :
+       {Code{0x41, 0x57}, Code{0x48, 0x83, 0xEC, 0x18},
+        Code{0x48, 0x81, 0xEC, 0, 0x10, 0, 0}}) {  // push %r15; sub $24 and $4096,%rsp
+    const FunctionPlan other = plan_of(first + Code(8, 0x90) + kRet);
+    CHECK(other.kept_as == KeptAs::kUndone);
+    CHECK(other.kept == first.size());
+  }
+  // sub $-8,%rsp; push %rsp
+  CHECK(plan_of(Code{0x48, 0x83, 0xEC, 0xF8} + Code(8, 0x90) + kRet).kept == 0);
+  CHECK(plan_of(Code{0x54} + Code(8, 0x90) + kRet).kept == 0);
+}
+
+TEST_CASE("patch: the first instruction stays if it is no matter to who records") {
+  const auto kept = [](const Code& first) {
+    const FunctionPlan plan = plan_of(first + Code(8, 0x90) + kRet);
+    CHECK(plan.verdict == Verdict::kPatchable);
+    CHECK(plan.kept_as == (plan.kept == 0 ? KeptAs::kNothing : KeptAs::kStays));
+    return plan.kept;
+  };
+  CHECK(kept({0x90}) == 1);
+  CHECK(kept({0x85, 0xFF}) == 2);                    // test %edi,%edi
+  CHECK(kept({0x48, 0x89, 0xF8}) == 3);              // mov %rdi,%rax
+  CHECK(kept({0x8B, 0x05, 0, 1, 0, 0}) == 6);        // mov 256(%rip),%eax
+  CHECK(kept({0x4C, 0x8D, 0x54, 0x24, 0x08}) == 5);  // lea 8(%rsp),%r10
+  CHECK(kept({0x89, 0xF7}) == 0);                    // mov %esi,%edi
+  CHECK(kept({0x89, 0x07}) == 0);                    // mov %eax,(%rdi)
+  CHECK(kept({0x89, 0x7C, 0x24, 0xEC}) == 0);        // mov %edi,-20(%rsp)
+  CHECK(kept({0x48, 0x83, 0xE4, 0xF0}) == 0);        // and $-16,%rsp
+  CHECK(kept({0x66, 0x0F, 0xEF, 0xC0}) == 0);        // pxor %xmm0,%xmm0
+  CHECK(kept({0xFD}) == 0);                          // std
+  CHECK(kept({0xAA}) == 0);                          // stos %al,(%rdi)
+}
+
+TEST_CASE(
+    "patch: the first instruction stays where there is room for the jump after it") {
+  // push %rbx; mov %rdi,%rbx; nop, and then what may not be moved: a call, or where a
+  // jump leads.
+  const Code begin = {0x53, 0x48, 0x89, 0xFB, 0x90};
+  FunctionPlan plan = plan_of(begin + relative({0xE8}, kText + 5, 0x5000) + kRet);
+  CHECK(plan.verdict == Verdict::kPatchable);
+  CHECK(plan.kept == 0);
+  CHECK(plan.displaced == 5);
+  plan = plan_of(begin + Code(8, 0x90) + Code{0xEB, 0xF6} + kRet);
+  CHECK(plan.verdict == Verdict::kPatchable);
+  CHECK(plan.kept == 0);
+  plan = plan_of(begin + kRet);
+  CHECK(plan.verdict == Verdict::kPatchable);
+  CHECK(plan.displaced == 5);
 }
 
 TEST_CASE("patch: endbr64 stays in its place") {
@@ -47,8 +108,8 @@ TEST_CASE("patch: what is relative is written anew") {
   plan = plan_of(Code{0xC7, 0x05} + little(0x100, 4) + little(1, 4) + kRet);
   CHECK(plan.instructions[0] ==
         DisplacedInstruction{0, 10, MovedAs::kRipRelative, 2, kText + 10 + 0x100});
-  // test %edi,%edi; je to the end; nop
-  plan = plan_of(Code{0x85, 0xFF, 0x74, 0x05} + Code(7, 0x90) + kRet);
+  // mov %esi,%edi; je to the end; nop
+  plan = plan_of(kArgumentFirst + Code{0x74, 0x05} + Code(7, 0x90) + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.instructions[1] ==
         DisplacedInstruction{2, 2, MovedAs::kBranch, 0, kText + 9});
@@ -89,8 +150,9 @@ TEST_CASE("patch: instructions without a form of 32 bits") {
         Verdict::kNotMovable);  // loop
   CHECK(plan_of(Code{0xC7, 0xF8, 8, 0, 0, 0} + Code(16, 0x90) + kRet).verdict ==
         Verdict::kNotMovable);  // xbegin
-  CHECK(plan_of(Code{0x67, 0x8B, 0x05, 8, 0, 0, 0} + Code(16, 0x90) + kRet).verdict ==
-        Verdict::kNotMovable);  // mov 8(%eip),%eax
+  CHECK(
+      plan_of(Code{0x90, 0x67, 0x8B, 0x05, 8, 0, 0, 0} + Code(16, 0x90) + kRet).verdict ==
+      Verdict::kNotMovable);  // mov 8(%eip),%eax
 }
 
 TEST_CASE("patch: bytes that are no instruction, at the entry or after it") {
@@ -164,6 +226,27 @@ TEST_CASE("patch: jumps to the first instruction, or between the covered bytes")
   const uint64_t start = module.add("f", kPrologue + kRet);
   module.add_without_frame("", relative({0xE9}, module.next(), start + 4));
   CHECK(plan_at(module.plan(), start).verdict == Verdict::kEnteredInside);
+}
+
+TEST_CASE("patch: time can be spent where something is called or repeated") {
+  const auto may_last = [](const Code& code) {
+    const FunctionPlan plan = plan_of(kPrologue + code + kRet);
+    CHECK(plan.verdict == Verdict::kPatchable);
+    return plan.may_last;
+  };
+  constexpr uint64_t kHere = kText + 8;
+  CHECK(may_last(relative({0xE8}, kHere, kText + 0x100)));  // call
+  CHECK(may_last({0xFF, 0xD0}));                            // call *%rax
+  CHECK(may_last({0x90, 0x75, 0xFD}));                      // jne back
+  CHECK(may_last({0xEB, 0xFE}));                            // jmp to itself
+  CHECK(may_last({0x0F, 0x05}));                            // syscall
+  CHECK(may_last({0xF3, 0xAA}));                            // rep stos
+
+  CHECK_FALSE(may_last({}));
+  CHECK_FALSE(may_last({0x75, 0x01, 0x90}));                          // jne forward
+  CHECK_FALSE(may_last(relative({0xE9}, kHere, kText - 0x100)));      // a tail call
+  CHECK_FALSE(may_last(relative({0x48, 0x8D, 0x05}, kHere, kText)));  // lea
+  CHECK_FALSE(may_last({0xAA}));                                      // stos
 }
 
 TEST_CASE("patch: a jump past endbr64 would meet the patch") {

@@ -25,6 +25,8 @@ PatchPlan some_plan() {
   module.add("first", kEndbr + kPrologue + kRet);
   module.add("", relative({0x48, 0x8B, 0x05}, module.next(), kData) + kRet);
   module.add("third", kRet);
+  module.add("pushes", kPrologue + kRet);
+  module.add("calls", kPrologue + Code{0xFF, 0xD0} + kRet);
   module.add("fourth", Code{0x85, 0xFF, 0x74, 0x05} + Code(7, 0x90) + kRet);
   PatchPlan plan = module.plan();
   plan.build_id = {std::byte{0xAB}, std::byte{0xCD}};

@@ -89,5 +89,39 @@ TEST_CASE("snapshot: a slot's new owner begins at nothing, the session goes on")
   CHECK(written(trace, 0) == 30);
 }
 
+// As the last TOTALS of `writer` has it.
+uint64_t lost_definitions(const DecodedTrace& trace, uint32_t writer) {
+  uint64_t count = 0;
+  for (const DecodedRecord& totals : trace.of_type(ARCTRACE_TYPE_TOTALS)) {
+    if (totals.writer == writer) count = totals.u64(8 + 8 * ARCTRACE_LOST_DEFINITIONS);
+  }
+  return count;
+}
+
+TEST_CASE("snapshot: whose losses they were whose LOST is overwritten") {
+  for (const uint32_t slots : {1u, 8u}) {
+    CAPTURE(slots);
+    BufferOptions options = ring(16, ARCTRACE_SCOPE_THREAD);
+    options.slot_count = slots;
+    TestSession test(options);
+    for (int i = 0; i < 2; ++i) {
+      CHECK_CHILD([&] {
+        REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+        for (int name = 0; name < 500; ++name) {
+          arctrace_define_name(
+              ("a name of some length, " + std::to_string(name)).c_str());
+        }
+        for (int n = 0; n < 5000; ++n) arctrace_instant(1);
+      });
+    }
+    const DecodedTrace trace = test.snapshot();
+    const uint64_t all = lost_definitions(trace, 0);
+    CHECK(all > 0);
+    const uint64_t owned = lost_definitions(trace, 1) + lost_definitions(trace, 2);
+    // Of a slot that has changed hands it is not known.
+    CHECK(owned == (slots == 1 ? 0 : all));
+  }
+}
+
 }  // namespace
 }  // namespace arctrace::testing

@@ -181,6 +181,16 @@ TEST_CASE("a part of a row has what touches it") {
   CHECK(seen_of_row(row, 20, 30, 1).stretches.empty());
 }
 
+TEST_CASE("where a pixel is 1 ns, calls that took no time are exact, too") {
+  TimeRow row;
+  row.stretches = {{5, 5, 1, 0}, {5, 5, 2, 0}, {6, 7, 3, 0}};
+  CHECK(seen_of_row(row, 0, 10, 1).stretches.size() == 3);
+  CHECK(seen_of_row(row, 0, 10, 1).crowds.empty());
+  const TimeRow coarser = seen_of_row(row, 0, 10, 2);
+  CHECK(coarser.stretches.empty());
+  CHECK(sums_of(coarser).count == 3);
+}
+
 // As a hostile trace has them.
 TEST_CASE("any times are taken") {
   TimeRows rows(4);

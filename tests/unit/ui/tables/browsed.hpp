@@ -28,7 +28,7 @@ class Browsed {
     calls_.begin(replay_);
     script.replay(replay_);
     tables = std::make_unique<reader::TraceTables>(
-        reader::TraceFacts{replay_, calls_, &session, &summary, nullptr});
+        reader::FinishedPass{replay_, calls_, &session, &summary, nullptr});
     browser = std::make_unique<reader::Browser>(
         *tables, "trace", [this](reader::FunctionId function) { return read(function); },
         reads_at_once);

@@ -1,6 +1,7 @@
 // What a user of `arctrace tui` sees and does, without a terminal.
 #include "reader/ui/tables/browser.hpp"
 
+#include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 #include "tests/unit/ui/tables/browsed.hpp"
 
@@ -43,8 +44,8 @@ TEST_CASE("browser: functions, sorted by any column") {
         " 1 Summary [2 Functions] 3 Tree  4 Threads  5 Locks  6 Critical path");
   CHECK(lines[2] ==
         "       Calls   %Base    %Cum       Base        Cum  Function, by Cum");
-  CHECK(lines[3] == ">          1    0.00  100.00       0 ns 100.000 us  main");
-  CHECK(lines[5] == "           1   40.00   40.00  40.000 us  40.000 us  mainBB");
+  CHECK(lines[3] == ">          1       -     100          -     100 us  main");
+  CHECK(lines[5] == "           1    40.0    40.0    40.0 us    40.0 us  mainBB");
   CHECK(browsed.names() ==
         Names{"main", "mainB", "mainBB", "mainA", "mainBA", "mainAB", "mainAA"});
   browsed.run({Command::kReverse});
@@ -229,7 +230,7 @@ TEST_CASE("browser: into a function, on to its callee, and back") {
   browsed.run({Command::kEnter});
   const std::string text = browsed.text(160, 50);
   CHECK(text.find(" b\n [recursion to level 2]\n") != std::string::npos);
-  CHECK(text.find("Calls 2, %Base 3.12, %Cum 3.12, Base 70 ns, Cum 70 ns") !=
+  CHECK(text.find("Calls 2, %Base 3.1, %Cum 3.1, Base 70 ns, Cum 70 ns") !=
         std::string::npos);
   CHECK(text.find("Callers, by Cum") != std::string::npos);
   CHECK(text.find("Enter reads the trace again for them.") != std::string::npos);
@@ -319,7 +320,7 @@ TEST_CASE("browser: processes with their threads") {
   browsed.browser->show(BrowserView::kThreads);
   const std::vector<std::string> lines = browsed.lines();
   CHECK(lines[2].ends_with("Process/thread, by Wall"));
-  CHECK(lines[3].find("   1.220 us") != std::string::npos);
+  CHECK(lines[3].find("    1.22 us") != std::string::npos);
   CHECK(lines[3].find("- first 7") != std::string::npos);
   CHECK(browsed.names() == Names{"7", "7/7", "8", "8/8"});
   browsed.run({Command::kToggle});
@@ -369,4 +370,29 @@ TEST_CASE("browser: nothing to show, and names that are hostile") {
   }
   browsed.browser->show(BrowserView::kFunctions);
   CHECK(browsed.lines(60)[3].find("\\x1b[31m") != std::string::npos);
+}
+
+TEST_CASE("browser: the summary leaves time without work apart, as the report does") {
+  const KernelScript server = one_server();
+  Browsed browsed(server.script);
+  const std::string text = browsed.text(100, 60);
+  const auto table = [&](const std::string& head) {
+    const size_t at = text.find(head);
+    REQUIRE(at != std::string::npos);
+    return text.substr(at, text.find("\n\n", at) - at);
+  };
+  CHECK(table("No work, in loops").find(" 30  wait of server: from outside") !=
+        std::string::npos);
+  CHECK(table("No work, in loops").find("1 thread slept throughout: sleeper\n") !=
+        std::string::npos);
+  for (const char* head : {"Spent on", "Hottest functions", "Hottest paths"}) {
+    CHECK(table(head).find("sleep") == std::string::npos);
+  }
+  CHECK(table("Spent on").find("sleep") == std::string::npos);
+  CHECK(table("Hottest functions").find("    3.00 us ") != std::string::npos);
+  CHECK(table("Hottest functions").find("27.0 us") == std::string::npos);
+  CHECK(table("Hottest paths").find("main > wait") == std::string::npos);
+  // As in the report's view "flat", all time is among functions.
+  browsed.browser->show(BrowserView::kFunctions);
+  CHECK(browsed.text(100, 60).find("27.0 us") != std::string::npos);
 }

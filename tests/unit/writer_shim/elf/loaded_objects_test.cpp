@@ -68,6 +68,38 @@ TEST_CASE("an entry is cleared, and another module takes it") {
   CHECK(header_at(1300) == 0);
 }
 
+// The modules of this process: what is read by an address is what the loader's list says.
+int compare_with_table(dl_phdr_info* info, size_t, void* compared) {
+  ModuleImage image;
+  if (!read_module(*info, image)) return 0;
+  set_loaded_object(0, *info, image.range);
+  ModuleImage found;
+  CHECK(read_loaded_module(image.range.high - 1, found));
+  CHECK(found.bias == image.bias);
+  CHECK(found.range.low == image.range.low);
+  CHECK(found.jump_slots == image.jump_slots);
+  CHECK(found.jump_slot_count == image.jump_slot_count);
+  CHECK(found.relocations == image.relocations);
+  CHECK(found.relocation_count == image.relocation_count);
+  CHECK(found.symbols == image.symbols);
+  CHECK(found.strings == image.strings);
+  CHECK(found.gnu_hash == image.gnu_hash);
+  ++*static_cast<int*>(compared);
+  return 0;
+}
+
+TEST_CASE("the dynamic section of a module is found by an address") {
+  ModuleImage image;
+  set_module(0, {1000, 2000}, 0);
+  set_module(1, {5000, 6000}, 0);
+  CHECK_FALSE(read_loaded_module(1500, image));  // it has none
+  CHECK_FALSE(read_loaded_module(3000, image));
+  clear_loaded_object(1);
+  int compared = 0;
+  dl_iterate_phdr(compare_with_table, &compared);
+  CHECK(compared >= 3);
+}
+
 TEST_CASE("a search sees one module, whatever takes the entries meanwhile") {
   constexpr uintptr_t kMiddle = 1u << 28;
   constexpr uintptr_t kChanges = 1u << 22;

@@ -66,6 +66,44 @@ TEST_CASE("indirect functions are resolved, and absent ones are not found") {
   CHECK(find_function("", SearchFrom::kProgram) == 0);
 }
 
+size_t count_functions(const ModuleImage& image, SymbolRange range) {
+  size_t count = 0;
+  for (uint32_t i = range.begin; i < range.end; ++i) {
+    const ElfW(Sym)& symbol = image.symbols[i];
+    const bool is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
+    if (is_function && symbol.st_shndx != SHN_UNDEF) ++count;
+  }
+  return count;
+}
+
+TEST_CASE("a module's tables tell which symbols it has for others") {
+  const auto visit = [](dl_phdr_info* info, size_t /*size*/, void* data) {
+    ModuleImage image;
+    if (info->dlpi_name[0] == '/' && read_module(*info, image)) {
+      *static_cast<size_t*>(data) += count_functions(image, symbols_for_others(image));
+    }
+    return 0;
+  };
+  size_t count = 0;
+  dl_iterate_phdr(visit, &count);
+  CHECK(count == functions_of_libraries().size());
+
+  // The program itself has tables of both kinds.
+  const auto compare = [](dl_phdr_info* info, size_t /*size*/, void* /*data*/) {
+    ModuleImage image;
+    CHECK(read_module(*info, image));
+    CHECK(image.gnu_hash != nullptr);
+    const size_t by_gnu = count_functions(image, symbols_for_others(image));
+    image.gnu_hash = nullptr;
+    CHECK(image.sysv_hash != nullptr);
+    CHECK(count_functions(image, symbols_for_others(image)) == by_gnu);
+    image.sysv_hash = nullptr;
+    CHECK(count_functions(image, symbols_for_others(image)) == 0);
+    return 1;
+  };
+  dl_iterate_phdr(compare, nullptr);
+}
+
 }  // namespace
 }  // namespace arctrace::shim
 

@@ -1,0 +1,102 @@
+#include "reader/cli/record/unmatched_events.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "reader/cli/options/pattern_hints.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "src/base/glob.hpp"
+#include "src/base/near_names.hpp"
+#include "src/protocol/record_filter.hpp"
+
+namespace arctrace::cli {
+namespace {
+
+// What is wrong with a glob that matches no event.
+std::string line_for(const std::string& option, const std::string& glob,
+                     const EventLevels& events) {
+  const std::string line =
+      absl::StrCat("no event matches ", option, " ", reader::escaped(glob));
+  if (events.empty()) return line + ": programs have defined none";
+  std::vector<std::string> names;
+  for (const auto& [name, level] : events) names.push_back(reader::escaped(name));
+  return line + near_names(plain_part(glob), names);
+}
+
+void add_unmatched(const std::string& option, const std::vector<std::string>& globs,
+                   const EventLevels& events, std::vector<std::string>& lines) {
+  for (const std::string& glob : globs) {
+    const bool is_matched =
+        std::any_of(events.begin(), events.end(),
+                    [&](const auto& event) { return glob_matches(glob, event.first); });
+    if (!is_matched) lines.push_back(line_for(option, glob, events));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> unmatched_events(const RecordFilterOptions& filter,
+                                          const EventLevels& events) {
+  std::vector<std::string> lines;
+  add_unmatched("--event", filter.events, events, lines);
+  add_unmatched("--no-event", filter.not_events, events, lines);
+  if (filter.level && !events.empty()) {
+    const uint32_t lowest =
+        std::min_element(events.begin(), events.end(), [](const auto& a, const auto& b) {
+          return a.second < b.second;
+        })->second;
+    if (lowest > *filter.level) {
+      lines.push_back(absl::StrCat("no event has level ", *filter.level,
+                                   " or less: the lowest that programs have defined is ",
+                                   lowest));
+    }
+  }
+  if (!lines.empty() || events.empty()) return lines;
+  const std::string text = filter.text();
+  const bool admits_one =
+      std::any_of(events.begin(), events.end(), [&text](const auto& event) {
+        return admits_event(text, event.first, event.second);
+      });
+  if (!admits_one) {
+    lines.emplace_back(
+        "--event, --no-event and --level together admit none of the events that programs "
+        "have defined");
+  }
+  return lines;
+}
+
+EventLevels events_of(const reader::Definitions& definitions) {
+  EventLevels events;
+  for (reader::ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
+    for (const reader::EventLayout* layout : definitions.layouts(i)) {
+      const auto [known, is_new] = events.try_emplace(layout->name, layout->level);
+      if (!is_new) known->second = std::min(known->second, layout->level);
+    }
+  }
+  return events;
+}
+
+std::vector<std::string> unmatched_threads(const RecordFilterOptions& filter,
+                                           const reader::BufferState& buffer) {
+  using Slot = reader::BufferState::Slot;
+  std::vector<std::string> lines;
+  const auto add = [&](const char* what, const std::vector<uint32_t>& numbers,
+                       uint32_t Slot::*number) {
+    for (const uint32_t wanted : numbers) {
+      const bool is_there = std::any_of(
+          buffer.slots.begin(), buffer.slots.end(),
+          [&](const Slot& slot) { return slot.alive && slot.*number == wanted; });
+      if (!is_there) {
+        lines.push_back(absl::StrCat("no ", what, " ", wanted,
+                                     " writes into the session at present"));
+      }
+    }
+  };
+  add("process", filter.pids, &Slot::pid);
+  add("thread", filter.tids, &Slot::tid);
+  return lines;
+}
+
+}  // namespace arctrace::cli

@@ -1,0 +1,33 @@
+// Warnings for what a record filter names and no program has: a filter that matches
+// nothing leaves a trace without events, which looks like a program without any.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reader/cli/options/record_filter_options.hpp"
+#include "reader/trace/buffer_state.hpp"
+#include "reader/trace/definitions.hpp"
+
+namespace arctrace::cli {
+
+// The events of the API that programs have defined: for each name its lowest level.
+using EventLevels = std::map<std::string, uint32_t>;
+
+// A line for each glob of `filter` that matches no event, with names that look like it,
+// and for a level that no event has; or one if each matches, but all of them together
+// admit none. Empty: the filter admits some event, or is not about events.
+std::vector<std::string> unmatched_events(const RecordFilterOptions& filter,
+                                          const EventLevels& events);
+
+// The events that a session's processes have defined, as far as its buffer has the
+// definitions.
+EventLevels events_of(const reader::Definitions& definitions);
+
+// A line for each process and thread of `filter` that does not write into the buffer at
+// present.
+std::vector<std::string> unmatched_threads(const RecordFilterOptions& filter,
+                                           const reader::BufferState& buffer);
+
+}  // namespace arctrace::cli

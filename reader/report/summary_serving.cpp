@@ -1,0 +1,153 @@
+#include <absl/container/btree_map.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "reader/render/line_fitter.hpp"
+#include "reader/render/report_parts.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/report/summary_lines.hpp"
+#include "reader/trace/text_escape.hpp"
+
+// The table of the summary about threads that wait for work.
+
+namespace arctrace::reader {
+namespace {
+
+constexpr size_t kLoopsMax = 3;
+
+// Loops of threads that are called alike, in one function.
+struct LikeLoops {
+  std::string name;
+  bool is_from_outside = false;
+  uint64_t threads = 0, calls = 0, waits = 0, no_work_ns = 0, life_ns = 0;
+  int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+  DurationHistogram work;
+};
+
+std::vector<LikeLoops> like_loops(const SummaryFacts& facts, FunctionLabels& labels) {
+  const Definitions& definitions = facts.replay.definitions();
+  absl::btree_map<std::pair<std::string, bool>, LikeLoops> by_name;
+  for (const WorkLoop& loop : facts.serving.loops) {
+    const std::string name =
+        absl::StrCat(labels.text(loop.function(facts.replay)), " of ",
+                     escaped(thread_label(definitions, loop.thread)));
+    LikeLoops& like = by_name[{name, loop.is_from_outside}];
+    like.name = name;
+    like.is_from_outside = loop.is_from_outside;
+    ++like.threads;
+    like.calls += loop.calls;
+    like.waits += loop.waits;
+    like.no_work_ns += loop.no_work_ns;
+    like.first_ns = std::min(like.first_ns, loop.first_ns);
+    like.last_ns = std::max(like.last_ns, loop.last_ns);
+    if (loop.work != nullptr) like.work.add(*loop.work);
+    for (const ThreadTree& tree : facts.replay.threads()) {
+      if (tree.thread != loop.thread) continue;
+      like.life_ns +=
+          static_cast<uint64_t>(tree.stop_ns) - static_cast<uint64_t>(tree.start_ns);
+    }
+  }
+  std::vector<LikeLoops> all;
+  for (auto& [key, like] : by_name) all.push_back(std::move(like));
+  std::stable_sort(all.begin(), all.end(), [](const LikeLoops& a, const LikeLoops& b) {
+    return a.waits > b.waits;
+  });
+  return all;
+}
+
+// "3,060 times work, 5,410 a second: p50 31.2 us, p99 212 us, max 1.20 ms"
+std::string work_text(const LikeLoops& like) {
+  const DurationHistogram& work = like.work;
+  if (work.count() == 0) return {};
+  std::string text = work.count() == 1
+                         ? std::string("work once")
+                         : absl::StrCat(grouped_text(work.count()), " times work");
+  const auto stretch_ns =
+      static_cast<uint64_t>(like.last_ns) - static_cast<uint64_t>(like.first_ns);
+  constexpr double kSecond_ns = 1e9;
+  if (stretch_ns != 0) {
+    const double rate =
+        static_cast<double>(work.count()) * kSecond_ns / static_cast<double>(stretch_ns);
+    if (rate >= 1) {
+      absl::StrAppend(&text, ", ", grouped_text(static_cast<uint64_t>(rate)),
+                      " a second");
+    }
+  }
+  text += ":";
+  for (const auto& [name, per_mille] : {std::pair{"p50", 500}, std::pair{"p99", 990}}) {
+    if (const auto time_ns = work.quantile_ns(static_cast<uint64_t>(per_mille))) {
+      absl::StrAppend(&text, " ", name, " ", call_time_text(*time_ns), ",");
+    }
+  }
+  return absl::StrCat(text, " max ", call_time_text(work.max_ns()));
+}
+
+// "3 threads slept throughout: bio_aof, bio_close_file, bio_lazy_free"
+std::string sleepers_text(const SummaryFacts& facts) {
+  std::vector<std::string> names;
+  for (const ThreadIndex thread : facts.serving.sleepers) {
+    names.push_back(escaped(thread_label(facts.replay.definitions(), thread)));
+  }
+  if (names.empty()) return {};
+  std::string text = count_text(names.size(), "thread") + " slept throughout:";
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& name : names) {
+    absl::StrAppend(&text, &name == &names.front() ? " " : ", ", name);
+  }
+  return text;
+}
+
+}  // namespace
+
+SummarySection serving_section(const SummaryFacts& facts, FunctionLabels& labels,
+                               const TextStyle& style) {
+  SummarySection section;
+  const std::vector<LikeLoops> all = like_loops(facts, labels);
+  if (all.empty()) return section;
+  uint64_t largest_ns = 0;
+  for (const LikeLoops& like : all) largest_ns = std::max(largest_ns, like.no_work_ns);
+  const TimeScale scale = time_scale(largest_ns);
+  std::string head;
+  append_right(head, scale.unit, 8);
+  append_right(head, "%", 6);
+  append_right(head, "Waits", 12);
+  section.head = summary_head(head + "  No work, in loops that wait for it", style);
+  for (const LikeLoops& like : all) {
+    if (&like - all.data() == kLoopsMax) {
+      section.rows.push_back(
+          absl::StrCat("  (", grouped_text(all.size() - kLoopsMax), " more)"));
+      break;
+    }
+    std::string row;
+    append_right(row, scaled_text(like.no_work_ns, scale), 8);
+    append_right(row, share_text(like.no_work_ns, like.life_ns), 6);
+    append_right(row, grouped_text(like.waits), 12);
+    const std::string threads =
+        like.threads == 1 ? ""
+                          : absl::StrCat(", ", grouped_text(like.threads), " threads");
+    section.rows.push_back(summary_row(
+        row + "  ", like.name + threads,
+        like.is_from_outside ? ": from outside" : ": from other threads", false, style));
+    if (like.calls / 2 > like.waits) {
+      section.rows.push_back(absl::StrCat("  ", grouped_text(like.calls - like.waits),
+                                          " calls of it did not wait"));
+    }
+    if (const std::string work = work_text(like); !work.empty()) {
+      section.rows.push_back(wrap_line("  " + work, 4, style));
+    }
+  }
+  if (const std::string sleepers = sleepers_text(facts); !sleepers.empty()) {
+    section.rows.push_back(wrap_line("  " + sleepers, 4, style));
+  }
+  if (facts.serving.is_server) {
+    section.rows.push_back(
+        "  neither is in what the time was spent on, nor in functions and paths");
+  }
+  return section;
+}
+
+}  // namespace arctrace::reader

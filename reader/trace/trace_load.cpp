@@ -1,0 +1,234 @@
+// What must be known of a trace before its records are read: its blocks, definitions and
+// writers.
+#include <algorithm>
+#include <utility>
+
+#include "reader/trace/buffer_moments.hpp"
+#include "reader/trace/buffer_slots.hpp"
+#include "reader/trace/exclusive_blocks.hpp"
+#include "reader/trace/index_buffer.hpp"
+#include "reader/trace/index_chunk.hpp"
+#include "reader/trace/joined_files.hpp"
+#include "reader/trace/record_types.hpp"
+#include "reader/trace/shared_block.hpp"
+#include "reader/trace/stored_symbols.hpp"
+#include "reader/trace/trace_impl.hpp"
+#include "reader/trace/unknown_writers.hpp"
+#include "src/protocol/block_writers.hpp"
+
+namespace arctrace::reader {
+
+Trace::Impl::Impl(std::vector<std::unique_ptr<Input>> inputs, SessionHeader header,
+                  const OpenOptions& options)
+    : parts(std::move(inputs)),
+      joined(parts.size() > 1 ? join_inputs(parts) : nullptr),
+      input(joined != nullptr ? joined.get() : parts.front().get()),
+      session(std::move(header.session)),
+      geometry(header.geometry),
+      clock({session.start_ticks, session.start_monotonic_ns, session.start_realtime_ns},
+            session.ticks_per_second),
+      findings(options.max_findings),
+      verifies_checksums(options.verifies_checksums),
+      // The totals of a buffer or a flight recorder are about all of its records.
+      range(session.raw || session.mode == ARCTRACE_MODE_OVERWRITE ? TimeRange{}
+                                                                   : options.range) {
+  session.size_bytes = input->size();
+}
+
+absl::Status Trace::Impl::load(bool uses_index) {
+  const absl::StatusOr<BlockIndex> index = find_blocks(uses_index);
+  if (!index.ok()) return index.status();
+  for (const BufferState::Slot& slot : buffer.slots) {
+    session.may_lack_definitions |= slot.lost[ARCTRACE_LOST_DEFINITIONS] != 0;
+  }
+  DefinitionsLoader loader;
+  absl::Status loaded = load_full_blocks(*index, loader);
+  if (!loaded.ok() || wrong_index.has_value()) return loaded;
+  if (session.raw) {
+    if (absl::Status status = load_moments(loader); !status.ok()) return status;
+  }
+  loader.build(session, clock, definitions, fates, findings);
+  if (absl::Status status = load_symbols(index->symbols); !status.ok()) return status;
+  end = {index->end, index->next_sequence};
+  // The last file says that the recording finished, and an earlier one is cut off.
+  if (index->lacks_middle) session.finished = false;
+  check_end(*index);
+  exclusive = group_exclusive(index->blocks);
+  for (const std::vector<BlockRef>& blocks : exclusive) {
+    check_serials(blocks, session, findings);
+  }
+  all_blocks = index->blocks;
+  add_unknown_writers(exclusive, shared_writers, session, clock, definitions, findings);
+  if (session.raw) {
+    settle_by_slots(buffer, session, definitions, fates);
+    totals.add_slots(buffer);
+  }
+  drop_reported_calls(totals, definitions);
+  if (session.mode == ARCTRACE_MODE_OVERWRITE) note_overwritten();
+  opened = findings.mark();
+  return plan_range();
+}
+
+// By indices only if a range will be read: else that saves nothing.
+absl::StatusOr<BlockIndex> Trace::Impl::find_blocks(bool uses_index) {
+  if (session.raw) return index_buffer_untrusted(*input, geometry, findings, buffer);
+  absl::StatusOr<FileBlocks> found =
+      FileBlocks::find_untrusted(parts, geometry,
+                                 {.verifies_checksums = verifies_checksums,
+                                  .uses_index = uses_index && !range.is_all()},
+                                 findings);
+  if (!found.ok()) return found.status();
+  file_blocks = *std::move(found);
+  return file_blocks.index();
+}
+
+// Those in which several write, and the collector's. Of the ones whose writers are listed
+// no record need be read to know them. Stops at the first one of which an index says
+// something else.
+absl::Status Trace::Impl::load_full_blocks(const BlockIndex& index,
+                                           DefinitionsLoader& loader) {
+  for (const BlockRef& block : index.blocks) {
+    if (block.kind == BlockRef::Kind::kExclusive) continue;
+    if (const auto writers = file_blocks.writers_of(block); writers.has_value()) {
+      add_listed(block, *writers);
+      continue;
+    }
+    const absl::StatusOr<bool> agrees = agrees_with_index(block);
+    if (!agrees.ok() || !*agrees) return agrees.status();
+    if (absl::Status status = load_shared(block, loader); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Whether the block is what its file's index says of it, if that was used.
+absl::StatusOr<bool> Trace::Impl::agrees_with_index(const BlockRef& block) {
+  if (session.raw) return true;
+  absl::StatusOr<bool> agrees = file_blocks.agrees_untrusted(block, geometry);
+  if (agrees.ok() && !*agrees) wrong_index = index_finding(block);
+  return agrees;
+}
+
+void Trace::Impl::add_listed(const BlockRef& block, const FileBlocks::Listed& writers) {
+  uint64_t first_ticks = UINT64_MAX;
+  for (const arctrace_block_writer& writer : writers.writers) {
+    shared_writers.add(writer.writer, writer.first_ticks);
+    first_ticks = std::min(first_ticks, writer.first_ticks);
+  }
+  if (first_ticks == UINT64_MAX) first_ticks = 0;
+  shared.push_back({block, first_ticks, listed.size()});
+  listed.push_back(block);
+  lists.add(writers.last_ticks, writers.writers);
+}
+
+absl::Status Trace::Impl::load_symbols(std::span<const SymbolsRef> chunks) {
+  std::vector<std::byte> payload;
+  size_t all = 0;
+  for (const SymbolsRef& chunk : chunks) {
+    if (chunk.size > StoredSymbols::kBytesMax - all) {
+      findings.add(Rule::kSymbolsChunk, "there are too many bytes in all", chunk.chunk);
+      break;
+    }
+    all += chunk.size;
+    payload.resize(chunk.size);
+    const absl::StatusOr<size_t> read = input->read(chunk.offset, payload);
+    if (!read.ok()) return read.status();
+    payload.resize(*read);
+    if (!definitions.mutable_symbols().add_untrusted(payload)) {
+      findings.add(Rule::kSymbolsChunk, "it ends inside an entry", chunk.chunk);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What the recorder of a file writes, from a buffer's control page.
+absl::Status Trace::Impl::load_moments(DefinitionsLoader& loader) {
+  absl::StatusOr<std::vector<std::byte>> records =
+      records_of_moments_untrusted(*input, geometry);
+  if (!records.ok()) return records.status();
+  BlockRef ref;
+  ref.kind = BlockRef::Kind::kCollector;
+  ref.chunk = geometry.block_count;
+  ref.offset = kAppendedOffset;
+  ref.size = static_cast<uint32_t>(records->size());
+  if (ref.size == 0) return absl::OkStatus();
+  parts.front() = append_to_input(std::move(parts.front()), *std::move(records));
+  input = parts.front().get();
+  return load_shared(ref, loader);
+}
+
+// What is missing at the beginning of a thread or a CPU, so that readers know it before
+// they come to the first record that is there.
+void Trace::Impl::note_overwritten() {
+  for (const std::vector<BlockRef>& blocks : exclusive) {
+    const BlockRef& first = blocks.front();
+    Thread* thread = definitions.mutable_thread(definitions.find_thread(first.writer));
+    const auto in_shared = shared_writers.all().find(first.writer);
+    const bool is_later = in_shared == shared_writers.all().end() ||
+                          in_shared->second.first_ticks >= first.base_ticks;
+    if (thread == nullptr || first.serial == 0 || !is_later) continue;
+    thread->overwritten_until_ns = clock.to_ns(first.base_ticks);
+  }
+  definitions.set_kernel_begins(kernel_blocks.find_begins(all_blocks, clock));
+}
+
+// Reads what must be known before the merge. The findings of the block come when it is
+// read in the merge.
+absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& loader) {
+  FindingLog unused(0);
+  SharedBlock block;
+  if (absl::Status status = block.load_untrusted(*input, ref, unused); !status.ok()) {
+    return status;
+  }
+  if (ref.of_kernel() && session.mode == ARCTRACE_MODE_OVERWRITE) {
+    kernel_blocks.add_untrusted(ref, block.records());
+  }
+  const bool is_to_list = !range.is_all() && WriterLists::lists(ref);
+  BlockWriters writers;
+  for (const RawRecord& record : block.records()) {
+    if (is_to_list) {
+      writers.add_untrusted(record.writer, record.ticks, record.type, record.body);
+    }
+    load_record(record, ref, loader);
+  }
+  const uint64_t first = block.records().empty() ? 0 : block.records().front().ticks;
+  shared.push_back({ref, first});
+  if (is_to_list) {
+    shared.back().list = listed.size();
+    listed.push_back(ref);
+    lists.add(writers.last_ticks(), writers.sorted());
+  }
+  return absl::OkStatus();
+}
+
+void Trace::Impl::load_record(const RawRecord& record, const BlockRef& ref,
+                              DefinitionsLoader& loader) {
+  const RecordClass record_class = class_of(record.type);
+  if ((ref.kind == BlockRef::Kind::kDefinitions &&
+       record_class == RecordClass::kDefinition) ||
+      (ref.kind == BlockRef::Kind::kCollector &&
+       (record_class == RecordClass::kCollector ||
+        record.type == ARCTRACE_TYPE_THREAD))) {
+    loader.add_untrusted(record, ref.chunk);
+  }
+  if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_TOTALS) {
+    totals.add_untrusted(record);
+  }
+  // Not in definitions, nor in the collector's records: those may name writers whose own
+  // definitions were overwritten, or are in an earlier collector's file.
+  if (ref.kind != BlockRef::Kind::kShared) return;
+  shared_writers.add_untrusted(record, ref);
+  if (record.type == ARCTRACE_TYPE_EXECED) {
+    loader.add_kernel_exec(record.writer & ~ARCTRACE_WRITER_KERNEL, record.ticks);
+  }
+}
+
+void Trace::Impl::check_end(const BlockIndex& index) {
+  if (session.raw) return;
+  if (!session.finished) {
+    findings.add(Rule::kFileFinished, "the file was cut off; it is good up to there");
+  } else if (index.blocks.back().kind != BlockRef::Kind::kCollector) {
+    findings.add(Rule::kAfterFinished, "a block", index.blocks.back().chunk);
+  }
+}
+
+}  // namespace arctrace::reader

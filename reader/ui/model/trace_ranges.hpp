@@ -1,0 +1,93 @@
+// Reads what the page shows of ranges of a trace's time, and keeps the last ones.
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <vector>
+
+#include "reader/replay/replay.hpp"
+#include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/trace.hpp"
+#include "reader/trace/trace_files.hpp"
+#include "reader/ui/model/page_json.hpp"
+#include "reader/ui/model/page_parts.hpp"
+
+namespace arctrace::reader {
+
+// The numbers on the page of the functions of another replay, which are found by their
+// names.
+std::vector<FunctionId> ids_on_page(const Functions& functions, Functions& page);
+
+// What was read of a range.
+class TraceRange {
+ public:
+  TraceRange(const Trace& trace, Symbolizer& symbolizer, Times times, size_t max_items);
+
+  bool is_of(Times times) const {
+    return times_.from_ns == times.from_ns && times_.until_ns == times.until_ns;
+  }
+  bool has(Times times) const {
+    return times_.from_ns <= times.from_ns && times_.until_ns >= times.until_ns;
+  }
+  Replay& replay() { return replay_; }
+  PageParts& parts() { return parts_; }
+  const Timeline& timeline() const { return parts_.timeline(); }
+  // The functions of its replay have these numbers on the page.
+  const std::vector<FunctionId>& ids() const { return ids_; }
+  void take_ids(Functions& page);
+
+ private:
+  const Times times_;
+  PageParts parts_;
+  Replay replay_;
+  std::vector<FunctionId> ids_;
+};
+
+// Not thread-safe. Memory is bounded: by kKeptMax ranges of each kind, of which each has
+// up to kItemsMax stretches, and the functions, stacks and threads of its time.
+class TraceRanges {
+ public:
+  static constexpr size_t kItemsMax = size_t{1} << 20;
+  static constexpr size_t kKeptMax = 3;
+
+  // All must outlive this object. `trace`: has the definitions. `files`: of which ranges
+  // are read, each by a Trace that is opened for it; null: `trace` itself is read, as a
+  // whole each time.
+  TraceRanges(Trace& trace, const TraceFiles* files, const SymbolOptions& symbols,
+              TraceFiles::Stops stops);
+
+  // Calls `to` with the records that a Replay needs for the range, also those after it:
+  // if a thread wrote nothing in the range, they tell what it was in. Errors: the trace
+  // cannot be read, or its files have changed; kCancelled: it was stopped.
+  absl::Status read(const TimeRange& range, const std::function<void(const Record&)>& to);
+
+  // The sums of the range, which are those of a report. Errors: as read().
+  absl::StatusOr<TraceRange*> sums_of(Times times, Functions& page);
+  // The time line of a range that has `needed`, in which stretches of pixel_ns or more
+  // are exact: one that is kept, else `wanted`, which is read. Errors: as read().
+  absl::StatusOr<TraceRange*> detail_of(Times needed, Times wanted, uint64_t pixel_ns,
+                                        Functions& page);
+  // Gives the functions of all that is kept their numbers on another page.
+  void take_ids(Functions& page);
+
+  const Trace& trace() const { return trace_; }
+  Symbolizer& symbolizer() { return symbolizer_; }
+
+ private:
+  using Kept = std::list<TraceRange>;  // the latest first
+
+  absl::StatusOr<TraceRange*> read_into(Kept& kept, Times times, size_t max_items,
+                                        Functions& page);
+
+  Trace& trace_;
+  const TraceFiles* const files_;
+  const TraceFiles::Stops stops_;
+  Symbolizer symbolizer_;
+  Kept sums_, details_;
+};
+
+}  // namespace arctrace::reader

@@ -1,0 +1,247 @@
+// The entry points of events and marks, each with its fast path inlined. A file of its
+// own for the same reason as hot_path.cpp.
+#include <arctrace/arctrace.h>
+
+#include "src/base/memory.hpp"
+#include "src/process/gate.hpp"
+#include "src/process/session.hpp"
+#include "src/writer/fast_held.hpp"
+#include "src/writer/fast_record.hpp"
+#include "src/writer/held_records.hpp"
+#include "src/writer/record.hpp"
+#include "src/writer/record_filter.hpp"
+
+using namespace arctrace;  // the C functions below are the namespace's face
+
+namespace {
+
+// The slow and the _in_chain forms are out of line, as in hot_path.cpp.
+
+// Events with a large payload have functions of their own: the instruction that copies it
+// takes registers of which the others would have to save some.
+enum class Payload : uint8_t { kSmall, kLarge };
+
+template <Payload kPayload>
+__attribute__((always_inline)) inline void fill_event(std::byte* body, uint32_t event,
+                                                      const void* payload,
+                                                      uint32_t size) {
+  constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
+  std::byte* to = body + kEventSize;
+  const uint32_t padded = padded_size(size);
+  if (padded != size) word_at(to + padded - sizeof(uint32_t)) = 0;
+  part_at<arctrace_event_body>(body).event = event;
+  if constexpr (kPayload == Payload::kSmall) {
+    copy_few_bytes(to, payload, size);
+  } else {
+    copy_bytes(to, payload, size);
+  }
+}
+
+constexpr auto kAnyState = [](const ThreadState&) ARCTRACE_INLINED { return true; };
+
+// False: nothing was done.
+template <Payload kPayload, class Room>
+__attribute__((always_inline)) inline bool write_event_fast(const Room& room,
+                                                            uint32_t event,
+                                                            const void* payload,
+                                                            size_t size) {
+  const auto length = static_cast<uint32_t>(size);
+  return room.record(
+      AtStackPointer{}, ARCTRACE_TYPE_EVENT,
+      static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length), kAnyState,
+      [&](Nesting, ThreadState&, const Reservation& record) ARCTRACE_INLINED {
+        fill_event<kPayload>(record.body, event, payload, length);
+        commit(record);
+      });
+}
+
+__attribute__((noinline)) void write_event_slow(uint32_t event, const void* payload,
+                                                size_t size, uintptr_t here) {
+  if (!event_is_recorded(event)) return;
+  const WriterCall writer_call(here);
+  if (writer_call.refuses_record()) return;
+  const uint64_t ticks = session_ticks();
+  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
+    reserve_impossible(writer_call, ticks);
+    return;
+  }
+  const auto length = static_cast<uint32_t>(size);
+  const uint32_t body_size =
+      static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length);
+  write_record(writer_call, ARCTRACE_TYPE_EVENT, body_size, ticks, [&](std::byte* body) {
+    fill_event<Payload::kLarge>(body, event, payload, length);
+  });
+}
+
+template <Payload kPayload>
+__attribute__((noinline, flatten)) void write_event_in_chain(uint32_t event,
+                                                             const void* payload,
+                                                             size_t size,
+                                                             ThreadState& state) {
+  const KnownSharedBlock room{state};
+  if (__builtin_expect(write_event_fast<kPayload>(room, event, payload, size), 1)) return;
+  write_event_slow(event, payload, size, frame_end());
+}
+
+// REQUIRES: size <= ARCTRACE_PAYLOAD_MAX.
+template <Payload kPayload>
+__attribute__((always_inline)) inline void write_event(uint32_t event,
+                                                       const void* payload, size_t size) {
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    write_event_in_chain<kPayload>(event, payload, size, state);
+    return true;
+  }};
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
+                           write_event_fast<kPayload>(room, event, payload, size),
+                       1)) {
+    return;
+  }
+  if (gate_is_open(ARCTRACE_GATE_EVENTS)) {
+    write_event_slow(event, payload, size, frame_end());
+  }
+}
+
+__attribute__((noinline, flatten)) void write_large_event(uint32_t event,
+                                                          const void* payload,
+                                                          size_t size) {
+  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
+    write_event_slow(event, payload, size, frame_end());
+  } else {
+    write_event<Payload::kLarge>(event, payload, size);
+  }
+}
+
+// False: nothing was done. Otherwise `payload` is where the program fills the event in.
+template <class Room>
+__attribute__((always_inline)) inline bool reserve_event_fast(const Room& room,
+                                                              uint32_t event,
+                                                              uint32_t size,
+                                                              std::byte*& payload) {
+  constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
+  const uint32_t padded = padded_size(size);
+  return room.record(
+      AtStackPointer{}, ARCTRACE_TYPE_EVENT, kEventSize + padded,
+      [](const ThreadState& state) ARCTRACE_INLINED { return has_first_held(state); },
+      [&](Nesting, ThreadState& state, const Reservation& record) ARCTRACE_INLINED {
+        std::byte* const to = record.body + kEventSize;
+        if (padded != size) word_at(to + padded - sizeof(uint32_t)) = 0;
+        part_at<arctrace_event_body>(record.body).event = event;
+        hold_first(state, record, to);
+        payload = to;
+      });
+}
+
+__attribute__((noinline, flatten)) void* reserve_in_chain(uint32_t event, size_t size,
+                                                          ThreadState& state) {
+  std::byte* payload = nullptr;
+  if (__builtin_expect(reserve_event_fast(KnownSharedBlock{state}, event,
+                                          static_cast<uint32_t>(size), payload),
+                       1)) {
+    return payload;
+  }
+  return hold_record(event, size, frame_end());
+}
+
+// Records of class MARKS that have only fixed fields. These go from one function to the
+// next in registers; a packed body would be put together in memory, and read from there
+// before the parts have arrived.
+struct InstantMark {
+  using Body = arctrace_instant_body;
+  static constexpr uint16_t kType = ARCTRACE_TYPE_INSTANT;
+
+  __attribute__((always_inline)) void store(Body& to) const { to.name = name; }
+
+  uint32_t name;
+};
+struct CounterMark {
+  using Body = arctrace_counter_body;
+  static constexpr uint16_t kType = ARCTRACE_TYPE_COUNTER;
+
+  __attribute__((always_inline)) void store(Body& to) const {
+    to.name = name;
+    to.value = value;
+  }
+
+  uint32_t name;
+  int64_t value;
+};
+
+template <class Mark>
+__attribute__((noinline)) void write_mark_slow(Mark mark, uintptr_t here) {
+  if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
+  const WriterCall writer_call(here);
+  if (writer_call.refuses_record()) return;
+  using Body = typename Mark::Body;
+  write_record(writer_call, Mark::kType, sizeof(Body), session_ticks(),
+               [&](std::byte* body) { mark.store(part_at<Body>(body)); });
+}
+
+// False: nothing was done.
+template <class Room, class Mark>
+__attribute__((always_inline)) inline bool write_mark_fast(const Room& room, Mark mark) {
+  using Body = typename Mark::Body;
+  return room.record(AtStackPointer{}, Mark::kType, sizeof(Body), kAnyState,
+                     [&](Nesting, ThreadState&, const Reservation& record)
+                         ARCTRACE_INLINED {
+                           mark.store(part_at<Body>(record.body));
+                           commit(record);
+                         });
+}
+
+template <class Mark>
+__attribute__((noinline, flatten)) void write_mark_in_chain(Mark mark,
+                                                            ThreadState& state) {
+  if (__builtin_expect(write_mark_fast(KnownSharedBlock{state}, mark), 1)) return;
+  write_mark_slow(mark, frame_end());
+}
+
+template <class Mark>
+__attribute__((always_inline)) inline void write_mark(Mark mark) {
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    write_mark_in_chain(mark, state);
+    return true;
+  }};
+  if (__builtin_expect(
+          fast_path_is_open<ARCTRACE_GATE_MARKS>() && write_mark_fast(room, mark), 1)) {
+    return;
+  }
+  if (gate_is_open(ARCTRACE_GATE_MARKS)) write_mark_slow(mark, frame_end());
+}
+
+}  // namespace
+
+__attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,
+                                             size_t size) {
+  if (__builtin_expect(size >= kLargeCopy, 0)) {
+    write_large_event(event, payload, size);
+  } else {
+    write_event<Payload::kSmall>(event, payload, size);
+  }
+}
+
+__attribute__((flatten)) void* arctrace_reserve(uint32_t event, size_t size) {
+  std::byte* payload = nullptr;
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    payload = static_cast<std::byte*>(reserve_in_chain(event, size, state));
+    return true;
+  }};
+  if (__builtin_expect(
+          size <= ARCTRACE_PAYLOAD_MAX && fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
+              reserve_event_fast(room, event, static_cast<uint32_t>(size), payload),
+          1)) {
+    return payload;
+  }
+  return hold_record(event, size, frame_end());
+}
+
+__attribute__((flatten)) void arctrace_commit(void* payload) {
+  if (__builtin_expect(!commit_first(payload), 0)) settle_record(payload, true);
+}
+
+__attribute__((flatten)) void arctrace_instant(uint32_t name_id) {
+  write_mark(InstantMark{name_id});
+}
+
+__attribute__((flatten)) void arctrace_counter(uint32_t name_id, int64_t value) {
+  write_mark(CounterMark{name_id, value});
+}

@@ -1,0 +1,209 @@
+// The hooks of -finstrument-functions. Each comes in two forms: functions of programs
+// call the one that reads its caller's registers itself; the other gets them from the
+// shim. What the first reads is at hand when it is needed, so that nothing is kept for
+// it.
+#include "src/api/shim_interface.h"
+#include "src/calls/call_records.hpp"
+#include "src/process/gate.hpp"
+
+using namespace arctrace;
+
+namespace {
+
+arctrace_shim_function_hook* slow_enter;
+arctrace_shim_function_hook* slow_exit;
+
+// What a hook was given by the shim.
+struct HookCall {
+  uintptr_t its_call_site;
+  uintptr_t its_stack_pointer;
+  uintptr_t its_frame_pointer;
+  uintptr_t its_hook_site;
+
+  uintptr_t call_site() const { return its_call_site; }
+  uintptr_t call_site_for_slow_path() const { return its_call_site; }
+  uintptr_t stack_pointer() const { return its_stack_pointer; }
+  uintptr_t frame_pointer() const { return its_frame_pointer; }
+  bool has_frame_pointer(uintptr_t value) const { return its_frame_pointer == value; }
+  uintptr_t hook_site() const { return its_hook_site; }
+  uint32_t hook_site_added_to(uint32_t sum) const {
+    return sum + low_half(its_hook_site);
+  }
+  bool returns_to_caller() const { return its_hook_site == its_call_site; }
+};
+
+#if defined(__x86_64__)
+
+// The same of the function into which its members are inlined. What the slow path passes
+// on as the call site is read from `Kept`.
+template <class Kept>
+struct OwnHookCall {
+  uintptr_t its_call_site;
+  Kept& kept_call_site;
+
+  __attribute__((always_inline)) uintptr_t call_site() const { return its_call_site; }
+  __attribute__((always_inline)) uintptr_t call_site_for_slow_path() const {
+    return kept_call_site;
+  }
+  __attribute__((always_inline)) uintptr_t stack_pointer() const {
+    return address_anew(reinterpret_cast<const uintptr_t*>(frame_end()));
+  }
+#if defined(ARCTRACE_KEEPS_FRAME_POINTER)
+  // This file is compiled so that no function of it uses the register.
+  __attribute__((always_inline)) uintptr_t frame_pointer() const {
+    uintptr_t frame_pointer;
+    asm("movq %%rbp, %0" : "=r"(frame_pointer));
+    return frame_pointer;
+  }
+  __attribute__((always_inline)) bool has_frame_pointer(uintptr_t value) const {
+    bool has;
+    asm("cmpq %%rbp, %1" : "=@ccz"(has) : "r"(value));
+    return has;
+  }
+  // Read whenever it is asked for.
+  __attribute__((always_inline)) uintptr_t hook_site() const { return kept_hook_site(); }
+  __attribute__((always_inline)) uint32_t hook_site_added_to(uint32_t sum) const {
+    return sum_with(sum, kept_hook_site());
+  }
+  __attribute__((always_inline)) bool returns_to_caller() const {
+    return is_equal(kept_hook_site(), its_call_site);
+  }
+  __attribute__((always_inline)) const volatile uintptr_t& kept_hook_site() const {
+    return *reinterpret_cast<const volatile uintptr_t*>(frame_end() - sizeof(uintptr_t));
+  }
+#else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wframe-address"
+  __attribute__((always_inline)) uintptr_t frame_pointer() const {
+    return reinterpret_cast<uintptr_t>(__builtin_frame_address(1));
+  }
+  __attribute__((always_inline)) bool has_frame_pointer(uintptr_t value) const {
+    return frame_pointer() == value;
+  }
+#pragma GCC diagnostic pop
+  __attribute__((always_inline)) uintptr_t hook_site() const {
+    return reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+  }
+  __attribute__((always_inline)) uint32_t hook_site_added_to(uint32_t sum) const {
+    return sum + low_half(hook_site());
+  }
+  __attribute__((always_inline)) bool returns_to_caller() const {
+    return hook_site() == its_call_site;
+  }
+#endif
+};
+
+#endif
+
+// REQUIRES: fast_path_is_open().
+template <class Room, class Call, class Here>
+__attribute__((always_inline)) inline bool exit_hooked_fast(const Room& room,
+                                                            uint64_t key,
+                                                            const Call& call, Here here) {
+  const auto is_left = [&](const MachineFrame& frame) ARCTRACE_INLINED {
+    // A hook that returns to its function's caller was jumped to, as that function's last
+    // act, when its frame was gone.
+    if (__builtin_expect(call.returns_to_caller(), 1)) {
+      if (!is_equal(frame.location, call.stack_pointer())) return false;
+    } else if (!is_equal(frame.stack_pointer, low_half(call.stack_pointer()))) {
+      return false;
+    }
+    return true;
+  };
+  return exit_fast(room, key, here, is_left);
+}
+
+// Out of line, so that the hooks save no registers for them.
+
+__attribute__((noinline, flatten)) void enter_in_chain(
+    uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
+    uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
+  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
+  if (enter_hooked_fast(KnownSharedBlock{state}, function, call, stack_pointer)) return;
+  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
+
+__attribute__((noinline, flatten)) void exit_in_chain(
+    uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
+    uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
+  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
+  if (exit_hooked_fast(KnownSharedBlock{state}, function, call, stack_pointer)) return;
+  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
+
+template <class Call, class Here>
+__attribute__((always_inline)) inline void enter(uintptr_t function, const Call& call,
+                                                 Here here) {
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    enter_in_chain(function, call.call_site_for_slow_path(), call.stack_pointer(),
+                   call.frame_pointer(), call.hook_site(), state);
+    return true;
+  }};
+  if (__builtin_expect(
+          is_open_for_all_functions() && enter_hooked_fast(room, function, call, here),
+          1)) {
+    return;
+  }
+  slow_enter(function, call.call_site_for_slow_path(), call.stack_pointer(),
+             call.frame_pointer(), call.hook_site());
+}
+
+template <class Call, class Here>
+__attribute__((always_inline)) inline void exit(uintptr_t function, const Call& call,
+                                                Here here) {
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    exit_in_chain(function, call.call_site_for_slow_path(), call.stack_pointer(),
+                  call.frame_pointer(), call.hook_site(), state);
+    return true;
+  }};
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           exit_hooked_fast(room, function, call, here),
+                       1)) {
+    return;
+  }
+  slow_exit(function, call.call_site_for_slow_path(), call.stack_pointer(),
+            call.frame_pointer(), call.hook_site());
+}
+
+}  // namespace
+
+void arctrace_shim_set_slow_hooks(arctrace_shim_function_hook* enter,
+                                  arctrace_shim_function_hook* exit) {
+  slow_enter = enter;
+  slow_exit = exit;
+}
+
+__attribute__((flatten)) void arctrace_shim_function_enter(uintptr_t function,
+                                                           uintptr_t call_site,
+                                                           uintptr_t stack_pointer,
+                                                           uintptr_t frame_pointer,
+                                                           uintptr_t hook_site) {
+  enter(function, HookCall{call_site, stack_pointer, frame_pointer, hook_site},
+        stack_pointer);
+}
+
+__attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
+                                                          uintptr_t call_site,
+                                                          uintptr_t stack_pointer,
+                                                          uintptr_t frame_pointer,
+                                                          uintptr_t hook_site) {
+  exit(function, HookCall{call_site, stack_pointer, frame_pointer, hook_site},
+       stack_pointer);
+}
+
+#if defined(__x86_64__)
+
+__attribute__((flatten)) void arctrace_shim_enter_hook(uintptr_t function,
+                                                       uintptr_t call_site) {
+  // On the stack, so that no register is kept for it.
+  const volatile uintptr_t kept_call_site = call_site;
+  enter(function, OwnHookCall<const volatile uintptr_t>{call_site, kept_call_site},
+        AtStackPointer{});
+}
+
+__attribute__((flatten)) void arctrace_shim_exit_hook(uintptr_t function,
+                                                      uintptr_t call_site) {
+  exit(function, OwnHookCall<const uintptr_t>{call_site, call_site}, AtStackPointer{});
+}
+
+#endif

@@ -1,0 +1,145 @@
+// Entry and exit of a call through a stub, as the stubs of x86-64 call them: the one
+// before the called function, the other one where that returns to. All registers keep
+// what they hold: arguments, results, and whatever callers of other conventions than C's
+// count on. So these save what they use, and so do the slow paths. The stubs save
+// nothing.
+#include "src/api/shim_interface.h"
+#include "src/calls/call_locks.hpp"
+#include "src/calls/library_calls.hpp"
+#include "src/hook_abi/stub_places.h"
+#include "src/process/gate.hpp"
+
+using namespace arctrace;
+
+namespace {
+
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool begin_in_chain(
+    uint64_t key, const uintptr_t* return_slot, ThreadState& state) {
+  return call_began_fast(KnownSharedBlock{state}, key, {return_slot, 0, 0});
+}
+
+template <uint32_t kCount>
+__attribute__((always_inline)) inline CallLocks<kCount> locks_of(
+    uintptr_t first, [[maybe_unused]] uintptr_t second) {
+  if constexpr (kCount == 1) {
+    return {{first}};
+  } else {
+    return {{first, second}};
+  }
+}
+
+template <uint32_t kCount>
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool
+begin_with_locks_in_chain(uint64_t key, const uintptr_t* return_slot, uintptr_t first,
+                          uintptr_t second, ThreadState& state) {
+  return call_began_fast(KnownSharedBlock{state}, key, {return_slot, 0, 0},
+                         locks_of<kCount>(first, second));
+}
+
+// Begins a call whose entry has locks. Out of line, for those without. False: nothing was
+// done.
+template <uint32_t kCount>
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool begin_with_locks(
+    uintptr_t first, uintptr_t second, const uintptr_t* call_word) {
+  const EnteredKey key{call_word};
+  const uintptr_t* return_slot = call_word + 1;
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    return begin_with_locks_in_chain<kCount>(key, return_slot, first, second, state);
+  }};
+  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+         call_began_fast(room, key, {return_slot, 0, 0}, locks_of<kCount>(first, second));
+}
+
+// Of the function into which it is inlined: found anew, so that no register is kept for
+// it.
+__attribute__((always_inline)) inline const uintptr_t* entered_call_word() {
+  return reinterpret_cast<const uintptr_t*>(frame_end());
+}
+
+// Where the return address of the function stands into which it is inlined.
+__attribute__((always_inline)) inline volatile uintptr_t* own_return_address() {
+  return reinterpret_cast<volatile uintptr_t*>(frame_end()) - 1;
+}
+
+// Has that function return to the stub's slow path.
+__attribute__((always_inline)) inline void return_not_begun(volatile uintptr_t* to) {
+  *to = *to - ARCTRACE_SHIM_NOT_BEGUN_BEFORE;
+}
+
+// Stubs call it with any alignment of the stack.
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, force_align_arg_pointer)) void
+end_slowly(uintptr_t* return_slot) {
+  call_ended_slow(return_slot, return_slot[ARCTRACE_SHIM_RETURNED_RESULT]);
+}
+
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool end_in_chain(
+    uintptr_t* return_slot, ThreadState& state) {
+  return call_ended_fast(KnownSharedBlock{state}, return_slot);
+}
+
+// The return slot is so many words above the stack pointer with which the function is
+// called into which this is inlined. Found anew in the same way.
+template <int kWords>
+struct OwnReturnSlot {
+  // For comparisons: in a register that is free after them.
+  __attribute__((always_inline)) uintptr_t* compared() const {
+    return reinterpret_cast<uintptr_t*>(address_anew(stored()));
+  }
+  __attribute__((always_inline)) uintptr_t* stored() const {
+    return reinterpret_cast<uintptr_t*>(frame_end()) + kWords;
+  }
+};
+
+template <int kWords>
+__attribute__((always_inline)) inline bool end_call(OwnReturnSlot<kWords> return_slot) {
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    return end_in_chain(return_slot.stored(), state);
+  }};
+  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+         call_ended_fast(room, AtStackPointer{}, return_slot);
+}
+
+}  // namespace
+
+ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) void
+arctrace_shim_call_entered(uintptr_t first, uintptr_t second) {
+  const auto& call =
+      *reinterpret_cast<const arctrace_shim_stub_call*>(*entered_call_word());
+  const uintptr_t* return_slot = entered_call_word() + 1;
+  // Acquire: the target and the key are those that the shim stored before.
+  const uint32_t ready_at = __atomic_load_n(&call.ready_at, __ATOMIC_ACQUIRE);
+  const volatile FastGate& gate = current_fast_gate();
+  if (__builtin_expect(!is_equal(gate.live_filter_number, ready_at), 0)) {
+    const volatile uint32_t& number = gate.live_filter_number;
+    if (is_equal(number, ready_at - ARCTRACE_SHIM_READY_WITH_LOCKS(0, 1))) {
+      if (begin_with_locks<1>(first, second, entered_call_word())) return;
+    } else if (is_equal(number, ready_at - ARCTRACE_SHIM_READY_WITH_LOCKS(0, 2))) {
+      if (begin_with_locks<2>(first, second, entered_call_word())) return;
+    }
+    return_not_begun(own_return_address());
+    return;
+  }
+  const EnteredKey key{entered_call_word()};
+  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+    return begin_in_chain(key, return_slot, state);
+  }};
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate) &&
+                           call_began_fast(room, key, {return_slot, 0, 0}),
+                       1)) {
+    return;
+  }
+  return_not_begun(own_return_address());
+}
+
+ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) void
+arctrace_shim_call_returned(void) {
+  constexpr OwnReturnSlot<ARCTRACE_SHIM_RETURNED_WORDS> kReturnSlot;
+  if (__builtin_expect(end_call(kReturnSlot), 1)) return;
+  end_slowly(kReturnSlot.stored());
+}
+
+ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) void
+arctrace_shim_call_ends(void) {
+  if (__builtin_expect(end_call(OwnReturnSlot<-1>{}), 1)) return;
+  *own_return_address() = stub_block + ARCTRACE_SHIM_ENDS_SLOWLY_AT;
+}

@@ -1,0 +1,168 @@
+// The memory is written through /proc/PID/mem, which needs no writable mapping, and in
+// pieces that do not cross pages: the kernel copies such a piece as a whole, whatever
+// signal ends the writer.
+#include "src/recorder/attach/code_writer.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "src/recorder/attach/stack_words.hpp"
+
+namespace arctrace {
+namespace {
+
+using shim::CodeChange;
+using shim::CodeChanges;
+
+constexpr uint64_t kPage = 4096;
+
+bool read_memory(pid_t pid, uint64_t address, void* to, size_t size) {
+  iovec local{to, size};
+  iovec remote{reinterpret_cast<void*>(address), size};
+  return process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
+}
+
+absl::StatusOr<CodeChanges> read_list(pid_t pid, uint64_t list) {
+  CodeChanges changes{};
+  if (!read_memory(pid, list, &changes, sizeof changes)) {
+    return absl::ErrnoToStatus(errno, "cannot read from the process");
+  }
+  changes.count = std::min(changes.count, shim::kCodeChangesMax);
+  return changes;
+}
+
+bool is_whole(const CodeChange& change) {
+  return change.size != 0 && change.size <= shim::kCodeChangeMax &&
+         change.at % kPage + change.size <= kPage;
+}
+
+// The change in whose bytes, after the first one, `address` is; null: it is in none's. A
+// thread that stands at the first one has not begun what is changed.
+CodeChange* find_around(std::vector<CodeChange>& changes, uint64_t address) {
+  const auto after = std::lower_bound(
+      changes.begin(), changes.end(), address,
+      [](const CodeChange& change, uint64_t at) { return change.at < at; });
+  if (after == changes.begin()) return nullptr;
+  CodeChange& before = *(after - 1);
+  return address - before.at < before.size ? &before : nullptr;
+}
+
+// A page of the process' code.
+class Page {
+ public:
+  Page(pid_t pid, int memory, uint64_t address)
+      : memory_(memory),
+        address_(address),
+        is_read_(read_memory(pid, address, bytes_.data(), bytes_.size())) {}
+
+  // True if it was made before, too. False: something else stands there.
+  bool change(const CodeChange& change) {
+    unsigned char* const at = bytes_.data() + (change.at - address_);
+    if (!is_read_) return false;
+    if (std::memcmp(at, change.now, change.size) == 0) return true;
+    if (std::memcmp(at, change.was, change.size) != 0) return false;
+    std::memcpy(at, change.now, change.size);
+    is_changed_ = true;
+    return true;
+  }
+  bool write() const {
+    return !is_changed_ ||
+           pwrite(memory_, bytes_.data(), bytes_.size(), static_cast<off_t>(address_)) ==
+               static_cast<ssize_t>(bytes_.size());
+  }
+
+ private:
+  int memory_;
+  uint64_t address_;
+  std::array<unsigned char, kPage> bytes_{};
+  bool is_read_;
+  bool is_changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> CodeWriter::has_changes() const {
+  const absl::StatusOr<CodeChanges> list = read_list(pid_, list_);
+  if (!list.ok()) return list.status();
+  return list->count != 0;
+}
+
+absl::StatusOr<std::vector<CodeChange>> CodeWriter::read_changes() const {
+  const absl::StatusOr<CodeChanges> list = read_list(pid_, list_);
+  if (!list.ok()) return list.status();
+  std::vector<CodeChange> changes(list->count);
+  if (!read_memory(pid_, list->changes, changes.data(),
+                   changes.size() * sizeof(CodeChange))) {
+    return absl::ErrnoToStatus(errno, "cannot read from the process");
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const CodeChange& a, const CodeChange& b) { return a.at < b.at; });
+  return changes;
+}
+
+uint64_t CodeWriter::leave_used(const StoppedThreads& others,
+                                std::vector<CodeChange>& changes) const {
+  uint64_t left = 0;
+  if (changes.empty()) return 0;
+  const uint64_t low = changes.front().at;
+  const uint64_t high = changes.back().at + shim::kCodeChangeMax;
+  const auto leave_at = [&](uint64_t word) {
+    if (word < low || word >= high) return;
+    CodeChange* const change = find_around(changes, word);
+    if (change != nullptr && change->size != 0) {
+      change->size = 0;
+      ++left;
+    }
+  };
+  const StackWords stacks(pid_);
+  const auto look_at = [&](const StoppedThread& thread) {
+    leave_at(thread.program_counter());
+    stacks.visit(thread.stack_pointer(), leave_at);
+  };
+  look_at(borrowed_);
+  for (const StoppedThread& thread : others.threads()) look_at(thread);
+  return left;
+}
+
+absl::StatusOr<LeftChanges> CodeWriter::write(StoppedThreads& others,
+                                              HurriedThread& hurried) const {
+  absl::StatusOr<std::vector<CodeChange>> changes = read_changes();
+  if (!changes.ok()) return changes.status();
+  std::vector<CodeMemory> insides;
+  insides.reserve(changes->size());
+  for (const CodeChange& change : *changes) {
+    if (is_whole(change)) insides.push_back({change.at + 1, change.at + change.size});
+  }
+  if (absl::Status left = others.leave_code(insides, hurried); !left.ok()) return left;
+  LeftChanges left;
+  left.in_use = leave_used(others, *changes);
+  const int memory =
+      open(absl::StrCat("/proc/", pid_, "/mem").c_str(), O_RDWR | O_CLOEXEC);
+  if (memory < 0) return absl::ErrnoToStatus(errno, "cannot write into the process");
+  for (size_t i = 0; i < changes->size();) {
+    const uint64_t address = (*changes)[i].at & ~(kPage - 1);
+    Page page(pid_, memory, address);
+    uint64_t made = 0;
+    for (; i < changes->size() && (*changes)[i].at - address < kPage; ++i) {
+      const CodeChange& change = (*changes)[i];
+      if (change.size == 0) continue;
+      if (is_whole(change) && page.change(change)) {
+        ++made;
+      } else {
+        ++left.for_good;
+      }
+    }
+    if (!page.write()) left.for_good += made;
+  }
+  close(memory);
+  return left;
+}
+
+}  // namespace arctrace

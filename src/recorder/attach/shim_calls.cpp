@@ -1,0 +1,98 @@
+#include "src/recorder/attach/shim_calls.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "src/recorder/attach/code_writer.hpp"
+#include "src/recorder/attach/join_target.hpp"
+#include "src/shim_protocol/join_result.hpp"
+
+namespace arctrace {
+
+ShimSymbols find_shim_symbols(pid_t pid, const std::string& shim) {
+  const LoadedLibrary file{shim, 0};
+  const auto find = [&](const char* name) { return find_function(pid, file, name); };
+  return {find("arctrace_want_session"),    find("arctrace_end_session"),
+          find("arctrace_forget_session"),  find("arctrace_code_changes"),
+          find("arctrace_code_is_changed"), find("arctrace_offer_patches"),
+          find("arctrace_want_report"),     find("arctrace_wanted_modules")};
+}
+
+absl::StatusOr<int> ShimCalls::leave(uint64_t& all_stopped_ns) {
+  absl::StatusOr<int> error = call_shim(symbols_.end, 0, 0);
+  if (!error.ok() || *error != 0) return error;
+  const std::vector<CodeMemory> code = find_own_code(pid_);
+  return with_all_stopped(
+      [&](StoppedThreads& others) -> absl::StatusOr<int> {
+        if (absl::Status left = others.leave_code(code, others_); !left.ok()) return left;
+        return call_shim(symbols_.forget, 0, 0);
+      },
+      all_stopped_ns);
+}
+
+absl::Status ShimCalls::change_code(uint64_t& left, uint64_t& all_stopped_ns) {
+  int tries_left = 4;
+  const CodeWriter writer(pid_, place_.low + symbols_.changes, thread_);
+  const absl::StatusOr<bool> has_changes = writer.has_changes();
+  if (!has_changes.ok() || !*has_changes) return has_changes.status();
+  const absl::StatusOr<int> written = with_all_stopped(
+      [&](StoppedThreads& others) -> absl::StatusOr<int> {
+        const absl::StatusOr<LeftChanges> found = writer.write(others, others_);
+        if (!found.ok()) return found.status();
+        left = found->in_use + found->for_good;
+        return found->in_use != 0 && --tries_left != 0 ? EAGAIN : 0;
+      },
+      all_stopped_ns);
+  if (!written.ok()) return written.status();
+  return call_shim(symbols_.changed, 0, 0).status();
+}
+
+absl::StatusOr<int> ShimCalls::with_all_stopped(Act act, uint64_t& all_stopped_ns) {
+  constexpr int kTries = 50;
+  constexpr auto kPause = std::chrono::milliseconds(2);
+  absl::StatusOr<int> error = EAGAIN;
+  for (int i = 0; i < kTries; ++i) {
+    if (i != 0) std::this_thread::sleep_for(kPause);
+    error = try_with_all_stopped(act, all_stopped_ns);
+    const bool may_work_later =
+        error.ok() ? *error == EAGAIN : absl::IsUnavailable(error.status());
+    if (!may_work_later) break;
+  }
+  return error;
+}
+
+absl::StatusOr<int> ShimCalls::try_with_all_stopped(Act act, uint64_t& all_stopped_ns) {
+  std::chrono::steady_clock::time_point begin;
+  absl::StatusOr<int> error = EAGAIN;
+  {
+    StoppedThreads others;
+    absl::Status stopped = others.stop_all_but(pid_, thread_.tid(), others_);
+    error = stopped.ok() ? act(others) : stopped;
+    begin = others.since();
+  }
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::steady_clock::now() - begin);
+  all_stopped_ns = std::max(all_stopped_ns, static_cast<uint64_t>(ns.count()));
+  return error;
+}
+
+absl::StatusOr<int> ShimCalls::do_step(uint64_t want, uint64_t a, uint64_t b) {
+  absl::StatusOr<int> error = call_shim(want, a, b);
+  if (!error.ok() || *error != 0) return error;
+  return call(place_.dlsym, place_.handle, place_.step);
+}
+
+absl::StatusOr<int> ShimCalls::call_shim(uint64_t symbol, uint64_t a, uint64_t b) {
+  return call(place_.low + symbol, a, b);
+}
+
+absl::StatusOr<int> ShimCalls::call(uint64_t function, uint64_t a, uint64_t b) {
+  const absl::StatusOr<uint64_t> result = thread_.call(function, {a, b}, place_.stack);
+  if (!result.ok()) return result.status();
+  return static_cast<int32_t>(*result) - shim::kJoinResult;
+}
+
+}  // namespace arctrace

@@ -1,0 +1,83 @@
+#include "src/recorder/buffer/recording_control.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <cstring>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/protocol/moments.hpp"
+#include "src/protocol/shared_close.hpp"
+
+namespace arctrace {
+
+void set_gate(const BufferView& view, uint32_t bits) {
+  arctrace_control& control = view.control();
+  const uint32_t added = bits & ~IpcAtomics::load_relaxed(control.gate);
+  // Classes that are switched on have records from the store on; those that are switched
+  // off have none after it.
+  const uint64_t before = read_ticks(view.geometry().clock);
+  if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
+    IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
+  }
+  // First the fast path's, so that no class is written after another one that this change
+  // switches on. Relaxed: it only takes bits away, as an earlier change could have.
+  IpcAtomics::fetch_and_relaxed(control.unfiltered, bits);
+  // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
+  IpcAtomics::store_release(control.gate, bits);
+  update_unfiltered(view);
+  note_gate_change(view, added != 0 ? before : read_ticks(view.geometry().clock));
+}
+
+absl::Status set_record_filter(const BufferView& view, const std::string& text) {
+  if (text.size() > ARCTRACE_RECORD_FILTER_TEXT_MAX) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the filter of events, processes and threads takes ", text.size(),
+                     " bytes; a session has ", ARCTRACE_RECORD_FILTER_TEXT_MAX,
+                     " for it: globs take few"));
+  }
+  arctrace_control& control = view.control();
+  RecordFilterCopy last;
+  copy_record_filter_untrusted(view, last);
+  if (((filtered_classes(last.text()) | filtered_classes(text)) &
+       ARCTRACE_GATE_FUNCTIONS) != 0) {
+    // Functions may be left while their thread is excluded.
+    IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
+  }
+  uint64_t words[kFilterWords<arctrace_record_filter>] = {};
+  std::memcpy(words, text.data(), text.size());
+  // The fast path does not ask for the filter. Relaxed: a thread that still reads the old
+  // value records as it did before the change.
+  IpcAtomics::store_relaxed(control.unfiltered, uint32_t{0});
+  const uint64_t before = read_ticks(view.geometry().clock);
+  const bool is_done =
+      publish_filter(record_filter_area(view), words, static_cast<uint32_t>(text.size()));
+  update_unfiltered(view);
+  if (!is_done) {
+    return absl::AbortedError(
+        "another process sets the filter of events, processes and threads: try again");
+  }
+  // If recording is off, the filter is noted when it is switched on.
+  if (IpcAtomics::load_relaxed(control.gate) != 0) note_gate_change(view, before);
+  return absl::OkStatus();
+}
+
+void close_gate(const BufferView& view) {
+  // Relaxed: they publish nothing; a thread that still reads the old values records as
+  // before.
+  IpcAtomics::store_relaxed(view.control().unfiltered, uint32_t{0});
+  IpcAtomics::store_relaxed(view.control().gate, uint32_t{0});
+}
+
+void demand_definitions(const BufferView& view) {
+  arctrace_control& control = view.control();
+  IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
+  // A writer that finds the block closed (G1) sees the new round.
+  const uint64_t chain = IpcAtomics::load_acquire(control.shared_current);  // E1
+  if (chain != 0 && BlockName::index(chain) < view.geometry().block_count) {
+    close_shared<IpcAtomics>(view, BlockName::index(chain), BlockName::generation(chain));
+  }
+}
+
+}  // namespace arctrace

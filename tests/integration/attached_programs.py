@@ -1,0 +1,122 @@
+"""Programs that run already, for tests that join them."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from support import ARCTRACE, TraceTest
+
+JOINED = os.environ["ARCTRACE_JOINED"]
+KILL_AT_STOP = os.environ["ARCTRACE_KILL_AT_STOP"]
+LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
+FIXTURES = pathlib.Path(os.environ["ARCTRACE_FIXTURES"])
+# In each of three threads a function may be open, and one that its handler has interrupted.
+OPEN_MAX = 6
+HOOKED = ["gcc/patchable", "gcc/patchable_pad", "clang/patchable", "clang/patchable_pad", "clang/xray"]
+
+
+class AttachTest(TraceTest):
+    def start(self, mode, *arguments, environment=None):
+        """The program, which works: a mode of attach_joined, or a fixture. `environment`: besides its own."""
+        place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+        program = subprocess.Popen([FIXTURES / mode, *arguments] if "/" in mode else [JOINED, mode], cwd=place, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   env={**os.environ, **(environment or {})})
+        self.addCleanup(self.end, program)
+        self.assertEqual(program.stdout.readline(), "begins\n")
+        return program, place
+
+    def wait_for_rounds(self, place):
+        """Until a thread of the program in this place has gone through a whole round: ten rounds have begun, in up to
+        eight threads, and a timer of 1 ms has expired between them."""
+        for _ in range(10):
+            (place / "round").unlink(missing_ok=True)
+            deadline = time.monotonic() + 300
+            time.sleep(0.01)
+            while not (place / "round").exists():
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+
+    def attach_for_rounds(self, program, place, *options, end=signal.SIGINT):
+        """Records the program until it has worked for a while; what the recorder says."""
+        with subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p", str(program.pid),
+                               *options], text=True, stderr=subprocess.PIPE) as recorder:
+            self.addCleanup(recorder.kill)
+            joined = recorder.stderr.readline()
+            self.wait_for_rounds(place)
+            time.sleep(0.2)
+            recorder.send_signal(end)
+            errors = joined + recorder.communicate(timeout=300)[1]
+        self.assertEqual(recorder.returncode, 0 if end == signal.SIGINT else -end, errors)
+        return errors
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
+
+    def assert_unharmed(self, program, place):
+        (place / "stop").touch()
+        output, _ = program.communicate(timeout=600)
+        self.assertEqual((output, program.returncode), ("as always\n", 7))
+
+    def attach(self, *pids, options=(), trace="arctrace.data"):
+        return subprocess.run([ARCTRACE, "record", "-o", self.directory / trace, "--pid", ",".join(map(str, pids)),
+                               *options], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              timeout=600)
+
+    @staticmethod
+    def policies(pid):
+        """How the process' threads are scheduled: SCHED_OTHER is 0."""
+        policies = []
+        for task in os.listdir(f"/proc/{pid}/task"):
+            try:
+                policies.append(os.sched_getscheduler(int(task)))
+            except ProcessLookupError:
+                pass
+        return policies
+
+    def functions(self, trace="arctrace.data"):
+        return {f["name"]: f["calls"] for f in self.report(self.directory / trace, "flat")["functions"]}
+
+    def record_hooked(self, program, wanted, *options, room="4M", standing=None):
+        """Until its threads have called all of the wanted functions meanwhile. One in whose hook a handler was running
+        is left out, and said to be. `room`: of the buffer; with little, records are lost, in handlers, too. `standing`:
+        a function that is open all the time; it is there once."""
+        named = set()
+        for _ in range(100):
+            done = self.attach(program.pid, options=("-b", room, "--duration=5ms", *options))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, r"stood still for \d+ ms, all of them for \d+ ms\n")
+            named = {name for name, calls in self.functions().items()
+                     if (name.startswith("hooked_") or name == "sum_of") and not (name == standing and calls == 1)
+                     and not (name not in wanted and calls <= OPEN_MAX)}
+            self.assertLessEqual(named, wanted)
+            if named == wanted:
+                break
+        self.assertEqual(named, wanted)
+        self.check_clean(self.directory / "arctrace.data")
+
+    def run_killed(self, mode, last, *options, again=False):
+        """Kills the recorder, as it joins a program, when it makes its ptrace() call number `last`. The program goes on
+        as always. How many such calls there were."""
+        buffers = tempfile.mkdtemp(dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, buffers)
+        program, place = self.start(mode)
+        if again:
+            self.assertEqual(self.attach(program.pid, options=("--duration=1ms", *options)).returncode, 0)
+        done = subprocess.run([KILL_AT_STOP, str(last), ARCTRACE, "record", f"--buffer-dir={buffers}", "-b", "1M", "-o",
+                               self.directory / "killed.data", "--duration=10ms", "-p", str(program.pid), *options],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=600)
+        time.sleep(0.02)
+        deadline = time.monotonic() + 300
+        while any(self.policies(program.pid)):  # a child of the recorder restores them
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        for file in self.directory.glob("killed.data*"):
+            file.unlink()
+        return int(done.stdout or 0), program, place

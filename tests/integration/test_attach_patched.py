@@ -1,0 +1,238 @@
+"""Functions of programs that run already are patched (record -p PID -P), while threads run them, again and again."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+import unittest
+import unittest.mock
+
+import cases
+from attached_programs import LONG, AttachTest
+from support import ARCTRACE
+
+COUNTED = ("-Z", "1", "-P", "counted_part", "-P", "counted_a", "-P", "counted_b")
+CALLS = {"counted_a": 7, "counted_b": 11}
+HOOKED = {f"hooked_{i}" for i in range(8)}
+ROOM = "64M"  # for all records: functions that flood a buffer that is nearly full are switched off
+
+
+class AttachPatched(AttachTest):
+    def record_patched(self, program, *options):
+        done = self.attach(program.pid, options=("-b", "256M", "--duration=100ms", *options))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(" 0 lost", done.stderr)
+        self.check_clean(self.directory / "arctrace.data")
+        return done.stderr
+
+    def patches(self):
+        """What info says of them."""
+        shown = subprocess.run([ARCTRACE, "info", "-v", "--format=json", self.directory / "arctrace.data"], text=True,
+                               stdout=subprocess.PIPE, check=True)
+        [process] = json.loads(shown.stdout)["processes"]
+        return process["patches"]
+
+    def calls_in_parts(self):
+        """Of each whole part that was recorded, the calls in it."""
+        parts = []
+        open_parts = {}
+        for record in self.dump(self.directory / "arctrace.data"):
+            function, thread = record.get("function"), record.get("tid")
+            if record["type"] == "ENTER" and function == "counted_part":
+                open_parts[thread] = {}
+            elif record["type"] == "EXIT" and function == "counted_part" and thread in open_parts:
+                parts.append(open_parts.pop(thread))
+            elif record["type"] == "ENTER" and thread in open_parts:
+                open_parts[thread][function] = open_parts[thread].get(function, 0) + 1
+        return parts
+
+    def test_counts(self):
+        """Each part in each thread has the calls that it makes, in all recordings."""
+        program, place = self.start("counts")
+        for options, calls in ((COUNTED, CALLS), (COUNTED, CALLS), (("-Z", "1", "-P", "."), CALLS),
+                               ((*COUNTED, "-N", "counted_b"), {"counted_a": 7}),
+                               ((*COUNTED[:6], "--nest-libcall"), {"counted_a": 7}),
+                               ((*COUNTED, "-A", "counted_a@arg2/u32", "-R", "counted_b@retval/u32"), CALLS),
+                               ((*COUNTED, "--scope=shared"), CALLS)):
+            with self.subTest(options=options):
+                self.record_patched(program, *options)
+                parts = self.calls_in_parts()
+                self.assertGreater(len(parts), 20)
+                self.assertEqual([part for part in parts if part != calls], [])
+                if "-A" in options:
+                    self.check_values()
+        self.assert_unharmed(program, place)
+
+    def check_values(self):
+        """Of the second argument of counted_a, and what counted_b returns for the parts' first sum, 1."""
+        sum_of_a = 1
+        for i in range(CALLS["counted_a"]):
+            sum_of_a = sum_of_a * 3 + i
+        results = []
+        for i in range(CALLS["counted_b"]):
+            results.append(((results or [sum_of_a])[-1] * 5 + i) % (1 << 32))
+        records = self.dump(self.directory / "arctrace.data")
+        self.assertEqual({tuple(record["args"]) for record in records if record["type"] == "ARGUMENTS"},
+                         {(i,) for i in range(CALLS["counted_a"])})
+        self.assertEqual({record["retval"] for record in records if record["type"] == "RESULT"}, set(results))
+
+    def test_other_recordings(self):
+        """What was patched for one recording is recorded in the next one only if that asks for it."""
+        program, place = self.start("counts")
+        self.record_patched(program, *COUNTED)
+        self.assertIn("counted_a", self.functions())
+        self.record_patched(program)
+        self.assertTrue(set(self.functions()).isdisjoint({"counted_a", "counted_b", "counted_part"}))
+        self.record_patched(program, "-Z", "1", "-P", "counted_b")
+        self.assertEqual({name for name in self.functions() if name.startswith("counted")}, {"counted_b"})
+        patches = self.patches()
+        self.assertEqual((patches["patched"], patches["left"], patches["refused"]), (1, {}, None))
+        self.record_patched(program, "-D", "1", "-F", "counted_part", *COUNTED)
+        self.assertEqual(set(self.functions()), {"counted_part"})
+        self.assert_unharmed(program, place)
+
+    def test_interrupted_threads(self):
+        """Threads run the functions, and handlers interrupt them there, while their first bytes change."""
+        for _ in range(10 if LONG else 1):
+            program, place = self.start("gcc/plain")
+            patched = ("-Z", "1", "-P", "hooked_*", "-P", "sum_of")
+            for options, wanted in ((patched, HOOKED | {"sum_of"}),
+                                    ((*patched, "-F", "hooked_3", "-D", "1"), {"hooked_3"}),
+                                    ((*patched, "-N", "hooked_5"), HOOKED - {"hooked_5"} | {"sum_of"}),
+                                    (("-Z", "1", "-P", "."), HOOKED | {"sum_of"})):
+                self.record_hooked(program, wanted, *options, room=ROOM)
+            self.assert_unharmed(program, place)
+
+    def test_functions_with_hooks(self):
+        """They are recorded by their hooks, at the first time too, when these change in the same moment."""
+        for mode in ("gcc/patchable", "clang/xray"):
+            program, place = self.start(mode)
+            for _ in range(2):
+                self.record_hooked(program, HOOKED | {"sum_of"}, "-Z", "1", "-P", ".", room=ROOM)
+                self.assertEqual({row["verdict"] for row in self.patches()["functions"] if row["name"] in HOOKED},
+                                 {"changed"} if mode == "gcc/patchable" else {"ends_early"})
+            self.assert_unharmed(program, place)
+
+    def test_handler_that_returns_into_the_bytes(self):
+        """They stay as they are until the next recording, and the trace says so."""
+        program, place = self.start("gcc/plain", "stands")
+        deadline = time.monotonic() + 300
+        while not (place / "stands").exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        # By name: when the recorder gets no CPU, what a pattern matches may be switched off.
+        options = ("-Z", "1", *(option for name in sorted(HOOKED) for option in ("-P", name)), "-P", "sum_of")
+        for _ in range(20):
+            self.record_hooked(program, HOOKED - {"hooked_0"} | {"sum_of"}, *options, room=ROOM, standing="hooked_0")
+            patches = self.patches()
+            # A thread that waits for a CPU may be in another one's bytes, which then is known from that thread only.
+            if patches["left"] == {"in_use": 1}:
+                break
+        self.assertEqual((patches["patched"], patches["left"]), (8, {"in_use": 1}))
+        self.assertEqual([(row["name"], row["verdict"]) for row in patches["functions"]], [("hooked_0", "in_use")])
+        (place / "leave").touch()
+        self.record_hooked(program, HOOKED | {"sum_of"}, *options, room=ROOM)
+        self.assert_unharmed(program, place)
+
+    def test_memory_after_many_recordings(self):
+        """What is patched already is not patched again."""
+        program, place = self.start("counts")
+
+        def mappings():
+            with open(f"/proc/{program.pid}/maps", encoding="utf-8") as maps:
+                return sum("memfd:arctrace" in line for line in maps)
+
+        counts = []
+        for _ in range(4):
+            self.record_patched(program, "-P", ".", "-Z", "1")
+            counts.append(mappings())
+        self.assertGreater(counts[0], 0)
+        self.assertEqual(counts, counts[:1] * 4)
+        self.assert_unharmed(program, place)
+
+    def test_modules_that_come_later(self):
+        """They are patched as they are loaded, by the patterns of each recording."""
+        plugin = pathlib.Path(os.environ["PLUGIN"]).with_name("libattach_plain_plugin.so")
+        with unittest.mock.patch.dict(os.environ, PLUGIN=str(plugin)):
+            program, place = self.start("loads")
+        for option, is_patched in (("lib:libattach_plain*", True), ("lib:libc", False), ("lib:libattach_p*", True)):
+            for _ in range(10):
+                self.attach_for_rounds(program, place, "--no-libcall", "-Z", "1", "-P", option)
+                self.check_clean(self.directory / "arctrace.data")
+                # Those that were open as the program was joined are there once, and so is [patching].
+                functions = {name for name, calls in self.functions().items() if calls > 1}
+                if functions:  # the program may have waited for a CPU meanwhile
+                    break
+            self.assertEqual("plugin_work" in functions, is_patched, functions)
+            self.assertEqual(functions <= {"plugin_work"}, is_patched, functions)
+        self.assert_unharmed(program, place)
+
+    def test_session(self):
+        """Functions are switched off and on by ctl, too."""
+        name = f"attach-patched-{os.getpid()}"
+        subprocess.run([ARCTRACE, "create", name, "-b", "16M", "--start"], check=True, timeout=120,
+                       stdout=subprocess.DEVNULL)
+        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False, stderr=subprocess.DEVNULL)
+
+        def collect(*options):
+            done = subprocess.run([ARCTRACE, "attach", name, "-o", self.directory / "arctrace.data", "--duration=100ms",
+                                   *options], text=True, stderr=subprocess.PIPE, check=False, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.check_clean(self.directory / "arctrace.data")
+            return {function for function in self.functions() if function.startswith("counted")}
+
+        program, place = self.start("counts")
+        self.assertEqual(collect("-p", str(program.pid), *COUNTED), {*CALLS, "counted_part"})
+        subprocess.run([ARCTRACE, "ctl", name, "-N", "counted_b"], check=True, timeout=120)
+        for _ in range(20):  # the buffer has records from before
+            if "counted_b" not in (functions := collect()):
+                break
+        self.assertEqual(functions, {"counted_a", "counted_part"})
+        self.assert_unharmed(program, place)
+
+    def test_refusals(self):
+        """One line, and nothing happens."""
+        program, place = self.start("counts")
+        done = self.attach(program.pid, options=("-P", "lib:nothing-like-it", "--duration=10ms"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("lib:nothing-like-it", done.stderr)
+        done = self.attach(program.pid, options=("-P", "counted_aa", "--duration=10ms"))
+        self.assertIn("counted_aa", done.stderr)
+        self.assertIn('did you mean "counted_a"', done.stderr)
+        with subprocess.Popen(["/bin/sleep", "600"]) as sleep:
+            self.addCleanup(sleep.kill)
+            done = self.attach(sleep.pid, options=("-P", "counted_a"), trace="refused.data")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertRegex(done.stderr, "no function of .*sleep matches -P counted_a")
+            sleep.kill()
+        with subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p", str(program.pid),
+                               *COUNTED], text=True, stderr=subprocess.PIPE) as recorder:
+            self.addCleanup(recorder.kill)
+            self.assertIn("joined process", recorder.stderr.readline())
+            again = self.attach(program.pid, options=("--duration=100ms", *COUNTED), trace="refused.data")
+            self.assertEqual((again.returncode, again.stderr.count("\n")), (2, 1), again.stderr)
+            self.assertIn("it is in a recording that goes on", again.stderr)
+            recorder.send_signal(signal.SIGINT)
+            recorder.communicate(timeout=600)
+        self.assert_unharmed(program, place)
+
+    def test_recorder_killed_at_each_step(self):
+        """The program goes on, and what was patched by then is recorded when it is joined again."""
+        for again in (False, True):
+            steps, program, place = self.run_killed("counts", 1_000_000, *COUNTED, again=again)
+            self.assert_unharmed(program, place)
+            chosen = range(1, steps + 1) if LONG else sorted(random.sample(range(1, steps), 5))
+            for last in chosen:
+                with self.subTest(last=last, again=again):
+                    _, program, place = self.run_killed("counts", last, *COUNTED, again=again)
+                    self.record_patched(program, *COUNTED)
+                    self.assertEqual([part for part in self.calls_in_parts() if part != CALLS], [])
+                    self.assertLessEqual(set(CALLS), set(self.functions()))
+                    self.assert_unharmed(program, place)
+
+
+if __name__ == "__main__":
+    cases.main()

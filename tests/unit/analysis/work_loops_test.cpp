@@ -1,0 +1,148 @@
+// Which threads are taken for such that wait for work, though they hardly ever do.
+#include "reader/analysis/work_loops.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/support/kernel_script.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+constexpr int kRounds = 500;
+
+// What one thread does: rounds of calls, of which the first one waits in the first round.
+struct Program {
+  std::vector<std::string> before;
+  std::vector<std::string> round;
+  uint32_t context = KernelScript::kSent;  // of the wake-up
+  int waits_in = 0;                        // that round
+  bool waits = true;
+};
+
+// What is found in the script's records. The loops' histograms are gone by then.
+Serving found_in(KernelScript& s) {
+  WorkLoops loops;
+  ReplayOptions options;
+  options.listener = &loops;
+  options.schedule = &loops;
+  Replay replay(s.script.definitions, nullptr, options);
+  loops.begin(replay, nullptr);
+  s.script.replay(replay);
+  return loops.find();
+}
+
+Serving serving(const Program& program) {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "program");
+  s.task(0);
+  s.task(100);
+  int64_t time_ns = 1000;
+  s.script.enter(thread, time_ns, "main");
+  const auto call = [&](const std::string& name, bool waits) {
+    s.script.enter(thread, time_ns += 10, name);
+    if (waits) {
+      s.leaves(100, time_ns += 10, false);
+      s.woken_from_outside(100, time_ns += 900, program.context);
+      s.comes(100, time_ns += 10);
+    }
+    s.script.exit(thread, time_ns += 10);
+  };
+  for (const std::string& name : program.before) call(name, false);
+  for (int round = 0; round < kRounds; ++round) {
+    for (const std::string& name : program.round) {
+      const bool is_first = &name == &program.round.front();
+      call(name, program.waits && is_first && round == program.waits_in);
+    }
+  }
+  s.script.exit(thread, time_ns += 10);
+  return found_in(s);
+}
+
+}  // namespace
+
+TEST_CASE("work loops: a server that always finds work had to wait for it once") {
+  const Program server = {{"socket", "bind"}, {"wait", "read", "compute", "write"}};
+  const Serving found = serving(server);
+  REQUIRE(found.loops.size() == 1);
+  CHECK(found.is_server);
+  const WorkLoop& loop = found.loops.front();
+  CHECK(loop.is_from_outside);
+  CHECK(loop.calls == kRounds);
+  CHECK(loop.waits == 1);
+  CHECK(loop.no_work_ns == 900);
+  // It had so much to do at first that it did not have to wait.
+  Program late = server;
+  late.waits_in = 10;
+  CHECK(serving(late).is_server);
+}
+
+TEST_CASE("work loops: what is done again and again without waiting, and is no service") {
+  const std::vector<std::string> round = {"wait", "read", "compute", "write"};
+  // A loop over files; a file that is not there yet; the middle of a pipeline.
+  CHECK(serving({{}, round, 0, 0, false}).loops.empty());
+  CHECK(serving({{}, round, 0}).loops.empty());
+  CHECK(serving({{}, round, ARCTRACE_WAKING_SOFTIRQ | 2 << 8}).loops.empty());
+  // It reads what it is sent, and writes it nowhere; its calls for I/O are not known.
+  CHECK(serving({{}, {"wait", "read", "compute"}}).loops.empty());
+  CHECK(serving({{}, {"wait", "compute"}}).loops.empty());
+  // It waits in what receives.
+  CHECK(serving({{}, {"read", "compute", "write"}}).loops.empty());
+}
+
+TEST_CASE("work loops: whoever asks, and always has an answer") {
+  CHECK(serving({{"connect"}, {"wait", "read", "write"}}).loops.empty());
+  CHECK(serving({{"write"}, {"wait", "read", "write"}}).loops.empty());
+  // Whoever logs what it does is not asking.
+  CHECK(serving({{"write"}, {"wait", "read", "send", "write"}}).loops.size() == 1);
+  CHECK(serving({{"write", "listen"}, {"wait", "read", "write"}}).loops.size() == 1);
+}
+
+namespace {
+
+// How many loops are found where a thread computes and gives the result to another one,
+// which waits for it, again and again. Of the 1,000 ns a round it is without a CPU for
+// `ready_ns`, and blocked for `blocked_ns`.
+size_t loops_of_one_that_is_given(int64_t ready_ns, int64_t blocked_ns) {
+  KernelScript s;
+  const ThreadIndex first = s.script.thread(s.process, 100, "waits");
+  const ThreadIndex second = s.script.thread(s.process, 101, "computes");
+  for (const uint32_t tid : {0u, 100u, 101u}) s.task(tid);
+  int64_t time_ns = 1000;
+  s.script.enter(first, time_ns, "main");
+  s.script.enter(second, time_ns, "compute");
+  for (int round = 0; round < 50; ++round, time_ns += 1000) {
+    s.script.enter(first, time_ns, "wait");
+    s.leaves(100, time_ns, false);
+    if (ready_ns != 0) {
+      s.leaves(101, time_ns + 10, true);
+      s.comes(101, time_ns + 10 + ready_ns);
+    }
+    if (blocked_ns != 0) {
+      s.leaves(101, time_ns + 10, false);
+      s.woken_from_outside(101, time_ns + 10 + blocked_ns);
+      s.comes(101, time_ns + 10 + blocked_ns);
+    }
+    s.woken(100, time_ns + 990, 101);
+    s.comes(100, time_ns + 990);
+    s.script.exit(first, time_ns + 995);
+  }
+  s.script.exit(first, time_ns);
+  s.script.exit(second, time_ns);
+  return found_in(s).loops.size();
+}
+
+}  // namespace
+
+TEST_CASE("work loops: whoever waits for what another thread computes") {
+  CHECK(loops_of_one_that_is_given(0, 0) == 0);
+  // On a busy machine it takes longer.
+  CHECK(loops_of_one_that_is_given(940, 0) == 0);
+  // The other one waits itself.
+  CHECK(loops_of_one_that_is_given(0, 940) == 1);
+}

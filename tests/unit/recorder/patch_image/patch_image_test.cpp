@@ -1,0 +1,116 @@
+// The image that a process maps to have functions patched, and why it may have none.
+#include "src/recorder/patch_image/patch_image.hpp"
+
+#include <arctrace/format.h>
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "tests/unit/recorder/patch_analysis/built_module.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+constexpr uint64_t kBias = 0x555500000000;
+const std::string kFree = "7ffff0000000-7ffff0001000 rw-p 00000000 00:00 0 [stack]\n";
+
+struct Image {
+  shim::PatchTable table{};
+  std::optional<shim::PatchLeft> left;  // the first one
+  uint64_t left_function = 0;
+};
+
+Image make_image(const BuiltModule& module, const std::string& maps) {
+  const ModuleCode code = module.make();
+  const PatchPlan plan = module.plan();
+  PatchRequest request;
+  request.bias = kBias;
+  for (const FunctionPlan& function : plan.functions) {
+    REQUIRE(function.verdict == PatchVerdict::kPatchable);
+    request.functions.push_back(&function);
+  }
+  const std::vector<std::byte> bytes =
+      make_patch_image(code, request, AddressSpace(maps));
+  Image image;
+  constexpr size_t kAt = shim::kPatchTableOffset;
+  REQUIRE(bytes.size() >= kAt + sizeof image.table);
+  std::memcpy(&image.table, &bytes[kAt], sizeof image.table);
+  CHECK(image.table.bytes == bytes.size());
+  if (image.table.left_size == 0) return image;
+  const size_t left_at = kAt + sizeof image.table;
+  REQUIRE(bytes.size() >= left_at + sizeof(shim::PatchLeft) + 8);
+  image.left.emplace();
+  std::memcpy(&*image.left, &bytes[left_at], sizeof *image.left);
+  std::memcpy(&image.left_function, &bytes[left_at + sizeof *image.left], 8);
+  return image;
+}
+
+TEST_CASE("patch image: unwind rules that change within a moved instruction") {
+  BuiltModule module;
+  module.add("moved", kPrologue + kRet, {0x41, 0x0E, 16});  // after the push
+  const uint64_t within = module.add("within", kPrologue + kRet, {0x42, 0x0E, 16});
+  const Image image = make_image(module, kFree);
+  CHECK(image.table.function_count == 1);
+  CHECK(image.table.refusal == 0);
+  REQUIRE(image.left);
+  CHECK(image.left->verdict == ARCTRACE_PATCH_UNMOVED_RULES);
+  CHECK(image.left->count == 1);
+  CHECK(image.left->listed == 1);
+  CHECK(image.left_function == kBias + within);
+}
+
+TEST_CASE("patch image: it is within reach of the module, where nothing is mapped") {
+  BuiltModule module;
+  module.add("f", kPrologue + kRet);
+  const Image free = make_image(module, kFree);
+  CHECK(free.table.refusal == 0);
+  CHECK(free.table.function_count == 1);
+  CHECK(free.table.low % 4096 == 0);
+  CHECK(free.table.high <= kBias);
+  CHECK(kBias - free.table.low < uint64_t{1} << 31);
+  // What is below the module is taken.
+  const Image above = make_image(module, "555400000000-555500040000 r-xp 0 00:00 0 f\n");
+  CHECK(above.table.refusal == 0);
+  CHECK(above.table.low >= kBias);
+  CHECK(above.table.high - kBias < uint64_t{1} << 31);
+  const Image none = make_image(module, "555400000000-555600000000 r-xp 0 00:00 0 f\n");
+  CHECK(none.table.refusal == ARCTRACE_PATCH_NO_ROOM);
+  CHECK(none.table.function_count == 0);
+}
+
+// With or without an image, the shim finds them after the functions that are left.
+TEST_CASE("patch image: functions that an earlier image has") {
+  BuiltModule module;
+  module.add("f", kPrologue + kRet);
+  const ModuleCode code = module.make();
+  const PatchPlan plan = module.plan();
+  for (const bool has_functions : {false, true}) {
+    PatchRequest request;
+    request.bias = kBias;
+    if (has_functions) request.functions.push_back(&plan.functions.front());
+    request.left[ARCTRACE_PATCH_SMALL] = {3, {0x10}};
+    request.again = {{kBias + 0x20, 1}, {kBias + 0x30, 0}};
+    const std::vector<std::byte> bytes =
+        make_patch_image(code, request, AddressSpace(kFree));
+    shim::PatchTable table{};
+    size_t at = shim::kPatchTableOffset;
+    REQUIRE(bytes.size() >= at + sizeof table);
+    std::memcpy(&table, &bytes[at], sizeof table);
+    CHECK(table.function_count == (has_functions ? 1 : 0));
+    CHECK(table.left_size == sizeof(shim::PatchLeft) + 8);
+    REQUIRE(table.again_count == 2);
+    at += sizeof table + table.left_size;
+    shim::PatchAgain again[2];
+    REQUIRE(bytes.size() >= at + sizeof again);
+    std::memcpy(again, &bytes[at], sizeof again);
+    CHECK(again[0].function == kBias + 0x20);
+    CHECK(again[0].is_named == 1);
+    CHECK(again[1].function == kBias + 0x30);
+    CHECK(again[1].is_named == 0);
+  }
+}
+
+}  // namespace
+}  // namespace arctrace::testing

@@ -1,0 +1,7 @@
+#include "writer_shim/base/room.hpp"
+
+namespace arctrace::shim {
+
+constinit uint32_t have_signal_stacks = 0;
+
+}  // namespace arctrace::shim
