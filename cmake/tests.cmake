@@ -1,9 +1,10 @@
 # arctrace_test(NAME [GATE] LABELS label... (PROGRAM target | PYTHON file | COMMAND command)
 #   [ARGUMENTS argument...] [ENVIRONMENT NAME=value...] [DEPENDS target...] [FULL_DEPENDS target...]
-#   [FIXTURES fixture...] [TIMEOUT seconds]): a test that tools/run-tests runs.
+#   [FIXTURES fixture...] [LOCKS what...] [SERIAL] [TIMEOUT seconds]): a test that tools/run-tests runs.
 #
 # PROGRAM is one of doctest's, PYTHON a file that ends with cases.main() (tests/harness/cases.py):
-# of these single cases can be run. GATE: tools/test runs it, not only tools/test --full.
+# of these single cases can be run, and both run isolated from others (tests/harness/isolate). LOCKS:
+# what it can't share with another test that has the same (`kernel`). SERIAL: nothing runs beside it. GATE: tools/test runs it, not only tools/test --full.
 # The target `needs.NAME` builds what it needs: PROGRAM or the products, DEPENDS and FULL_DEPENDS.
 # `needs.gate` builds what the tests of the gate need there, which is not FULL_DEPENDS;
 # `needs.threads` and `needs.canary` what those labelled so need. A test that ends with 77 had nothing to run here.
@@ -13,18 +14,20 @@ endforeach()
 set(arctrace_tests ${CMAKE_CURRENT_LIST_DIR}/../tests)
 cmake_path(ABSOLUTE_PATH arctrace_tests NORMALIZE)
 
+set(isolate ${arctrace_tests}/harness/isolate)
+
 function(arctrace_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "GATE" "PROGRAM;PYTHON;TIMEOUT"
-    "ARGUMENTS;COMMAND;DEPENDS;ENVIRONMENT;FIXTURES;FULL_DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "GATE;SERIAL" "PROGRAM;PYTHON;TIMEOUT"
+    "ARGUMENTS;COMMAND;DEPENDS;ENVIRONMENT;FIXTURES;FULL_DEPENDS;LABELS;LOCKS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "arctrace_test(${name}): what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
   if(arg_PROGRAM)
-    set(arg_COMMAND ${arg_PROGRAM})
+    set(arg_COMMAND ${isolate} $<TARGET_FILE:${arg_PROGRAM}>)
     list(APPEND arg_DEPENDS ${arg_PROGRAM})
   elseif(arg_PYTHON)
     cmake_path(ABSOLUTE_PATH arg_PYTHON)
-    set(arg_COMMAND Python3::Interpreter -B ${arg_PYTHON})
+    set(arg_COMMAND ${isolate} ${Python3_EXECUTABLE} -B ${arg_PYTHON})
     list(PREPEND arg_ENVIRONMENT "PYTHONPATH=${arctrace_tests}/harness:${arctrace_tests}/integration")
   endif()
   if(arg_GATE)
@@ -36,7 +39,8 @@ function(arctrace_test name)
   add_test(NAME ${name} COMMAND ${arg_COMMAND} ${arg_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES
     LABELS "${arg_LABELS}" ENVIRONMENT "ARCTRACE_TEST=${name};${arg_ENVIRONMENT}"
-    FIXTURES_REQUIRED "${arg_FIXTURES}" SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT})
+    FIXTURES_REQUIRED "${arg_FIXTURES}" SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT}
+    RESOURCE_LOCK "${arg_LOCKS}" RUN_SERIAL ${arg_SERIAL})
 
   if(TARGET products AND NOT arg_PROGRAM)
     list(APPEND arg_DEPENDS products)

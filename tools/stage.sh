@@ -2,10 +2,11 @@
 # seconds that it took.
 #   stage NAME COMMAND...   runs it; its output goes to build/logs/NAME.log. If it fails, the end of
 #                           that is shown, and what it is the status of is the stage's.
-# failed_stages has the names of those that failed.
+# failed_stages has the names of those that failed, stage_results "NAME ok|FAILED SECONDS" of each.
 logs=build/logs
 mkdir -p "$logs"
 failed_stages=()
+stage_results=()
 
 stage() {
   local name=$1 start=$SECONDS status=0
@@ -13,10 +14,12 @@ stage() {
   printf '%-15s ' "$name"
   "$@" >"$logs/$name.log" 2>&1 || status=$?
   if [ "$status" -eq 0 ]; then
+    stage_results+=("$name ok $((SECONDS - start))")
     printf 'ok %5d s\n' $((SECONDS - start))
     return
   fi
   failed_stages+=("$name")
+  stage_results+=("$name FAILED $((SECONDS - start))")
   printf 'FAILED %d s, the end of %s/%s.log:\n' $((SECONDS - start)) "$logs" "$name"
   tail -n 150 "$logs/$name.log"
   return "$status"

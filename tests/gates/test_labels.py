@@ -13,7 +13,9 @@ import cases
 CTEST, BUILD = sys.argv[1:3]
 del sys.argv[1:3]
 KINDS = {'unit', 'integration'}
-KNOWN = KINDS | {'threads', 'long', 'tree', 'gate', 'canary'}
+# Of integration tests.
+PARTS = {'attach', 'attack', 'command', 'kernel', 'libcall', 'protocol', 'shim'}
+KNOWN = KINDS | PARTS | {'threads', 'long', 'tree', 'gate', 'canary'}
 
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -45,6 +47,7 @@ class Labels(unittest.TestCase):
         for name, labels in tests.items():
             with self.subTest(name):
                 self.assertEqual(1, len(labels & KINDS), labels)
+                self.assertEqual(int('integration' in labels), len(labels & PARTS), labels)
                 self.assertLessEqual(labels, KNOWN)
 
     def test_each_file_of_tests_is_built(self):

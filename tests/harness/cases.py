@@ -13,6 +13,7 @@ no case failed, 77 if there was none to run but skipped ones, 1 if one failed.
 
 import os
 import pathlib
+import random
 import re
 import shutil
 import sys
@@ -22,11 +23,41 @@ import unittest
 SKIPPED = 77  # what ctest is told to take for a skipped test (SKIP_RETURN_CODE)
 KEPT_BYTES_MAX = 256 << 20  # of a failed case's directory
 IS_GATE = bool(os.environ.get("ARCTRACE_GATE"))  # the short form of the tests
+# Of all that is chosen at random: tools/run-tests sets one for a whole run, and the same again for
+# what failed.
+SEED = int(os.environ.get("ARCTRACE_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
 
 
 def shortened(variants):
     """All of these, of which the gate takes the first only."""
     return list(variants)[:1] if IS_GATE else list(variants)
+
+
+def in_gate(case):
+    """Decorator of a case, or of a class of cases, for the gate. Of a file where something has it
+    the gate runs only that, else all."""
+    case.is_in_gate = True
+    return case
+
+
+class GateLoader(unittest.TestLoader):
+    """Finds the cases of the gate only."""
+
+    def __init__(self, module):
+        super().__init__()
+        classes = [found for found in vars(module).values()
+                   if isinstance(found, type) and issubclass(found, unittest.TestCase)]
+        self.is_marked = any(super(GateLoader, self).getTestCaseNames(found) and self.marked(found)
+                             for found in classes)
+
+    def marked(self, found):
+        names = super().getTestCaseNames(found)
+        if getattr(found, "is_in_gate", False):
+            return names
+        return [name for name in names if getattr(getattr(found, name), "is_in_gate", False)]
+
+    def getTestCaseNames(self, testCaseClass):
+        return self.marked(testCaseClass) if self.is_marked else super().getTestCaseNames(testCaseClass)
 
 
 def case_name(test):
@@ -125,7 +156,13 @@ def main(arguments=None):
     none. `--only=CASE`, which may be repeated, takes the place of the others."""
     arguments = sys.argv[1:] if arguments is None else arguments
     only = [text.removeprefix("--only=") for text in arguments if text.startswith("--only=")]
+    print(f"ARCTRACE_TEST_SEED={SEED}", flush=True)
+    random.seed(SEED)
+    loader = unittest.TestLoader()
+    if IS_GATE and not only:
+        loader = GateLoader(sys.modules["__main__"])
     program = unittest.main(module="__main__", argv=[sys.argv[0], *(only or arguments)], exit=False,
+                            testLoader=loader,
                             testRunner=unittest.TextTestRunner(resultclass=Result, verbosity=2))
     result = program.result
     if not result.wasSuccessful():

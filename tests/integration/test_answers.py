@@ -194,6 +194,7 @@ class AnswersTest(support.TraceTest):
         self.assertIn("no records of the kernel",
                       self.fails("report", "--view=flat", "--columns=on-cpu", trace))
 
+    @cases.in_gate
     def test_histogram(self):
         trace, calls = self.recorded()
         histograms = self.report(trace, "histogram", "-F", "inner", "-F", "out*")["histograms"]
@@ -211,6 +212,7 @@ class AnswersTest(support.TraceTest):
         self.assertIn('did you mean "inner"?',
                       self.fails("report", "--view=histogram", "-F", "iner", trace))
 
+    @cases.in_gate
     def test_slowest(self):
         trace, calls = self.recorded()
         for name, limit in (("inner", 10), ("middle", 25), ("again", 1000)):
@@ -314,6 +316,7 @@ for turn in range(200):
         self.assertEqual([(row["delta_ns"], row["args"]) for row in found],
                          [(duration(call), call.args) for call in expected[:3]])
 
+    @cases.in_gate
     def test_graph(self):
         trace, calls = self.recorded()
         for name in ("middle", "again", "leaf"):
@@ -372,6 +375,7 @@ for turn in range(200):
             [support.ARCTRACE, "diff", "--format=json", *map(str, arguments)],
             stdout=subprocess.PIPE, text=True, check=True).stdout)
 
+    @cases.in_gate
     def test_diff(self):
         before = [self.run_program(f"a{i}", PROGRAM) for i in range(2)]
         after = [self.run_program(f"b{i}", PROGRAM.replace("(40, 150, 1200)", "(40, 150, 300)")
@@ -508,6 +512,7 @@ for turn in range(200):
                          report["thread_ns"])
         return text, report
 
+    @cases.in_gate
     def test_summary(self):
         text, report = self.summary(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
         self.assertEqual(report["command"], [sys.executable, "-c", PROGRAM])

@@ -20,6 +20,7 @@ MODES = ["sleeps", "polls", "computes", "signals", "threads", "executes", "loads
 
 
 class Attach(AttachTest):
+    @cases.in_gate
     def test_modes(self):
         for mode in MODES:
             for _ in range(10 if LONG else 1):
@@ -158,6 +159,7 @@ class Attach(AttachTest):
         self.assertIn("2 processes", recorder.communicate(timeout=600)[1])
         self.assertEqual(recorder.returncode, 0)
 
+    @cases.in_gate
     def test_session(self):
         """A process that joined a session is part of it for the collectors that follow, too."""
         name = f"attach-{os.getpid()}"
@@ -264,6 +266,7 @@ class Attach(AttachTest):
             self.assertRegex(summary, r"\n.* 2  .*thread silent  ")
             self.assertEqual(set(self.policies(program.pid)), {0})
 
+    @cases.in_gate
     def test_interrupt_keeps_the_data(self):
         program, place = self.start("sleeps")
         self.assertRegex(self.attach_for_rounds(program, place), r"[1-9][\d,]* records, 0 lost, 1 process")
@@ -277,6 +280,7 @@ class Attach(AttachTest):
             self.assertEqual(done.returncode, 0, (i, done.stderr))
         self.assert_unharmed(program, place)
 
+    @cases.in_gate
     def test_refusals(self):
         """One line, exit status 2, and nothing happens."""
         program, place = self.start("sleeps")

@@ -56,6 +56,7 @@ class OpenFunctions(AttachTest):
         self.assertGreater(tree[path + ("getppid",)]["calls"], 0)
         self.assertNotIn(path + (LAST_SEEN,), tree)
 
+    @cases.in_gate
     def test_calls(self):
         """Library calls stand in the functions that make them, also after some of these were left."""
         for compiler in ("gcc", "clang"):

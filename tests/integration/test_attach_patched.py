@@ -49,6 +49,7 @@ class AttachPatched(AttachTest):
                 open_parts[thread][function] = open_parts[thread].get(function, 0) + 1
         return parts
 
+    @cases.in_gate
     def test_counts(self):
         """Each part in each thread has the calls that it makes, in all recordings."""
         program, place = self.start("counts")

@@ -189,6 +189,7 @@ class ExportTest(support.TraceTest):
         self.assertEqual(sums.calls, {"outer": TURNS, "inner x": 3 * TURNS,
                                       self.safe(HOSTILE): 3 * TURNS})
 
+    @cases.in_gate
     def test_perfetto_by_protoc(self):
         trace = self.record_program()
         data = self.export(trace, "perfetto")
@@ -238,6 +239,7 @@ class ExportTest(support.TraceTest):
         self.assertLessEqual({"worker1", "worker2", "worker3"}, threads)
         self.assertEqual(sum(1 for t in tracks.values() if t["process"]), 2)
 
+    @cases.in_gate
     def test_chrome(self):
         trace = self.record_program()
         data = self.export(trace, "chrome")
@@ -275,6 +277,7 @@ class ExportTest(support.TraceTest):
             stdout=subprocess.PIPE, check=True).stdout.split(b"},"))
         self.assertLess(2 * len(data), plain)
 
+    @cases.in_gate
     def test_speedscope(self):
         trace = self.record_program()
         data = json.loads(self.export(trace, "speedscope"))
@@ -296,6 +299,7 @@ class ExportTest(support.TraceTest):
         self.assertEqual(values.pop("endless")[0], 1)
         self.assertEqual(values, self.sums_of_report(trace))
 
+    @cases.in_gate
     def test_folded(self):
         trace = self.record_program()
         own_ns, calls = collections.Counter(), collections.Counter()
@@ -313,6 +317,7 @@ class ExportTest(support.TraceTest):
                     for name, values in self.sums_of_report(trace).items()}
         self.assertEqual({name: (calls[name], own_ns[name]) for name in calls}, expected)
 
+    @cases.in_gate
     def test_pprof_by_protoc(self):
         trace = self.record_program()
         profile = protoc("profile.proto", "Profile",
@@ -336,6 +341,7 @@ class ExportTest(support.TraceTest):
                  if name != "endless" and not name.startswith("[")}
         self.assertEqual(found, self.sums_of_report(trace))
 
+    @cases.in_gate
     @unittest.skipUnless(shutil.which("callgrind_annotate"), "callgrind_annotate is missing")
     def test_callgrind_by_callgrind_annotate(self):
         trace = self.record_program()
@@ -357,6 +363,7 @@ class ExportTest(support.TraceTest):
         total = sum(thread["root"]["cum_ns"] for thread in threads)
         self.assertEqual(own_ns["PROGRAM TOTALS"], total)
 
+    @cases.in_gate
     def test_csv_and_ndjson(self):
         trace = self.record_program()
         rows = list(csv.DictReader(io.StringIO(self.export(trace, "csv").decode())))
@@ -419,6 +426,7 @@ class ExportTest(support.TraceTest):
         self.assertEqual(sorted(self.directory.iterdir()), before)
         return lines[0]
 
+    @cases.in_gate
     def test_bad_input(self):
         trace = self.record_program()
         output = self.directory / "out"

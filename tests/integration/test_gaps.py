@@ -102,6 +102,7 @@ class GapsTest(support.TraceTest):
             self.assertEqual(collector.wait(), 0)
         return trace, off
 
+    @cases.in_gate
     def test_functions_off(self):
         trace, off = self.record_with_functions_off(1)
         tree = self.report(trace, "tree")

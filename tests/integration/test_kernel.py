@@ -74,6 +74,7 @@ INTERRUPTS = {"interrupt", "timer"}
 
 
 class OptionsTest(support.TraceTest):
+    @cases.in_gate
     def test_bad_option(self):
         done = subprocess.run([support.ARCTRACE, "record", "--kernel=maybe", "--", "true"],
                               stderr=subprocess.PIPE, text=True, check=False)
@@ -301,6 +302,7 @@ class KernelTest(ProgramTest):
                 before.children_user - before.children_system)
         self.assertLess(used, 0.5 * (after.elapsed - before.elapsed))
 
+    @cases.in_gate
     def test_a_program_without_calls(self):
         """It has its life and its times on and off the CPU all the same."""
         trace = self.record("sleep", "0.2", options=("--kernel", "--no-libcall")).trace
@@ -498,6 +500,7 @@ class KernelFramesTest(ProgramTest):
         arcs = {arc["name"]: arc for arc in self.report(trace, "arcs")["arcs"]}
         return {child["name"]: child["calls"] for child in arcs[name]["children"]}
 
+    @cases.in_gate
     def test_system_calls(self):
         trace, _, _ = self.record_whole("--syscalls", arguments=["calls"])
         self.assertEqual(self.children(trace, "caller"), {"K:getppid": 1000})
@@ -549,6 +552,7 @@ class KernelFramesTest(ProgramTest):
             self.assertGreater(row["ready_ns"], 0.3 * row["cpu_ns"])
             self.assertEqual(row["cpu_ns"] + row["off_cpu_ns"], row["delta_ns"])
 
+    @cases.in_gate
     def test_without_the_kernels_records(self):
         done = self.record(self.program, "calls", options=("--no-libcall",))
         for option in ("--clock=cpu", "--clock=off-cpu", "--view=threads", "--view=wakers",

@@ -239,6 +239,7 @@ def path_to(node, name):
 
 
 class LifetimesTest(support.TraceTest):
+    @cases.in_gate
     def test_whole_life(self):
         program = compiled(self.directory, WHOLE_LIFE)
         begin = time.monotonic_ns()
@@ -598,6 +599,7 @@ class LifetimesTest(support.TraceTest):
         self.assertIn("[loader]", children(thread["root"]))
         self.assertNotIn("[before recording]", children(thread["root"]))
 
+    @cases.in_gate
     def test_fork(self):
         trace = self.record(sys.executable, "-c", FORKS, options=("--no-libcall",)).trace
         parent, child = self.report(trace, "tree")["threads"]

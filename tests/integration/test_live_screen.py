@@ -87,6 +87,7 @@ class LiveScreenTest(support.TraceTest):
         terminal.wait_for("records/s", "inner")
         self.interrupt(terminal)
 
+    @cases.in_gate
     def test_what_is_drawn(self):
         """A picture that comes after another one is made of what differs: nothing is erased first."""
         terminal = self.terminal()

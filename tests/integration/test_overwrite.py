@@ -53,6 +53,7 @@ class OverwriteTest(support.TraceTest):
         self.assertEqual(recorded.status, 0, recorded.stderr)
         return recorded
 
+    @cases.in_gate
     def test_the_newest_records_with_their_first_frames(self):
         for scope in ("thread", "shared"):
             with self.subTest(scope=scope):
@@ -138,6 +139,7 @@ for i in range(3000): api.arctrace_instant(r)
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         return recorder, trace
 
+    @cases.in_gate
     def test_snapshots_by_signal(self):
         program = support.API + """
 ring = name("ring")

@@ -197,6 +197,7 @@ class Tests:  # of whoever records
         for row in self.report(trace, "invocations")["invocations"]:
             self.assertEqual(row["cpu_ns"] + row["off_cpu_ns"], row["delta_ns"])
 
+    @cases.in_gate
     def test_the_trace_says_so(self):
         trace, _, _ = self.record_program(self.build("states"), "calls")
         self.assertEqual(self.info(trace)["session"]["kernel_records"], "perf")
@@ -334,6 +335,7 @@ class PerfAsNobodyTest(Tests, PerfCase):
 
 @unittest.skipUnless(SYSCALLS, "the numbers of system calls are not known")
 class ForbiddenTest(PerfCase):
+    @cases.in_gate
     def test_without_bpf_and_perf(self):
         """Neither is to be had: one line, and a recording all the same."""
         forbidden = forbid("bpf", "perf_event_open")

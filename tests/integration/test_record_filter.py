@@ -95,6 +95,7 @@ class RecordFilterTest(support.TraceTest):
         self.assertEqual([types[t] for t in ("INSTANT", "ENTER", "EXIT")], [10, 10, 10])
         return dict(collections.Counter(r["event"] for r in records if r["type"] == "EVENT"))
 
+    @cases.in_gate
     def test_events_by_name_and_level(self):
         self.assertEqual(self.events(), ALL_EVENTS)
         self.assertEqual(self.events("--event=db.*"), {"db.query": 21, "db.row": 20})
@@ -129,6 +130,7 @@ class RecordFilterTest(support.TraceTest):
             said, _ = self.recording(*options)
             self.assertNotIn("warning", said)
 
+    @cases.in_gate
     def test_info_of_a_file_has_the_filter(self):
         _, trace = self.recording("--event=db.*", "--level=3")
         enabled = self.info(trace)["enabled"]
@@ -160,6 +162,7 @@ class RecordFilterTest(support.TraceTest):
         for options in (["-F", "nothing"], ["--notrace=*"], ["-D1"], ["-t", "1s"]):
             self.assertIn("switched off or filtered out", hint(*options), options)
 
+    @cases.in_gate
     def test_what_cannot_be_a_filter_is_refused(self):
         self.create()
         long_names = [f"--event=name_{i:04}*" for i in range(40)]

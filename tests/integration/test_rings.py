@@ -109,6 +109,7 @@ class RingTest(support.TraceTest):
         rings.pop("seldom", None)
         return rings
 
+    @cases.in_gate
     def test_files_are_whole_and_nothing_is_missing_or_doubled(self):
         for scope in ("thread", "shared"):
             with self.subTest(scope=scope):
@@ -207,6 +208,7 @@ sys.exit(7)
         self.check_clean(trace)
         self.assertNotEqual(self.info(name)["buffer"]["gate"], 0)  # the session goes on
 
+    @cases.in_gate
     def test_refusals(self):
         for options in (["--duration=0"], ["--duration=soon"], ["--duration=-1s"],
                         *(["--session=any", own] for own in (

@@ -99,6 +99,7 @@ class SessionTest(support.TraceTest):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
 
+    @cases.in_gate
     def test_whole_life(self):
         path = self.create(size="64M")  # room for minutes in which the collector gets no CPU
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
@@ -142,6 +143,7 @@ class SessionTest(support.TraceTest):
         run("start", self.name)
         self.assertNotIn("recording is off", run(*command).stderr)
 
+    @cases.in_gate
     def test_classes_are_switched_while_it_runs(self):
         self.create("--mode=overwrite", size="64M")  # so that none is overwritten
         writer = self.writer()
@@ -239,6 +241,7 @@ class SessionTest(support.TraceTest):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.refused("record", f"--session={self.name}", "-b", "1M", "true")
 
+    @cases.in_gate
     def test_refusals(self):
         self.create()
         self.assertIn("already", self.refused("create", self.name))

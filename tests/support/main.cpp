@@ -1,13 +1,17 @@
 // The main function of all doctest programs. What became of each case is appended to a
 // file, as tests/harness/cases.py describes.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "tests/support/skip.hpp"
+
 namespace {
+
+std::string skip_reason;  // of the case that runs, empty if it is not skipped
 
 class CaseLog : public doctest::IReporter {
  public:
@@ -15,10 +19,13 @@ class CaseLog : public doctest::IReporter {
 
   void test_case_start(const doctest::TestCaseData& data) override {
     name_ = data.m_name;
-    note("begun", 0);
+    skip_reason.clear();
+    note("begun", 0, "");
   }
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
-    note(stats.testCaseSuccess ? "passed" : "failed", stats.seconds);
+    const bool is_skipped = stats.testCaseSuccess && !skip_reason.empty();
+    const char* state = stats.testCaseSuccess ? "passed" : "failed";
+    note(is_skipped ? "skipped" : state, stats.seconds, skip_reason.c_str());
   }
 
   // Only whole cases are of interest.
@@ -34,7 +41,7 @@ class CaseLog : public doctest::IReporter {
   void test_case_skipped(const doctest::TestCaseData& /*data*/) override {}
 
  private:
-  void note(const char* state, double seconds) const {
+  void note(const char* state, double seconds, const char* why) const {
     const char* directory = std::getenv("ARCTRACE_CASES");
     const char* test = std::getenv("ARCTRACE_TEST");
     if (directory == nullptr || test == nullptr) return;
@@ -42,7 +49,7 @@ class CaseLog : public doctest::IReporter {
     std::FILE* file = std::fopen(
         path.c_str(), "ae");  // closed each time: cases fork, and end by signals
     if (file == nullptr) return;
-    std::fprintf(file, "%s\t%.3f\t%s\t\n", state, seconds, name_);
+    std::fprintf(file, "%s\t%.3f\t%s\t%s\n", state, seconds, name_, why);
     std::fclose(file);
   }
 
@@ -52,3 +59,16 @@ class CaseLog : public doctest::IReporter {
 DOCTEST_REGISTER_LISTENER("cases", 1, CaseLog);
 
 }  // namespace
+
+void arctrace::testing::skip_case(const std::string& why) {
+  skip_reason = why;
+  std::printf("skipped: %s\n", why.c_str());
+}
+
+// Cases of the suite "full" are not in the gate.
+int main(int count, char** arguments) {
+  doctest::Context context(count, arguments);
+  if (std::getenv("ARCTRACE_GATE") != nullptr)
+    context.addFilter("test-suite-exclude", "full");
+  return context.run();
+}

@@ -4,27 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tests/support/record_script.hpp"
+#include "tests/support/seed.hpp"
 
 namespace arctrace::testing {
-
-// ARCTRACE_TEST_SEED, or one of this moment; printed once.
-inline uint64_t first_seed() {
-  static const uint64_t seed = [] {
-    const char* text = std::getenv("ARCTRACE_TEST_SEED");
-    const uint64_t value =
-        text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
-    std::printf("ARCTRACE_TEST_SEED=%llu\n", static_cast<unsigned long long>(value));
-    return value;
-  }();
-  return seed;
-}
 
 class RandomScript {
  public:

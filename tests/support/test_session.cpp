@@ -2,7 +2,6 @@
 
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
-#include <sys/random.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -96,20 +95,6 @@ void write_finished(TraceFile& file) {
   records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, 0);
   records.body(arctrace_session_body{.what = ARCTRACE_SESSION_FINISHED, .detail = 0});
   file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, 0, records.bytes());
-}
-
-uint64_t test_seed() {
-  static const uint64_t seed = [] {
-    uint64_t value = 0;
-    if (const char* given = std::getenv("ARCTRACE_TEST_SEED"); given != nullptr) {
-      value = std::strtoull(given, nullptr, 0);
-    } else {
-      REQUIRE(getrandom(&value, sizeof value, 0) == sizeof value);
-    }
-    std::printf("ARCTRACE_TEST_SEED=%llu\n", static_cast<unsigned long long>(value));
-    return value;
-  }();
-  return seed;
 }
 
 }  // namespace arctrace::testing

@@ -9,6 +9,7 @@
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/seed.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/trace_decoder.hpp"
 
@@ -55,8 +56,5 @@ void join(const TestSession& test);
 
 // A SESSION_FINISHED record as the collector ends a file with it.
 void write_finished(TraceFile& file);
-
-// The seed of this run, printed: ARCTRACE_TEST_SEED, else a new one.
-uint64_t test_seed();
 
 }  // namespace arctrace::testing

@@ -9,6 +9,8 @@
 #include <random>
 #include <string>
 
+#include "tests/support/seed.hpp"
+
 using arctrace::check_glob;
 using arctrace::glob_matches;
 using arctrace::GlobFault;
@@ -16,9 +18,9 @@ using arctrace::GlobFault;
 namespace {
 
 // Few letters, so that they match now and then.
-char letter(std::mt19937& random) { return "abcd-!]"[random() % 7]; }
+char letter(std::mt19937_64& random) { return "abcd-!]"[random() % 7]; }
 
-std::string random_set(std::mt19937& random) {
+std::string random_set(std::mt19937_64& random) {
   std::string set = random() % 3 == 0 ? "[!" : "[";
   if (random() % 8 == 0) set += ']';
   for (auto n = 1 + random() % 3; n > 0; --n) {
@@ -28,7 +30,7 @@ std::string random_set(std::mt19937& random) {
   return set + "]";
 }
 
-std::string random_glob(std::mt19937& random) {
+std::string random_glob(std::mt19937_64& random) {
   std::string glob;
   for (auto n = random() % 8; n > 0; --n) {
     switch (random() % 6) {
@@ -54,11 +56,7 @@ std::string random_glob(std::mt19937& random) {
 }  // namespace
 
 TEST_CASE("globs match as fnmatch's do") {
-  const char* given = std::getenv("ARCTRACE_TEST_SEED");
-  const uint32_t seed =
-      given != nullptr ? static_cast<uint32_t>(std::atoi(given)) : std::random_device{}();
-  INFO("ARCTRACE_TEST_SEED=" << seed);
-  std::mt19937 random(seed);
+  std::mt19937_64 random(testing::test_seed());
   unsigned matched = 0;
   for (int i = 0; i < 50'000; ++i) {
     const std::string glob = random_glob(random);

@@ -24,6 +24,7 @@
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
@@ -126,7 +127,10 @@ TEST_CASE("session: a failed attempt leaves the way free for a right one") {
 }
 
 TEST_CASE("session: another user's buffer is refused even if its mode lets us write") {
-  if (geteuid() != 0) return;  // needs root to become two users
+  if (geteuid() != 0) {
+    skip_case("needs root, to become two users");
+    return;
+  }
   TestSession test(small_buffer(1024, 8));
   CHECK_CHILD([&] {
     REQUIRE(setuid(kOtherUser) == 0);

@@ -104,7 +104,7 @@ TEST_CASE("parents in a ring end") {
 
 // Against READ-4 as SPEC.md words it, address by address.
 TEST_CASE("any code, at any time, is as READ-4 says") {
-  testing::Random random(testing::first_seed());
+  testing::Random random(testing::test_seed());
   for (int round = 0; round < 300; ++round) {
     Definitions definitions;
     const ProcessIndex p = add_process(definitions, 1);

@@ -94,7 +94,7 @@ child              1    30.0    30.0      30.0 us      30.0 us    mainBA
 }
 
 TEST_CASE("random traces: flat and arcs are what their definitions say, text as JSON") {
-  for (uint64_t seed = first_seed(); seed < first_seed() + 150; ++seed) {
+  for (uint64_t seed = test_seed(); seed < test_seed() + 150; ++seed) {
     CAPTURE(seed);
     const RandomScript random(seed, {});
     const RecordScript& script = random.script;

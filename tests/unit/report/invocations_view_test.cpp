@@ -114,7 +114,7 @@ TEST_CASE("rows in a time range: what was open comes first") {
 }
 
 TEST_CASE("random traces: rows add up to the tree, however few are held in memory") {
-  for (uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {
+  for (uint64_t seed = test_seed(); seed < test_seed() + 100; ++seed) {
     CAPTURE(seed);
     const RandomScript random(seed, {});
     Rows rows;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/skip.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
@@ -96,7 +97,7 @@ class ScopedVariable {
 
 TEST_CASE("debuginfod is asked only when that is allowed") {
   if (dlopen("libdebuginfod.so.1", RTLD_NOW) == nullptr) {
-    MESSAGE("skipped: libdebuginfod.so.1 is not installed");
+    testing::skip_case("libdebuginfod.so.1 is not installed");
     return;
   }
   TemporaryDirectory server;

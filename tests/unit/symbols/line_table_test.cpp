@@ -8,6 +8,7 @@
 #include <string>
 
 #include "reader/symbols/symbol_file.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
@@ -137,7 +138,7 @@ TEST_CASE("a file that shares DWARF data needs the file that has them") {
 
 TEST_CASE("what dwz moved to a common file is found there") {
   if (SYMBOLS_HAVE_DWZ == 0) {
-    MESSAGE("skipped: dwz was not installed when this was built");
+    testing::skip_case("dwz was not installed when this was built");
     return;
   }
   // Not beside the module, where libdw could find it by itself.

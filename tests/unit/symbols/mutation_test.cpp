@@ -9,6 +9,7 @@
 #include <string>
 
 #include "reader/symbols/symbol_file.hpp"
+#include "tests/support/seed.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/symbols/fixtures.hpp"
 
@@ -26,7 +27,7 @@ unsigned number_from_environment(const char* name, unsigned otherwise) {
 
 class Mutator {
  public:
-  explicit Mutator(unsigned seed) : random_(seed) {}
+  explicit Mutator(uint64_t seed) : random_(seed) {}
 
   std::string mutate(std::string bytes) {
     switch (below(8)) {
@@ -105,11 +106,8 @@ class Mutator {
 };
 
 TEST_CASE("mutated files") {
-  const unsigned seed = number_from_environment("SYMBOLS_SEED", std::random_device()());
   const unsigned rounds = number_from_environment("SYMBOLS_ROUNDS", 600);
-  // Also when the process dies.
-  MESSAGE("SYMBOLS_SEED=" << seed << " SYMBOLS_ROUNDS=" << rounds);
-  Mutator mutator(seed);
+  Mutator mutator(testing::test_seed());
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/module.so";
   SymbolOptions options;

@@ -171,7 +171,7 @@ TEST_CASE("the locks of an ENTER are arguments, as many as it has room for") {
 }
 
 TEST_CASE("any bytes are refused, or written down") {
-  std::mt19937_64 random(testing::first_seed());
+  std::mt19937_64 random(testing::test_seed());
   size_t taken = 0;
   for (int i = 0; i < 20000; ++i) {
     Bytes body;

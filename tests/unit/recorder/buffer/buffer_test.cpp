@@ -18,6 +18,7 @@
 #include "src/protocol/recycle.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
@@ -87,7 +88,7 @@ TEST_CASE("buffer: of huge pages if it can be, and of small ones if wanted") {
   absl::StatusOr<Buffer> asked = Buffer::create(options);
   REQUIRE(asked.ok());
   if (!asked->warning().empty()) {
-    MESSAGE("skipped: " << asked->warning());
+    testing::skip_case(asked->warning());
     return;
   }
   CHECK(huge_kb(*asked) == 8 << 10);

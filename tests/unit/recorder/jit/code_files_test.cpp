@@ -14,6 +14,7 @@
 
 #include "src/buffer/clock.hpp"
 #include "tests/support/code_bytes.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
@@ -235,7 +236,10 @@ TEST_CASE("a dump that is mapped executable is found while its process lives") {
   munmap(read_only, 4096);
   void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
   close(fd);
-  if (mapped == MAP_FAILED) return;  // a file system that is mounted noexec
+  if (mapped == MAP_FAILED) {
+    testing::skip_case("the file system of temporary files is mounted noexec");
+    return;
+  }
   const DecodedTrace trace = f.written(kLiving);
   munmap(mapped, 4096);
   const auto codes = trace.of_type(ARCTRACE_TYPE_CODE);
