@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "tests/hostile/scribbler.hpp"
 #include "tests/hostile/stage.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/effort.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
@@ -165,10 +165,9 @@ void play(arctrace_mode mode, arctrace_scope scope, uint32_t seconds) {
 }
 
 void play_scopes(arctrace_mode mode) {
-  const bool is_long = std::getenv("ARCTRACE_TEST_LONG") != nullptr;
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    play(mode, scope, is_long ? 300 : 1);
+    play(mode, scope, is_long() ? 300 : 1);
   }
 }
 

@@ -4,20 +4,18 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "src/base/shared_atomics.hpp"
 #include "tests/interleavings/world.hpp"
+#include "tests/support/effort.hpp"
 
 namespace arctrace::testing {
 
 // More are explored by the long form of the test.
-inline uint64_t executions_max() {
-  return std::getenv("ARCTRACE_TEST_LONG") != nullptr ? 50'000'000 : 50'000;
-}
+inline uint64_t executions_max() { return is_long() ? 50'000'000 : 50'000; }
 
 struct Outcome {
   Explored explored;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "tests/processes/emulator.hpp"
 #include "tests/processes/writer_process.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/effort.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
@@ -210,8 +210,7 @@ class Round {
 
 void run_rounds(arctrace_mode mode, bool kills) {
   const bool is_quick = other_writer() == nullptr;
-  const int rounds =
-      std::getenv("ARCTRACE_TEST_LONG") != nullptr ? 1000 : (is_quick ? 32 : 8);
+  const int rounds = is_long() ? 1000 : tries(is_quick ? 32 : 8);
   Random seeds(test_seed());
   Totals totals;
   for (int i = 0; i < rounds; ++i) {

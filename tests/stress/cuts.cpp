@@ -4,13 +4,13 @@
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "src/process/session.hpp"
 #include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/writer/thread_local.hpp"
+#include "tests/support/effort.hpp"
 
 namespace arctrace::testing {
 
@@ -39,8 +39,8 @@ void prepare_chain() {
 }
 
 std::vector<uint64_t> cuts(uint64_t count, uint64_t most) {
-  const bool all = std::getenv("ARCTRACE_TEST_LONG") != nullptr || count <= most;
-  const uint64_t stride = all ? 1 : count / most;
+  const uint64_t wanted = tries(most);
+  const uint64_t stride = is_long() || count <= wanted ? 1 : count / wanted;
   Random random(test_seed());
   std::vector<uint64_t> cuts;
   for (uint64_t at = random.next() % stride; at < count; at += stride) {

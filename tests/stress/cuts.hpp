@@ -21,8 +21,8 @@ void prepare_chain();
 BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks);
 
 // Where to cut a call of `count` instructions: after every one, or if that is more than
-// `most`, after about as many, evenly spread from a random first one on. With the
-// environment variable ARCTRACE_TEST_LONG: after every one.
+// `most`, after about as many, evenly spread from a random first one on: in the gate
+// fewer (tests/support/effort.hpp), in the long form after every one.
 std::vector<uint64_t> cuts(uint64_t count, uint64_t most);
 
 // A payload in which damage shows.

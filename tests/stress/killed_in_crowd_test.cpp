@@ -10,7 +10,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
@@ -21,6 +20,7 @@
 #include "src/writer/thread_local.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/effort.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -42,10 +42,7 @@ struct Size {
   uint32_t threads;
   uint32_t kills;
 };
-Size size_of_test() {
-  const bool is_long = std::getenv("ARCTRACE_TEST_LONG") != nullptr;
-  return is_long ? Size{kThreadsMax, 600} : Size{300, 30};
-}
+Size size_of_test() { return is_long() ? Size{kThreadsMax, 600} : Size{300, 30}; }
 
 // One writer's life, or one thread's of the crowd.
 struct Life {

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 
 #include "src/base/shared_atomics.hpp"
 #include "src/protocol/recycle.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/stress/neighbour.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/effort.hpp"
 #include "tests/support/single_step.hpp"
 
 namespace arctrace::testing {
@@ -241,7 +241,7 @@ uint64_t count_steps(const TestSession& test, const std::function<void()>& call)
 // ring, at any of its instructions. Then the owner goes on, and after its end the other.
 TEST_CASE("stopped anywhere: the owner of a block goes on amid its takeover") {
   if (!can_single_step()) return;
-  const uint64_t pairs = std::getenv("ARCTRACE_TEST_LONG") != nullptr ? 1000 : 3;
+  const uint64_t pairs = is_long() ? 1000 : 3;
   Random random(test_seed());
   for (const arctrace_scope scope : kScopes) {
     for (const Call& call : kCalls) {

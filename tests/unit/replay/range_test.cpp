@@ -14,6 +14,7 @@
 #include "reader/replay/replay.hpp"
 #include "reader/trace/input.hpp"
 #include "reader/trace/trace.hpp"
+#include "tests/support/effort.hpp"
 #include "tests/support/random_file.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/support/trace_builder.hpp"
@@ -187,7 +188,7 @@ std::string difference(const std::string& part, const std::string& whole) {
 double compare(const RandomFile::Shape& shape, size_t files) {
   double read = 0;
   double all = 0;
-  for (uint64_t seed = test_seed(); seed < test_seed() + files; ++seed) {
+  for (uint64_t seed = test_seed(); seed < test_seed() + testing::tries(files); ++seed) {
     CAPTURE(seed);
     RandomFile file(seed, shape);
     const std::vector<std::byte> plain = file.bytes();
