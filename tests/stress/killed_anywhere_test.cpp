@@ -19,6 +19,7 @@
 #include "tests/support/lock_call.hpp"
 #include "tests/support/reported_function.hpp"
 #include "tests/support/single_step.hpp"
+#include "tests/support/skip.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -50,7 +51,7 @@ struct Bounds {
 // Children write number n as event 1 and die in `call(n)`, which writes it as event 2.
 void kill_everywhere(const BufferOptions& options, const std::function<void()>& before,
                      const Action& call, const Bounds& bounds = {}) {
-  if (!can_single_step()) return;
+  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   shared_word() = 0;
   TestSession test(options);
   const auto child = [&](uint64_t number, uint64_t at) {
@@ -249,7 +250,7 @@ TEST_CASE("killed anywhere: in a definition, and as a block is handed over") {
 }
 
 TEST_CASE("killed anywhere: in the first record of a fork child") {
-  if (!can_single_step()) return;
+  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   shared_word() = 0;
   CHECK_CHILD([] {
     TestSession test(buffer_with(ARCTRACE_SCOPE_THREAD, 4096, 64));
@@ -279,7 +280,7 @@ TEST_CASE("killed anywhere: in the first record of a fork child") {
 }
 
 TEST_CASE("killed anywhere: as a robust lock is taken, it is marked or untouched") {
-  if (!can_single_step()) return;
+  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   struct Words {
     arctrace_writer_slot first, second;
   };

@@ -14,6 +14,7 @@
 #include "tests/support/child.hpp"
 #include "tests/support/effort.hpp"
 #include "tests/support/single_step.hpp"
+#include "tests/support/skip.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -114,7 +115,7 @@ void drain_all(TestSession& test) {
 }
 
 TEST_CASE("stopped anywhere: the collector and the others go on, nothing is lost") {
-  if (!can_single_step()) return;
+  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   for (const arctrace_scope scope : kScopes) {
     for (const Call& call : kCalls) {
       CAPTURE(scope);
@@ -192,7 +193,7 @@ bool may_be_overwritten(const TestSession& test, const Stop& stop) {
 }
 
 TEST_CASE("stopped anywhere: the ring is overwritten around the stopped writer") {
-  if (!can_single_step()) return;
+  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   for (const arctrace_scope scope : kScopes) {
     for (const Call& call : kCalls) {
       CAPTURE(scope);
@@ -240,7 +241,7 @@ uint64_t count_steps(const TestSession& test, const std::function<void()>& call)
 // Both stop: the owner of a block in a call, and another writer, which overwrites the
 // ring, at any of its instructions. Then the owner goes on, and after its end the other.
 TEST_CASE("stopped anywhere: the owner of a block goes on amid its takeover") {
-  if (!can_single_step()) return;
+  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   const uint64_t pairs = is_long() ? 1000 : 3;
   Random random(test_seed());
   for (const arctrace_scope scope : kScopes) {
@@ -307,7 +308,7 @@ void write_after_loss(uint64_t at, const TestSession& test) {
 }
 
 TEST_CASE("stopped anywhere: room that comes amid a loss, and the loss is said first") {
-  if (!can_single_step()) return;
+  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
     constexpr uint32_t kSomeForDefinitions = 64;
@@ -333,7 +334,7 @@ TEST_CASE("stopped anywhere: room that comes amid a loss, and the loss is said f
 
 // Joining, definitions and all.
 TEST_CASE("stopped anywhere: in the first record of a process") {
-  if (!can_single_step()) return;
+  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   TestSession test(buffer_in(ARCTRACE_MODE_DROP, ARCTRACE_SCOPE_THREAD));
   Neighbour neighbour(test);
   const uint64_t writers = stop_everywhere(

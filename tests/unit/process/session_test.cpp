@@ -127,10 +127,7 @@ TEST_CASE("session: a failed attempt leaves the way free for a right one") {
 }
 
 TEST_CASE("session: another user's buffer is refused even if its mode lets us write") {
-  if (geteuid() != 0) {
-    skip_case("needs root, to become two users");
-    return;
-  }
+  if (geteuid() != 0) return testing::skip_case("needs root, to become two users");
   TestSession test(small_buffer(1024, 8));
   CHECK_CHILD([&] {
     REQUIRE(setuid(kOtherUser) == 0);

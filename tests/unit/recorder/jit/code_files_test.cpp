@@ -178,7 +178,7 @@ TEST_CASE("only a regular file is a map") {
 }
 
 TEST_CASE("a map of another user is not taken, nor one of root, nor one with two names") {
-  if (geteuid() != 0) return;
+  if (geteuid() != 0) return testing::skip_case("needs root");
   // Nobody's process, gone by now: its user is the one that it had recorded.
   constexpr uint32_t kUser = 65534;
   for (const uint32_t owner : {kUser, 0u, 1000u}) {
@@ -201,7 +201,7 @@ TEST_CASE("a map of another user is not taken, nor one of root, nor one with two
 }
 
 TEST_CASE("a gone process' map is opened with no more rights than its user's") {
-  if (geteuid() != 0) return;
+  if (geteuid() != 0) return testing::skip_case("needs root");
   Fixture f;
   f.facts.uid = 65534;
   const std::string name = "jit-" + std::to_string(getpid()) + ".dump";
