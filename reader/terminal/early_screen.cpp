@@ -14,6 +14,7 @@
 #include "reader/report/summary_lines.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/tables/cell_table.hpp"
+#include "reader/ui/tables/trace_tables.hpp"
 
 namespace arctrace::terminal {
 namespace {
