@@ -35,8 +35,14 @@ def shortened(variants):
 
 def in_gate(case):
     """Decorator of a case, or of a class of cases, for the gate. Of a file where something has it
-    the gate runs only that, else all."""
+    the gate runs only that, else all that is not not_in_gate()."""
     case.is_in_gate = True
+    return case
+
+
+def not_in_gate(case):
+    """Decorator of a case that takes too long for the gate, in a file whose others do not."""
+    case.is_in_gate = False
     return case
 
 
@@ -45,27 +51,30 @@ class GateLoader(unittest.TestLoader):
 
     def __init__(self, module):
         super().__init__()
+        self.unmarked = True  # whether those without a mark are in the gate
         classes = [found for found in vars(module).values()
                    if isinstance(found, type) and issubclass(found, unittest.TestCase)]
-        self.is_marked = any(super(GateLoader, self).getTestCaseNames(found) and self.marked(found)
-                             for found in classes)
+        self.unmarked = not any(self.mark(found, name) for found in classes
+                                for name in super(GateLoader, self).getTestCaseNames(found))
 
-    def marked(self, found):
-        names = super().getTestCaseNames(found)
-        if getattr(found, "is_in_gate", False):
-            return names
-        return [name for name in names if getattr(getattr(found, name), "is_in_gate", False)]
+    @staticmethod
+    def mark(found, name):
+        """True or False of what is marked, else None."""
+        return getattr(getattr(found, name), "is_in_gate", getattr(found, "is_in_gate", None))
 
     def getTestCaseNames(self, testCaseClass):
-        return self.marked(testCaseClass) if self.is_marked else super().getTestCaseNames(testCaseClass)
+        marks = {name: self.mark(testCaseClass, name)
+                 for name in super().getTestCaseNames(testCaseClass)}
+        return [name for name, mark in marks.items() if (self.unmarked if mark is None else mark)]
 
 
 def case_name(test):
-    """Class.method, as the command line of unittest takes it; Class for what fails in setUpClass."""
-    name = test.id().removeprefix("__main__.")
+    """Class.method, as the command line of unittest takes it; Class for what fails in setUpClass.
+    The class may be another module's that this one has imported."""
+    name = test.id()
     if "(" in name:  # setUpClass (__main__.Class)
-        name = name.partition("(")[2].rstrip(")").removeprefix("__main__.")
-    return name
+        return name.partition("(")[2].rstrip(")").rpartition(".")[2]
+    return ".".join(name.split(".")[-2:])
 
 
 def log_path():

@@ -125,6 +125,7 @@ class FunctionsTest(support.TraceTest):
             self.assertIn(start, boundaries)
             self.assertTrue(start + moved in boundaries or start + moved == address + size, hex(start))
 
+    @cases.not_in_gate
     def test_verdicts_against_binutils(self):
         self.assert_safe(self.build("program"))
         self.assert_safe(self.build("cet", "-fcf-protection=full"))

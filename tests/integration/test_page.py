@@ -234,6 +234,7 @@ class EarlyPageTest(support.TraceTest):
 
     TURNS = 310_000
 
+    @cases.not_in_gate
     def test_before_and_after_the_whole_is_read(self):
         trace = record_program(self.directory, self.TURNS)
         pictures = pathlib.Path(os.environ.get("ARCTRACE_PICTURES", self.directory))

@@ -278,6 +278,7 @@ class RecordTest(support.TraceTest):
         self.assertFalse(ran.exists())
         self.assertFalse((self.directory / "x").exists())
 
+    @cases.not_in_gate
     def test_types_of_very_many_functions(self):
         """-A reads those of all that match: as many as fit, or it reports the rest."""
         def program(count):

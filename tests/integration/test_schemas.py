@@ -246,6 +246,7 @@ class SchemasTest(support.TraceTest):
             self.assertIs(report["corrected"], True)
             self.check(f"report-{view}.json", report)
 
+    @cases.not_in_gate
     @unittest.skipIf(NO_KERNEL, NO_KERNEL)
     def test_kernel(self):
         done = self.record("sh", "-c", "sleep 0.01; true", options=("--kernel",))

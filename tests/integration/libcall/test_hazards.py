@@ -132,6 +132,7 @@ class Hazards(plain.PlainTest):
         self.both("./storm")
         self.both("./deep")
 
+    @cases.not_in_gate
     def test_backtraces_of_signal_handlers(self):
         self.both("./sampled")
 
@@ -163,6 +164,7 @@ class Hazards(plain.PlainTest):
         self.both("./forks", "20")
         self.both("./vforks")
 
+    @cases.not_in_gate
     def test_tasks_without_storage_of_their_own(self):
         """Two tasks in one thread's storage: only the calls of one are recorded."""
         for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):

@@ -33,6 +33,7 @@ class StaticChains(ShimTest):
 
 
 class Uprobes(ShimTest):
+    @cases.not_in_gate
     @both_compilers
     def test_uprobes_that_come_and_go(self, compiler):
         """On the first byte of a function that begins with a hook. What it calls while it has
@@ -151,6 +152,7 @@ class Frames(ShimTest):
     def test_threads(self, compiler):
         self.compare(compiler, "./threads", "20")
 
+    @cases.not_in_gate
     @both_compilers
     def test_tasks_without_storage_of_their_own(self, compiler):
         """Two tasks in one thread's storage: the calls of one are recorded, or of both in turn

@@ -86,6 +86,7 @@ class Patched(ShimTest):
                 left = {name for name in traced.calls if not verdicts.get(name)}
                 self.assert_counts(traced, but_for=left)
 
+    @cases.not_in_gate
     @both_compilers
     def test_registers_are_kept(self, compiler):
         """All of them, at both ends of a call, whatever way it takes."""
