@@ -210,10 +210,10 @@ class Round {
 
 void run_rounds(arctrace_mode mode, bool kills) {
   const bool is_quick = other_writer() == nullptr;
-  const int rounds = is_long() ? 1000 : tries(is_quick ? 32 : 8);
+  const uint64_t rounds = is_long() ? 1000 : tries(is_quick ? 32 : 8);
   Random seeds(test_seed());
   Totals totals;
-  for (int i = 0; i < rounds; ++i) {
+  for (uint64_t i = 0; i < rounds; ++i) {
     const RoundOptions options = {
         mode, i % 2 == 0 ? ARCTRACE_SCOPE_THREAD : ARCTRACE_SCOPE_SHARED, kills,
         i % 4 >= 2};

@@ -56,7 +56,7 @@ std::string random_glob(std::mt19937_64& random) {
 }  // namespace
 
 TEST_CASE("globs match as fnmatch's do") {
-  std::mt19937_64 random(testing::test_seed());
+  std::mt19937_64 random(arctrace::testing::test_seed());
   unsigned matched = 0;
   for (int i = 0; i < 50'000; ++i) {
     const std::string glob = random_glob(random);

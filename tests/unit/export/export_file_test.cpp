@@ -62,7 +62,7 @@ void on_nfs(const Body& body) {
   std::thread([&] {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-      testing::skip_case("a thread may not have a seccomp filter here");
+      arctrace::testing::skip_case("a thread may not have a seccomp filter here");
       return;
     }
     body();

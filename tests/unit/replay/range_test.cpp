@@ -188,7 +188,8 @@ std::string difference(const std::string& part, const std::string& whole) {
 double compare(const RandomFile::Shape& shape, size_t files) {
   double read = 0;
   double all = 0;
-  for (uint64_t seed = test_seed(); seed < test_seed() + testing::tries(files); ++seed) {
+  for (uint64_t seed = test_seed(); seed < test_seed() + arctrace::testing::tries(files);
+       ++seed) {
     CAPTURE(seed);
     RandomFile file(seed, shape);
     const std::vector<std::byte> plain = file.bytes();
