@@ -15,6 +15,7 @@
 #include "src/protocol/recycle.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/effort.hpp"
 #include "tests/support/hooked_function.hpp"
 #include "tests/support/lock_call.hpp"
 #include "tests/support/reported_function.hpp"
@@ -77,7 +78,7 @@ void kill_everywhere(const BufferOptions& options, const std::function<void()>& 
     ++children;
     test.drain().round();
   }
-  CHECK(deaths > 30);
+  CHECK(deaths > tries(30));
   CHECK(blocks_kept(test) == 0);
   for (uint32_t i = 0; i < Recycle<IpcAtomics>::slots_used(test.view()); ++i) {
     CHECK(test.view().slot(i).lock == 0);
@@ -269,7 +270,7 @@ TEST_CASE("killed anywhere: in the first record of a fork child") {
       if (!end.empty()) ++deaths;
       test.drain().round();
     }
-    CHECK(deaths > 100);
+    CHECK(deaths > tries(100));
     while (test.drain().round() > 0) {
     }
     CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) == 63);  // all but our open definitions

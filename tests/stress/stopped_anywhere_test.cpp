@@ -74,7 +74,7 @@ uint64_t stop_everywhere(const std::function<void(uint64_t n, uint64_t at)>& wri
     CHECK(wait_for_child(pid) == "");
     ended(writers++);
   }
-  CHECK(stops > 20);
+  CHECK(stops > tries(20));
   return writers;
 }
 
