@@ -192,7 +192,7 @@ class GeneratedCodeTest(support.TraceTest):
             return mount
         old = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm"))
         self.addCleanup(old.rmdir)
-        return (f"mount --bind /tmp {old}; {mount}; mkdir -p {libraries}; "
+        return (f"mount --rbind /tmp {old}; {mount}; mkdir -p {libraries}; "
                 f"mount --bind {old}/{libraries.relative_to('/tmp')} {libraries}")
 
     def outside(self):
