@@ -1,5 +1,7 @@
 """Waiting for a state, in tests that must hold on a machine that does other work."""
 
+import pathlib
+import re
 import time
 
 PATIENCE_S = 120  # what is waited for takes seconds at most; a machine may be twenty times slower
@@ -16,3 +18,35 @@ def wait_until(condition, what, patience_s=PATIENCE_S):
             raise AssertionError(f"not so after {patience_s} s: {what() if callable(what) else what}")
         time.sleep(POLL_S)
     return found
+
+
+def command_of(recorder):
+    """The process ID of the command that `arctrace record`, with this process ID, has started."""
+    found = []
+    for thread in pathlib.Path(f"/proc/{recorder}/task").iterdir():
+        found += (thread / "children").read_text(encoding="ascii").split()
+    command, = map(int, found)
+    return command
+
+
+def is_stopped(pid):
+    """Whether all threads of the process stand still by SIGSTOP."""
+    return all((thread / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0] == "T"
+               for thread in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+def sleeps(pid):
+    """How often each thread of a process has gone to sleep."""
+    found = {}
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        status = (thread / "status").read_text(encoding="ascii", errors="replace")
+        found[thread.name] = int(re.search(r"(?m)^voluntary_ctxt_switches:\s*([0-9]+)$", status)[1])
+    return found
+
+
+def wait_for_rounds(pid, rounds=5):
+    """Until a thread of the process has slept, and worked again, so many times: what does its work in
+    rounds, as a recorder does, has then seen whatever there was before."""
+    before = sleeps(pid)
+    wait_until(lambda: any(count >= before.get(thread, 0) + rounds for thread, count in sleeps(pid).items()),
+               f"{rounds} rounds of process {pid}")

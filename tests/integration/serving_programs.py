@@ -194,23 +194,25 @@ int main(int count, char** arguments) {
 """
 
 # Asks the server at the port (argument 1) as often as it is told (argument 2), one question after
-# the other.
+# the other, each when the server (its number is argument 3) sleeps.
 CLIENT = r"""
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "asleep.h"
+
 int main(int count, char** arguments) {
-  if (count < 3) return 2;
+  if (count < 4) return 2;
   const int server = socket(AF_INET, SOCK_STREAM, 0);
   struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)},
                              .sin_port = htons(atoi(arguments[1]))};
   if (connect(server, (struct sockaddr*)&name, sizeof name) != 0) return 1;
   char text[64] = "question";
   for (int i = 0; i < atoi(arguments[2]); ++i) {
+    wait_for_sleep_in(atoi(arguments[3]), -1);
     if (write(server, text, 8) != 8 || read(server, text, sizeof text) <= 0) return 1;
-    usleep(300);  // the server has nothing to do meanwhile
   }
   return 0;
 }

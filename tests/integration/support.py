@@ -33,6 +33,11 @@ def lines_without_hint(errors):
     return [line for line in errors.splitlines() if HINT not in line]
 
 
+def lines_without_leftovers(errors):
+    """Without the line that names a buffer of a killed recorder, which another test may have left."""
+    return [line for line in errors.splitlines() if "left behind by killed recorder" not in line]
+
+
 def destroy_left_buffer(errors):
     """Destroys the buffer, if there is one, that a recorder left with records that it could not
     write, and which it says how to recover."""

@@ -1,5 +1,6 @@
 """The kernel writes into the same buffer: time on and off the CPU, and the users who may not see it."""
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -7,12 +8,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import cases
+import states
 import support
-
-SOURCES = pathlib.Path(__file__).parent / "kernel"
+from kernel_programs import (NO_KERNEL, BracketsTest, ProgramTest, arctrace, check_every_switch, check_switches,
+                             check_time_on_and_off_the_cpu, check_two_on_one_cpu, measured_of, overlap, whole)
 
 # Writes 1000 records, prints where, goes on when it may, and writes 500 more.
 WRITER = support.API + """
@@ -25,12 +28,21 @@ print("done", flush=True)
 sys.stdin.readline()
 """
 
-# Writes argument 1 blocks of 4096 bytes, past the page cache.
+# Writes argument 1 blocks of 4096 bytes, past the page cache; prints its number.
 DIRECT_WRITER = """
 import mmap, os, sys
 fd = os.open("direct", os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
 page = mmap.mmap(-1, 4096)
 for _ in range(int(sys.argv[1])): os.write(fd, page)
+print(os.getpid())
+"""
+
+# A line to `cat` (its number is argument 1) each time that it sleeps, in a read.
+FEEDER = """
+for i in 1 2 3 4 5; do
+  while read -r call rest < /proc/$0/syscall && [ $call = running ]; do :; done
+  echo line
+done
 """
 
 # A thread that is not the first one ends the program.
@@ -51,24 +63,6 @@ int main(void) {
 """
 
 
-def arctrace(*arguments):
-    return subprocess.run([support.ARCTRACE, *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-
-
-def obstacle():
-    """Why the kernel can't write here, by arctrace's own probe; None if it can."""
-    tried = subprocess.run(
-        [support.ARCTRACE, "record", "-o", "/dev/null", "--kernel=bpf", "--", "true"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    for reason in ("no BTF", "are refused", "is refused", "PID namespace"):
-        if tried.returncode == 2 and reason in tried.stderr:
-            return tried.stderr.strip()
-    return None
-
-
-NO_KERNEL = obstacle()
-
 # Wake-ups in which the running thread had no part.
 INTERRUPTS = {"interrupt", "timer"}
 
@@ -82,81 +76,26 @@ class OptionsTest(support.TraceTest):
         self.assertIn('"maybe" is not auto, bpf, perf, require or no', done.stderr)
 
 
-class ProgramTest(support.TraceTest):
-    """Tests that record a program of SOURCES."""
-
-    PROGRAM = None  # its name there
-
-    def setUp(self):
-        super().setUp()
-        self.program = self.build(self.PROGRAM)
-
-    def build(self, name):
-        subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread",
-                        SOURCES / f"{name}.c", "-o", self.directory / name], check=True)
-        return self.directory / name
-
-    def record_program(self, *options, arguments=()):
-        """(trace, what the program measured, what arctrace printed)."""
-        done = self.record(self.program, *arguments,
-                           options=("--kernel=bpf", "--no-libcall", *options))
-        self.assertEqual(done.status, 0, done.stderr)
-        measured = {name: int(value) for name, value in
-                    (line.split() for line in done.stdout.splitlines())}
-        return done.trace, measured, done.stderr
-
-    def record_whole(self, *options, arguments=()):
-        """The same, and nothing is lost: on a busy machine the recorder may come too late."""
-        for _ in range(5):
-            recorded = self.record_program(*options, arguments=arguments)
-            if " 0 lost" in recorded[2]:
-                return recorded
-        self.fail(recorded[2])
-
-    def functions(self, trace, *options):
-        return {f["name"]: f for f in self.report(trace, "flat", *options)["functions"]}
-
-
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
 class KernelTest(ProgramTest):
     PROGRAM = "waits"
 
     def test_time_on_and_off_the_cpu(self):
-        # A hypervisor that takes the CPU in the middle of a switch is counted on either side.
-        for _ in range(5):
-            trace, measured, _ = self.record_whole()
-            functions = self.functions(trace)
-            sleeper, computer = functions["sleeper"], functions["computer"]
-            if (abs(computer["cpu_ns"] / measured["on_cpu_ns"] - 1) < 0.03 and
-                    sleeper["off_cpu_ns"] > 0.9 * measured["slept_ns"]):
-                break
-        for function in functions.values():
-            self.assertEqual(function["cpu_ns"] + function["off_cpu_ns"], function["cum_ns"])
+        trace, measured, _ = self.record_whole()
+        for function in check_time_on_and_off_the_cpu(self, trace, measured).values():
             self.assertLessEqual(function["ready_ns"], function["off_cpu_ns"])
-        self.assertGreater(sleeper["off_cpu_ns"], 0.9 * measured["slept_ns"])
-        self.assertLessEqual(sleeper["off_cpu_ns"], measured["slept_ns"])
-        self.assertGreaterEqual(sleeper["switches"], 10)
-        self.assertAlmostEqual(computer["cpu_ns"] / measured["on_cpu_ns"], 1, delta=0.03)
-        self.assertGreater(computer["cpu_ns"], 0.95 * measured["computed_ns"])
-        on, off = (self.functions(trace, f"--clock={clock}") for clock in ("cpu", "off-cpu"))
-        for name, function in functions.items():
-            self.assertEqual(on[name]["cum_ns"], function["cpu_ns"])
-            self.assertEqual(off[name]["cum_ns"], function["off_cpu_ns"])
-            self.assertEqual(on[name]["base_ns"] + off[name]["base_ns"], function["base_ns"])
         for view in ("arcs", "invocations", "flow"):
             text = json.dumps(self.report(trace, view, "--limit=100"))
             self.assertIn("off_cpu_ns", text, view)
 
+    @cases.in_gate
     def test_every_switch_is_there(self):
-        trace, measured, _ = self.record_program()
+        trace, measured, _ = self.record_whole()
+        left, (begins, ends) = check_every_switch(self, trace, measured)
+        # Also those before the program was executed, of which it knows.
+        self.assertLessEqual(sum(time < begins for time in left), measured["switches"])
+        self.assertGreaterEqual(sum(time < ends for time in left), measured["switches"])
         records = self.dump(trace, "--type", "SWITCH")
-        left = sum(record["tid"] == measured["tid"] for record in records)
-        # Some more when it ended, after its own count.
-        self.assertGreater(measured["switches"], 2000)
-        self.assertGreaterEqual(left, measured["switches"])
-        self.assertLessEqual(left, measured["switches"] + 50)
-        times = [record["time_ns"] for record in records]
-        self.assertEqual(times, sorted(times))
         self.assertEqual({r["pid"] for r in records if r["tid"] == measured["tid"]},
                          {measured["tid"]})
 
@@ -216,15 +155,15 @@ class KernelTest(ProgramTest):
                 self.assertNotIn("bad", arctrace("report", "--view=flow", done.trace).stdout)
 
     def test_the_child_is_recorded_too(self):
-        trace, measured, _ = self.record_program(
+        trace, measured, _ = self.record_whole(
             "--syscalls", "--page-faults", "--signals", "--contention")
-        forked = self.dump(trace, "--type", "FORKED")
-        self.assertGreaterEqual(len(forked), 1)
-        child = forked[-1]["child_tid"]
+        child = measured["child"]
+        self.assertIn((measured["tid"], child), [(record["tid"], record["child_tid"])
+                                                 for record in self.dump(trace, "--type", "FORKED")])
         self.assertTrue(any(record["tid"] == child
                             for record in self.dump(trace, "--type", "SWITCH")))
         calls = self.dump(trace, "--type", "SYSCALL")
-        self.assertGreater(sum(record["tid"] == child for record in calls), 4000)
+        self.assertGreaterEqual(sum(record["tid"] == child for record in calls), 2 * measured["rounds"])
         self.assertGreater(len(self.dump(trace, "--type", "PAGE_FAULT")), 10)
         delivered = self.dump(trace, "--type", "SIGNAL")
         self.assertEqual([r["signal"] for r in delivered if r["tid"] == measured["tid"]],
@@ -237,46 +176,60 @@ class KernelTest(ProgramTest):
 
     def test_who_wakes(self):
         """A timer's interrupt wakes a sleeper, the other process a reader of the pipe."""
-        trace, measured, _ = self.record_program()
-        child = self.dump(trace, "--type", "FORKED")[-1]["child_tid"]
+        trace, measured, _ = self.record_whole(program=self.build("states"), arguments=["wakes"])
+        forked, = (record["time_ns"] for record in self.dump(trace, "--type", "FORKED")
+                   if record["child_tid"] == measured["child"])
         woken = [record for record in self.dump(trace, "--type", "WAKING")
                  if record["woken_tid"] == measured["tid"]]
-        by_child = [record["context"] for record in woken if record["tid"] == child]
-        # Not each time: what is still ready need not be woken, which on a busy machine it often is.
-        self.assertGreater(by_child.count("thread"), measured["switches"] / 20)
-        self.assertLess(sum(context in INTERRUPTS for context in by_child),
-                        by_child.count("thread") / 2)
-        # Of ten. On a busy machine the kernel lets a thread of its own end a timer.
-        self.assertGreater(sum(record["context"] in INTERRUPTS for record in woken), 5)
+        by_child = [record["context"] for record in woken if record["tid"] == measured["child"]]
+        # Whenever it writes, the other one sleeps; and once when it ends.
+        self.assertGreaterEqual(len(by_child), measured["rounds"])
+        self.assertEqual(set(by_child), {"thread"})
+        # Until there is a child, timers alone wake it. On a busy machine the kernel lets a thread
+        # of its own end some of them.
+        asleep = [record["context"] for record in woken if record["time_ns"] < forked]
+        self.assertGreaterEqual(len(asleep), measured["sleeps"])
+        self.assertTrue(set(asleep) & INTERRUPTS, asleep)
 
     def test_interrupts_of_user_mode_wake(self):
         """Timers that end while another process computes on the same CPU are not its doing."""
-        hog = subprocess.Popen([sys.executable, "-c", "while True: pass"],
-                               preexec_fn=lambda: os.sched_setaffinity(0, {0}))
+        cpu = min(os.sched_getaffinity(0))
+        hog = subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"],
+                               stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
         self.addCleanup(hog.wait)
         self.addCleanup(hog.kill)
-        done = self.record("taskset", "-c", "0", self.build("brackets"), "1",
-                           options=("--kernel=bpf", "--no-libcall"))
-        measured = dict(line.split() for line in done.stdout.splitlines())
-        by_hog = [record["context"] for record in self.dump(done.trace, "--type", "WAKING")
-                  if record["woken_tid"] == int(measured["tid"]) and record["tid"] == hog.pid]
-        self.assertGreater(len(by_hog), 10)
-        self.assertLessEqual(set(by_hog), INTERRUPTS)
-        self.assertIn("timer", by_hog)
+        self.addCleanup(hog.stdout.close)
+        hog.stdout.readline()  # from then on it only computes
+        by_hog = []
+        for _ in range(5):  # until it had its CPU when a timer ended
+            done = self.record("taskset", "-c", str(cpu), self.build("brackets"), "1",
+                               options=("--kernel=bpf", "--no-libcall"))
+            tid = measured_of(done.stdout)["tid"]
+            by_hog += [record["context"] for record in self.dump(done.trace, "--type", "WAKING")
+                       if record["woken_tid"] == tid and record["tid"] == hog.pid]
+            self.assertLessEqual(set(by_hog), INTERRUPTS)
+            if len(by_hog) > 10 and "timer" in by_hog:
+                return
+        self.fail(f"woken while it computed: {collections.Counter(by_hog)}")
 
+    @cases.in_gate
     def test_block_io(self):
         device = os.stat(self.directory).st_dev
         if os.major(device) == 0:
             self.skipTest("the directory for temporary files is on no block device")
-        trace = self.record(sys.executable, "-c", DIRECT_WRITER, "20",
-                            options=("--kernel=bpf", "--no-libcall", "--block-io")).trace
+        def attempt():
+            done = self.record(sys.executable, "-c", DIRECT_WRITER, "20",
+                               options=("--kernel=bpf", "--no-libcall", "--block-io"))
+            return done.trace, int(done.stdout), done.stderr
+
+        trace, writer, _ = whole(self, attempt)
         records = [r for t in ("BLOCK_IO", "BLOCK_IO_END") for r in self.dump(trace, "--type", t)]
-        written = [r for r in records if r["operation"] == "write" and r["bytes"] == 4096]
+        written = [r for r in records if r["operation"] == "write" and r["bytes"] == 4096 and r["tid"] == writer]
         begun = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO"}
         ended = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO_END"}
-        # Others may be under way when the recording ends; the program's own writes are not.
+        # It has waited for each of them.
         self.assertGreaterEqual(len(ended), 20)
-        self.assertLessEqual(set(ended), set(begun))
+        self.assertEqual(set(ended), set(begun))
         for sector, end in ended.items():
             self.assertEqual(end["error"], 0)
             self.assertEqual((end["tid"], end["device"]),
@@ -285,22 +238,43 @@ class KernelTest(ProgramTest):
         # The view of what happens has the thread's requests, within the functions that made them.
         shown = collections.Counter((e["type"], e["tid"]) for e in self.report(trace, "flow")["flow"]
                                     if e.get("type", "").startswith("BLOCK_IO"))
-        own = {r["tid"] for r in begun.values()}
-        self.assertEqual(len(own), 1)
         for what in ("BLOCK_IO", "BLOCK_IO_END"):
-            for tid in own:
-                self.assertEqual(shown[what, tid],
-                                 sum(r["type"] == what and r["tid"] == tid for r in records))
+            self.assertEqual(shown[what, writer],
+                             sum(r["type"] == what and r["tid"] == writer for r in records))
+
+    @contextlib.contextmanager
+    def recording_of_cat(self, trace):
+        """The recorder, and `cat`, which waits for its input: a recorder's start may take long."""
+        with subprocess.Popen([support.ARCTRACE, "record", "--kernel=bpf", "-o", trace, "--", "cat"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True) as recorder:
+            recorder.stdin.write("begin\n")
+            recorder.stdin.flush()
+            self.assertEqual(recorder.stdout.readline(), "begin\n")
+            yield recorder, states.command_of(recorder.pid)
+            recorder.communicate()
+        self.assertEqual(recorder.returncode, 0)
 
     def test_the_recorder_sleeps(self):
         """While nothing happens. The kernel can't wait on the memory of a BPF map: a recorder that
-        tries takes a whole CPU."""
-        before = os.times()
-        self.record("sleep", "5", options=("--kernel",))  # its start may take a second of the CPU
-        after = os.times()
-        used = (after.children_user + after.children_system -
-                before.children_user - before.children_system)
-        self.assertLess(used, 0.5 * (after.elapsed - before.elapsed))
+        tries takes a whole CPU, and never sleeps."""
+        with self.recording_of_cat(self.directory / "idle.data") as (recorder, _):
+            threads = list(pathlib.Path(f"/proc/{recorder.pid}/task").iterdir())
+
+            def ticks():
+                """Of the CPU, taken by all its threads."""
+                words = pathlib.Path(f"/proc/{recorder.pid}/stat").read_text().rpartition(")")[2].split()
+                return int(words[11]) + int(words[12])
+
+            def asleep():
+                return all((thread / "stat").read_text().rpartition(")")[2].split()[0] == "S" for thread in threads)
+
+            before, begin = ticks(), time.monotonic()
+            for _ in range(5):
+                states.wait_until(asleep, "that no thread of the recorder has work")
+                time.sleep(0.5)
+            used = (ticks() - before) / os.sysconf("SC_CLK_TCK")
+            self.assertLess(used, 0.5 * (time.monotonic() - begin))
 
     @cases.in_gate
     def test_a_program_without_calls(self):
@@ -309,7 +283,7 @@ class KernelTest(ProgramTest):
         thread, = self.report(trace, "threads")["threads"]
         self.assertEqual(thread["name"], "sleep")
         blocked = sum(s["duration_ns"] for s in thread["states"] if s["state"] == "blocked")
-        self.assertGreaterEqual(blocked, 0.2e9)
+        self.assertGreaterEqual(blocked, 0.19e9)  # the clock runs before it has left its CPU
         tree, = self.report(trace, "tree")["threads"]
         self.assertIn("[loader]", [child["name"] for child in tree["root"]["children"]])
         rows = self.report(trace, "log-rt")["log_rt"]
@@ -317,21 +291,12 @@ class KernelTest(ProgramTest):
 
     def test_names_of_threads_that_are_not_recorded(self):
         trace = self.directory / "foreign.data"
-        with subprocess.Popen([support.ARCTRACE, "record", "--kernel", "-o", trace, "--", "cat"],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True) as cat:
-            # Not before cat waits for its input: the recorder's start may take long.
-            cat.stdin.write("begin\n")
-            cat.stdin.flush()
-            self.assertEqual(cat.stdout.readline(), "begin\n")
-            with subprocess.Popen(["bash", "-c", "exec -a feeder sh -c "
-                                   "'for i in 1 2 3 4 5; do sleep 0.1; echo line; done'"],
-                                  stdout=cat.stdin):
-                pass
-            cat.communicate()
+        with self.recording_of_cat(trace) as (recorder, cat):
+            subprocess.run(["bash", "-c", 'exec -a feeder bash -c "$0" "$1"', FEEDER, str(cat)], check=True,
+                           stdout=recorder.stdin)
         names = self.dump(trace, "--type", "NAMED")
         named = {r["name"] for r in names}
-        self.assertIn("sh", named)
+        self.assertIn("bash", named)
         # Also those that existed before and only had a CPU before or after a recorded thread.
         own = {r["tid"] for r in self.dump(trace, "--type", "FORKED,EXECED,EXITED")}
         switches = self.dump(trace, "--type", "SWITCH")
@@ -339,7 +304,7 @@ class KernelTest(ProgramTest):
         self.assertEqual(foreign - own - {0} - {r["tid"] for r in names}, set())
         text = subprocess.run([support.ARCTRACE, "report", trace, "--view=wakers"], text=True,
                               stdout=subprocess.PIPE, check=True).stdout
-        self.assertRegex(text, r"\bsh \d+/\d+")
+        self.assertRegex(text, r"\bbash \d+/\d+")
 
     def test_nothing_of_the_recorder(self):
         with subprocess.Popen([support.ARCTRACE, "record", "--kernel", "--syscalls", "-o",
@@ -368,17 +333,27 @@ class KernelTest(ProgramTest):
 
     def test_small_sessions(self):
         """A CPU that switches all the time finds blocks as long as there are free ones."""
-        least = f"{min(512 * os.cpu_count(), 16384)}k"
-        _, measured, _ = self.record_whole("-b", least, "--block-size", "4k")
-        self.assertGreater(measured["switches"], 2000)
-        trace, _, _ = self.record_whole("-b", least, "--block-size", "4k", "--mode=overwrite")
+        least_kib = min(512 * os.cpu_count(), 16384)
+        size = ("-b", f"{least_kib}k", "--block-size", "4k")
+        # Nobody frees blocks: whoever finds none must have used them up.
+        trace, _, printed = self.record_program(*size, "--mode=stop", "--syscalls")
+        self.assertNotIn(" 0 lost", printed)
+        self.assertGreater(trace.stat().st_size, least_kib << 9)
+        # On a busy machine the recorder may come too late: what it has not is counted.
+        trace, measured, _ = self.record_program(*size)
+        left = sum(record["tid"] == measured["tid"] for record in self.dump(trace, "--type", "SWITCH"))
+        lost = self.info(trace)["summary"]["lost_by_cause"].get("kernel", 0)
+        self.assertGreater(measured["switches"], measured["rounds"])
+        self.assertGreaterEqual(left + lost, measured["switches"])
+        trace, _, _ = self.record_program(*size, "--mode=overwrite")
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 1000)
         for mode in ("drop", "overwrite"):
             done = arctrace("record", "--kernel", f"--mode={mode}", "-b", "256k", "--block-size",
                             "4k", "-o", self.directory / "none", "--", "true")
             self.assertEqual(done.returncode, 2)
-            self.assertIn(f"-b must be at least {least}", done.stderr)
-            self.assertEqual(len(done.stderr.splitlines()), 1)
+            lines = support.lines_without_leftovers(done.stderr)
+            self.assertEqual(len(lines), 1, done.stderr)
+            self.assertIn(f"-b must be at least {least_kib}k", lines[0])
 
     def test_processes_of_other_pid_namespaces(self):
         """Two programs that call themselves the same, as nobody else does."""
@@ -387,80 +362,39 @@ class KernelTest(ProgramTest):
                                check=False)
         if tried.returncode != 0:
             self.skipTest(f"no PID namespaces: {tried.stderr.strip()}")
-        both = f"{' '.join(contained)} $0 & {' '.join(contained)} $0; wait"
-        for _ in range(5):  # as in test_time_on_and_off_the_cpu, and for loss
-            done = self.record("sh", "-c", both, self.program,
-                               options=("--kernel=bpf", "--no-libcall"))
+        both = f"{' '.join(contained)} $0 >one & {' '.join(contained)} $0 >two; wait"
+
+        def attempt():
+            done = self.record("sh", "-c", both, self.program, options=("--kernel=bpf", "--no-libcall"))
             self.assertEqual(done.status, 0, done.stderr)
-            measured = [line.split() for line in done.stdout.splitlines()]
-            on_cpu = sum(int(value) for name, value in measured if name == "on_cpu_ns")
-            functions = self.functions(done.trace)
-            if abs(functions["computer"]["cpu_ns"] / on_cpu - 1) < 0.03 and " 0 lost" in done.stderr:
-                break
-        self.assertIn(" 0 lost", done.stderr)
-        self.assertEqual([value for name, value in measured if name == "tid"], ["1", "1"])
-        numbered = self.dump(done.trace, "--type", "NUMBERED")
-        self.assertEqual([r["own_tid"] for r in numbered], [1, 1, 2, 2])
-        self.assertEqual(len({r["pid_namespace"] for r in numbered}), 2)
-        slept = sum(int(value) for name, value in measured if name == "slept_ns")
+            return done.trace, done.stderr
+
+        trace, _ = whole(self, attempt)
+        measured = [measured_of((self.directory / name).read_text()) for name in ("one", "two")]
+        total = {name: sum(one[name] for one in measured) for name in measured[0]}
+        self.assertEqual([one["tid"] for one in measured], [1, 1])
+        numbered = self.dump(trace, "--type", "NUMBERED")
+        namespaces = {r["pid_namespace"] for r in numbered}
+        self.assertEqual(len(namespaces), 2)
+        for namespace in namespaces:
+            self.assertEqual([r["own_tid"] for r in numbered if r["pid_namespace"] == namespace], [1, 2])
+        functions = self.functions(trace)
+        check_switches(self, functions["sleeper"], total, "sleeper")
         self.assertEqual(functions["sleeper"]["calls"], 2)
-        self.assertGreater(functions["sleeper"]["off_cpu_ns"], 0.9 * slept)
-        self.assertLessEqual(functions["sleeper"]["off_cpu_ns"], slept)
-        self.assertAlmostEqual(functions["computer"]["cpu_ns"] / on_cpu, 1, delta=0.03)
-
-    def test_user_and_kernel_stamps_are_in_order(self):
-        """What the kernel stamps lies between the user's stamps, also seconds later."""
-        self.check_brackets(self.build("brackets"),
-                            120 if os.environ.get("ARCTRACE_TEST_LONG") else 3)
-
-    def test_stamps_are_in_order_while_the_clock_is_slewed(self):
-        """The kernel's clock changes its rate by 1000 ppm every now and then."""
-        changes = 20 if os.environ.get("ARCTRACE_TEST_LONG") else 2
-        program = self.build("brackets")
-        helper = self.directory / "slew"
-        subprocess.run(["gcc", "-O1", SOURCES / "slew.c", "-o", helper], check=True)
-        # The rate is to be steady for a while after the start and before the end.
-        slew = subprocess.Popen([helper, "3000", *["2000"] * (changes - 1)], text=True,
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        try:
-            state = slew.stdout.readline().strip()
-            if state != "slewing":
-                self.skipTest(f"the clock's rate can't be changed: {state}")
-            self.check_brackets(program, 2 * changes + 3)
-        finally:
-            slew.stdin.close()  # however we end, it makes the rate what it was
-            slew.stdout.close()
-            slew.wait()
-
-    def check_brackets(self, program, seconds):
-        done = self.record(program, str(seconds),
-                           options=("--kernel=bpf", "--no-libcall", "--syscalls"))
-        measured = dict(line.split() for line in done.stdout.splitlines())
-        inside = None
-        brackets = 0
-        for record in self.dump(done.trace):
-            if record["type"] == "ENTER" and record["function"] == "bracket":
-                inside = []
-            elif record["type"] == "EXIT" and inside is not None:
-                self.assertEqual(inside, ["SYSCALL", "SYSCALL_END"])
-                inside = None
-                brackets += 1
-            elif record["tid"] == int(measured["tid"]) and record["type"].startswith("SYSCALL"):
-                if inside is not None:
-                    inside.append(record["type"])
-                else:
-                    self.assertNotEqual(record.get("number"), int(measured["syscall"]))
-        self.assertEqual(brackets, int(measured["brackets"]))
+        self.assertGreater(functions["sleeper"]["off_cpu_ns"], 0.9 * total["asked_ns"])
+        self.assertLessEqual(functions["sleeper"]["off_cpu_ns"], total["slept_ns"])
+        self.assertGreater(functions["computer"]["cpu_ns"], 0.95 * total["computations"] * measured[0]["compute_ns"])
 
     def test_killed_recorder(self):
         """The program goes on, what it wrote can be had, and a message says where."""
+        cut = self.directory / "cut"
         recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", self.directory / "cut", "--kernel=bpf",
+            [support.ARCTRACE, "record", "-o", cut, "--kernel=bpf",
              "--no-libcall", "-b", "8M", "--", sys.executable, "-c", WRITER],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdin.close)
         self.addCleanup(recorder.stdout.close)
-        self.addCleanup((self.directory / "cut").unlink, missing_ok=True)
+        self.addCleanup(cut.unlink, missing_ok=True)
         session = recorder.stdout.readline().rstrip()
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
         self.assertTrue(session.startswith("/run/arctrace/"), session)
@@ -475,18 +409,31 @@ class KernelTest(ProgramTest):
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.read(), "")  # until it has ended
         trace = self.directory / "recovered.data"
-        done = arctrace("recover", session, "-o", trace)
+        # What the recorder had come to write is in its file.
+        done = arctrace("recover", session, f"--merge={cut}", "-o", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)
         self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
         self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 0)
         done = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
-        # The first of them is named, which may be another test's.
-        self.assertRegex(done.stderr, f"left behind by killed recorders?: run arctrace recover ({session}|/run/arctrace/)")
+        # One of them is named, which may be another test's, where it has no /run of its own.
+        told = re.search(r"([0-9]+) buffers? in kernel memory left behind by killed recorders: run arctrace "
+                         r"recover (\S+), then arctrace destroy (\S+)\n", done.stderr)
+        self.assertTrue(told, done.stderr)
+        self.assertEqual(told[2], told[3])
+        if told[2] != session:
+            self.assertGreater(int(told[1]), 1, done.stderr)
         self.assertEqual(arctrace("destroy", session).returncode, 0)
         self.assertFalse(os.path.exists(session))
         done = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
         self.assertNotIn(session, done.stderr)
+
+
+@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+class StampsTest(BracketsTest):
+    def test_user_and_kernel_stamps_are_in_order(self):
+        """Also seconds later."""
+        self.check_brackets(120 if os.environ.get("ARCTRACE_TEST_LONG") else 3)
 
 
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
@@ -512,20 +459,19 @@ class KernelFramesTest(ProgramTest):
     def test_page_faults(self):
         trace, measured, _ = self.record_whole("--page-faults", arguments=["faults"])
         faults = self.children(trace, "toucher")["K:page fault"]
-        self.assertGreaterEqual(faults, measured["pages"])
-        # A few more of the hooks that come before the entry, where the thread begins a page of the buffer.
-        self.assertLessEqual(abs(measured["faults"] - faults), 3)
+        self.assertGreaterEqual(faults, max(measured["pages"], measured["faults_least"]))
+        self.assertLessEqual(faults, measured["faults_most"])
         self.assertEqual(self.functions(trace)["K:page fault"]["cum_ns"], 0)
 
+    @cases.in_gate
     def test_who_releases_a_mutex_wakes_who_waits_for_it(self):
         trace, measured, _ = self.record_whole("--syscalls", arguments=["mutex"])
         rows = [row for row in self.report(trace, "wakers")["wakers"]
                 if "release" in row["waker"]["path"] and "take" in row["woken"]["path"]]
         self.assertEqual([row["waker"]["path"][-1] for row in rows], ["K:futex"])
         self.assertEqual([row["woken"]["path"][-1] for row in rows], ["K:futex"])
-        # Now and then the waker comes before the other has left its CPU.
-        self.assertGreater(rows[0]["wake_ups"], 0.8 * measured["rounds"])
-        self.assertLessEqual(rows[0]["wake_ups"], measured["rounds"])
+        # It is not released before the other one sleeps.
+        self.assertEqual(rows[0]["wake_ups"], measured["rounds"])
         self.assertEqual(rows[0]["waker"]["tid"], measured["tid"])
         waiter = rows[0]["woken"]["tid"]
         blocked = [state for thread in self.report(trace, "threads")["threads"]
@@ -537,20 +483,11 @@ class KernelFramesTest(ProgramTest):
 
     def test_two_on_one_cpu_are_preempted(self):
         trace, measured, _ = self.record_whole(arguments=["hogs"])
-        threads = {t["tid"]: t for t in self.report(trace, "threads")["threads"]}
-        for tid in (measured["tid"], measured["child"]):
-            hog = threads[tid]
-            self.assertGreater(hog["preempted_ns"], 0.3 * hog["running_ns"])
-            self.assertIn("preempted", [s.get("reason") for s in hog["states"]])
-            end = None
-            for state in hog["states"]:  # without gaps
-                self.assertEqual(state["start_ns"], end or state["start_ns"])
-                end = state["start_ns"] + state["duration_ns"]
-        hogs = [row for row in self.report(trace, "invocations")["invocations"]
-                if row["name"] == "hog"]
-        for row in hogs:
-            self.assertGreater(row["ready_ns"], 0.3 * row["cpu_ns"])
-            self.assertEqual(row["cpu_ns"] + row["off_cpu_ns"], row["delta_ns"])
+        threads, calls = check_two_on_one_cpu(self, trace, measured)
+        for call in calls:
+            ready = [(s["start_ns"], s["start_ns"] + s["duration_ns"]) for s in threads[call["tid"]]["states"]
+                     if s["state"] == "ready"]
+            self.assertEqual(call["ready_ns"], overlap([(call["start_ns"], call["stop_ns"])], ready))
 
     @cases.in_gate
     def test_without_the_kernels_records(self):

@@ -1,21 +1,23 @@
 """Time on and off the CPU by perf's events, where BPF is not permitted: as root and as nobody."""
+import bisect
 import contextlib
 import ctypes
 import errno
 import json
 import os
-import pathlib
 import platform
 import signal
 import struct
 import subprocess
 import sys
+import time
 import unittest
 
 import cases
+import kernel_programs
+import states
 import support
 
-SOURCES = pathlib.Path(__file__).parent / "kernel"
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 SYSCALLS = {"x86_64": {"perf_event_open": 298, "bpf": 321},
             "aarch64": {"perf_event_open": 241, "bpf": 280}}.get(platform.machine(), {})
@@ -23,22 +25,27 @@ SYSCALLS = {"x86_64": {"perf_event_open": 298, "bpf": 321},
 # One that nobody may run too.
 PYTHON = next((p for p in ("/usr/bin/python3",) if os.access(p, os.X_OK)), sys.executable)
 
-# A mark, a sleep, and so on, on one CPU; prints where it records, and goes on until its input ends.
+# Sleeps between marks, on one CPU. "slept": that it has left its CPU since the mark before; "awake": that
+# the time was over before it had. Prints where it records, and "more" after as many sleeps as a line of
+# its input asks for; ends when its input does.
 SLEEPER = support.API + """
-import select
-tick = name("tick")
+import resource
+marks = [name("awake"), name("slept")]
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 print(os.environ["ARCTRACE_SESSION"], flush=True)
-while not select.select([0], [], [], 0)[0]:
-    api.arctrace_instant(tick)
-    time.sleep(0.001)
+for line in iter(sys.stdin.readline, ""):
+    for i in range(int(line)):
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+        time.sleep(0.001)
+        api.arctrace_instant(marks[resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw > before])
+    print("more", flush=True)
 """
 
 # Writes 1000 records, prints where, goes on when it may, and writes 500 more.
 WRITER = support.API + """
 ring = name("ring")
 for i in range(1000): api.arctrace_instant(ring)
-time.sleep(0.2)
+time.sleep(0.01)
 print(os.environ["ARCTRACE_SESSION"], flush=True)
 sys.stdin.readline()
 for i in range(500): api.arctrace_instant(ring)
@@ -89,17 +96,13 @@ NO_PERF_FOR_NOBODY = ("needs root, to be somebody else" if os.geteuid() != 0
                       else obstacle(**NOBODY))
 
 
-class PerfCase(support.TraceTest):
+class PerfCase(kernel_programs.ProgramTest):
+    KERNEL = "perf"
     USER = {}  # that records: arguments of subprocess
 
     def setUp(self):
         super().setUp()
         self.directory.chmod(0o777)
-
-    def build(self, name):
-        subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread",
-                        SOURCES / f"{name}.c", "-o", self.directory / name], check=True)
-        return self.directory / name
 
     def record_as(self, *command, options=(), **how):
         trace = self.directory / "arctrace.data"
@@ -107,14 +110,8 @@ class PerfCase(support.TraceTest):
                    cwd=self.directory, **{**self.USER, **how})
         return support.Recorded(trace, done.returncode, done.stdout, done.stderr)
 
-    def record_program(self, program, *arguments, options=()):
-        """(trace, what the program measured, what arctrace printed)."""
-        done = self.record_as(program, *arguments,
-                              options=("--kernel=perf", "--no-libcall", *options))
-        self.assertEqual(done.status, 0, done.stderr)
-        measured = {name: int(value) for name, value in
-                    (line.split() for line in done.stdout.splitlines())}
-        return done.trace, measured, done.stderr
+    def record(self, *command, options=(), cwd=None):
+        return self.record_as(*command, options=options)
 
     @contextlib.contextmanager
     def recording(self, code, *options):
@@ -130,51 +127,23 @@ class PerfCase(support.TraceTest):
 
 class Tests:  # of whoever records
     def test_time_on_and_off_the_cpu(self):
-        program = self.build("waits")
-        # A hypervisor that takes the CPU in the middle of a switch is counted on either side.
-        for _ in range(5):
-            trace, measured, printed = self.record_program(program)
-            functions = {f["name"]: f for f in self.report(trace, "flat")["functions"]}
-            if abs(functions["computer"]["cpu_ns"] / measured["on_cpu_ns"] - 1) < 0.03:
-                break
-        self.assertIn(" 0 lost", printed)
-        for function in functions.values():
-            self.assertEqual(function["cpu_ns"] + function["off_cpu_ns"], function["cum_ns"])
+        trace, measured, _ = self.record_whole(program=self.build("waits"))
+        for function in kernel_programs.check_time_on_and_off_the_cpu(self, trace, measured).values():
             self.assertNotIn("ready_ns", function)
-        sleeper, computer = functions["sleeper"], functions["computer"]
-        self.assertGreater(sleeper["off_cpu_ns"], 0.9 * measured["slept_ns"])
-        self.assertLessEqual(sleeper["off_cpu_ns"], measured["slept_ns"])
-        self.assertGreaterEqual(sleeper["switches"], 10)
-        self.assertAlmostEqual(computer["cpu_ns"] / measured["on_cpu_ns"], 1, delta=0.03)
-        self.assertGreater(computer["cpu_ns"], 0.95 * measured["computed_ns"])
-        on, off = ({f["name"]: f for f in
-                    self.report(trace, "flat", f"--clock={clock}")["functions"]}
-                   for clock in ("cpu", "off-cpu"))
-        for name, function in functions.items():
-            self.assertEqual(on[name]["cum_ns"], function["cpu_ns"])
-            self.assertEqual(off[name]["cum_ns"], function["off_cpu_ns"])
 
+    @cases.in_gate
     def test_every_switch_is_there(self):
-        trace, measured, _ = self.record_program(self.build("waits"))
-        begun = next(record["time_ns"] for record in self.dump(trace, "--type", "ENTER")
-                     if record["tid"] == measured["tid"])
-        records = [record for kind in ("SWITCH", "SWITCH_IN")
-                   for record in self.dump(trace, "--type", kind)]
-        own = sorted((record["time_ns"], record["type"]) for record in records
-                     if record["tid"] == measured["tid"])
-        left = sum(kind == "SWITCH" and time >= begun for time, kind in own)
-        counted = measured["switches"] - measured["switches_before"]
-        self.assertGreater(counted, 2000)
-        self.assertGreaterEqual(left, counted)
-        # Some more before its first count and after its last one.
-        self.assertLessEqual(left, counted + 50)
+        trace, measured, _ = self.record_whole(program=self.build("waits"))
+        kernel_programs.check_every_switch(self, trace, measured)
+        records = self.dump(trace, "--type", "SWITCH,SWITCH_IN")
         # A thread that leaves a CPU comes back before it leaves one again.
-        kinds = [kind for _, kind in own]
+        kinds = [record["type"] for record in records if record["tid"] == measured["tid"]]
         for first, second in zip(kinds, kinds[1:]):
             self.assertNotEqual(first, second)
         self.assertTrue(all("next_tid" not in record for record in records))
         child = self.dump(trace, "--type", "FORKED")[-1]["child_tid"]
-        self.assertGreater(sum(record["tid"] == child for record in records), 2000)
+        self.assertEqual(child, measured["child"])
+        self.assertGreater(sum(record["tid"] == child for record in records), measured["rounds"])
         self.assertEqual(self.dump(trace, "--type", "EXECED")[0]["program"], "waits")
         exited = [record["tid"] for record in self.dump(trace, "--type", "EXITED")]
         self.assertEqual(sorted(exited), sorted([child, measured["tid"]]))
@@ -182,24 +151,16 @@ class Tests:  # of whoever records
         self.assertEqual({record["tid"] for record in records}, {child, measured["tid"]})
 
     def test_two_on_one_cpu_are_preempted(self):
-        trace, measured, _ = self.record_program(self.build("states"), "hogs")
-        threads = {t["tid"]: t for t in self.report(trace, "threads")["threads"]}
+        trace, measured, _ = self.record_whole(program=self.build("states"), arguments=["hogs"])
+        threads, _ = kernel_programs.check_two_on_one_cpu(self, trace, measured)
         for tid in (measured["tid"], measured["child"]):
-            hog = threads[tid]
-            self.assertGreater(hog["preempted_ns"], 0.3 * hog["running_ns"])
-            self.assertNotIn("ready_ns", hog)
-            ready = [state for state in hog["states"] if state["state"] == "ready"]
+            self.assertNotIn("ready_ns", threads[tid])
+            ready = [state for state in threads[tid]["states"] if state["state"] == "ready"]
             self.assertEqual({state["reason"] for state in ready}, {"preempted"})
-            end = None
-            for state in hog["states"]:  # without gaps
-                self.assertEqual(state["start_ns"], end or state["start_ns"])
-                end = state["start_ns"] + state["duration_ns"]
-        for row in self.report(trace, "invocations")["invocations"]:
-            self.assertEqual(row["cpu_ns"] + row["off_cpu_ns"], row["delta_ns"])
 
     @cases.in_gate
     def test_the_trace_says_so(self):
-        trace, _, _ = self.record_program(self.build("states"), "calls")
+        trace, _, _ = self.record_program(program=self.build("states"), arguments=["calls"])
         self.assertEqual(self.info(trace)["session"]["kernel_records"], "perf")
         text = run(support.ARCTRACE, "info", trace).stdout
         self.assertIn("kernel: recorded by perf events", text)
@@ -210,39 +171,53 @@ class Tests:  # of whoever records
         self.assertEqual(asked.returncode, 0, asked.stderr)
         self.assertIn("blocked or woken", asked.stdout)
 
+    def sleep_more(self, recorder, times):
+        """The program SLEEPER goes on, and is waiting again then."""
+        recorder.stdin.write(f"{times}\n")
+        recorder.stdin.flush()
+        self.assertEqual(recorder.stdout.readline(), "more\n")
+
+    def sleeps_of(self, trace):
+        """[(begin, end, how often it left its CPU)] of what lies between two marks of SLEEPER, and for
+        which it says that it slept."""
+        marks = [(r["time_ns"], r["name"]) for r in self.dump(trace, "--type", "INSTANT")]
+        pid = self.info(trace)["processes"][0]["pid"]
+        left = [r["time_ns"] for r in self.dump(trace, "--type", "SWITCH") if r["tid"] == pid]
+        return [(begin, end, bisect.bisect_left(left, end) - bisect.bisect_right(left, begin))
+                for (begin, _), (end, mark) in zip(marks, marks[1:]) if mark == "slept"], left
+
     def test_a_snapshot_has_both_up_to_the_same_moment(self):
+        asked_ns = []  # the time by which whatever had happened is to be there
         with self.recording(SLEEPER, "--mode=overwrite", "-b", "256k",
                             "--block-size=4k") as recorder:
             recorder.stdout.readline()
-            for _ in range(2):
-                # By then more has happened than the buffer holds of it, at the second time.
-                subprocess.run(["sleep", "2"], check=True)
+            # The second time more has happened than the buffer holds of it.
+            for times in (500, 3000):
+                self.sleep_more(recorder, times)
+                recorder.stdin.write("1000\n")
+                recorder.stdin.flush()
+                time.sleep(0.1)  # it is at work, or not yet
+                asked_ns.append(time.monotonic_ns())
                 recorder.send_signal(signal.SIGUSR2)
-                line = recorder.stderr.readline()
-                self.assertIn("snapshot: ", line)
-            recorder.stdin.write("x")
+                self.assertIn("snapshot: ", recorder.stderr.readline())
+                self.assertEqual(recorder.stdout.readline(), "more\n")
+            recorder.stdin.close()
+            asked_ns.append(time.monotonic_ns())
+            recorder.wait()
         self.assertEqual(recorder.returncode, 0)
-        for name in ("live.data.2", "live.data"):
+        for name, asked in zip(("live.data.1", "live.data.2", "live.data"), asked_ns):
             trace = self.directory / name
-            ticks = [r["time_ns"] for r in self.dump(trace, "--type", "INSTANT")]
-            pid = self.info(trace)["processes"][0]["pid"]
-            left = [r for r in self.dump(trace, "--type", "SWITCH") if r["tid"] == pid]
-            gone = [r["time_ns"] for r in left if r["cpu"] == left[-1]["cpu"]]
-            begin, end = max(ticks[0], gone[0]), gone[-1]
-            pairs = [(a, b) for a, b in zip(ticks, ticks[1:]) if begin <= a and b <= end]
-            # All but what it did while the buffer was being copied.
-            self.assertGreater(len(pairs), 200)
-            self.assertLess(sum(tick > end for tick in ticks), 0.1 * len(ticks))
-            # It slept between any two, but for a sleep that was over before it began.
-            alone = [pair for pair in pairs
-                     if not any(pair[0] < time < pair[1] for time in gone)]
-            self.assertLess(len(alone), 0.02 * len(pairs), (name, alone[:5]))
+            asked -= self.info(trace)["session"]["start_monotonic_ns"]
+            sleeps, left = self.sleeps_of(trace)
+            sleeps = [(begin, end, count) for begin, end, count in sleeps
+                      if begin >= left[0] and end <= max(asked, left[-1])]
+            self.assertGreater(len(sleeps), 100, name)
+            self.assertEqual([sleep for sleep in sleeps if sleep[2] == 0], [], name)
             self.check_clean(trace)
-        self.assertGreater(end, ticks[-1])  # of the file at the end: what came last, too
 
     def test_losses_by_cpu(self):
         trace, _, printed = self.record_program(
-            self.build("waits"), options=("--mode=stop", "-b", "64k", "--block-size", "4k"))
+            "--mode=stop", "-b", "64k", "--block-size", "4k", program=self.build("waits"))
         lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
         self.assertGreater(sum(record["count"] for record in lost), 1000)
         self.assertIn(f"kernel {sum(record['count'] for record in lost):,}", printed)
@@ -258,22 +233,31 @@ class Tests:  # of whoever records
                          sorted(plain.stdout.splitlines()))
 
     def test_switched_off_and_on(self):
+        changes_ns = []
         with self.recording(SLEEPER) as recorder:
             session = recorder.stdout.readline().rstrip()
+            self.sleep_more(recorder, 60)
             for switch in ("--off=kernel", "--on=kernel"):
-                subprocess.run(["sleep", "3"], check=True)  # 50 ticks, on a busy machine too
+                # What perf has and the recorder has not read is switched off, too.
+                changes_ns.append(time.monotonic_ns())
+                states.wait_for_rounds(recorder.pid)
                 done = run(support.ARCTRACE, "ctl", session, switch, **self.USER)
                 self.assertEqual(done.returncode, 0, done.stderr)
-            subprocess.run(["sleep", "3"], check=True)
-            recorder.stdin.write("x")
+                states.wait_for_rounds(recorder.pid)  # it has seen it
+                changes_ns.append(time.monotonic_ns())
+                self.sleep_more(recorder, 60)
+            recorder.stdin.close()
+            self.assertIn(" 0 lost", recorder.stderr.read())
         trace = self.directory / "live.data"
-        ticks = [r["time_ns"] for r in self.dump(trace, "--type", "INSTANT")]
-        gone = [r["time_ns"] for r in self.dump(trace, "--type", "SWITCH")]
-        alone = [not any(a < time < b for time in gone) for a, b in zip(ticks, ticks[1:])]
-        self.assertGreater(sum(alone), 50)
-        self.assertGreater(len(alone) - sum(alone), 50)
-        self.assertLess(sum(alone[:50]), 5)
-        self.assertLess(sum(alone[-50:]), 5)
+        start_ns = self.info(trace)["session"]["start_monotonic_ns"]
+        before, off, on, after = (time_ns - start_ns for time_ns in changes_ns)
+        sleeps, _ = self.sleeps_of(trace)
+        recorded = [count > 0 for begin, end, count in sleeps if end <= before or begin >= after]
+        unrecorded = [count > 0 for begin, end, count in sleeps if begin >= off and end <= on]
+        self.assertGreater(len(recorded), 60)
+        self.assertEqual(set(recorded), {True})
+        self.assertGreater(len(unrecorded), 30)
+        self.assertEqual(set(unrecorded), {False})
 
     def test_killed_recorder(self):
         """The program goes on, and what it wrote and perf reported can be had."""
@@ -281,6 +265,7 @@ class Tests:  # of whoever records
         with self.recording(WRITER) as recorder:
             session = recorder.stdout.readline().rstrip()
             self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
+            states.wait_for_rounds(recorder.pid)  # what perf had by then it has seen
             recorder.kill()
             recorder.wait()
             recorder.stdin.write("\n")
@@ -290,7 +275,8 @@ class Tests:  # of whoever records
             recorder.stdin.flush()
             self.assertEqual(recorder.stdout.read(), "")  # until it has ended
         trace = self.directory / "recovered.data"
-        done = run(support.ARCTRACE, "recover", session, "-o", trace, **self.USER)
+        # What the recorder had come to write is in its file.
+        done = run(support.ARCTRACE, "recover", session, f"--merge={self.directory / 'live.data'}", "-o", trace, **self.USER)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_clean(trace)
         self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
@@ -302,7 +288,7 @@ class Tests:  # of whoever records
         self.assertEqual(done.status, 0)
         self.assertIn("recording without --syscalls, --signals, which need BPF\n", done.stderr)
         done = self.record_as("true", options=("--kernel=perf",))
-        self.assertNotIn("kernel", done.stderr)
+        self.assertNotIn("kernel", "".join(support.lines_without_leftovers(done.stderr)))
 
 
 @unittest.skipIf(NO_PERF, NO_PERF or "")
@@ -320,7 +306,7 @@ class PerfAsNobodyTest(Tests, PerfCase):
         self.assertEqual(done.status, 0)
         self.assertRegex(done.stderr, r"(?m)^arctrace: warning: recording the kernel by perf "
                                       r"events, without wake-ups: [^\n]+$")
-        self.assertEqual(done.stderr.count("kernel"), 1)
+        self.assertEqual("".join(support.lines_without_leftovers(done.stderr)).count("kernel"), 1)
         self.assertEqual(self.info(done.trace)["session"]["kernel_records"], "perf")
         done = self.record_as("true", options=("--kernel", "--page-faults"))
         self.assertIn("without wake-ups, --page-faults: ", done.stderr)

@@ -10,10 +10,11 @@ import re
 import signal
 import subprocess
 import sys
-import unittest
 
 import cases
+import states
 import support
+from kernel_programs import whole
 from trace_checks import walk
 
 NAMES = ("main_loop", "outer", "inner", "leaf", "endless")
@@ -221,6 +222,7 @@ class RecountTest(support.TraceTest):
                 collector.stderr.readline()
                 if stands_still:
                     collector.send_signal(signal.SIGSTOP)
+                    states.wait_until(lambda: states.is_stopped(collector.pid), "the collector stands still")
                 with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={name}", "--",
                                        sys.executable, "-c", PROGRAM, str(turns)],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
@@ -308,7 +310,8 @@ class RecountTest(support.TraceTest):
 
     def test_kernel_records(self):
         """The views threads and log-rt against SWITCH and WAKING."""
-        done = self.record(sys.executable, "-c", support.API + NAPS, options=("--kernel", "--no-libcall"))
+        done = whole(self, lambda: self.record(sys.executable, "-c", support.API + NAPS,
+                                               options=("--kernel", "--no-libcall")))
         records = self.dump(done.trace)
         if not any(r["type"] == "WAKING" for r in records):
             self.skipTest("recorded without the kernel, or by perf events")

@@ -1,17 +1,16 @@
 """Which programs wait for work, as the summary has it, and which wait for something else."""
 import os
-import pathlib
 import shutil
 import signal
 import socket
 import subprocess
-import time
 import unittest
 
 import cases
 import serving_programs
+import states
 import support
-from test_kernel import NO_KERNEL
+from kernel_programs import NO_KERNEL, SOURCES
 
 
 def free_port():
@@ -25,7 +24,7 @@ class ServingTest(support.TraceTest):
     def compiled(self, name):
         """A program of serving_programs."""
         (self.directory / "program.c").write_text(getattr(serving_programs, name))
-        subprocess.run(["gcc", "-O1", "-pthread", "program.c", "-o", name.lower()],
+        subprocess.run(["gcc", "-O1", "-pthread", f"-I{SOURCES}", "program.c", "-o", name.lower()],
                        cwd=self.directory, check=True)
         return self.directory / name.lower()
 
@@ -41,19 +40,16 @@ class ServingTest(support.TraceTest):
 
     def end(self, recorder, number):
         """Sends the signal to the command, and waits for both."""
-        task = pathlib.Path(f"/proc/{recorder.pid}/task")
-        for thread in task.iterdir():
-            for child in (thread / "children").read_text().split():
-                os.kill(int(child), number)
-        recorder.wait(60)
+        os.kill(states.command_of(recorder.pid), number)
+        recorder.wait()
 
     def wait_for(self, port):
-        for _ in range(600):
+        def connected():
             try:
                 return socket.create_connection(("127.0.0.1", port))
             except ConnectionRefusedError:
-                time.sleep(0.05)
-        self.fail("the server does not begin")
+                return None
+        return states.wait_until(connected, "the server begins")
 
     def answers(self, trace):
         """JSON, and text."""
@@ -91,7 +87,7 @@ class ServingTest(support.TraceTest):
     def test_epoll_server_and_its_client(self):
         recorder, trace = self.begin(self.compiled("EPOLL_SERVER"))
         port = recorder.stdout.readline().strip()
-        self.check_is_none(self.compiled("CLIENT"), port, "300")
+        self.check_is_none(self.compiled("CLIENT"), port, "300", str(states.command_of(recorder.pid)))
         self.end(recorder, signal.SIGTERM)
         self.check_server(trace, "epoll_wait")
 
@@ -124,7 +120,7 @@ class ServingTest(support.TraceTest):
                            stderr=subprocess.DEVNULL, check=True)
         self.check_no_server(trace)
 
-    @unittest.skipUnless(shutil.which("redis-benchmark"), "redis is not installed")
+    @unittest.skipUnless(shutil.which("redis-server") and shutil.which("redis-benchmark"), "redis is not installed")
     def test_redis(self):
         port = free_port()
         recorder, trace = self.begin("redis-server", "--port", str(port), "--save", "")
@@ -143,7 +139,7 @@ class ServingTest(support.TraceTest):
         self.wait_for(port).close()
         self.check_is_none(*ask)
 
-    @unittest.skipUnless(shutil.which("nginx") and shutil.which("wrk"), "nginx, wrk")
+    @unittest.skipUnless(shutil.which("nginx") and shutil.which("wrk"), "nginx or wrk is not installed")
     def test_nginx(self):
         port = free_port()
         (self.directory / "logs").mkdir()

@@ -10,17 +10,25 @@
 #include <time.h>
 #include <unistd.h>
 
-static long long now(clockid_t clock) {
+#define PLAIN __attribute__((no_instrument_function))
+
+enum { SLEEPS = 10, SLEEP_NS = 20000000, COMPUTATIONS = 15, COMPUTE_NS = 10000000, ROUNDS = 2000 };
+
+PLAIN static long long now(clockid_t clock) {
   struct timespec time;
   clock_gettime(clock, &time);
   return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-static long switches(void) {
+// How often this thread has left its CPU.
+PLAIN static long switches(void) {
   struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
+  getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nvcsw + usage.ru_nivcsw;
 }
+
+// The same in a frame, between whose ends it was asked.
+__attribute__((noinline)) long counted(void) { return switches(); }
 
 static void stay_on(int cpu) {
   cpu_set_t one;
@@ -30,7 +38,7 @@ static void stay_on(int cpu) {
 }
 
 // Time that this thread, ready to run, waited for a CPU.
-static long long waited_ns(void) {
+PLAIN static long long waited_ns(void) {
   FILE* file = fopen("/proc/thread-self/schedstat", "r");
   long long ran = 0, waited = 0;
   if (file == NULL || fscanf(file, "%lld %lld", &ran, &waited) != 2) {
@@ -43,7 +51,7 @@ static long long waited_ns(void) {
 
 // The time, but for what this thread waited. Both are of one moment if it did not wait
 // while they were read.
-static long long dispatched_ns(void) {
+PLAIN static long long dispatched_ns(void) {
   for (;;) {
     const long long waited = waited_ns();
     const long long time = now(CLOCK_MONOTONIC);
@@ -51,17 +59,24 @@ static long long dispatched_ns(void) {
   }
 }
 
+// Switches within the frames of sleeper() and of computer().
+static long within;
+
 void sleeper(void) {
-  for (int i = 0; i < 10; ++i) {
-    const struct timespec pause = {0, 20000000};
+  const long before = switches();
+  for (int i = 0; i < SLEEPS; ++i) {
+    const struct timespec pause = {0, SLEEP_NS};
     nanosleep(&pause, NULL);
   }
+  within += switches() - before;
 }
 
 void computer(void) {
+  const long before = switches();
   const long long start = now(CLOCK_THREAD_CPUTIME_ID);
-  while (now(CLOCK_THREAD_CPUTIME_ID) - start < 100000000) {
+  while (now(CLOCK_THREAD_CPUTIME_ID) - start < COMPUTE_NS) {
   }
+  within += switches() - before;
 }
 
 void pass(int from, int to, int rounds, int begins) {
@@ -75,36 +90,49 @@ void pass(int from, int to, int rounds, int begins) {
 
 void handle(int number) { (void)number; }
 
+// What happened between them: at least, and at most.
+static void tell_switches(const char* name, long most) {
+  printf("%s_switches_least %ld\n%s_switches_most %ld\n", name, within, name, most);
+  within = 0;
+}
+
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
-  printf("switches_before %ld\n", switches());
+  printf("switches_before %ld\n", counted());
   signal(SIGUSR1, handle);
   raise(SIGUSR1);
+  long before = switches();
   long long start = now(CLOCK_MONOTONIC);
   sleeper();
-  printf("slept_ns %lld\n", now(CLOCK_MONOTONIC) - start);
+  const long long slept = now(CLOCK_MONOTONIC) - start;
+  tell_switches("sleeper", switches() - before);
+  printf("slept_ns %lld\nasked_ns %lld\n", slept, SLEEPS * (long long)SLEEP_NS);
   // A thread's CPU clock does not count what a hypervisor took from the CPU meanwhile;
   // the time on the CPU does. A thread that changes the CPU sometimes seems to wait for
   // milliseconds: the CPUs' queues have clocks of their own.
   stay_on(sched_getcpu());
-  long long computed = now(CLOCK_THREAD_CPUTIME_ID);
-  start = dispatched_ns();
-  computer();
-  printf("on_cpu_ns %lld\n", dispatched_ns() - start);
-  computed = now(CLOCK_THREAD_CPUTIME_ID) - computed;
-  printf("computed_ns %lld\n", computed);
+  for (int i = 0; i < COMPUTATIONS; ++i) {
+    char name[32];
+    snprintf(name, sizeof name, "computer_%d", i);
+    start = dispatched_ns();
+    before = switches();
+    computer();
+    const long most = switches() - before;
+    printf("computer_%d_on_cpu_ns %lld\n", i, dispatched_ns() - start);
+    tell_switches(name, most);
+  }
+  printf("computations %d\ncompute_ns %lld\n", COMPUTATIONS, (long long)COMPUTE_NS);
 
-  stay_on(0);
   int there[2], back[2];
   if (pipe(there) != 0 || pipe(back) != 0) return 1;
   const pid_t child = fork();
   if (child == 0) {
-    pass(there[0], back[1], 2000, 0);
+    pass(there[0], back[1], ROUNDS, 0);
     _exit(0);
   }
-  pass(back[0], there[1], 2000, 1);
+  pass(back[0], there[1], ROUNDS, 1);
   int status = 0;
   waitpid(child, &status, 0);
-  printf("tid %d\nswitches %ld\n", (int)getpid(), switches());
+  printf("tid %d\nchild %d\nrounds %d\nswitches %ld\n", (int)getpid(), (int)child, ROUNDS, counted());
   return status != 0;
 }
