@@ -13,9 +13,11 @@ import unittest
 
 import cases
 from attached_programs import HOOKED, JOINED, LONG, AttachTest
+from states import wait_until
 from support import ARCTRACE
 from tmux_terminal import Terminal
 
+READ = 0  # the system call
 MODES = ["sleeps", "polls", "computes", "signals", "threads", "executes", "loads", "robust"]
 
 
@@ -79,10 +81,7 @@ class Attach(AttachTest):
         """Its bytes stay as they are, until the next recording."""
         program, place = self.start("gcc/patchable", "stands")
         functions = {f"hooked_{i}" for i in range(1, 8)} | {"sum_of"}
-        deadline = time.monotonic() + 300
-        while not (place / "stands").exists():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_until((place / "stands").exists, "the handler stands")
         self.record_hooked(program, functions, standing="hooked_0")
         (place / "leave").touch()
         self.record_hooked(program, functions | {"hooked_0"})
@@ -166,15 +165,12 @@ class Attach(AttachTest):
         subprocess.run([ARCTRACE, "create", name, "-b", "8M", "--start"], check=True, timeout=120)
         self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False, stderr=subprocess.DEVNULL)
 
-        def collect(trace, *options):
-            return subprocess.run([ARCTRACE, "attach", name, "-o", self.directory / trace, "--duration=1s", *options],
-                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=120)
+        def collect(trace, *options, pids=True):
+            return self.attach_for_rounds(program, place, *options, command=("attach", name), trace=trace, pids=pids)
 
         program, place = self.start("sleeps")
-        first = collect("first.data", "-p", str(program.pid), "-N", "access")
-        self.assertEqual(first.returncode, 0, first.stderr)
-        self.assertIn(f"joined process {program.pid} (attach_joined)", first.stderr)
-        self.assertEqual(collect("second.data").returncode, 0)
+        self.assertIn(f"joined process {program.pid} (attach_joined)", collect("first.data", "-N", "access"))
+        collect("second.data", pids=False)
         for trace in ("first.data", "second.data"):
             self.check_clean(self.directory / trace)
             functions = self.functions(trace)
@@ -183,7 +179,8 @@ class Attach(AttachTest):
         for options, line in ((("-p", str(program.pid)), "it is in a recording that goes on, or in a session"),
                               (("-p", "999999999"), "there is no process 999999999"),
                               (("-D", "3"), "--depth applies with --pid only")):
-            refused = collect("refused.data", *options)
+            refused = subprocess.run([ARCTRACE, "attach", name, "-o", self.directory / "refused.data", *options],
+                                     text=True, stderr=subprocess.PIPE, check=False, timeout=600)
             self.assertEqual((refused.returncode, refused.stderr.count("\n"), line in refused.stderr), (2, 1, True),
                              refused.stderr)
             self.assertFalse((self.directory / "refused.data").exists())
@@ -248,13 +245,13 @@ class Attach(AttachTest):
              "    os.read(0, 1)\n"
              "for name in (b'silent', b'silent', b'other'):\n"
              "    threading.Thread(target=wait, args=[name], daemon=True).start()\n"
-             "time.sleep(0.2)\n"
              "print('begins', flush=True)\n"
              "while True:\n"
              "    os.getppid()\n"
              "    time.sleep(0.001)\n"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(self.end, program)
         self.assertEqual(program.stdout.readline(), "begins\n")
+        self.wait_for_calls(program.pid, READ, READ, READ)
         for options in ((), ("--mode=overwrite",)):
             done = self.attach(program.pid, options=("--nest-libcall", "--duration=300ms", *options))
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,8 +1,6 @@
 """The functions in which the threads of a program are when it is joined."""
 
 import subprocess
-import time
-import unittest
 
 import cases
 from attached_programs import AttachTest
@@ -10,6 +8,7 @@ from support import ARCTRACE
 
 UNKNOWN = "[frames that could not be unwound]"
 LAST_SEEN = "getgid"  # called by `last` only
+READ, FUTEX = 0, 202  # system calls
 
 
 def walk(node, path=()):
@@ -20,9 +19,9 @@ def walk(node, path=()):
 
 
 class OpenFunctions(AttachTest):
-    def record(self, fixture, *arguments, options=(), then=lambda: None, warned=None):
+    def record(self, fixture, *arguments, options=(), warned=None, threads=1):
         """Records the program from within its functions to its end. The trees of its threads: nodes by their paths.
-        `warned`: whether a pattern may have matched nothing."""
+        `warned`: whether a pattern may have matched nothing. `threads`: so many go round."""
         program, place = self.start(fixture, *arguments)
         trace = self.directory / "arctrace.data"
         trace.unlink(missing_ok=True)
@@ -30,14 +29,11 @@ class OpenFunctions(AttachTest):
                               stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
             self.assertIn("joined process", recorder.stderr.readline())
-            self.wait_for_rounds(place)
-            then()
+            self.wait_for_rounds(place, threads)
             (place / "leave").touch()
-            time.sleep(0.3)
-            self.wait_for_rounds(place)
-            time.sleep(0.3)
+            self.wait_for_rounds(place, threads)  # of which each thread begins but the first in `last`
             self.assert_unharmed(program, place)
-            errors = recorder.communicate(timeout=300)[1]
+            errors = recorder.stderr.read()
         self.assertEqual(recorder.returncode, 0, errors)
         self.assertIn(", 0 lost,", errors)
         if warned is not None:
@@ -69,7 +65,7 @@ class OpenFunctions(AttachTest):
                 self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [("main", LAST_SEEN)])
 
     def test_threads(self):
-        trees = self.record("gcc/open_functions", "threads")
+        trees = self.record("gcc/open_functions", "threads", threads=3)
         (main,) = [tree for tree in trees if ("main",) in tree]  # it waits for the others
         self.assertIn(("main", "puts"), main)
         self.assertEqual(len(trees), 4)
@@ -104,6 +100,8 @@ class OpenFunctions(AttachTest):
             for options in ((), ("--mode=overwrite",)):
                 with self.subTest(fixture=fixture, options=options):
                     program, place = self.start(fixture, "waits")
+                    self.wait_for_rounds(place)
+                    self.wait_for_calls(program.pid, READ, READ, FUTEX)
                     for _ in range(2):
                         done = self.attach(program.pid, options=("--duration=1s", *options))
                         self.assertEqual(done.returncode, 0, done.stderr)
@@ -167,9 +165,9 @@ class OpenFunctions(AttachTest):
 
     def test_again(self):
         """A second recording finds what is open then, the functions of the first one's hooks among them."""
-        program, _ = self.start("gcc/open_functions", "calls")
+        program, place = self.start("gcc/open_functions", "calls")
         for _ in range(2):
-            self.assertEqual(self.attach(program.pid, options=("-P", ".", "-Z", "1", "--duration=100ms")).returncode, 0)
+            self.attach_for_rounds(program, place, "-P", ".", "-Z", "1")
             self.check_clean(self.directory / "arctrace.data")
             (thread,) = self.report(self.directory / "arctrace.data", "tree")["threads"]
             self.assertIn(("main", "outer", "inner", "loop", "getppid"), dict(walk(thread["root"])))

@@ -6,12 +6,12 @@ import pathlib
 import random
 import signal
 import subprocess
-import time
 import unittest
 import unittest.mock
 
 import cases
 from attached_programs import LONG, AttachTest
+from states import wait_until
 from support import ARCTRACE
 
 COUNTED = ("-Z", "1", "-P", "counted_part", "-P", "counted_a", "-P", "counted_b")
@@ -21,12 +21,11 @@ ROOM = "64M"  # for all records: functions that flood a buffer that is nearly fu
 
 
 class AttachPatched(AttachTest):
-    def record_patched(self, program, *options):
-        done = self.attach(program.pid, options=("-b", "256M", "--duration=100ms", *options))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(" 0 lost", done.stderr)
+    def record_patched(self, program, place, *options):
+        """Until each of its four threads has been through several rounds."""
+        errors = self.attach_for_rounds(program, place, "-b", "256M", *options, threads=4, times=3)
+        self.assertIn(" 0 lost", errors)
         self.check_clean(self.directory / "arctrace.data")
-        return done.stderr
 
     def patches(self):
         """What info says of them."""
@@ -59,7 +58,7 @@ class AttachPatched(AttachTest):
                                ((*COUNTED, "-A", "counted_a@arg2/u32", "-R", "counted_b@retval/u32"), CALLS),
                                ((*COUNTED, "--scope=shared"), CALLS)):
             with self.subTest(options=options):
-                self.record_patched(program, *options)
+                self.record_patched(program, place, *options)
                 parts = self.calls_in_parts()
                 self.assertGreater(len(parts), 20)
                 self.assertEqual([part for part in parts if part != calls], [])
@@ -83,15 +82,15 @@ class AttachPatched(AttachTest):
     def test_other_recordings(self):
         """What was patched for one recording is recorded in the next one only if that asks for it."""
         program, place = self.start("counts")
-        self.record_patched(program, *COUNTED)
+        self.record_patched(program, place, *COUNTED)
         self.assertIn("counted_a", self.functions())
-        self.record_patched(program)
+        self.record_patched(program, place)
         self.assertTrue(set(self.functions()).isdisjoint({"counted_a", "counted_b", "counted_part"}))
-        self.record_patched(program, "-Z", "1", "-P", "counted_b")
+        self.record_patched(program, place, "-Z", "1", "-P", "counted_b")
         self.assertEqual({name for name in self.functions() if name.startswith("counted")}, {"counted_b"})
         patches = self.patches()
         self.assertEqual((patches["patched"], patches["left"], patches["refused"]), (1, {}, None))
-        self.record_patched(program, "-D", "1", "-F", "counted_part", *COUNTED)
+        self.record_patched(program, place, "-D", "1", "-F", "counted_part", *COUNTED)
         self.assertEqual(set(self.functions()), {"counted_part"})
         self.assert_unharmed(program, place)
 
@@ -120,10 +119,7 @@ class AttachPatched(AttachTest):
     def test_handler_that_returns_into_the_bytes(self):
         """They stay as they are until the next recording, and the trace says so."""
         program, place = self.start("gcc/plain", "stands")
-        deadline = time.monotonic() + 300
-        while not (place / "stands").exists():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_until((place / "stands").exists, "the handler stands")
         # By name: when the recorder gets no CPU, what a pattern matches may be switched off.
         options = ("-Z", "1", *(option for name in sorted(HOOKED) for option in ("-P", name)), "-P", "sum_of")
         for _ in range(20):
@@ -148,7 +144,7 @@ class AttachPatched(AttachTest):
 
         counts = []
         for _ in range(4):
-            self.record_patched(program, "-P", ".", "-Z", "1")
+            self.record_patched(program, place, "-P", ".", "-Z", "1")
             counts.append(mappings())
         self.assertGreater(counts[0], 0)
         self.assertEqual(counts, counts[:1] * 4)
@@ -178,20 +174,17 @@ class AttachPatched(AttachTest):
                        stdout=subprocess.DEVNULL)
         self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False, stderr=subprocess.DEVNULL)
 
-        def collect(*options):
-            done = subprocess.run([ARCTRACE, "attach", name, "-o", self.directory / "arctrace.data", "--duration=100ms",
-                                   *options], text=True, stderr=subprocess.PIPE, check=False, timeout=120)
-            self.assertEqual(done.returncode, 0, done.stderr)
+        def collect(*options, pids=False):
+            self.attach_for_rounds(program, place, *options, command=("attach", name), pids=pids, times=3)
             self.check_clean(self.directory / "arctrace.data")
             return {function for function in self.functions() if function.startswith("counted")}
 
         program, place = self.start("counts")
-        self.assertEqual(collect("-p", str(program.pid), *COUNTED), {*CALLS, "counted_part"})
+        self.assertEqual(collect(*COUNTED, pids=True), {*CALLS, "counted_part"})
         subprocess.run([ARCTRACE, "ctl", name, "-N", "counted_b"], check=True, timeout=120)
-        for _ in range(20):  # the buffer has records from before
-            if "counted_b" not in (functions := collect()):
-                break
-        self.assertEqual(functions, {"counted_a", "counted_part"})
+        # The buffer has records from before.
+        wait_until(lambda: "counted_b" not in collect(), "counted_b is filtered out")
+        self.assertEqual(collect(), {"counted_a", "counted_part"})
         self.assert_unharmed(program, place)
 
     def test_refusals(self):
@@ -229,7 +222,7 @@ class AttachPatched(AttachTest):
             for last in chosen:
                 with self.subTest(last=last, again=again):
                     _, program, place = self.run_killed("counts", last, *COUNTED, again=again)
-                    self.record_patched(program, *COUNTED)
+                    self.record_patched(program, place, *COUNTED)
                     self.assertEqual([part for part in self.calls_in_parts() if part != CALLS], [])
                     self.assertLessEqual(set(CALLS), set(self.functions()))
                     self.assert_unharmed(program, place)

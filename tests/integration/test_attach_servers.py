@@ -3,6 +3,7 @@ request is answered as always."""
 
 import http.client
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -14,6 +15,7 @@ import time
 import unittest
 
 import cases
+from states import wait_until
 from support import ARCTRACE, TraceTest
 
 REDIS = shutil.which("redis-server")
@@ -46,18 +48,15 @@ class AttachServers(TraceTest):
 
     def connect(self):
         """To the server's socket, as soon as it takes connections."""
-        end = time.monotonic() + TIMEOUT
-        while True:
+        def connected():
             client = socket.socket(socket.AF_UNIX)
             client.settimeout(TIMEOUT)
-            try:
-                client.connect(str(self.directory / "server.socket"))
+            if client.connect_ex(str(self.directory / "server.socket")) == 0:
                 return client
-            except OSError:
-                client.close()
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.02)
+            client.close()
+            return None
+
+        return wait_until(connected, "the server takes connections", TIMEOUT)
 
     def note(self, answer, expected):
         self.answers += 1
@@ -89,7 +88,7 @@ class AttachServers(TraceTest):
     def ask(self, request):
         try:
             request()
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, AssertionError, http.client.HTTPException) as error:
             self.wrong.append(error)
 
     def join_once(self, pids, buffers):
@@ -127,8 +126,8 @@ class AttachServers(TraceTest):
             pids = pids_of(server.pid)
             joined = [self.join_once(random.choice([pids, pids[:1]]), buffers) for _ in range(JOINS)]
             before = self.answers
-            while self.answers < before + 100 and not self.wrong and server.poll() is None:
-                time.sleep(0.01)
+            wait_until(lambda: self.answers >= before + 100 or self.wrong or server.poll() is not None,
+                       "a hundred answers more", TIMEOUT)
         finally:
             self.is_over = True
             for client in clients:
@@ -159,12 +158,9 @@ class AttachServers(TraceTest):
 
         def workers(pid):
             """All of them: the first answers while the others are not started yet."""
-            end = time.monotonic() + TIMEOUT
-            pids = []
-            while len(pids) < WORKERS and time.monotonic() < end:
-                with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as children:
-                    pids = [int(child) for child in children.read().split()]
-            return pids
+            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+            wait_until(lambda: len(children.read_text(encoding="ascii").split()) >= WORKERS, f"{WORKERS} workers", TIMEOUT)
+            return [int(child) for child in children.read_text(encoding="ascii").split()]
 
         self.check_server([NGINX, "-p", self.directory, "-c", self.directory / "nginx.conf"], self.ask_nginx, workers)
 

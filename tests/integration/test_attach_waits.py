@@ -1,24 +1,26 @@
 """Programs that wait in system calls, or allocate all the time, are joined and left, and do not notice."""
 
 import ctypes.util
-import os
 import time
-import unittest
 
 import cases
 from attached_programs import LONG, AttachTest
 
 
+CALLS = 22  # each in a thread of its own
+
+
 class Waits(AttachTest):
     def rows(self, joins):
         program, place = self.start("waits/attach_waits")
-        time.sleep(0.3)
+        self.wait_for_rounds(place, CALLS, times=2)
         for i in range(joins):
             done = self.attach(program.pid, options=("--duration=150ms",))
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"joined process {program.pid} (attach_waits)", done.stderr)
             self.check_clean(self.directory / "arctrace.data")
             time.sleep(0.02 * (i % 5))
+        self.wait_for_rounds(place, CALLS, times=2)
         (place / "stop").touch()
         output, _ = program.communicate(timeout=600)
         self.assertEqual(program.returncode, 7, output)
@@ -27,7 +29,7 @@ class Waits(AttachTest):
     def test_calls_end_as_always(self):
         """With the same result, not with EINTR, and not before their time."""
         undisturbed = self.rows(0)
-        self.assertEqual(len(undisturbed), 22)
+        self.assertEqual(len(undisturbed), CALLS)
         self.assertEqual(self.rows(40 if LONG else 8), undisturbed)
 
 

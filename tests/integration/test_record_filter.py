@@ -5,12 +5,11 @@ import collections
 import os
 import subprocess
 import sys
-import time
-import unittest
 
 import cases
 import support
 import trace_checks
+from states import wait_until
 
 # Events of three names and levels, by copy and in place; the last one is defined after some records.
 EVENTS = support.API + """
@@ -196,13 +195,12 @@ class RecordFilterTest(support.TraceTest):
     def wait_until_written(self, tids, count):
         """Until each of these threads has written so many records more."""
         before = self.written(tids)
-        deadline = time.monotonic() + 300
-        while True:
+
+        def have_written():
             after = self.written(tids)
-            if all(after[tid] >= before[tid] + count for tid in tids):
-                return
-            self.assertLess(time.monotonic(), deadline, f"{before}, later {after}")
-            time.sleep(0.01)
+            return all(after[tid] >= before[tid] + count for tid in tids)
+
+        wait_until(have_written, lambda: f"{count} records more than {before}: {self.written(tids)}")
 
     def assert_moving(self, tids, expected):
         """These of the threads write, the others do not: these set the pace, so that the time that
@@ -242,7 +240,8 @@ class RecordFilterTest(support.TraceTest):
         before = self.newest()
         self.wait_until_written(tids, 20)
         after = self.newest()
-        self.assertIn(after.get("EVENT"), (None, before.get("EVENT")))
+        # The newest one may have been overwritten, and an older one of another thread's block be left.
+        self.assertLessEqual(after.get("EVENT", 0), before.get("EVENT", 0))
         self.assertGreater(after["INSTANT"], before["INSTANT"])
         self.ctl("--record-all")
         self.assert_moving(tids, tids)
@@ -252,6 +251,7 @@ class RecordFilterTest(support.TraceTest):
         self.check_clean(self.name)
         self.assertEqual(self.info(self.name)["summary"]["lost"], 0)
 
+    @cases.in_gate
     def test_the_trace_says_what_was_recorded_when(self):
         """Time in which a thread was filtered out belongs to none of its functions."""
         self.create("--start")
@@ -262,14 +262,15 @@ class RecordFilterTest(support.TraceTest):
         self.addCleanup(collector.kill)
         self.assertIn("collecting", collector.stderr.readline())
         process, parent, child = self.start()
-        self.wait_until_written(parent[1:] + child[1:], 20)  # all are in their functions
+        tids = parent[1:] + child[1:]
+        self.wait_until_written(tids, 20)  # all are in their functions
         filters = [[f"pid:{parent[0]}"], ["level:2"], []]
         self.ctl(f"--pid={parent[0]}")
-        time.sleep(0.6)
+        self.wait_until_written(parent[1:], 200)
         self.ctl("--level=2")
-        time.sleep(0.3)
+        self.wait_until_written(tids, 100)
         self.ctl("--record-all")
-        time.sleep(0.1)
+        self.wait_until_written(tids, 100)
         self.end(process)
         self.assertEqual(run("destroy", "--force", self.name).returncode, 0)
         self.assertEqual(collector.wait(timeout=300), 0)
@@ -281,20 +282,21 @@ class RecordFilterTest(support.TraceTest):
         gaps = self.report(trace, "summary")["gaps"]
         filtered = [g for g in gaps if g["reason"] == "other threads filtered out"]
         self.assertEqual(len(filtered), 1, gaps)
-        self.assertGreater(filtered[0]["to_ns"] - filtered[0]["from_ns"], 500_000_000)
+        out_ns = filtered[0]["to_ns"] - filtered[0]["from_ns"]
+        self.assertGreater(out_ns, 0)
         functions = {f["name"]: f for f in self.report(trace, "flat")["functions"]}
-        # The child's functions were filtered out for more than half a second, in one of their calls.
+        # The child's functions were filtered out, in one of their calls.
         for thread in self.report(trace, "tree")["threads"]:
             nodes = [node for node, _ in trace_checks.walk(thread["root"])]
             of_child = any(node["name"] in ("c1", "c2") for node in nodes)
             out = sum(node["base_ns"] for node in nodes if node["name"] == "[filtered out]")
             if any(node["name"] in ("p1", "p2", "c1", "c2") for node in nodes):
                 self.assertEqual(out > 0, of_child, thread)
+                self.assertLessEqual(out, out_ns)
         for thread in ("c1", "c2"):
-            self.assertGreater(functions[thread]["cum_ns"], 900_000_000)
             inner, outer = functions[f"{thread}.inner"], functions[thread]
-            self.assertLess(inner["base_ns"], outer["cum_ns"] - 500_000_000)
-        self.assertGreater(functions["[filtered out]"]["cum_ns"], 1_000_000_000)
+            self.assertGreater(outer["cum_ns"], out_ns)
+            self.assertLess(inner["base_ns"], outer["cum_ns"] - out_ns)
 
 
 if __name__ == "__main__":

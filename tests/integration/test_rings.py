@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 import cases
 import support
@@ -19,11 +18,13 @@ from trace_checks import SANITIZED
 PROGRAM = support.API + """
 times = int(sys.argv[1])
 done = False
+rung = threading.Event()
 def seldom():
     ring = name("seldom")
     api.arctrace_thread_name(b"seldom")
     while not done:
         api.arctrace_instant(ring)
+        rung.set()
         time.sleep(0.002)
 def busy(which):
     api.arctrace_thread_name(b"busy%d" % which)
@@ -34,7 +35,7 @@ def busy(which):
     for frame in reversed(frames): api.arctrace_exit(frame)
 first = threading.Thread(target=seldom)
 first.start()
-time.sleep(0.05)
+rung.wait()
 for which in range(3):
     threads = [threading.Thread(target=busy, args=(which * 2 + i,)) for i in range(2)]
     for t in threads: t.start()
@@ -77,7 +78,7 @@ class RingTest(support.TraceTest):
         """Each is clean by itself, with all its names. Returns the records of the busy ones, by
         name."""
         rings = {}
-        newest_of_busy = []
+        newest = {}  # by thread
         for file in files:
             self.check_clean(file)
             self.assert_indexed(file)
@@ -96,15 +97,14 @@ class RingTest(support.TraceTest):
                 else:
                     for frame in record["frames"]:
                         self.assertTrue(frame.startswith("frame"), frame)
-            # A block is written in the order in which it was handed out, so a thread that rings
-            # seldom has its newest record in a file of long ago when the collector lags.
-            busy = [r["time_ns"] for r in records if r.get("name", "seldom") != "seldom"]
-            if busy:
-                newest_of_busy.append(max(busy))
+            # A thread's records go on where those in the files before end.
+            for record in records:
+                if record["type"] == "INSTANT":
+                    self.assertGreaterEqual(record["time_ns"], newest.get(record["tid"], 0), file)
+            newest.update({r["tid"]: r["time_ns"] for r in records if r["type"] == "INSTANT"})
             names = {t["name"] for t in self.info(file)["threads"]}
             self.assertTrue(names & {"seldom", *(f"busy{i}" for i in range(6))} or
                             any(n.startswith("busy10") for n in names), names)
-        self.assertLess(newest_of_busy[0], newest_of_busy[-1])
         self.assertTrue(all(n == "seldom" or n.startswith("ring") for n in rings), rings)
         rings.pop("seldom", None)
         return rings
@@ -134,7 +134,8 @@ class RingTest(support.TraceTest):
         # An open block's copy, the collector's records: little.
         self.assertLess(sum(f.stat().st_size for f in files), LIMIT * 1.1)
         self.check_each(files)
-        self.assertIn("ring102", {r["name"] for r in self.dump(files[-1], "--type", "INSTANT")})
+        # The newest stay; the very last file may have no more than what rang last.
+        self.assertIn("ring102", {r["name"] for file in files[-2:] for r in self.dump(file, "--type", "INSTANT")})
 
     def test_attach(self):
         name = f"test-ring-{os.getpid()}"
@@ -163,12 +164,14 @@ class RingTest(support.TraceTest):
 
 
 class DurationTest(support.TraceTest):
+    # Goes on when it sees that nothing is recorded any more.
     PROGRAM = support.API + """
+gate = ctypes.POINTER(ctypes.c_uint32).in_dll(api, "arctrace_gate")
 ring = name("ring")
-end = time.monotonic() + float(sys.argv[1])
-while time.monotonic() < end:
+while gate.contents.value != 0:
     api.arctrace_instant(ring)
     time.sleep(0.001)
+for _ in range(100): api.arctrace_instant(ring)
 print("done")
 sys.exit(7)
 """
@@ -176,19 +179,18 @@ sys.exit(7)
     def test_recording_ends_and_the_command_goes_on(self):
         for mode in ("drop", "overwrite", "stop"):
             # On a busy machine the recording may end before Python has started.
-            for factor in (1, 4, 16):
+            for factor in (1, 4, 16, 64):
                 with self.subTest(mode=mode, factor=factor):
-                    recorded = self.record(sys.executable, "-c", self.PROGRAM, str(2 * factor),
-                                           options=("--no-libcall", "-b", "1M", f"--mode={mode}",
+                    recorded = self.record(sys.executable, "-c", self.PROGRAM,
+                                           options=("--no-libcall", "-b", "8M", f"--mode={mode}",
                                                     f"--duration={700 * factor}ms"))
                     self.assertEqual((recorded.status, recorded.stdout), (7, "done\n"))
                     self.check_clean(recorded.trace)
                     summary = self.info(recorded.trace)["summary"]
-                    if summary["records"] == 0 and factor != 16:
+                    if summary["records"] == 0 and factor != 64:
                         continue
                     self.assertGreater(summary["records"], 0)
                     self.assertEqual(len(recorded.stderr.splitlines()), 1, recorded.stderr)
-                    self.assertLess(summary["duration_ns"], 2e9 * factor)
                     break
 
     def test_a_command_that_ends_before(self):

@@ -8,26 +8,29 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 import unittest
 
 import cases
 import support
+from states import wait_until
 
-# Writes for ever; prints "ready" once, ends when its input does.
+# Writes for ever; prints "ready" once, for each line of its input how often it has gone round, and ends when
+# its input does.
 WRITER = support.API + """
 ring = name("ring")
 event = api.arctrace_define_event(b"happened", 0, None, 0)
-end = False
+end, rounds = False, 0
 def busy():
+    global rounds
     while not end:
+        rounds += 1
         api.arctrace_instant(ring)
         api.arctrace_write(event, None, 0)
         time.sleep(0.0002)
 t = threading.Thread(target=busy)
 t.start()
 print("ready", flush=True)
-sys.stdin.read()
+for _ in sys.stdin: print(rounds, flush=True)
 end = True
 t.join()
 """
@@ -94,10 +97,16 @@ class SessionTest(support.TraceTest):
 
     def wait_until_written(self, count):
         """Until so many records have been written since the session began."""
-        deadline = time.monotonic() + 300
-        while self.written() < count:
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
+        wait_until(lambda: self.written() >= count, lambda: f"{count} records: {self.written()}")
+
+    def wait_for_rounds(self, writer):
+        """Until a writer's thread has gone round, whole, and again."""
+        def rounds():
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+            return int(writer.stdout.readline())
+        begin = rounds()
+        wait_until(lambda: rounds() >= begin + 3, "the writer goes on")
 
     @cases.in_gate
     def test_whole_life(self):
@@ -107,20 +116,19 @@ class SessionTest(support.TraceTest):
         trace = self.directory / "trace"
         collector = self.attach(trace)
         writer = self.writer()
+        self.wait_for_rounds(writer)
         self.assertEqual(self.written(), 0)  # off
         self.assertEqual(run("start", self.name).returncode, 0)
         self.wait_until_written(500)
-        state = self.info(self.name)["buffer"]
-        self.assertGreater(state["records_per_second"], 0)
-        self.assertTrue(state["collector_alive"])
+        wait_until(lambda: self.info(self.name)["buffer"]["records_per_second"] > 0, "info shows a rate")
+        self.assertTrue(self.info(self.name)["buffer"]["collector_alive"])
         self.assertGreaterEqual(self.listed()[self.name]["writers"], 1)
         # Once the collector has taken a block, a look into the buffer is not the whole session.
-        deadline = time.monotonic() + 300
-        while f"being collected by process {collector.pid}" not in run("report", self.name).stderr:
-            self.assertLess(time.monotonic(), deadline)
+        wait_until(lambda: f"being collected by process {collector.pid}" in run("report", self.name).stderr,
+                   "report says who collects")
         self.assertEqual(run("stop", self.name).returncode, 0)
         before = self.written()
-        time.sleep(0.2)
+        self.wait_for_rounds(writer)
         # Its thread may have been in a record when the gate was closed.
         least, most = self.written(), before + 1
         self.assertLessEqual(least, most)
@@ -162,7 +170,7 @@ class SessionTest(support.TraceTest):
         self.assertIn("nothing", self.refused("ctl", self.name, "--on=nothing"))
 
     def test_second_collector_takes_over_from_a_dead_one(self):
-        self.create("--start")
+        self.create("--start", size="64M")  # room for the time without a collector
         first, second = self.directory / "first", self.directory / "second"
         writer = self.writer()
         collector = self.attach(first)

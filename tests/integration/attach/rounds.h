@@ -3,12 +3,19 @@
 #define ARCTRACE_TESTS_ATTACH_ROUNDS_H
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <unistd.h>
 
-/* Asked before each round. A file "round" that somebody has removed is there again then.
+/* Asked before each round. A file "round-..." of the thread's own that somebody has
+ * removed is there again then. It is named by an address of the thread: a number would
+ * take a call.
  */
 static inline int is_stopped(void) {
-  const int file = open("round", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  static __thread char name[] = "round-................";
+  for (unsigned digit = 0; digit < 16; ++digit) {
+    name[6 + digit] = (char)('a' + ((uintptr_t)name >> 4 * digit & 15));
+  }
+  const int file = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   if (file >= 0) close(file);
   return access("stop", F_OK) == 0;
 }

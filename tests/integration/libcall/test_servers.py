@@ -12,11 +12,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import unittest
 
 import cases
 import plain
+from states import wait_until
 
 TIMEOUT = 600
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
@@ -55,14 +55,6 @@ select 1 / 0;
 vacuum analyze shape;
 select pg_size_pretty(1048576::bigint), to_tsvector('english', 'The traced programs') @@ 'program';
 """
-
-
-def wait_until(condition):
-    end = time.monotonic() + TIMEOUT
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(condition)
-        time.sleep(0.05)
 
 
 def listens(path):
@@ -121,7 +113,7 @@ class Servers(plain.PlainTest):
             server = self.start([*prefix, NGINX, "-p", f"{directory}/", "-c", "nginx.conf"],
                                 directory)
             path = os.path.relpath(directory / "web.socket")
-            wait_until(lambda: listens(path))
+            wait_until(lambda: listens(path), "nginx takes connections", TIMEOUT)
 
             def ask(worker, requests=10):
                 """So many on each connection."""
@@ -175,7 +167,7 @@ class Servers(plain.PlainTest):
                                       check=False, cwd=directory)
                 return done.returncode, done.stdout
 
-            wait_until(lambda: execute("pg_isready", *client)[0] == 0)
+            wait_until(lambda: execute("pg_isready", *client)[0] == 0, "the server is ready", TIMEOUT)
             printed = [execute("psql", *client, "-X", "-d", "postgres", "-c", statement)
                     for statement in STATEMENTS.strip().splitlines()]
             printed.append(execute("pgbench", *client, "-i", "-q", "-s", "1", "postgres")[0])

@@ -18,20 +18,29 @@
 #include "src/protocol/dead_slot.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
+#include "src/recorder/drain/polled_writer.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
 namespace {
 
+// Counts the collector's rounds, each of which begins with a poll().
+struct CountedRounds : PolledWriter {
+  void poll() override { ++begun; }
+  void finish() override {}
+  std::atomic<uint32_t> begun = 0;
+};
+
 // A buffer and its collector, with a thread of its own: so in a child always, which also
 // is the traced program.
 struct Recording {
-  Recording(const BufferOptions& options, const std::string& path)
+  Recording(const BufferOptions& options, const std::string& path,
+            PolledWriter* polled = nullptr)
       : buffer(*Buffer::create(options)),
         lock(buffer.view()),
         collector(buffer, *TraceFile::create(path, SpecialFile::kWriteInto),
-                  {{"recorder", "-o", "file"}}) {
+                  {{"recorder", "-o", "file"}}, {}, {}, polled) {
     set_gate(buffer.view(), ARCTRACE_GATE_ALL);
     REQUIRE(collector.publish().ok());
     REQUIRE(arctrace_attach(buffer.path().c_str()) == 0);
@@ -149,10 +158,13 @@ TEST_CASE("collector: in stop mode nothing is freed, and the oldest is kept") {
     BufferOptions options = small_buffer(1024, 64);
     options.mode = ARCTRACE_MODE_STOP;
     options.high_water_percent = 25;
-    Recording recording(options, path);
+    CountedRounds rounds;
+    Recording recording(options, path, &rounds);
     uint32_t attempts = 0;
     while (arctrace_lost(nullptr) < 100000) arctrace_instant(attempts++);
-    usleep(50000);  // more than two of the collector's rounds
+    // The round that goes on may have begun before the buffer was full; two follow it.
+    const uint32_t wanted = rounds.begun + 3;
+    while (rounds.begun < wanted) usleep(1000);
     CHECK(recording.control().freed == 0);
     recording.collector.finish();
     const DecodedTrace trace = decode_trace(read_file(path));
