@@ -82,7 +82,8 @@ TEST_CASE("clock source: real time is the moment's, not that of the reading afte
   const auto median = errors_ns.begin() + 50;
   std::nth_element(errors_ns.begin(), median, errors_ns.end());
   CAPTURE(width_ns);
-  CHECK(*median <= 2 * width_ns);
+  // The reading after it is some 40 times that away.
+  CHECK(*median <= 10 * width_ns);
 }
 
 TEST_CASE("clock source: the rate agrees with two syncs") {
