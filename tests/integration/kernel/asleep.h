@@ -1,6 +1,6 @@
-// Whether another thread sleeps, for programs that do something only then. Its state in /proc/TID/stat
-// does not say that: a thread that is about to sleep may have been preempted on its way, and then
-// nobody has to wake it.
+// Whether another thread sleeps, for programs that do something only then. Its state in
+// /proc/TID/stat does not say that: a thread that is about to sleep may have been
+// preempted on its way, and then nobody has to wake it.
 #ifndef ARCTRACE_TESTS_ASLEEP_H
 #define ARCTRACE_TESTS_ASLEEP_H
 
@@ -11,9 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-// The kernel answers when the thread has left its CPU, or with "running". `number`: of the
-// system call that it sleeps in, -1 for any.
-__attribute__((no_instrument_function, unused)) static int is_asleep_in(int tid, long number) {
+// The kernel answers when the thread has left its CPU, or with "running". `number`: of
+// the system call that it sleeps in, -1 for any.
+__attribute__((no_instrument_function, unused)) static int is_asleep_in(int tid,
+                                                                        long number) {
   char path[64], text[256];
   snprintf(path, sizeof path, "/proc/%d/syscall", tid);
   const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -27,7 +28,8 @@ __attribute__((no_instrument_function, unused)) static int is_asleep_in(int tid,
   return strncmp(text, "running", 7) != 0 && (number < 0 || atol(text) == number);
 }
 
-__attribute__((no_instrument_function, unused)) static void wait_for_sleep_in(int tid, long number) {
+__attribute__((no_instrument_function, unused)) static void wait_for_sleep_in(
+    int tid, long number) {
   const struct timespec pause = {0, 100000};
   while (!is_asleep_in(tid, number)) nanosleep(&pause, NULL);
 }

@@ -1,5 +1,5 @@
-// Frames around one system call each, over the seconds of the first argument, or more: what
-// the kernel stamps lies between the user's stamps of the frame.
+// Frames around one system call each, over the seconds of the first argument, or more:
+// what the kernel stamps lies between the user's stamps of the frame.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

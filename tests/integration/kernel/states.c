@@ -44,12 +44,13 @@ void toucher(volatile char* memory) {
 }
 
 static void touch(void) {
-  char* memory =
-      mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* memory = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   madvise(memory, PAGES * 4096, MADV_NOHUGEPAGE);
   const long before = faults();
   toucher(memory);
-  const long most = faults() - before;  // with those of the hooks, which may be the first calls
+  const long most =
+      faults() - before;  // with those of the hooks, which may be the first calls
   printf("pages %d\nfaults_least %ld\nfaults_most %ld\n", PAGES, faults_within, most);
 }
 
@@ -120,8 +121,8 @@ PLAIN static long involuntary_switches(void) {
   return usage.ru_nivcsw;
 }
 
-// How often each of the two was preempted in hog(), which goes on until both were often enough:
-// as long as that takes, each has the CPU and has to leave it to the other.
+// How often each of the two was preempted in hog(), which goes on until both were often
+// enough: as long as that takes, each has the CPU and has to leave it to the other.
 static atomic_long* preempted;
 
 void hog(int self) {
@@ -130,7 +131,8 @@ void hog(int self) {
     for (volatile int i = 0; i < 100000; ++i) {
     }
     atomic_store(&preempted[self], involuntary_switches() - before);
-  } while (atomic_load(&preempted[0]) < PREEMPTIONS || atomic_load(&preempted[1]) < PREEMPTIONS);
+  } while (atomic_load(&preempted[0]) < PREEMPTIONS ||
+           atomic_load(&preempted[1]) < PREEMPTIONS);
 }
 
 static int hogs(void) {
@@ -144,7 +146,8 @@ static int hogs(void) {
   if (child == 0) exit(0);
   int status = 0;
   waitpid(child, &status, 0);
-  printf("child %d\npreempted %ld\nchild_preempted %ld\n", (int)child, preempted[0], preempted[1]);
+  printf("child %d\npreempted %ld\nchild_preempted %ld\n", (int)child, preempted[0],
+         preempted[1]);
   return status != 0;
 }
 

@@ -12,7 +12,13 @@
 
 #define PLAIN __attribute__((no_instrument_function))
 
-enum { SLEEPS = 10, SLEEP_NS = 20000000, COMPUTATIONS = 15, COMPUTE_NS = 10000000, ROUNDS = 2000 };
+enum {
+  SLEEPS = 10,
+  SLEEP_NS = 20000000,
+  COMPUTATIONS = 15,
+  COMPUTE_NS = 10000000,
+  ROUNDS = 2000
+};
 
 PLAIN static long long now(clockid_t clock) {
   struct timespec time;
@@ -133,6 +139,7 @@ int main(void) {
   pass(back[0], there[1], ROUNDS, 1);
   int status = 0;
   waitpid(child, &status, 0);
-  printf("tid %d\nchild %d\nrounds %d\nswitches %ld\n", (int)getpid(), (int)child, ROUNDS, counted());
+  printf("tid %d\nchild %d\nrounds %d\nswitches %ld\n", (int)getpid(), (int)child, ROUNDS,
+         counted());
   return status != 0;
 }
