@@ -217,6 +217,7 @@ class RecordFilterTest(support.TraceTest):
         seconds, so that older ones may be gone."""
         return {r["type"]: r["time_ns"] for r in self.dump(self.name, "--type", "EVENT,INSTANT")}
 
+    @cases.in_gate
     def test_processes_and_threads_while_they_run(self):
         self.create("--start", "--mode=overwrite")
         process, parent, child = self.start()
