@@ -96,16 +96,17 @@ def check_time_on_and_off_the_cpu(test, trace, measured):
     calls = sorted((row for row in test.report(trace, "invocations")["invocations"]
                     if row["name"] == "computer"), key=lambda row: row["start_ns"])
     test.assertEqual(len(calls), measured["computations"])
-    errors = []
+    agreeing = 0
     for i, call in enumerate(calls):
         check_switches(test, call, measured, f"computer_{i}")
         test.assertEqual(call["off_cpu_ns"] > 0, call["switches"] > 0)
         test.assertEqual(call["cpu_ns"] + call["off_cpu_ns"], call["delta_ns"])
-        errors.append(abs(call["cpu_ns"] / measured[f"computer_{i}_on_cpu_ns"] - 1))
+        least, most = (measured[f"computer_{i}_on_cpu_ns_{end}"] for end in ("least", "most"))
+        agreeing += 0.99 * least < call["cpu_ns"] < 1.01 * most
     test.assertGreater(functions["computer"]["cpu_ns"], 0.95 * measured["computations"] * measured["compute_ns"])
     # A hypervisor that takes the CPU in the middle of a switch, as they like to, is counted on either
     # side, by the kernel in the program's account and in its records: but hardly in each call.
-    test.assertLess(sorted(errors)[2], 0.03, errors)
+    test.assertGreaterEqual(agreeing, 3, (calls, measured))
     on, off = ({f["name"]: f for f in test.report(trace, "flat", f"--clock={clock}")["functions"]}
                for clock in ("cpu", "off-cpu"))
     for name, function in functions.items():
