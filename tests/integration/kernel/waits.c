@@ -65,8 +65,8 @@ PLAIN static long long dispatched_ns(void) {
   }
 }
 
-// Switches within the frames of sleeper() and of computer(), and time on the CPU within that of
-// computer().
+// Switches within the frames of sleeper() and of computer(), and time on the CPU within
+// that of computer().
 static long within;
 static long long on_cpu_within;
 
