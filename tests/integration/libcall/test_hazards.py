@@ -171,10 +171,11 @@ class Hazards(plain.PlainTest):
             self.both("./tasks", flags, stack, thread)
 
     def test_locked_memory(self):
-        """A limit on locked memory holds for the program's own, and no signal is ignored."""
+        """A limit on locked memory holds for the program's own, all of which is locked, and no signal is
+        ignored."""
         self.both("./locked", "present")
         bare, _ = self.compare(("./locked", "all"), "gcc")
-        self.assertIn(b"mlockall 0 Success\n", bare.stdout)
+        self.assertIn(b"mlockall 0 Success\nlocked 64 of 64 KiB\n", bare.stdout)
 
     def test_locked_memory_without_session(self):
         """A program that can't join a session, as another user's, has our libraries' memory too."""
