@@ -113,19 +113,22 @@ class HtmlFileTest(support.TraceTest):
         self.assertGreater(len(wanted), 10_000)
         self.assertEqual(wanted - found, set())
         self.assertIn("Every call of the ranges that were asked for is exact.", page["left_out"])
-        # Amid which the program was not held up, so that each is wide enough to be drawn.
-        first = min(range(100_000, 104_980), key=lambda i: inner[i + 19][2] - inner[i][2])
-        self.see_in_browser([call[2] for call in inner[first:first + 20]])
         # More than there is room for: the longest of them, and the file says how long they are.
         page = self.page(trace, "--exact=~")
         self.assertRegex(page["left_out"], "Of the calls of the ranges that were asked for, those of .* or more")
         found, others = self.exact_calls(page)
         self.assertEqual(len(found) + others, len(calls))
 
-    def see_in_browser(self, starts):
-        """Where one zooms in, calls that began then are drawn one by one."""
-        if browser.CHROMIUM is None:
-            return
+    @cases.not_in_gate
+    @unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
+    def test_exact_calls_are_drawn_one_by_one(self):
+        """Where one zooms in on a range that is exact."""
+        trace = self.record_many()
+        inner = [call[2] for call in self.calls(trace) if call[0] == "inner"]
+        self.page(trace, f"--exact={inner[100_000]}ns~{inner[105_000]}ns")
+        # Amid which the program was not held up, so that each is wide enough to be drawn.
+        first = min(range(100_000, 104_980), key=lambda i: inner[i + 19] - inner[i])
+        starts = inner[first:first + 20]
         with tempfile.TemporaryDirectory() as directory:
             page = browser.Browser(directory)
             try:

@@ -119,8 +119,8 @@ void check_exits(const DecodedTrace& trace, size_t without) {
   CHECK(trace.of_type(ARCTRACE_TYPE_UNWIND).empty());
 }
 
-TEST_CASE("emulated library calls: counts, through slots of each kind") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: counts, through slots of each kind" *
+          doctest::test_suite("emulated")) {
   const Counts expected = {{"strlen", 123}, {"strcmp", 45}, {"strdup", 7},
                            {"strtol", 6},   {"free", 6},    {"getenv", 1}};
   for (const char* variant : kVariants) {
@@ -144,13 +144,13 @@ TEST_CASE("emulated library calls: counts, through slots of each kind") {
   }
 }
 
-TEST_CASE("emulated library calls: none that nobody asked for") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: none that nobody asked for" *
+          doctest::test_suite("emulated")) {
   CHECK(calls(record("plain", {"./counted"}, "")).empty());
 }
 
-TEST_CASE("emulated library calls: slots that are not bound yet are left alone") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: slots that are not bound yet are left alone" *
+          doctest::test_suite("emulated")) {
   for (const char* variant : kVariants) {
     const DecodedTrace trace =
         record(variant, {"./counted_lazy"}, "libcall=all", "LD_BIND_NOW=");
@@ -158,8 +158,8 @@ TEST_CASE("emulated library calls: slots that are not bound yet are left alone")
   }
 }
 
-TEST_CASE("emulated library calls: unwinding from a signal, wherever it comes") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: unwinding from a signal, wherever it comes" *
+          doctest::test_suite("emulated")) {
   for (const char* variant : kVariants) {
     record(variant, {"./sampled"}, "libcall=program");
   }
@@ -167,7 +167,6 @@ TEST_CASE("emulated library calls: unwinding from a signal, wherever it comes") 
 
 TEST_CASE(
     "emulated library calls: arguments and results of every kind, jumps at the end") {
-  if (emulator() == nullptr) return;
   for (const char* variant : kVariants) {
     check_counts(record(variant, {"./abi"}, "libcall=program"), {{"two_doubles", 2001},
                                                                  {"four_doubles", 2000},
@@ -183,16 +182,16 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("emulated library calls: stubs are landing pads of indirect branches") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: stubs are landing pads of indirect branches" *
+          doctest::test_suite("emulated")) {
   for (const char* variant : kVariants) {
     check_counts(record(variant, {"./landing"}, "libcall=program"),
                  {{"strlen", 1}, {"strtol", 1}, {"getppid", 1}, {"_setjmp", 1}});
   }
 }
 
-TEST_CASE("emulated library calls: exceptions, backtraces, jumps, cancelled threads") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: exceptions, backtraces, jumps, cancelled threads" *
+          doctest::test_suite("emulated")) {
   for (const char* variant : kVariants) {
     for (const char* options : {"libcall=program", "libcall=all"}) {
       const DecodedTrace trace = record(variant, {"./unwinding"}, options);
@@ -206,8 +205,8 @@ TEST_CASE("emulated library calls: exceptions, backtraces, jumps, cancelled thre
   }
 }
 
-TEST_CASE("emulated library calls: modules that come and go") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: modules that come and go" *
+          doctest::test_suite("emulated")) {
   for (const char* variant : kVariants) {
     check_counts(record(variant, {"./loads"}, "libcall=program"),
                  {{"dlopen", 300}, {"dlclose", 300}, {"snprintf", 0}});
@@ -216,8 +215,8 @@ TEST_CASE("emulated library calls: modules that come and go") {
   }
 }
 
-TEST_CASE("emulated library calls: coroutines, threads, signals, deep recursion") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: coroutines, threads, signals, deep recursion" *
+          doctest::test_suite("emulated")) {
   for (const char* variant : kVariants) {
     record(variant, {"./coroutines"}, "libcall=all");
     record(variant, {"./storm"}, "libcall=program");
@@ -225,8 +224,8 @@ TEST_CASE("emulated library calls: coroutines, threads, signals, deep recursion"
   }
 }
 
-TEST_CASE("emulated library calls: what they are given and return") {
-  if (emulator() == nullptr) return;
+TEST_CASE("emulated library calls: what they are given and return" *
+          doctest::test_suite("emulated")) {
   const DecodedTrace trace =
       record("protected", {"./values"}, "libcall=program;autoargs=yes");
   std::map<uint64_t, std::string> name_of = names(trace);
