@@ -11,8 +11,10 @@ import unittest
 
 import cases
 import support
+from command import SANITIZED, arctrace, read, read_dump, read_report
 from kernel_programs import NO_KERNEL
-from trace_checks import SANITIZED, walk
+from trace_checks import walk
+from tracing import TracedTest
 
 # Three threads with calls within one another, of times that differ by factors of thousands.
 PROGRAM = support.API + """
@@ -123,18 +125,17 @@ int main(void) {
 QUANTILES = {"p50_ns": 500, "p90_ns": 900, "p99_ns": 990, "p999_ns": 999}
 
 
-class AnswersTest(support.TraceTest):
+class AnswersTest(TracedTest):
     def recorded(self):
         done = self.record(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
         self.assertEqual(done.status, 0, done.stderr)
-        calls = calls_of(self.dump(done.trace))
+        calls = calls_of(read_dump(done.trace))
         self.assertGreater(len(calls), 5000)
         return done.trace, calls
 
     def fails(self, *arguments):
         """What a command says that cannot do what it is asked for."""
-        done = subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False)
+        done = arctrace(*arguments)
         self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr
@@ -160,13 +161,13 @@ class AnswersTest(support.TraceTest):
         for call in calls:
             by_function[call.name].append(duration(call))
             by_thread[call.thread, call.name].append(duration(call))
-        rows = [row for row in self.report(trace, "flat")["functions"] if row["name"][0] != "["]
+        rows = [row for row in read_report(trace, "flat")["functions"] if row["name"][0] != "["]
         self.assertEqual({row["name"] for row in rows}, set(by_function))
         for row in rows:
             self.assertEqual(row["calls"], len(by_function[row["name"]]))
             self.check_distribution(row, by_function[row["name"]])
         checked = 0
-        for thread in self.report(trace, "flat", "--per=thread")["threads"]:
+        for thread in read_report(trace, "flat", "--per=thread")["threads"]:
             for row in thread["functions"]:
                 durations = by_thread.get(((thread["pid"], thread["tid"]), row["name"]))
                 if durations:
@@ -176,12 +177,10 @@ class AnswersTest(support.TraceTest):
 
     def test_columns(self):
         trace, _ = self.recorded()
-        text = subprocess.run(
-            [support.ARCTRACE, "report", "--view=flat", "--columns=p99,calls,p99.9", "-F", "outer",
-             "--no-header", trace], stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("report", "--view=flat", "--columns=p99,calls,p99.9", "-F", "outer", "--no-header", trace)
         lines = text.splitlines()
         self.assertEqual(lines[2].split(), ["p99", "Calls", "p99.9", "Ind", "Name"])
-        row = next(r for r in self.report(trace, "flat")["functions"] if r["name"] == "outer")
+        row = next(r for r in read_report(trace, "flat")["functions"] if r["name"] == "outer")
         # "1.234 us 1390 2.345 us 1 outer"
         self.assertEqual(next(line for line in lines if line.endswith(" outer")).split()[2],
                          f"{row['calls']:,}")
@@ -197,7 +196,7 @@ class AnswersTest(support.TraceTest):
     @cases.in_gate
     def test_histogram(self):
         trace, calls = self.recorded()
-        histograms = self.report(trace, "histogram", "-F", "inner", "-F", "out*")["histograms"]
+        histograms = read_report(trace, "histogram", "-F", "inner", "-F", "out*")["histograms"]
         self.assertEqual({row["name"] for row in histograms}, {"inner", "outer"})
         for row in histograms:
             durations = [duration(call) for call in calls if call.name == row["name"]]
@@ -216,7 +215,7 @@ class AnswersTest(support.TraceTest):
     def test_slowest(self):
         trace, calls = self.recorded()
         for name, limit in (("inner", 10), ("middle", 25), ("again", 1000)):
-            found = self.report(trace, "slowest", "-F", name, f"--limit={limit}")
+            found = read_report(trace, "slowest", "-F", name, f"--limit={limit}")
             expected = [call for call in calls if call.name == name]
             self.assertEqual(found["calls"], len(expected))
             expected.sort(key=lambda call: -duration(call))
@@ -225,13 +224,13 @@ class AnswersTest(support.TraceTest):
                   tuple(row["path"])) for row in found["slowest"]],
                 [(duration(call), call.start_ns, call.base_ns, call.thread, call.path)
                  for call in expected[:limit]])
-        self.assertEqual(len(self.report(trace, "slowest", "-F", "inner")["slowest"]), 10)
+        self.assertEqual(len(read_report(trace, "slowest", "-F", "inner")["slowest"]), 10)
         self.fails("report", "--view=slowest", "-F", "nothing", trace)
 
     def test_why_calls_are_slow(self):
         trace, calls = self.recorded()
-        records = self.dump(trace)
-        why = self.report(trace, "slowest", "-F", "middle", "-F", "outer", "-F", "again")["why"]
+        records = read_dump(trace)
+        why = read_report(trace, "slowest", "-F", "middle", "-F", "outer", "-F", "again")["why"]
         self.assertEqual({row["name"] for row in why}, {"middle", "outer", "again"})
         averages = [row["slow_ns"] / row["slow_calls"] for row in why]
         self.assertEqual(averages, sorted(averages, reverse=True))
@@ -270,13 +269,12 @@ for turn in range(200):
     if inner is quick: longest_ns = max(longest_ns, time.monotonic_ns() - begin)
 print(longest_ns)
 """, options=("--no-libcall",))
-        why, = self.report(done.trace, "slowest", "-F", "f")["why"]
+        why, = read_report(done.trace, "slowest", "-F", "f")["why"]
         self.assertEqual((why["name"], why["calls"], why["slow_calls"]), ("f", 200, 2))
         self.assertEqual(why["causes"][0]["path"], ["slow"])
         self.assertEqual(why["causes"][0]["median_ns"], 0)
         self.assertGreater(why["causes"][0]["more_ns"], 1.99 * int(done.stdout))
-        text = subprocess.run([support.ARCTRACE, "report", "--view=slowest", "-F", "f", done.trace],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("report", "--view=slowest", "-F", "f", done.trace)
         self.assertRegex(text, r"(?m)^Why f is slow: the slowest 2 calls of 200, by wall-clock ")
         self.assertRegex(text, r"(?m)^ +More  Path in it\n +\+ [0-9.]+ m?s  slow$")
 
@@ -284,8 +282,7 @@ print(longest_ns)
         trace, _ = self.recorded()
 
         def warning(*arguments):
-            done = subprocess.run([support.ARCTRACE, *map(str, arguments)], check=True, text=True,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            done = arctrace(*arguments, check=True)
             return done.stderr
 
         for view in ("summary", "tree", "flat", "flow"):
@@ -313,10 +310,10 @@ print(longest_ns)
     def test_slowest_with_arguments(self):
         done = self.record("sh", "-c", "for i in 1 2 3 4 5 6; do test -e /tmp/none$i; done",
                            options=("-a",))
-        calls = [call for call in calls_of(self.dump(done.trace)) if call.args]
+        calls = [call for call in calls_of(read_dump(done.trace)) if call.args]
         name = calls[-1].name
         expected = sorted((call for call in calls if call.name == name), key=lambda c: -duration(c))
-        found = self.report(done.trace, "slowest", "-F", name, "--limit=3")["slowest"]
+        found = read_report(done.trace, "slowest", "-F", name, "--limit=3")["slowest"]
         self.assertEqual([(row["delta_ns"], row["args"]) for row in found],
                          [(duration(call), call.args) for call in expected[:3]])
 
@@ -324,9 +321,7 @@ print(longest_ns)
     def test_graph(self):
         trace, calls = self.recorded()
         for name in ("middle", "again", "leaf"):
-            graph = json.loads(subprocess.run(
-                [support.ARCTRACE, "graph", name, trace, "--format=json"], stdout=subprocess.PIPE,
-                text=True, check=True).stdout)["graphs"]
+            graph = json.loads(read("graph", name, trace, "--format=json"))["graphs"]
             self.assertEqual([row["name"] for row in graph], [name])
             outermost = [call for call in calls if call.name == name and call.path.count(name) == 1]
             paths = collections.defaultdict(lambda: [0, 0, 0])
@@ -361,7 +356,7 @@ print(longest_ns)
     def sums_of(self, trace):
         """(calls, base_ns, cum_ns) of each function; recursion counts once."""
         sums = collections.defaultdict(lambda: [0, 0, 0])
-        for call in calls_of(self.dump(trace)):
+        for call in calls_of(read_dump(trace)):
             row = sums[call.name]
             row[0] += 1
             row[1] += call.base_ns
@@ -375,9 +370,7 @@ print(longest_ns)
         return done.trace.rename(self.directory / name)
 
     def diff(self, *arguments):
-        return json.loads(subprocess.run(
-            [support.ARCTRACE, "diff", "--format=json", *map(str, arguments)],
-            stdout=subprocess.PIPE, text=True, check=True).stdout)
+        return json.loads(read("diff", "--format=json", *arguments))
 
     @cases.in_gate
     def test_diff(self):
@@ -415,8 +408,7 @@ print(longest_ns)
             # Two values a side: t is 4.303, and squares are half of the difference's.
             variance = sum((a - b) ** 2 / 2 for a, b in values) / 2
             self.assertAlmostEqual(row["base_noise_ns"], 4.303 * math.sqrt(variance), delta=1)
-        text = subprocess.run([support.ARCTRACE, "diff", before[0], after[0]],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("diff", before[0], after[0])
         self.assertIn("noise not known", text)
         self.assertRegex(text, r"(?m) new .* renamed$")
         self.assertRegex(text, r"(?m) gone .* leaf$")
@@ -443,8 +435,7 @@ print(longest_ns)
         line = "functions of old are compared with those of new"
 
         def text(*names):
-            return subprocess.run([support.ARCTRACE, "diff", *(traces[name] for name in names)],
-                                  stdout=subprocess.PIPE, text=True, check=True).stdout
+            return read("diff", *(traces[name] for name in names))
 
         self.assertIn(f"\n{line}\n", text("old", "new"))
         self.assertNotIn("are compared", text("old", "old"))
@@ -458,9 +449,7 @@ print(longest_ns)
         done = self.record(program)
         self.assertEqual(done.status, 0, done.stderr)
         hint = "functions of plain itself are not recorded: record it with -P ."
-        slowest = [support.ARCTRACE, "report", "--view=slowest", done.trace, "-F"]
-        self.assertIn(f"\n{hint}", subprocess.run([*slowest, "labs"], stdout=subprocess.PIPE, text=True,
-                                                  check=True).stdout)
+        self.assertIn(f"\n{hint}", read("report", "--view=slowest", done.trace, "-F", "labs"))
         self.assertIn(hint, self.fails("report", "--view=slowest", "-F", "work", done.trace))
 
     @unittest.skipIf(SANITIZED, "the call of main() is not recorded by a sanitized shim")
@@ -470,9 +459,7 @@ print(longest_ns)
                        input=TWO_FUNCTIONS, text=True, check=True)
         done = self.record(program, options=("-P", "main", "-Z", "1"))
         self.assertEqual(done.status, 0, done.stderr)
-        self.assertNotIn("itself are not recorded", subprocess.run(
-            [support.ARCTRACE, "report", "--view=slowest", done.trace, "-F", "labs"], stdout=subprocess.PIPE,
-            text=True, check=True).stdout)
+        self.assertNotIn("itself are not recorded", read("report", "--view=slowest", done.trace, "-F", "labs"))
         self.assertIn("arctrace info --verbose", self.fails("report", "--view=slowest", "-F", "work", done.trace))
 
     @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
@@ -485,7 +472,7 @@ print(longest_ns)
         self.assertEqual(done.status, 0, done.stderr)
 
         def nodes(*options):
-            [thread] = self.report(done.trace, "tree", *options)["threads"]
+            [thread] = read_report(done.trace, "tree", *options)["threads"]
             return {node["name"]: node for node, _ in walk(thread["root"])}
 
         recorded, corrected = nodes(), nodes("--corrected")
@@ -497,8 +484,7 @@ print(longest_ns)
         around = "[constructors]"
         self.assertLessEqual(corrected[around]["cum_ns"], recorded[around]["cum_ns"] - waited["cum_ns"])
         self.assertEqual(corrected[around]["off_cpu_ns"], recorded[around]["off_cpu_ns"] - waited["off_cpu_ns"])
-        text = subprocess.run([support.ARCTRACE, "report", done.trace], stdout=subprocess.PIPE, text=True,
-                              check=True).stdout
+        text = read("report", done.trace)
         rest = text.split("the rest: ")[1].split("\n\n")[0]
         self.assertRegex(rest, r"\[patching\] [0-9.]+ [mu]?s$")
 
@@ -506,16 +492,13 @@ print(longest_ns)
         """Of a recording: the text, and the JSON, which are checked for what always holds."""
         done = self.record(*command, options=options)
         self.assertEqual(done.status, status, done.stderr)
-        text = subprocess.run([support.ARCTRACE, "report", done.trace], stdout=subprocess.PIPE,
-                              text=True, check=True).stdout
+        text = read("report", done.trace)
         self.assertLessEqual(text.count("\n"), 40, text)
-        report = json.loads(subprocess.run(
-            [support.ARCTRACE, "report", done.trace, "--format=json"], stdout=subprocess.PIPE,
-            check=True).stdout)
+        report = json.loads(read("report", done.trace, "--format=json"))
         self.assertLessEqual({"records", "lost", "lost_by_cause", "torn", "orphans", "processes",
                               "threads", "duration_ns"}, set(report["summary"]))
-        self.assertEqual(report["threads"], self.report(done.trace, "tree")["threads"])
-        self.assertEqual(report["functions"], self.report(done.trace, "flat")["functions"])
+        self.assertEqual(report["threads"], read_report(done.trace, "tree")["threads"])
+        self.assertEqual(report["functions"], read_report(done.trace, "flat")["functions"])
         self.assertEqual(sum(part["base_ns"] for part in report["parts"]), report["thread_ns"])
         self.assertEqual(sum(thread["root"]["cum_ns"] for thread in report["threads"]),
                          report["thread_ns"])
@@ -528,7 +511,7 @@ print(longest_ns)
         self.assertRegex(text, r"(?m)^exit 0, .*, 1 process, 4 threads$")
         self.assertIn(", 0 lost\n", text)
         paths = collections.Counter()
-        for call in calls_of(self.dump(self.directory / "arctrace.data")):
+        for call in calls_of(read_dump(self.directory / "arctrace.data")):
             paths[call.path] += call.base_ns
         path, base_ns = max((row for row in paths.items() if len(row[0]) > 1),
                             key=lambda row: row[1])
@@ -588,10 +571,7 @@ time.sleep(5)
                                options=("--no-libcall", "--kernel=bpf", "--signals"))
         self.assertRegex(text, r"Segmentation fault\), (no core file|core dumped), ")
         for view in ("tree", "arcs"):
-            text = subprocess.run(
-                [support.ARCTRACE, "report", f"--view={view}", "--no-header",
-                 self.directory / "arctrace.data"], stdout=subprocess.PIPE, text=True,
-                check=True).stdout
+            text = read("report", f"--view={view}", "--no-header", self.directory / "arctrace.data")
             self.assertNotRegex(text, r"(?m)^child.*K:signal")
             if view == "tree":
                 self.assertRegex(text, r"(?m) f \[open\] \[signal 11\]$")

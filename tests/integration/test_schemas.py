@@ -3,6 +3,7 @@ JSON that is not quite right."""
 
 import copy
 import json
+import jsonschema
 import pathlib
 import platform
 import re
@@ -10,10 +11,11 @@ import subprocess
 import sys
 import unittest
 
-import jsonschema
 import cases
 import support
+from command import arctrace, read_report
 from test_kernel import NO_KERNEL
+from tracing import TracedTest
 
 try:
     import referencing
@@ -105,7 +107,7 @@ def at(document, path):
     return document
 
 
-class SchemasTest(support.TraceTest):
+class SchemasTest(TracedTest):
     def check(self, name, document):
         errors = [f"{name} {list(error.absolute_path)}: {error.message[:500]}"
                   for error in validator(name).iter_errors(document)]
@@ -123,15 +125,13 @@ class SchemasTest(support.TraceTest):
             self.check(name, document)
 
     def printed(self, *arguments):
-        done = subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False)
+        done = arctrace(*arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
     def views(self):
         """All there are, by the message that names them."""
-        message = subprocess.run([support.ARCTRACE, "report", "--view=none"], check=False,
-                                 text=True, stderr=subprocess.PIPE).stderr
+        message = arctrace("report", "--view=none").stderr
         views = re.findall(r"[a-z]+(?:-[a-z]+)*", message[message.index(" is not ") + 8:])
         views = [view for view in views if view != "or"]
         self.assertIn("slowest", views)
@@ -144,11 +144,11 @@ class SchemasTest(support.TraceTest):
             if view in ("critical-path", "threads", "wakers") and not kernel:
                 continue
             options = ("-F", function) if view in ("histogram", "slowest", "graph") else ()
-            found = self.report(trace, view, *options)
+            found = read_report(trace, view, *options)
             yield f"report-{view}.json", found
             if view in ("summary", "tree", "flat", "arcs", "kinds", "histogram", "graph"):
                 per = "process" if view in ("summary", "tree") else "thread"
-                yield f"report-{view}.json", self.report(trace, view, f"--per={per}", *options)
+                yield f"report-{view}.json", read_report(trace, view, f"--per={per}", *options)
         yield "report-graph.json", json.loads(self.printed("graph", function, trace,
                                                            "--format=json"))
 
@@ -230,7 +230,7 @@ class SchemasTest(support.TraceTest):
             " api.arctrace_exit(f)"
         done = self.record(sys.executable, "-c", program, options=(
             "--no-libcall", "--mode=stop", "-b", "64k", "--block-size", "1k"))
-        report = self.report(done.trace, "flat")
+        report = read_report(done.trace, "flat")
         self.assertGreater(report["summary"]["lost"], 0)
         self.check("report-flat.json", report)
         self.check_lines("dump.json",
@@ -242,7 +242,7 @@ class SchemasTest(support.TraceTest):
         trace = self.record(sys.executable, "-c", program, options=("--no-libcall",)).trace
         for view, options in (("summary", ()), ("tree", ()), ("flat", ()), ("arcs", ()),
                               ("kinds", ()), ("histogram", ("-F", "f")), ("graph", ("-F", "f"))):
-            report = self.report(trace, view, "--corrected", *options)
+            report = read_report(trace, view, "--corrected", *options)
             self.assertIs(report["corrected"], True)
             self.check(f"report-{view}.json", report)
 
