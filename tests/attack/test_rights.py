@@ -129,7 +129,8 @@ print("ready")
 while sys.stdin.readline(): api.arctrace_instant(name("x")), print("alive")
 """], env={**os.environ, "ARCTRACE_SESSION": str(session)}, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True) as program, \
-                 start_arctrace("attach", session, "-o", self.directory / "x.data", stderr=subprocess.PIPE, text=True) as collector:
+                 start_arctrace("attach", session, "-o", self.directory / "x.data", stderr=subprocess.PIPE,
+                                text=True) as collector:
                 collector.stderr.readline()  # it collects now
                 def step(program=program):
                     program.stdin.write("\n")

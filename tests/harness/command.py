@@ -66,6 +66,14 @@ def read(*arguments, **options):
     return arctrace(*arguments, check=True, **options).stdout
 
 
+def refused(*arguments, **options):
+    """The one line that the command prints when it cannot do what it is asked for: its status is 2."""
+    done = arctrace(*arguments, **options)
+    if (done.returncode, done.stdout, len(done.stderr.splitlines())) != (2, "", 1):
+        raise AssertionError(f"{arguments}: status {done.returncode}\n{done.stdout[:4000]}{done.stderr}")
+    return done.stderr
+
+
 def read_report(trace, view, *options):
     """The JSON of a view."""
     return json.loads(read("report", trace, f"--view={view}", "--format=json", *options))

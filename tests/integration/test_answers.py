@@ -11,7 +11,7 @@ import unittest
 
 import cases
 import support
-from command import SANITIZED, arctrace, read, read_dump, read_report
+from command import SANITIZED, arctrace, read, read_dump, read_report, refused
 from kernel_programs import NO_KERNEL
 from trace_checks import walk
 from tracing import TracedTest
@@ -133,13 +133,6 @@ class AnswersTest(TracedTest):
         self.assertGreater(len(calls), 5000)
         return done.trace, calls
 
-    def fails(self, *arguments):
-        """What a command says that cannot do what it is asked for."""
-        done = arctrace(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        return done.stderr
-
     def check_distribution(self, row, durations):
         """Of a function, against its calls."""
         durations = sorted(durations)
@@ -185,13 +178,13 @@ class AnswersTest(TracedTest):
         self.assertEqual(next(line for line in lines if line.endswith(" outer")).split()[2],
                          f"{row['calls']:,}")
         self.assertIn('"p98" is not calls, base%, ',
-                      self.fails("report", "--view=flat", "--columns=p98", trace))
+                      refused("report", "--view=flat", "--columns=p98", trace))
         self.assertIn("--view=tree has no column p99",
-                      self.fails("report", "--view=tree", "--columns=p99", trace))
+                      refused("report", "--view=tree", "--columns=p99", trace))
         self.assertIn("--columns does not apply",
-                      self.fails("report", "--view=flow", "--columns=calls", trace))
+                      refused("report", "--view=flow", "--columns=calls", trace))
         self.assertIn("no records of the kernel",
-                      self.fails("report", "--view=flat", "--columns=on-cpu", trace))
+                      refused("report", "--view=flat", "--columns=on-cpu", trace))
 
     @cases.in_gate
     def test_histogram(self):
@@ -207,9 +200,9 @@ class AnswersTest(TracedTest):
                  if bucket["calls"]}, {1 << bits: count for bits, count in counts.items()})
             for bucket in row["buckets"]:
                 self.assertEqual(bucket["from_ns"], bucket["until_ns"] // 2)
-        self.assertIn("needs -F FUNCTION", self.fails("report", "--view=histogram", trace))
+        self.assertIn("needs -F FUNCTION", refused("report", "--view=histogram", trace))
         self.assertIn('did you mean "inner"?',
-                      self.fails("report", "--view=histogram", "-F", "iner", trace))
+                      refused("report", "--view=histogram", "-F", "iner", trace))
 
     @cases.in_gate
     def test_slowest(self):
@@ -225,7 +218,7 @@ class AnswersTest(TracedTest):
                 [(duration(call), call.start_ns, call.base_ns, call.thread, call.path)
                  for call in expected[:limit]])
         self.assertEqual(len(read_report(trace, "slowest", "-F", "inner")["slowest"]), 10)
-        self.fails("report", "--view=slowest", "-F", "nothing", trace)
+        refused("report", "--view=slowest", "-F", "nothing", trace)
 
     def test_why_calls_are_slow(self):
         trace, calls = self.recorded()
@@ -350,8 +343,8 @@ print(longest_ns)
             for node, _ in walk(graph[0]["below"]):
                 self.assertEqual(node["cum_ns"], node["base_ns"]
                                  + sum(child["cum_ns"] for child in node["children"]))
-        self.assertIn('"outr"; did you mean "outer"?', self.fails("graph", "outr", trace))
-        self.assertIn("function is required", self.fails("graph"))
+        self.assertIn('"outr"; did you mean "outer"?', refused("graph", "outr", trace))
+        self.assertIn("function is required", refused("graph"))
 
     def sums_of(self, trace):
         """(calls, base_ns, cum_ns) of each function; recursion counts once."""
@@ -415,7 +408,7 @@ print(longest_ns)
         only = self.diff(before[0], after[0], "-F", "in*", "--limit=5")["functions"]
         self.assertEqual([row["name"] for row in only], ["inner"])
         for wrong in ((before[0],), (*before, after[0]), ("--", *after), (before[0], "nothing")):
-            self.fails("diff", *wrong)
+            refused("diff", *wrong)
 
     def test_diff_of_programs_with_other_names(self):
         """The functions of ./old and ./new are compared, which a line says; ./old with ./old needs none."""
@@ -450,7 +443,7 @@ print(longest_ns)
         self.assertEqual(done.status, 0, done.stderr)
         hint = "functions of plain itself are not recorded: record it with -P ."
         self.assertIn(f"\n{hint}", read("report", "--view=slowest", done.trace, "-F", "labs"))
-        self.assertIn(hint, self.fails("report", "--view=slowest", "-F", "work", done.trace))
+        self.assertIn(hint, refused("report", "--view=slowest", "-F", "work", done.trace))
 
     @unittest.skipIf(SANITIZED, "the call of main() is not recorded by a sanitized shim")
     def test_own_functions_of_which_some_are_recorded(self):
@@ -460,7 +453,7 @@ print(longest_ns)
         done = self.record(program, options=("-P", "main", "-Z", "1"))
         self.assertEqual(done.status, 0, done.stderr)
         self.assertNotIn("itself are not recorded", read("report", "--view=slowest", done.trace, "-F", "labs"))
-        self.assertIn("arctrace info --verbose", self.fails("report", "--view=slowest", "-F", "work", done.trace))
+        self.assertIn("arctrace info --verbose", refused("report", "--view=slowest", "-F", "work", done.trace))
 
     @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
     def test_waiting_to_be_patched_is_taken_off(self):

@@ -25,7 +25,8 @@ class OpenFunctions(AttachTest):
         program, place = self.start(fixture, *arguments)
         trace = self.directory / "arctrace.data"
         trace.unlink(missing_ok=True)
-        with start_arctrace("record", "-o", trace, "-p", program.pid, *options, text=True, stderr=subprocess.PIPE) as recorder:
+        with start_arctrace("record", "-o", trace, "-p", program.pid, *options, text=True,
+                            stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
             self.assertIn("joined process", recorder.stderr.readline())
             self.wait_for_rounds(place, threads)

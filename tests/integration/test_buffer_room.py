@@ -53,7 +53,8 @@ class SharedMemory(BufferRoom):
                 done = self.within(f"mount -t tmpfs -o size={size}m tmpfs /dev/shm")
                 self.assert_recorded(done, f"the buffer has {buffer}, not 64M, to take at most a quarter of the room "
                                            f"in /dev/shm, {size}M; -b sets another size")
-                self.assertLess(read_info(self.directory / "arctrace.data")["session"]["buffer_size"], size * MIB / 4 + 1)
+                session = read_info(self.directory / "arctrace.data")["session"]
+                self.assertLess(session["buffer_size"], size * MIB / 4 + 1)
 
     def test_asked_for(self):
         """More than a quarter, and more than there is."""

@@ -77,7 +77,8 @@ class Python(TracedTest):
         self.assertEqual(found["facts"]["records"], info["summary"]["records"])
         self.assertEqual(found["pids"], [p["pid"] for p in info["processes"]])
         dumped = [r for r in read_dump(self.trace) if r["type"] != "GAP"]
-        self.assertEqual([(time, kind) for time, kind, _ in found["records"]], [(r["time_ns"], r["type"]) for r in dumped])
+        self.assertEqual([(time, kind) for time, kind, _ in found["records"]],
+                         [(r["time_ns"], r["type"]) for r in dumped])
         self.assertEqual(found["cut"], [r["time_ns"] for r in dumped if r["time_ns"] >= found["middle"]])
 
     def self_times(self):

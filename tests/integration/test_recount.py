@@ -223,7 +223,8 @@ class RecountTest(TracedTest):
                     collector.send_signal(signal.SIGSTOP)
                     states.wait_until(lambda: states.is_stopped(collector.pid), "the collector stands still")
                 with start_arctrace("record", "--no-libcall", f"--session={name}", "--", sys.executable, "-c",
-                                    PROGRAM, turns, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+                                    PROGRAM, turns, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    text=True) as program:
                     for change in ("--off=functions", "--on=functions"):
                         self.assertEqual(program.stdout.readline(), "part\n")
                         collector.send_signal(signal.SIGCONT)

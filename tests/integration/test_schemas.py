@@ -13,7 +13,7 @@ import unittest
 
 import cases
 import support
-from command import arctrace, read_report
+from command import arctrace, read, read_report
 from test_kernel import NO_KERNEL
 from tracing import TracedTest
 
@@ -124,11 +124,6 @@ class SchemasTest(TracedTest):
         for document in forms.values():
             self.check(name, document)
 
-    def printed(self, *arguments):
-        done = arctrace(*arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
     def views(self):
         """All there are, by the message that names them."""
         message = arctrace("report", "--view=none").stderr
@@ -149,8 +144,8 @@ class SchemasTest(TracedTest):
             if view in ("summary", "tree", "flat", "arcs", "kinds", "histogram", "graph"):
                 per = "process" if view in ("summary", "tree") else "thread"
                 yield f"report-{view}.json", read_report(trace, view, f"--per={per}", *options)
-        yield "report-graph.json", json.loads(self.printed("graph", function, trace,
-                                                           "--format=json"))
+        yield "report-graph.json", json.loads(read("graph", function, trace,
+                                                   "--format=json"))
 
     def check_trace(self, trace, function, kernel=False):
         """Returns one document of each schema, but for those of lines."""
@@ -159,14 +154,14 @@ class SchemasTest(TracedTest):
             self.check(name, document)
             documents[name] = document
         for command in ("info", "check"):
-            document = json.loads(self.printed(command, trace, "--format=json"))
+            document = json.loads(read(command, trace, "--format=json"))
             self.check(f"{command}.json", document)
             documents[f"{command}.json"] = document
-        self.check_lines("dump.json", self.printed("dump", trace, "--format=json").splitlines())
+        self.check_lines("dump.json", read("dump", trace, "--format=json").splitlines())
         self.check_lines("dump.json",
-                         self.printed("dump", trace, "--format=json", "--raw").splitlines())
+                         read("dump", trace, "--format=json", "--raw").splitlines())
         out = self.directory / "out"
-        self.printed("export", "--to=ndjson", "-o", out, trace)
+        read("export", "--to=ndjson", "-o", out, trace)
         self.check_lines("export-ndjson.json", out.read_text().splitlines())
         out.unlink()
         return documents
@@ -184,10 +179,10 @@ class SchemasTest(TracedTest):
         done = self.record(sys.executable, "-c", EVENTS, options=("--no-libcall",))
         self.assertEqual(done.status, 0, done.stderr)
         documents = self.check_trace(done.trace, "g")
-        documents["diff.json"] = json.loads(self.printed("diff", "--format=json", done.trace,
-                                                         done.trace))
+        documents["diff.json"] = json.loads(read("diff", "--format=json", done.trace,
+                                                 done.trace))
         self.check("diff.json", documents["diff.json"])
-        self.check("diff.json", json.loads(self.printed(
+        self.check("diff.json", json.loads(read(
             "diff", "--format=json", done.trace, done.trace, "--", done.trace, done.trace)))
         wrong = dict.fromkeys(("less", "more", "real"), 0)
         for name, document in documents.items():
@@ -219,7 +214,7 @@ class SchemasTest(TracedTest):
         done = self.record(program, options=("-P", ".", "-Z", "1"))
         self.assertEqual(done.status, 0, done.stderr)
         self.check_trace(done.trace, "usleep")
-        document = json.loads(self.printed("info", "-v", "--format=json", done.trace))
+        document = json.loads(read("info", "-v", "--format=json", done.trace))
         self.assertTrue(document["processes"][0]["patches"]["functions"])
         self.check("info.json", document)
         document["processes"][0]["patches"]["functions"][0]["address"] = 1
@@ -234,7 +229,7 @@ class SchemasTest(TracedTest):
         self.assertGreater(report["summary"]["lost"], 0)
         self.check("report-flat.json", report)
         self.check_lines("dump.json",
-                         self.printed("dump", done.trace, "--format=json").splitlines())
+                         read("dump", done.trace, "--format=json").splitlines())
 
     def test_corrected(self):
         program = support.API + "f = key('f')\nfor i in range(300):\n api.arctrace_enter(f)\n" \

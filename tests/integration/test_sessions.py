@@ -12,7 +12,7 @@ import unittest
 
 import cases
 import support
-from command import ARCTRACE, LIBRARY, arctrace, read, read_dump, read_info, run, start_arctrace
+from command import ARCTRACE, LIBRARY, arctrace, read, read_dump, read_info, refused, run, start_arctrace
 from states import wait_until
 from tracing import TracedTest
 
@@ -49,18 +49,12 @@ class SessionTest(TracedTest):
         self.addCleanup(arctrace, "destroy", "--force", self.name)
         return pathlib.Path(done.stdout.strip())
 
-    def refused(self, *arguments):
-        done = arctrace(*arguments)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        return done.stderr
-
     def test_a_wrong_name_is_told_near_ones(self):
         self.create()
         wrong = self.name[:-1] + ("x" if self.name[-1] != "x" else "y")
         for command in ("live", "attach", "snapshot"):
-            self.assertIn(f'no session {wrong}; did you mean "{self.name}"', self.refused(command, wrong))
-        self.assertNotIn("did you mean", self.refused("live", "nothing-that-is-like-it"))
+            self.assertIn(f'no session {wrong}; did you mean "{self.name}"', refused(command, wrong))
+        self.assertNotIn("did you mean", refused("live", "nothing-that-is-like-it"))
 
     def writer(self):
         process = start_arctrace("record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
@@ -162,14 +156,14 @@ class SessionTest(TracedTest):
         self.assertGreaterEqual(change, 100)
         # The thread may have been between two records when the gate changed.
         self.assertLessEqual(types[change:].count("EVENT"), 1)
-        self.assertIn("nothing", self.refused("ctl", self.name, "--on=nothing"))
+        self.assertIn("nothing", refused("ctl", self.name, "--on=nothing"))
 
     def test_second_collector_takes_over_from_a_dead_one(self):
         self.create("--start", size="64M")  # room for the time without a collector
         first, second = self.directory / "first", self.directory / "second"
         writer = self.writer()
         collector = self.attach(first)
-        self.assertIn("already", self.refused("attach", self.name, "-o", self.directory / "x"))
+        self.assertIn("already", refused("attach", self.name, "-o", self.directory / "x"))
         self.wait_until_written(500)
         collector.kill()
         collector.wait()
@@ -189,7 +183,7 @@ class SessionTest(TracedTest):
     def test_ends_when_the_session_is_destroyed(self):
         self.create("--start")
         collector = self.attach(self.directory / "trace")
-        self.assertIn("a collector, pid", self.refused("destroy", self.name))
+        self.assertIn("a collector, pid", refused("destroy", self.name))
         listed = self.listed()[self.name]
         self.assertIn("attach", listed["command"])
         self.assertGreater(listed["age_ns"], 0)
@@ -242,22 +236,22 @@ class SessionTest(TracedTest):
         config.write_text("[record]\nbuffer-size=1M\noutput=x\nkernel=require\n", encoding="utf-8")
         done = arctrace("record", "--config", config, f"--session={self.name}", "true")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.refused("record", f"--session={self.name}", "-b", "1M", "true")
+        refused("record", f"--session={self.name}", "-b", "1M", "true")
 
     @cases.in_gate
     def test_refusals(self):
         self.create()
-        self.assertIn("already", self.refused("create", self.name))
+        self.assertIn("already", refused("create", self.name))
         for name in (".hidden", "a b", "x" * 65, ""):
-            self.refused("create", name)
+            refused("create", name)
         for command in ("start", "stop", "ctl", "destroy", "attach", "snapshot", "recover"):
-            self.refused(command, "no-such-session-anywhere")
-        self.refused("record", "--session=no-such-session-anywhere", "--", "true")
-        self.assertIn("no group", self.refused("create", "other", "--group=no-such-group"))
+            refused(command, "no-such-session-anywhere")
+        refused("record", "--session=no-such-session-anywhere", "--", "true")
+        self.assertIn("no group", refused("create", "other", "--group=no-such-group"))
         notes = self.directory / "notes"
         notes.write_text("not a buffer" * 1000)
         for command in ("attach", "snapshot", "recover", "destroy"):
-            self.refused(command, notes)
+            refused(command, notes)
         self.assertTrue(notes.exists())
 
     def test_links_are_not_followed(self):
@@ -266,7 +260,7 @@ class SessionTest(TracedTest):
         os.symlink(path, link)
         self.addCleanup(os.unlink, link)
         for command in ("start", "attach", "snapshot"):
-            self.refused(command, link.name)
+            refused(command, link.name)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can be others")
     def test_others_have_no_access_but_a_group_that_is_named(self):

@@ -7,7 +7,7 @@ import struct
 import subprocess
 
 import cases
-from command import ARCTRACE, arctrace, read, read_report, start_arctrace
+from command import ARCTRACE, arctrace, read, read_report, refused, start_arctrace
 from support import bytes_text
 from tracing import TracedTest
 
@@ -82,20 +82,12 @@ class Symbols(TracedTest):
     def take_away(self):
         self.program.rename(self.home / "away")
 
-    def text(self, *arguments):
-        done = arctrace(*arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
     def refused(self, *arguments):
-        """The one line of a command that is refused."""
+        """The one line of a command that is refused, and leaves all files as they are."""
         before = self.contents()
-        done = arctrace(*arguments)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(done.stdout, "")
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        line = refused(*arguments)
         self.assertEqual(self.contents(), before)
-        return done.stderr
+        return line
 
     def contents(self):
         return {path: path.read_bytes() for path in self.directory.iterdir() if path.is_file()}
@@ -105,7 +97,7 @@ class Symbols(TracedTest):
 
     def rows(self, trace):
         """The rows of a report with source lines, without what it says of the file."""
-        return self.text("report", "--view=flat", "--lines", trace).splitlines()[1:]
+        return read("report", "--view=flat", "--lines", trace).splitlines()[1:]
 
     def functions(self, trace):
         return {(row["name"], row["module"]) for row in read_report(trace, "flat")["functions"]}
@@ -119,9 +111,9 @@ class Symbols(TracedTest):
         self.assertIn("strdup", {name for name, module in before if module and "libc" in module})
         self.take_away()
         self.assertEqual(self.functions(trace), before)
-        self.assertIn(" inner", self.text("dump", trace))
-        self.assertIn("outer;inner", self.text("export", trace, "--to=folded", "-o", "-"))
-        self.assertIn("inner", self.text("graph", "inner", trace))
+        self.assertIn(" inner", read("dump", trace))
+        self.assertIn("outer;inner", read("export", trace, "--to=folded", "-o", "-"))
+        self.assertIn("inner", read("graph", "inner", trace))
 
     def test_another_program_at_the_path_is_not_taken_for_it(self):
         trace = self.recorded()
@@ -170,7 +162,7 @@ class Symbols(TracedTest):
         trace = self.recorded()
         here = self.rows(trace)
         archive = self.directory / "arctrace.data.archive"
-        self.assertEqual(self.text("archive", trace), "")
+        self.assertEqual(read("archive", trace), "")
         read("check", archive)
         self.assertEqual(kinds(archive).count(SYMBOLS), 1)
         self.assertEqual(archive.stat().st_mode & 0o777, 0o600, "a trace is for its owner only")
@@ -179,7 +171,7 @@ class Symbols(TracedTest):
         self.assertRegex("\n".join(here), "inner.*<stdin>:")
         # An archive of an archive keeps what it has, though the program is gone.
         again = self.directory / "again"
-        self.text("archive", archive, "-o", again)
+        read("archive", archive, "-o", again)
         self.assertEqual(self.rows(again), here)
         self.assertEqual(read("archive", trace, "-o", "-", text=False)[:8], b"ARCTFILE")
         # Out of a pipe, which can be read once only.
@@ -191,21 +183,21 @@ class Symbols(TracedTest):
     def test_why_lines_are_missing_is_said(self):
         trace = self.recorded()
         archive = self.directory / "arctrace.data.archive"
-        self.text("archive", trace)
+        read("archive", trace)
         said = ("1 module is not here as it was recorded, so its source lines are missing: "
                 "run arctrace archive where it is\n")
         views = ((), ("--view=flat",))
         for view in views:
-            self.assertNotIn("are missing", self.text("report", "--lines", *view, trace))
-        here = self.text("report", "--lines", trace)
+            self.assertNotIn("are missing", read("report", "--lines", *view, trace))
+        here = read("report", "--lines", trace)
         self.assertRegex(here, r"inner \(.*:\d+\)")
         # What is to be typed is a name, without its line.
         self.assertRegex(here, r"arctrace graph '\w+'\n")
         self.take_away()
         for view in views:
-            self.assertIn(said, self.text("report", "--lines", *view, trace))
-            self.assertNotIn("are missing", self.text("report", *view, trace))
-            self.assertNotIn("are missing", self.text("report", "--lines", *view, archive))
+            self.assertIn(said, read("report", "--lines", *view, trace))
+            self.assertNotIn("are missing", read("report", *view, trace))
+            self.assertNotIn("are missing", read("report", "--lines", *view, archive))
 
     def test_an_archive_has_the_names_of_locks(self):
         subprocess.run(["gcc", "-x", "c", "-", "-O0", "-o", self.program], input=LOCKS, text=True, check=True,
@@ -214,11 +206,11 @@ class Symbols(TracedTest):
         names = {"busy in program", "pool+0x40 in program"}
         self.assertLessEqual(names, self.locks(trace))
         archive, again = self.directory / "arctrace.data.archive", self.directory / "again"
-        self.text("archive", trace)
+        read("archive", trace)
         read("check", archive)
         self.take_away()
         self.assertLessEqual(names, self.locks(archive))
-        self.text("archive", archive, "-o", again)
+        read("archive", archive, "-o", again)
         self.assertLessEqual(names, self.locks(again))
         # What record stores is of functions only: looking for others costs each recording time.
         self.assertFalse(names & self.locks(trace))
@@ -227,13 +219,13 @@ class Symbols(TracedTest):
         for options in (["--no-symbols"], ["--no-symbols", "--mode=overwrite"]):
             trace = self.recorded(*options)
             archive = self.directory / "whole"
-            self.text("archive", trace, "-o", archive, "--force")
+            read("archive", trace, "-o", archive, "--force")
             read("check", archive)
             self.assertEqual(self.functions(archive), self.functions(trace))
             # Of a file that was cut off too.
             cut = self.directory / "cut"
             cut.write_bytes(trace.read_bytes()[:-5])
-            self.text("archive", cut, "-o", archive, "--force")
+            read("archive", cut, "-o", archive, "--force")
             self.take_away()
             self.assertLessEqual(FUNCTIONS, {name for name, _ in self.functions(archive)})
             (self.home / "away").rename(self.program)
@@ -253,7 +245,7 @@ class Symbols(TracedTest):
         self.assertIn("No space left", self.refused("archive", trace, "-o", "/dev/full"))
         taken.unlink()
         name = f"archived-{os.getpid()}"
-        buffer = pathlib.Path(self.text("create", name).strip())
+        buffer = pathlib.Path(read("create", name).strip())
         try:
             self.assertIn("arctrace snapshot makes a file of it", self.refused("archive", buffer, "-o", missing))
         finally:
