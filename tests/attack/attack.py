@@ -6,12 +6,6 @@ import sys
 import unittest
 
 import cases
-import support
-from support import API, TraceTest
-from trace_checks import ARCTRACE
-
-__all__ = ["API", "ARCTRACE", "NOBODY", "TraceTest", "arctrace", "become", "is_root", "main",
-           "needs_root", "support"]
 
 NOBODY = 65534
 
@@ -28,13 +22,6 @@ def become(user):
     os.setgroups([])
     os.setgid(user)
     os.setuid(user)
-
-
-def arctrace(*arguments, **options):
-    """Runs the command, and returns what it did; its output is text."""
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False,
-               "timeout": 600, **options}
-    return subprocess.run([ARCTRACE, *map(str, arguments)], **options)
 
 
 def readable(python):

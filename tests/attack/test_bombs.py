@@ -5,10 +5,10 @@ import os
 import pathlib
 import struct
 import subprocess
-import unittest
 
 import attack
-from attack import ARCTRACE, TraceTest
+from command import ARCTRACE, arctrace, start_arctrace
+from tracing import TracedTest
 
 KIB_MAX = 400_000  # of memory, for a command that finds a bomb
 SECONDS_MAX = 600  # much more than any takes, much less than a bomb does
@@ -19,18 +19,18 @@ int main(void) { for (int i = 0; i < 3; ++i) found_it(); return 0; }
 """
 
 
-class BombTest(TraceTest):
+class BombTest(TracedTest):
     def run_bounded(self, *arguments):
         """Runs the command, which must use little time and memory. Returns (status, text)."""
         output = self.directory / "output"
         with open(output, "w+b") as text:
-            with subprocess.Popen([ARCTRACE, *map(str, arguments)], stdout=text, stderr=text) as run:
+            with start_arctrace(*arguments, stdout=text, stderr=text) as process:
                 try:
-                    run.wait(timeout=SECONDS_MAX)
+                    process.wait(timeout=SECONDS_MAX)
                 except subprocess.TimeoutExpired:
-                    run.kill()
+                    process.kill()
                     self.fail(f"{arguments} did not end")
-            memory = run.returncode, output.read_text(errors="replace")
+            memory = process.returncode, output.read_text(errors="replace")
         output.unlink()
         return memory
 
@@ -47,7 +47,7 @@ class BombTest(TraceTest):
 
     def buffer_bomb(self, path):
         """A buffer whose header is valid, for 2^19 blocks of 16 MiB: 8 TiB, all of them a hole."""
-        done = attack.arctrace("create", path, "-b", "32M", "--block-size=16M", "--slots=16")
+        done = arctrace("create", path, "-b", "32M", "--block-size=16M", "--slots=16")
         self.assertEqual(done.returncode, 0, done.stderr)
         blocks = 1 << 19
         with open(path, "r+b") as file:
@@ -95,14 +95,14 @@ class BombTest(TraceTest):
         planted = pathlib.Path(f"/dev/shm/arctrace-{os.geteuid()}-{os.getpid()}-1ist")
         planted.write_bytes(b"\0" * 8192)
         self.addCleanup(lambda: planted.unlink(missing_ok=True))
-        listed = attack.arctrace("list").stdout
+        listed = arctrace("list").stdout
         self.assertRegex(listed, f"{planted} .*not a buffer")
         if attack.is_root():
             os.chown(planted, attack.NOBODY, attack.NOBODY)
-            self.assertRegex(attack.arctrace("list").stdout, f"{planted} .*of user {attack.NOBODY}")
-            self.assertEqual(attack.arctrace("destroy", planted).returncode, 2)
+            self.assertRegex(arctrace("list").stdout, f"{planted} .*of user {attack.NOBODY}")
+            self.assertEqual(arctrace("destroy", planted).returncode, 2)
             os.chown(planted, 0, 0)
-        self.assertEqual(attack.arctrace("destroy", planted).returncode, 0)
+        self.assertEqual(arctrace("destroy", planted).returncode, 0)
 
 
 if __name__ == "__main__":

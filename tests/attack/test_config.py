@@ -2,13 +2,14 @@
 """Options that come from a file of another user's, or that others can write to."""
 
 import os
-import unittest
 
 import attack
-from attack import NOBODY, TraceTest
+from attack import NOBODY
+from command import arctrace
+from tracing import TracedTest
 
 
-class ConfigTest(TraceTest):
+class ConfigTest(TracedTest):
     def setUp(self):
         super().setUp()
         self.config = self.directory / ".config/arctrace/config"
@@ -24,8 +25,8 @@ class ConfigTest(TraceTest):
             os.chown(cwd, NOBODY, NOBODY)
         environment = {**os.environ, "HOME": str(self.directory)}
         environment.pop("XDG_CONFIG_HOME", None)
-        return attack.arctrace("record", *options, "--", "true", cwd=cwd, env=environment,
-                               preexec_fn=(lambda: attack.become(NOBODY)) if as_nobody else None)
+        return arctrace("record", *options, "--", "true", cwd=cwd, env=environment,
+                        preexec_fn=(lambda: attack.become(NOBODY)) if as_nobody else None)
 
     @attack.needs_root
     def test_root_with_a_users_home(self):

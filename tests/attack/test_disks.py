@@ -13,8 +13,9 @@ import sys
 import unittest
 
 import attack
-from attack import API, ARCTRACE, TraceTest, support
-from trace_checks import SANITIZED
+from command import SANITIZED, arctrace, destroy_left_buffer, read, read_dump, read_info, read_report, start_arctrace
+from support import API
+from tracing import TracedTest
 
 # Writes as many records as each line of its input says, and says when it has.
 WRITER = API + """
@@ -27,7 +28,7 @@ BATCH = 20_000
 
 
 @attack.needs_root
-class DiskTest(TraceTest):
+class DiskTest(TracedTest):
     def setUp(self):
         super().setUp()
         self.disk = self.directory / "disk"
@@ -37,10 +38,9 @@ class DiskTest(TraceTest):
         self.trace = self.disk / "arctrace.data"
 
     def start(self, *options):
-        recorder = subprocess.Popen(
-            [ARCTRACE, "record", "--no-libcall", "-o", self.trace, "-b", "2M", *options, "--",
-             sys.executable, "-c", WRITER],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        recorder = start_arctrace("record", "--no-libcall", "-o", self.trace, "-b", "2M", *options, "--",
+                                  sys.executable, "-c", WRITER, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.stdout.close)
         self.addCleanup(lambda: [path.unlink() for path in self.buffers(recorder)])
         return recorder
@@ -68,7 +68,7 @@ class DiskTest(TraceTest):
         return list(pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*"))
 
     def summary(self, path=None):
-        return self.info(path or self.trace)["summary"]
+        return read_info(path or self.trace)["summary"]
 
     def test_room_that_comes_back(self):
         recorder = self.start()
@@ -80,7 +80,7 @@ class DiskTest(TraceTest):
         self.write(recorder, 1)
         status, errors = self.end(recorder)
         self.assertEqual(status, 0, errors)
-        self.check_clean(self.trace)
+        read("check", self.trace)
         summary = self.summary()
         self.assertEqual(summary["records"] + summary["lost"], 21 * BATCH + 1)
         self.assertEqual(summary["lost"], summary["lost_by_cause"]["full"])
@@ -99,7 +99,7 @@ class DiskTest(TraceTest):
                 self.assertEqual(status, 0, errors)
                 self.assertIn("cut off: No space left on device", errors)
                 # The file says what is missing, and the buffer is there.
-                info = self.info(self.trace)
+                info = read_info(self.trace)
                 summary = info["summary"]
                 self.assertEqual(summary["records"] + summary["lost"], 20 * BATCH + BATCH)
                 unsaved = summary["lost_by_cause"]["file"]
@@ -113,25 +113,25 @@ class DiskTest(TraceTest):
                 shutil.move(self.trace, saved)
                 (self.disk / "filler").unlink()
                 rest = self.directory / "rest"
-                done = attack.arctrace("recover", "-o", rest, "--definitions", saved, buffer[2])
+                done = arctrace("recover", "-o", rest, "--definitions", saved, buffer[2])
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.summary(rest)["records"], unsaved)
                 whole = self.directory / "whole"
-                done = attack.arctrace("recover", "-o", whole, "--merge", saved, buffer[2])
+                done = arctrace("recover", "-o", whole, "--merge", saved, buffer[2])
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.check_clean(whole)
+                read("check", whole)
                 merged = self.summary(whole)
                 self.assertEqual(merged["records"], summary["records"] + unsaved)
                 self.assertEqual(merged["lost"], summary["lost"] - unsaved)
                 self.assertEqual(merged["lost_by_cause"].get("file", 0), 0)
-                self.assertEqual(attack.arctrace("destroy", buffer[2]).returncode, 0)
+                self.assertEqual(arctrace("destroy", buffer[2]).returncode, 0)
                 for part in (saved, rest):  # checks of whole files would refuse them
                     part.unlink()
 
     def test_the_message_counts_the_kernels_records(self):
         """The program writes next to nothing, and the kernel much."""
         probe = self.directory / "probe"
-        if attack.arctrace("record", "-o", probe, "--kernel=bpf", "--", "true").returncode != 0:
+        if arctrace("record", "-o", probe, "--kernel=bpf", "--", "true").returncode != 0:
             self.skipTest("the kernel cannot write here")
         for mode in ("drop", "overwrite"):
             with self.subTest(mode=mode):
@@ -145,11 +145,11 @@ class DiskTest(TraceTest):
                 self.assertIn("cut off: No space left on device", errors)
                 found = re.search(r"([\d,]+) records did not fit on the disk and are in (\S+):", errors)
                 self.assertIsNotNone(found, errors)
-                self.addCleanup(attack.arctrace, "destroy", "--force", found[2])
+                self.addCleanup(arctrace, "destroy", "--force", found[2])
                 self.assertEqual(found[1], re.search(r"file ([\d,]+)", errors)[1])
                 self.assertGreater(int(found[1].replace(",", "")), 10_000)
                 rest = self.directory / "rest"
-                done = attack.arctrace("recover", "-o", rest, found[2])
+                done = arctrace("recover", "-o", rest, found[2])
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertGreater(self.summary(rest)["records_by_type"]["SYSCALL"], 5_000)
                 for path in (self.trace, rest):
@@ -163,12 +163,12 @@ class DiskTest(TraceTest):
             self.write(recorder)
         status, errors = self.end(recorder)
         self.assertEqual(status, 0, errors)
-        info = self.info(self.trace)
+        info = read_info(self.trace)
         summary = info["summary"]
         self.assertGreater(summary["records"], 1000)
         self.assertEqual(summary["records"] + summary["lost"], 3 * BATCH)
         self.assertEqual(len(info["processes"]), 1)
-        records = self.dump(self.trace, "--type", "INSTANT")
+        records = read_dump(self.trace, "--type", "INSTANT")
         self.assertEqual({r["name"] for r in records}, {"ring"})
         # Those that made way are in the file no more, nor in the buffer.
         unsaved = int(re.search(r"([\d,]+) records did not fit", errors)[1].replace(",", ""))
@@ -178,18 +178,18 @@ class DiskTest(TraceTest):
     def test_names_of_many_processes(self):
         """They are more than the reserve; no more records make way than they need."""
         subprocess.run(["mount", "-o", "remount,size=512k", self.disk], check=True)
-        done = attack.arctrace("record", "-o", self.trace, "-b", "32M", "--", "sh", "-c",
-                               "for i in $(seq 100); do /bin/ls / >/dev/null; done; exit 5")
+        done = arctrace("record", "-o", self.trace, "-b", "32M", "--", "sh", "-c",
+                        "for i in $(seq 100); do /bin/ls / >/dev/null; done; exit 5")
         self.assertEqual(done.returncode, 5, done.stderr)
-        info = self.info(self.trace)
+        info = read_info(self.trace)
         self.assertGreater(len(info["processes"]), 100)
         self.assertGreater(info["summary"]["records"], 1000)
         unsaved, buffer = re.search(r"([\d,]+) records did not fit .* are in (\S+):",
                                     done.stderr).groups()
         self.assertGreater(info["summary"]["lost_by_cause"]["file"], int(unsaved.replace(",", "")))
-        functions = self.report(self.trace, "flat")["functions"]
+        functions = read_report(self.trace, "flat")["functions"]
         self.assertFalse([f["name"] for f in functions if f["name"].startswith("0x")])
-        self.assertEqual(attack.arctrace("destroy", buffer).returncode, 0)
+        self.assertEqual(arctrace("destroy", buffer).returncode, 0)
 
     def test_a_flight_recorder_without_room(self):
         """What the last snapshot has no room for is counted, named, and still in the buffer."""
@@ -200,30 +200,30 @@ class DiskTest(TraceTest):
         status, errors = self.end(recorder)
         self.assertEqual(status, 0, errors)
         self.assertIn("cut off: No space left on device", errors)
-        info = self.info(self.trace)
+        info = read_info(self.trace)
         summary = info["summary"]
         unsaved = summary["lost_by_cause"]["file"]
         self.assertGreater(unsaved, 1000)
         self.assertGreater(summary["records"], 1000)
         self.assertEqual(summary["records"] + summary["overwritten"] + unsaved, 10 * BATCH)
         self.assertEqual(len(info["processes"]), 1)
-        self.assertEqual({r["name"] for r in self.dump(self.trace, "--type", "INSTANT")}, {"ring"})
+        self.assertEqual({r["name"] for r in read_dump(self.trace, "--type", "INSTANT")}, {"ring"})
         said, buffer = re.search(r"([\d,]+) records did not fit on the disk and are in (\S+):",
                                  errors).groups()
         self.assertEqual(int(said.replace(",", "")), unsaved)
         whole = self.directory / "whole"
-        done = attack.arctrace("recover", "-o", whole, "--merge", self.trace, buffer)
+        done = arctrace("recover", "-o", whole, "--merge", self.trace, buffer)
         self.assertEqual(done.returncode, 0, done.stderr)
         merged = self.summary(whole)
         self.assertEqual(merged["records"], summary["records"] + unsaved)
         self.assertEqual(merged["lost"], 0)
         self.assertEqual(merged["overwritten"], summary["overwritten"])
-        self.assertEqual(attack.arctrace("destroy", buffer).returncode, 0)
+        self.assertEqual(arctrace("destroy", buffer).returncode, 0)
 
     def test_the_kernels_records_count_too(self):
         subprocess.run(["mount", "-o", "remount,size=256k", self.disk], check=True)
         for mode in ("drop", "overwrite"):
-            done = attack.arctrace(
+            done = arctrace(
                 "record", "--kernel=bpf", "--syscalls", "--no-libcall", f"--mode={mode}", "-o",
                 self.trace, "-b", "8M", "--block-size=4k", "--", "sh", "-c",
                 "dd if=/dev/zero of=/dev/null bs=1 count=60000 2>/dev/null")
@@ -231,8 +231,8 @@ class DiskTest(TraceTest):
                 self.skipTest(done.stderr)
             buffer = re.search(r"(/run/arctrace/\S+):", done.stderr)
             if buffer:
-                self.assertEqual(attack.arctrace("destroy", buffer[1]).returncode, 0)
-            lost = [r for r in self.dump(self.trace, "--type", "LOST") if r["cause"] == "file"]
+                self.assertEqual(arctrace("destroy", buffer[1]).returncode, 0)
+            lost = [r for r in read_dump(self.trace, "--type", "LOST") if r["cause"] == "file"]
             self.assertGreater(sum(r["count"] for r in lost if r.get("cpu") is not None), 1000)
             summary = self.summary()
             self.assertIn(f"{summary['records']:,} records, {summary['lost']:,} lost", done.stderr)
@@ -246,7 +246,7 @@ class DiskTest(TraceTest):
         status, errors = self.end(recorder)
         self.assertEqual(status, 0, errors)
         for path in self.disk.glob("arctrace.data*"):
-            self.check_clean(path)
+            read("check", path)
         self.assertGreater(self.summary()["records"], 0)
 
     def test_no_room_from_the_start(self):
@@ -259,7 +259,7 @@ class DiskTest(TraceTest):
             self.assertRegex(errors, r"0 records, 20,000 lost \(file 20,000\).*No space left on device")
             (self.disk / "filler").unlink()
             rest = self.directory / "rest"
-            done = attack.arctrace("recover", "-o", rest, self.buffers(recorder)[0])
+            done = arctrace("recover", "-o", rest, self.buffers(recorder)[0])
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.summary(rest)["records"], BATCH)
         with self.subTest("that passes"):
@@ -270,14 +270,14 @@ class DiskTest(TraceTest):
             self.write(recorder)
             status, errors = self.end(recorder)
             self.assertEqual(status, 0, errors)
-            self.check_clean(self.trace)
+            read("check", self.trace)
             self.assertEqual(self.summary()["records"], 2 * BATCH)
             self.assertEqual(self.buffers(recorder), [])
 
     def test_a_full_device(self):
         """The exit status is the command's, and nothing is missing in silence."""
-        done = subprocess.Popen([ARCTRACE, "record", "-o", "/dev/full", "--", "sh", "-c", "exit 7"],
-                                stderr=subprocess.PIPE, text=True)
+        done = start_arctrace("record", "-o", "/dev/full", "--", "sh", "-c", "exit 7", stderr=subprocess.PIPE,
+                              text=True)
         with done:
             errors = done.stderr.read()
         self.assertEqual(done.returncode, 7, errors)
@@ -286,10 +286,10 @@ class DiskTest(TraceTest):
         self.assertIsNotNone(lost, errors)
         rest = self.directory / "rest"
         command = re.search(r"run arctrace (recover) (\S+), and", errors)
-        recovered = attack.arctrace(command[1], "-o", rest, command[2])
+        recovered = arctrace(command[1], "-o", rest, command[2])
         self.assertEqual(recovered.returncode, 0, recovered.stderr)
         self.assertEqual(self.summary(rest)["records"], int(lost[1].replace(",", "")))
-        self.assertEqual(attack.arctrace("destroy", command[2]).returncode, 0)
+        self.assertEqual(arctrace("destroy", command[2]).returncode, 0)
 
 
 # A disk that refuses late what it has taken: the failure is seen by fsync() only.
@@ -299,7 +299,7 @@ int fsync(int fd) { (void)fd; errno = EIO; return -1; }
 """
 
 
-class LateErrorTest(TraceTest):
+class LateErrorTest(TracedTest):
     @unittest.skipIf(SANITIZED, "the sanitizer's library must be loaded first")
     def test_an_error_that_only_fsync_sees(self):
         library = self.directory / "late.so"
@@ -307,12 +307,12 @@ class LateErrorTest(TraceTest):
                        input=LATE_ERROR, text=True, check=True)
         trace = self.directory / "trace"
         for options in ((), ("--fsync=10ms",)):
-            done = attack.arctrace("record", *options, "-o", trace, "--", "sh", "-c", "sleep 0.2",
-                                   env={**os.environ, "LD_PRELOAD": str(library)})
+            done = arctrace("record", *options, "-o", trace, "--", "sh", "-c", "sleep 0.2",
+                            env={**os.environ, "LD_PRELOAD": str(library)})
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("Input/output error", done.stderr)
-            support.destroy_left_buffer(done.stderr)
-            done = attack.arctrace("check", trace)
+            destroy_left_buffer(done.stderr)
+            done = arctrace("check", trace)
             self.assertIn("the file was cut off", done.stdout)
             trace.unlink()
             self.directory.joinpath("trace.old").unlink(missing_ok=True)
@@ -320,18 +320,18 @@ class LateErrorTest(TraceTest):
     def test_intervals(self):
         done = self.record("sh", "-c", "sleep 0.1", options=("--fsync=1ms",))
         self.assertEqual(done.status, 0, done.stderr)
-        self.check_clean(done.trace)
+        read("check", done.trace)
 
 
-class ChecksumTest(TraceTest):
+class ChecksumTest(TracedTest):
     def test_a_file_that_has_changed(self):
         recorded = self.record("sh", "-c", "true")
-        self.check_clean(recorded.trace)
+        read("check", recorded.trace)
         good = recorded.trace.read_bytes()
         damaged = self.directory / "damaged"
         for at in random.sample(range(4096, len(good)), 20):
             damaged.write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1:])
-            done = attack.arctrace("check", damaged)
+            done = arctrace("check", damaged)
             self.assertEqual(done.returncode, 1, (at, done.stdout, done.stderr))
             self.assertRegex(done.stdout, "F[1-9]", at)
             damaged.unlink()

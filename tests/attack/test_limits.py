@@ -11,10 +11,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import unittest
 
 import attack
-from attack import API, TraceTest
+from command import arctrace, read_info
+from support import API
+from tracing import TracedTest
 
 DEEP = API + """
 keys = [key(f"f{i}") for i in range(3)]
@@ -81,7 +82,7 @@ FORMATS = collections.defaultdict(lambda: ("text", "json"), {"log-rt": ("text",)
 VIEWS = ("tree", "flat", "arcs", "kinds", "flow", "invocations", "log-rt")
 
 
-class LimitsTest(TraceTest):
+class LimitsTest(TracedTest):
     def run_program(self, program, *arguments):
         recorded = self.record(sys.executable, "-c", program, *map(str, arguments),
                                options=("--no-libcall", "-b", "64M"))
@@ -95,7 +96,7 @@ class LimitsTest(TraceTest):
 
     def test_json_of_a_deep_tree_can_be_read(self):
         trace = self.run_program(DEEP, DEPTH, ROUNDS)
-        tree = json.loads(attack.arctrace("report", trace, "--format=json").stdout)["threads"][0]
+        tree = json.loads(arctrace("report", trace, "--format=json").stdout)["threads"][0]
         nodes = {}  # by id
         level, node = 0, tree["root"]
         while functions := self.functions(node["children"]):
@@ -111,13 +112,13 @@ class LimitsTest(TraceTest):
             nodes[row["id"]] = row["level"]
         self.assertEqual(max(nodes.values()), DEPTH)
         # A shallow one has no such rows.
-        shallow = json.loads(attack.arctrace("report", self.run_program(DEEP, 50, 1),
-                                             "--format=json").stdout)["threads"][0]
+        shallow = json.loads(arctrace("report", self.run_program(DEEP, 50, 1),
+                                      "--format=json").stdout)["threads"][0]
         self.assertNotIn("deeper", shallow)
 
     def test_a_function_with_many_callees(self):
         trace = self.run_program(WIDE, 20_000)
-        done = attack.arctrace("report", trace, "--view=arcs", "--limit=1000000")
+        done = arctrace("report", trace, "--view=arcs", "--limit=1000000")
         rows = re.findall("^self .*", done.stdout, re.M)
         self.assertEqual(len([row for row in rows if "  [" not in row]), 20_001)
 
@@ -126,7 +127,7 @@ class LimitsTest(TraceTest):
         recorded = self.record(sys.executable, "-c", SEQUENCE, "20000",
                                options=("--no-libcall", "--slots=16"))
         self.assertEqual(recorded.status, 0, recorded.stderr)
-        summary = self.info(recorded.trace)["summary"]
+        summary = read_info(recorded.trace)["summary"]
         self.assertEqual(summary["lost"], 0, recorded.stderr)
         self.assertEqual(summary["records"], 20000)
         self.assertEqual(summary["findings"], 0)
@@ -145,10 +146,10 @@ class LimitsTest(TraceTest):
         recorded = self.record(program, "8000", *libraries,
                                options=("--mode=overwrite", "-b", "1M"))
         self.assertEqual(recorded.status, 0, recorded.stderr)
-        info = self.info(recorded.trace)
+        info = read_info(recorded.trace)
         self.assertEqual((info["summary"]["lost"], info["summary"]["findings"]), (0, 0))
         self.assertGreater(info["summary"]["overwritten"], 0)
-        done = attack.arctrace("report", recorded.trace, "--view=flat", "--format=json")
+        done = arctrace("report", recorded.trace, "--view=flat", "--format=json")
         names = {row["name"] for row in json.loads(done.stdout)["functions"]}
         self.assertIn("called", names)
         self.assertEqual([name for name in names if name.startswith("0x")], [])
@@ -159,21 +160,21 @@ class LimitsTest(TraceTest):
             recorded = self.record(sys.executable, "-c", FORKS, "1000",
                                    options=("--no-libcall", "--mode=overwrite", "-b", size))
             self.assertEqual(recorded.status, 0, recorded.stderr)
-            info = self.info(recorded.trace)
+            info = read_info(recorded.trace)
             lost = info["summary"]["lost_by_cause"]["definitions"]
             self.assertGreater(lost, 0)
             self.assertEqual(info["summary"]["lost"], lost)
             self.assertIn(f"{lost:,} lost (definitions {lost:,})", recorded.stderr)
             self.assertEqual(info["summary"]["records"] + info["summary"]["overwritten"], 20_000)
             self.assertEqual(info["summary"]["findings"], 0)
-            self.assertEqual(attack.arctrace("check", recorded.trace).returncode, 0)
+            self.assertEqual(arctrace("check", recorded.trace).returncode, 0)
             recorded.trace.unlink()  # without a time for each of its threads
 
     def user_seconds(self, trace, *options):
         """What a report took, in CPU time."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        done = attack.arctrace("report", trace, "--limit=10000000", *options,
-                               stdout=subprocess.DEVNULL)
+        done = arctrace("report", trace, "--limit=10000000", *options,
+                        stdout=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 0, done.stderr)
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
@@ -203,7 +204,7 @@ class LimitsTest(TraceTest):
             for size in (small, small * factor):
                 trace = self.run_program(program, size, *rest)
                 traces.append(trace.rename(trace.with_name(f"{what}-{size}")))
-                summary = self.info(traces[-1])["summary"]
+                summary = read_info(traces[-1])["summary"]
                 self.assertEqual((summary["lost"], summary["findings"]), (0, 0))
                 self.assertGreaterEqual(summary["records"], 2 * size)
             most = factor * 3  # as far from 8 as from 64
@@ -216,26 +217,26 @@ class LimitsTest(TraceTest):
         counted."""
         end = 0x7FFF0000
         name = f"identities-{os.getpid()}"
-        self.assertEqual(attack.arctrace("create", name, "--start", "-b", "1M").returncode, 0)
-        self.addCleanup(attack.arctrace, "destroy", name)
+        self.assertEqual(arctrace("create", name, "--start", "-b", "1M").returncode, 0)
+        self.addCleanup(arctrace, "destroy", name)
         buffer = f"/dev/shm/arctrace-{os.geteuid()}/{name}"
         for given, says in ((1000, False), (end // 2, True), (end - 2, True)):
             with open(buffer, "r+b") as file:
                 file.seek(4096 + 324)
                 file.write(struct.pack("<I", given))
-            done = attack.arctrace("record", "--session", name, "--no-libcall", "--",
-                                   sys.executable, "-c", THREADS)
+            done = arctrace("record", "--session", name, "--no-libcall", "--",
+                            sys.executable, "-c", THREADS)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual("identities:" in attack.arctrace("info", name).stdout, says, given)
+            self.assertEqual("identities:" in arctrace("info", name).stdout, says, given)
         with tempfile.TemporaryDirectory() as directory:
             trace = f"{directory}/trace"
-            done = attack.arctrace("attach", name, "-o", trace, "--duration=10ms")
+            done = arctrace("attach", name, "-o", trace, "--duration=10ms")
             self.assertIn("identities:", done.stderr)
             self.assertIn(f"{end - 1} of threads are given", done.stderr)
-            checked = attack.arctrace("check", trace)
+            checked = arctrace("check", trace)
             self.assertIn("note: identities:", checked.stdout)
             self.assertEqual(checked.returncode, 0, checked.stdout)
-            info = json.loads(attack.arctrace("info", trace, "--format=json").stdout)
+            info = json.loads(arctrace("info", trace, "--format=json").stdout)
             self.assertEqual(info["session"]["identities"]["threads"], end - 1)
             self.assertEqual(info["session"]["identities"]["most"], end - 1)
             self.assertEqual(info["summary"]["lost_by_cause"]["identity"], 3 - 1)

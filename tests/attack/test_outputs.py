@@ -6,13 +6,13 @@ import signal
 import stat
 import subprocess
 import time
-import unittest
 
 import attack
-from attack import ARCTRACE, TraceTest
+from command import arctrace, start_arctrace
+from tracing import TracedTest
 
 
-class OutputTest(TraceTest):
+class OutputTest(TracedTest):
     def is_trace(self, path):
         return stat.S_ISREG(path.lstat().st_mode) and path.read_bytes()[:8] == b"ARCTFILE"
 
@@ -25,12 +25,12 @@ class OutputTest(TraceTest):
         for name, plant in plants.items():
             with self.subTest(planted=name):
                 plant()
-                done = attack.arctrace("record", "--", "true", cwd=self.directory)
+                done = arctrace("record", "--", "true", cwd=self.directory)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertTrue(self.is_trace(output))
                 output.unlink()
         os.mkfifo(output)
-        done = attack.arctrace("record", "--", "true", cwd=self.directory)
+        done = arctrace("record", "--", "true", cwd=self.directory)
         self.assertEqual(done.returncode, 2)
         self.assertIn("a FIFO, into which only -o arctrace.data writes", done.stderr)
         self.assertTrue(stat.S_ISFIFO(output.lstat().st_mode))
@@ -38,7 +38,7 @@ class OutputTest(TraceTest):
         self.assertFalse((self.directory / "nothing").exists())
 
     def test_a_named_device_gets_the_trace_and_a_line(self):
-        done = attack.arctrace("record", "-o", "/dev/null", "--", "true")
+        done = arctrace("record", "-o", "/dev/null", "--", "true")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("arctrace: writing into the character device /dev/null\n", done.stderr)
 
@@ -48,19 +48,18 @@ class OutputTest(TraceTest):
         public.chmod(0o1777)
         link = public / "trace"
         link.symlink_to("/dev/full")
-        done = attack.arctrace("record", "-o", link, "--", "true")
+        done = arctrace("record", "-o", link, "--", "true")
         self.assertEqual(done.returncode, 2)
         self.assertIn("a link to a character device, which anybody may have put there", done.stderr)
         public.chmod(0o755)
-        done = attack.arctrace("record", "-o", link, "--", "true")
+        done = arctrace("record", "-o", link, "--", "true")
         self.assertIn("writing into the character device", done.stderr)
 
     def test_a_fifo_that_nobody_reads_does_not_hold_signals_off(self):
         fifo = self.directory / "fifo"
         os.mkfifo(fifo)
         for number in (signal.SIGTERM, signal.SIGINT):
-            with subprocess.Popen([ARCTRACE, "record", "-o", fifo, "--", "true"],
-                                  stderr=subprocess.PIPE, text=True) as recorder:
+            with start_arctrace("record", "-o", fifo, "--", "true", stderr=subprocess.PIPE, text=True) as recorder:
                 time.sleep(1)
                 self.assertIsNone(recorder.poll())
                 recorder.send_signal(number)
@@ -72,14 +71,14 @@ class OutputTest(TraceTest):
         os.mkfifo(fifo)
         with open(self.directory / "got", "wb") as got, \
              subprocess.Popen(["cat", fifo], stdout=got) as reader:
-            done = attack.arctrace("record", "-o", fifo, "--", "true")
+            done = arctrace("record", "-o", fifo, "--", "true")
             self.assertEqual(done.returncode, 0, done.stderr)
             reader.wait()
         self.assertTrue(self.is_trace(self.directory / "got"))
 
     def test_a_planted_directory_is_an_error(self):
         (self.directory / "arctrace.data").mkdir()
-        done = attack.arctrace("record", "--", "true", cwd=self.directory)
+        done = arctrace("record", "--", "true", cwd=self.directory)
         self.assertEqual(done.returncode, 2)
         self.assertTrue((self.directory / "arctrace.data").is_dir())
 

@@ -6,10 +6,12 @@ import os
 import pathlib
 import subprocess
 import sys
-import unittest
 
 import attack
-from attack import API, ARCTRACE, NOBODY, TraceTest
+from attack import NOBODY
+from command import arctrace, read_dump, read_report, start_arctrace
+from support import API
+from tracing import TracedTest
 
 # Joins as root, gives up its rights, and in namespaces of its own puts a file that it may not
 # read where the recorder looks for the names of its code. Then it outlives the recording.
@@ -41,7 +43,7 @@ os._exit(0)
 """
 
 
-class CodeNamesTest(TraceTest):
+class CodeNamesTest(TracedTest):
     @attack.needs_root
     def test_files_that_the_process_may_not_read(self):
         # Where the hostile process still sees it: not in /tmp.
@@ -55,7 +57,7 @@ class CodeNamesTest(TraceTest):
                 recorded = self.record(sys.executable, "-c", CONFUSING, planted,
                                        options=("--no-libcall",))
                 self.assertEqual(recorded.status, 0, recorded.stderr)
-                records = self.dump(recorded.trace)
+                records = read_dump(recorded.trace)
                 self.assertIn("PID_NAMESPACE", [r["type"] for r in records])
                 self.assertEqual([r for r in records if r["type"].startswith("CODE")], [])
 
@@ -68,7 +70,7 @@ print(map)
 """
         recorded = self.record(sys.executable, "-c", program, options=("--no-libcall",))
         self.addCleanup(os.unlink, recorded.stdout.strip())
-        self.assertEqual([r["name"] for r in self.dump(recorded.trace) if r["type"] == "CODE"],
+        self.assertEqual([r["name"] for r in read_dump(recorded.trace) if r["type"] == "CODE"],
                          ["mine"])
 
 
@@ -78,7 +80,7 @@ int main(void) { revealed(); return 0; }
 """
 
 
-class ModulesTest(TraceTest):
+class ModulesTest(TracedTest):
     @attack.needs_root
     def test_root_reads_a_users_trace_with_that_users_rights(self):
         self.directory.chmod(0o711)
@@ -90,21 +92,21 @@ class ModulesTest(TraceTest):
                        input=PROGRAM, text=True, check=True)
         trace = theirs / "arctrace.data"
         # Without the names that the user's recorder could read itself.
-        done = attack.arctrace("record", "--no-symbols", "-o", trace, "--", hidden / "program", cwd=theirs,
-                               preexec_fn=lambda: attack.become(NOBODY))
+        done = arctrace("record", "--no-symbols", "-o", trace, "--", hidden / "program", cwd=theirs,
+                        preexec_fn=lambda: attack.become(NOBODY))
         self.assertEqual(done.returncode, 0, done.stderr)
         for mode, is_known in ((0o711, True), (0o700, False)):
             hidden.chmod(mode)
-            names = {row["name"] for row in self.report(trace, "flat")["functions"]}
+            names = {row["name"] for row in read_report(trace, "flat")["functions"]}
             self.assertEqual("revealed" in names, is_known, names)
-            dump = attack.arctrace("dump", trace).stdout
+            dump = arctrace("dump", trace).stdout
             self.assertEqual("revealed" in dump, is_known, dump)
 
 
-class SharedBufferTest(TraceTest):
+class SharedBufferTest(TracedTest):
     def create(self, *options):
         session = self.directory / "session"
-        done = attack.arctrace("create", session, "--start", "-b", "4M", *options)
+        done = arctrace("create", session, "--start", "-b", "4M", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return session
 
@@ -117,7 +119,7 @@ print(api.arctrace_attach(os.environb[b"ARCTRACE_SESSION"]))
 """], env={**os.environ, "ARCTRACE_SESSION": str(session)}, stdout=subprocess.PIPE, check=False)
         self.assertEqual(done.stdout, b"-13\n")  # EACCES
         # A command may look at it.
-        self.assertEqual(attack.arctrace("info", session).returncode, 0)
+        self.assertEqual(arctrace("info", session).returncode, 0)
 
     def test_a_cut_buffer_ends_neither_programs_nor_the_collector(self):
         for size in (0, 4096, 1 << 20):
@@ -127,8 +129,8 @@ print("ready")
 while sys.stdin.readline(): api.arctrace_instant(name("x")), print("alive")
 """], env={**os.environ, "ARCTRACE_SESSION": str(session)}, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True) as program, \
-                 subprocess.Popen([ARCTRACE, "attach", session, "-o", self.directory / "x.data"],
-                                  stderr=subprocess.PIPE, text=True) as collector:
+                 start_arctrace("attach", session, "-o", self.directory / "x.data", stderr=subprocess.PIPE,
+                                text=True) as collector:
                 collector.stderr.readline()  # it collects now
                 def step(program=program):
                     program.stdin.write("\n")

@@ -11,7 +11,8 @@ import subprocess
 import unittest
 
 import attack
-from attack import ARCTRACE, TraceTest
+from command import ARCTRACE, arctrace, read, run, start_arctrace
+from tracing import TracedTest
 
 # The check for leaks at the exit stops the process, and takes a signal amid that for a failure.
 NO_LEAK_CHECK = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
@@ -21,16 +22,14 @@ STEP = int(os.environ.get("ARCTRACE_SIGNAL_STEP", "51" if os.environ.get("ARCTRA
 
 
 @unittest.skipUnless(shutil.which("strace"), "no strace")
-class SignalTest(TraceTest):
+class SignalTest(TracedTest):
     def run_with(self, number, at, *command):
         """The command under strace, which sends the signal at its system call of that number.
         Returns its status, as subprocess has it, whether it came so far, and the buffers that it
         has made, if any is left."""
         log = self.directory / "strace.log"
         inject = f"--inject=!exit_group,exit:signal={number.name}:when={at}"
-        done = subprocess.run(["strace", "-o", log, inject, *command], cwd=self.directory,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                              timeout=600, check=False, env={**os.environ, **NO_LEAK_CHECK})
+        done = run("strace", "-o", log, inject, *command, cwd=self.directory, env={**os.environ, **NO_LEAK_CHECK})
         text = log.read_text(errors="replace")
         log.unlink()
         has_come = f"--- {number.name} " in text or "killed by" in text
@@ -53,7 +52,7 @@ class SignalTest(TraceTest):
                 self.assertEqual([p.name for p in self.directory.iterdir()
                                   if p.name not in ("arctrace.data", "session")], [])
                 if output.exists():
-                    self.check_clean(output)
+                    read("check", output)
                     output.unlink()
             at += STEP
         self.assertGreater(at, 50)
@@ -66,15 +65,15 @@ class SignalTest(TraceTest):
 
     def test_snapshot(self):
         session = self.directory / "session"
-        done = attack.arctrace("create", session, "-b", "1M")
+        done = arctrace("create", session, "-b", "1M")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_all(signal.SIGTERM, ARCTRACE, "snapshot", session)
         self.check_all(signal.SIGTERM, ARCTRACE, "recover", session)
 
     def test_kill_while_the_buffer_is_made(self):
         for after in (0.02, 0.1, 0.3):
-            with subprocess.Popen([ARCTRACE, "record", "-b", "256M", "--", "true"],
-                                  cwd=self.directory, stderr=subprocess.DEVNULL) as recorder:
+            with start_arctrace("record", "-b", "256M", "--", "true", cwd=self.directory,
+                                stderr=subprocess.DEVNULL) as recorder:
                 try:
                     recorder.wait(timeout=after)
                 except subprocess.TimeoutExpired:
@@ -83,7 +82,7 @@ class SignalTest(TraceTest):
             for path in pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*"):
                 # What was there is a whole buffer, which can be destroyed.
                 # The command may live a moment longer than its recorder.
-                self.assertEqual(attack.arctrace("destroy", "--force", path).returncode, 0)
+                self.assertEqual(arctrace("destroy", "--force", path).returncode, 0)
             # The file of a recorder that was killed amid its end is cut off.
             for path in self.directory.glob("arctrace.data*"):
                 path.unlink()
@@ -92,9 +91,8 @@ class SignalTest(TraceTest):
         def limit(size):
             return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
         for size in (0, 4096, 1 << 20, 5 << 20):
-            with subprocess.Popen([ARCTRACE, "record", "-b", "4M", "--", "sh", "-c", "exit 3"],
-                                  cwd=self.directory, stderr=subprocess.PIPE, text=True,
-                                  preexec_fn=limit(size)) as recorder:
+            with start_arctrace("record", "-b", "4M", "--", "sh", "-c", "exit 3", cwd=self.directory,
+                                stderr=subprocess.PIPE, text=True, preexec_fn=limit(size)) as recorder:
                 errors = recorder.stderr.read()
             self.assertIn(recorder.returncode, (2, 3), errors)
             self.assertEqual(

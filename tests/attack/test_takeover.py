@@ -8,10 +8,11 @@ import pathlib
 import signal
 import subprocess
 import sys
-import unittest
 
 import attack
-from attack import API, ARCTRACE, TraceTest
+from command import arctrace, read, read_dump, start_arctrace
+from support import API
+from tracing import TracedTest
 
 # Threads that come and go, each with a name of its own and records under it.
 WRITER = API + """
@@ -28,11 +29,11 @@ for line in sys.stdin:
 ROUNDS = 4 if os.environ.get("ARCTRACE_SANITIZE") else 12
 
 
-class TakeoverTest(TraceTest):
+class TakeoverTest(TracedTest):
     def setUp(self):
         super().setUp()
         self.session = self.directory / "session"
-        done = attack.arctrace("create", self.session, "--start", "-b", "16M", "--block-size=8k")
+        done = arctrace("create", self.session, "--start", "-b", "16M", "--block-size=8k")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.written = 0
 
@@ -43,15 +44,15 @@ class TakeoverTest(TraceTest):
         self.written += 1
 
     def attach(self, name, *options):
-        collector = subprocess.Popen([ARCTRACE, "attach", self.session, "-o", self.directory / name,
-                                      *options], stderr=subprocess.PIPE, text=True)
+        collector = start_arctrace("attach", self.session, "-o", self.directory / name, *options,
+                                   stderr=subprocess.PIPE, text=True)
         self.assertIn("collecting", collector.stderr.readline())
         return collector
 
     def names(self, *files):
         """How many records of INSTANT these files have, by name."""
         return collections.Counter(r["name"] for file in files for r in
-                                   self.dump(self.directory / file, "--type=INSTANT"))
+                                   read_dump(self.directory / file, "--type=INSTANT"))
 
     def test_killed_collectors(self):
         with subprocess.Popen([sys.executable, "-c", WRITER], stdin=subprocess.PIPE,
@@ -61,18 +62,18 @@ class TakeoverTest(TraceTest):
             for turn in range(ROUNDS):
                 collector = self.attach(f"{turn}.data", *definitions)
                 self.write(program)
-                snapshot = attack.arctrace("snapshot", self.session, "-o",
-                                           self.directory / f"snapshot{turn}")
+                snapshot = arctrace("snapshot", self.session, "-o",
+                                    self.directory / f"snapshot{turn}")
                 self.assertEqual(snapshot.returncode, 0, snapshot.stderr)
                 collector.kill()
                 collector.communicate()
                 self.write(program)
                 definitions = (f"--definitions={self.directory / f'{turn}.data'}",)
-            recovered = attack.arctrace("recover", self.session, "-o", self.directory / "recovered",
-                                        *definitions)
+            recovered = arctrace("recover", self.session, "-o", self.directory / "recovered",
+                                 *definitions)
             self.assertEqual(recovered.returncode, 0, recovered.stderr)
             # Without the names that others have: no file is a bad one.
-            bare = attack.arctrace("recover", self.session, "-o", self.directory / "bare")
+            bare = arctrace("recover", self.session, "-o", self.directory / "bare")
             self.assertEqual(bare.returncode, 0, bare.stderr)
             program.stdin.close()
         found = self.names(*(f"{turn}.data" for turn in range(ROUNDS)), "recovered")
@@ -86,11 +87,11 @@ class TakeoverTest(TraceTest):
                              {f"ring {i}" for i in range(2 * ROUNDS * 3)})
         self.assertEqual([key for key in self.names("recovered") if key.startswith("name#")], [])
         for turn in range(ROUNDS):
-            self.check_clean(self.directory / f"snapshot{turn}")
-        self.check_clean(self.directory / "recovered")
-        self.check_clean(self.directory / "bare")
+            read("check", self.directory / f"snapshot{turn}")
+        read("check", self.directory / "recovered")
+        read("check", self.directory / "bare")
         for turn in range(ROUNDS):  # they were cut off, which check says
-            done = attack.arctrace("check", self.directory / f"{turn}.data")
+            done = arctrace("check", self.directory / f"{turn}.data")
             rules = [line.split()[0] for line in done.stdout.splitlines()[:-1]]
             self.assertIn("F6", rules, done.stdout)
             # Half a chunk (F5), and no definitions of the last second, which the next collector's
@@ -122,7 +123,7 @@ class RespawnTest(TakeoverTest):
         found = self.names(*files)
         self.assertGreaterEqual(found.total(), 4 * 3 * 3000)
         self.assertLessEqual(found.total(), 4 * 3 * 3000 + 3 * 8192 // 8)
-        self.check_clean(self.directory / "out.3")
+        read("check", self.directory / "out.3")
         for file in files[:-1]:  # cut off
             (self.directory / file).unlink()
 

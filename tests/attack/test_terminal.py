@@ -5,10 +5,10 @@ import json
 import os
 import re
 import shutil
-import unittest
 
 import attack
-from attack import TraceTest
+from command import arctrace
+from tracing import TracedTest
 
 NASTY = ("\x1b[31m\x9b\x7f\u202e\u2066\u2028\u2029\u061c\u200b\ufeff\u180e"
          "\U000e0021")
@@ -23,7 +23,7 @@ READERS = (["info"], ["dump"], ["report"], ["check"], ["info", "--format=json"],
            ["graph", "*"])
 
 
-class TerminalTest(TraceTest):
+class TerminalTest(TracedTest):
     def assert_harmless(self, done):
         for text in (done.stdout, done.stderr):
             found = HARMFUL.search(text)
@@ -33,17 +33,17 @@ class TerminalTest(TraceTest):
         program = self.directory / f"program{NASTY}"
         shutil.copy("/bin/true", program)
         trace = self.directory / f"trace{NASTY}"
-        done = attack.arctrace("record", "-o", trace, "--", program, NASTY, "\\u{9b}")
+        done = arctrace("record", "-o", trace, "--", program, NASTY, "\\u{9b}")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_harmless(done)
         for reader in READERS:
-            done = attack.arctrace(*reader, trace)
+            done = arctrace(*reader, trace)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assert_harmless(done)
-        done = attack.arctrace("diff", trace, trace)
+        done = arctrace("diff", trace, trace)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_harmless(done)
-        shown = json.loads(attack.arctrace("info", "--format=json", trace).stdout)
+        shown = json.loads(arctrace("info", "--format=json", trace).stdout)
         self.assertEqual(shown["processes"][0]["arguments"][1:], [NASTY, "\\u{9b}"])
 
     def test_what_does_not_work(self):
@@ -53,7 +53,7 @@ class TerminalTest(TraceTest):
                           ["record", f"--x{NASTY}"], ["record", f"--mode={NASTY}", "--", "true"],
                           ["record", "-F", NASTY, "--", "true"], ["attach", NASTY],
                           ["record", "-o", os.devnull, "-F", f"x{NASTY}", "--", "true"]):
-            done = attack.arctrace(*arguments, cwd=self.directory)
+            done = arctrace(*arguments, cwd=self.directory)
             self.assertTrue(done.stderr)
             self.assert_harmless(done)
 

@@ -78,6 +78,11 @@ class Selection(unittest.TestCase):
         self.assertEqual({"integration.rings"}, self.selected("tests/integration/test_rings.py")[0])
         run, _ = self.selected("tests/integration/support.py")
         self.assertLessEqual({"integration.rings", "integration.lua"}, run)
+        for name in ("command", "tracing", "trace_checks"):
+            run, _ = self.selected(f"tests/harness/{name}.py")
+            self.assertLessEqual({"integration.rings", "integration.libcall-calls", "integration.shim-calls",
+                                  "attack.rights"}, run)
+            self.assertNotIn("writer", run)
 
     def test_a_file_that_a_python_test_reads(self):
         run, _ = self.selected("tests/integration/kernel/waits.c")

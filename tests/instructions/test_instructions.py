@@ -6,13 +6,12 @@ lowers the number lowers the limit."""
 import collections
 import os
 import pathlib
-import subprocess
 import tempfile
 import unittest
 
 import cases
+from command import ARCTRACE, run
 
-ARCTRACE = os.environ["ARCTRACE"]
 PROGRAMS = pathlib.Path(os.environ["ARCTRACE_PROGRAMS"])
 
 # (program, arguments): most instructions added. Of the 840 calls in many places some take others'
@@ -97,7 +96,7 @@ def with_counter(directory):
     clocks = pathlib.Path(directory, "clocks")
     clocks.write_text("tsc\n", encoding="utf-8")
     prefix = ["unshare", "--mount", "sh", "-c", f'mount --bind "$0" {CLOCKS} && exec "$@"', clocks]
-    return prefix if subprocess.run([*prefix, "true"], check=False).returncode == 0 else None
+    return prefix if run(*prefix, "true").returncode == 0 else None
 
 
 class Instructions(unittest.TestCase):
@@ -111,9 +110,7 @@ class Instructions(unittest.TestCase):
         self.record = [*prefix, ARCTRACE, "record", "-o", f"{self.directory}/arctrace.data"]
 
     def counts(self, *command):
-        done = subprocess.run(command, text=True, capture_output=True, timeout=600)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return [int(line) for line in done.stdout.split()]
+        return [int(line) for line in run(*command, check=True).stdout.split()]
 
     def count(self, *command):
         counts = self.counts(*command)

@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 import time
 
+from command import ARCTRACE, arctrace, read, read_report, run, start_arctrace
 from states import wait_until
-from support import ARCTRACE, TraceTest
+from tracing import TracedTest
 
 JOINED = os.environ["ARCTRACE_JOINED"]
 KILL_AT_STOP = os.environ["ARCTRACE_KILL_AT_STOP"]
@@ -20,7 +21,7 @@ OPEN_MAX = 6
 HOOKED = ["gcc/patchable", "gcc/patchable_pad", "clang/patchable", "clang/patchable_pad", "clang/xray"]
 
 
-class AttachTest(TraceTest):
+class AttachTest(TracedTest):
     def start(self, mode, *arguments, environment=None):
         """The program, which works: a mode of attach_joined, or a fixture. `environment`: besides its own."""
         place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
@@ -55,8 +56,8 @@ class AttachTest(TraceTest):
                           pids=True, **rounds):
         """Records the program until it has worked for a while; what the recorder says. `command` and `pids`: a
         collector of a session that the program has joined needs no -p."""
-        with subprocess.Popen([ARCTRACE, *command, "-o", self.directory / trace, *(["-p", str(program.pid)] if pids else []),
-                               *options], text=True, stderr=subprocess.PIPE) as recorder:
+        with start_arctrace(*command, "-o", self.directory / trace, *(["-p", str(program.pid)] if pids else []),
+                            *options, text=True, stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
             begun = ""
             for line in recorder.stderr:
@@ -80,9 +81,7 @@ class AttachTest(TraceTest):
         self.assertEqual((output, program.returncode), ("as always\n", 7))
 
     def attach(self, *pids, options=(), trace="arctrace.data"):
-        return subprocess.run([ARCTRACE, "record", "-o", self.directory / trace, "--pid", ",".join(map(str, pids)),
-                               *options], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              timeout=600)
+        return arctrace("record", "-o", self.directory / trace, "--pid", ",".join(map(str, pids)), *options)
 
     @staticmethod
     def policies(pid):
@@ -96,7 +95,7 @@ class AttachTest(TraceTest):
         return policies
 
     def functions(self, trace="arctrace.data"):
-        return {f["name"]: f["calls"] for f in self.report(self.directory / trace, "flat")["functions"]}
+        return {f["name"]: f["calls"] for f in read_report(self.directory / trace, "flat")["functions"]}
 
     def record_hooked(self, program, wanted, *options, room="4M", standing=None):
         """Until its threads have called all of the wanted functions meanwhile. One in whose hook a handler was running
@@ -116,7 +115,7 @@ class AttachTest(TraceTest):
             if named == wanted:
                 break
         self.assertEqual(named, wanted)
-        self.check_clean(self.directory / "arctrace.data")
+        read("check", self.directory / "arctrace.data")
 
     def run_killed(self, mode, last, *options, again=False):
         """Kills the recorder, as it joins a program, when it makes its ptrace() call number `last`. The program goes on
@@ -126,9 +125,8 @@ class AttachTest(TraceTest):
         program, place = self.start(mode)
         if again:
             self.assertEqual(self.attach(program.pid, options=("--duration=1ms", *options)).returncode, 0)
-        done = subprocess.run([KILL_AT_STOP, str(last), ARCTRACE, "record", f"--buffer-dir={buffers}", "-b", "1M", "-o",
-                               self.directory / "killed.data", "--duration=10ms", "-p", str(program.pid), *options],
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=600)
+        done = run(KILL_AT_STOP, last, ARCTRACE, "record", f"--buffer-dir={buffers}", "-b", "1M", "-o",
+                   self.directory / "killed.data", "--duration=10ms", "-p", program.pid, *options, check=True)
         # A child of the recorder restores them.
         wait_until(lambda: not any(self.policies(program.pid)), "the threads are scheduled as before")
         for file in self.directory.glob("killed.data*"):

@@ -4,15 +4,11 @@ kernel/, and what must hold of their recordings whoever wrote them, BPF or perf 
 import pathlib
 import subprocess
 
-import support
+from command import arctrace, read_dump, read_report
+from tracing import Recorded, TracedTest
 
 SOURCES = pathlib.Path(__file__).parent / "kernel"
 ATTEMPTS = 5
-
-
-def arctrace(*arguments):
-    return subprocess.run([support.ARCTRACE, *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
 
 
 def obstacle():
@@ -40,16 +36,17 @@ def measured_of(output):
 
 
 def whole(test, attempt):
-    """What `attempt` returns, of which the last is what arctrace printed, as soon as nothing is lost:
-    on a busy machine the recorder may come too late."""
+    """What `attempt` returns, a Recorded or a tuple of which the last is what arctrace printed, as soon as nothing
+    is lost: on a busy machine the recorder may come too late."""
     for _ in range(ATTEMPTS):
         recorded = attempt()
-        if " 0 lost" in recorded[-1]:
+        printed = recorded.stderr if isinstance(recorded, Recorded) else recorded[-1]
+        if " 0 lost" in printed:
             return recorded
-    test.fail(recorded[-1])
+    test.fail(printed)
 
 
-class ProgramTest(support.TraceTest):
+class ProgramTest(TracedTest):
     """Tests that record a program of SOURCES."""
 
     KERNEL = "bpf"
@@ -74,7 +71,7 @@ class ProgramTest(support.TraceTest):
         return whole(self, lambda: self.record_program(*options, **how))
 
     def functions(self, trace, *options):
-        return {f["name"]: f for f in self.report(trace, "flat", *options)["functions"]}
+        return {f["name"]: f for f in read_report(trace, "flat", *options)["functions"]}
 
 
 def check_switches(test, row, measured, name):
@@ -85,7 +82,7 @@ def check_switches(test, row, measured, name):
 
 def check_time_on_and_off_the_cpu(test, trace, measured):
     """Of the program waits, of which nothing is lost."""
-    functions = {f["name"]: f for f in test.report(trace, "flat")["functions"]}
+    functions = {f["name"]: f for f in read_report(trace, "flat")["functions"]}
     for function in functions.values():
         test.assertEqual(function["cpu_ns"] + function["off_cpu_ns"], function["cum_ns"])
     sleeper = functions["sleeper"]
@@ -93,7 +90,7 @@ def check_time_on_and_off_the_cpu(test, trace, measured):
     # It slept for what it asked for, and was back on the CPU before it looked at the clock.
     test.assertGreater(sleeper["off_cpu_ns"], 0.9 * measured["asked_ns"])
     test.assertLessEqual(sleeper["off_cpu_ns"], measured["slept_ns"])
-    calls = sorted((row for row in test.report(trace, "invocations")["invocations"]
+    calls = sorted((row for row in read_report(trace, "invocations")["invocations"]
                     if row["name"] == "computer"), key=lambda row: row["start_ns"])
     test.assertEqual(len(calls), measured["computations"])
     agreeing = 0
@@ -107,7 +104,7 @@ def check_time_on_and_off_the_cpu(test, trace, measured):
     # A hypervisor that takes the CPU in the middle of a switch, as they like to, is counted on either
     # side, by the kernel in the program's account and in its records: but hardly in each call.
     test.assertGreaterEqual(agreeing, 3, (calls, measured))
-    on, off = ({f["name"]: f for f in test.report(trace, "flat", f"--clock={clock}")["functions"]}
+    on, off = ({f["name"]: f for f in read_report(trace, "flat", f"--clock={clock}")["functions"]}
                for clock in ("cpu", "off-cpu"))
     for name, function in functions.items():
         test.assertEqual(on[name]["cum_ns"], function["cpu_ns"])
@@ -119,7 +116,7 @@ def check_time_on_and_off_the_cpu(test, trace, measured):
 def check_every_switch(test, trace, measured):
     """Of the program waits, of which nothing is lost: between its counts, which are made in frames,
     there are as many as it says."""
-    own = [record for record in test.dump(trace, "--type", "ENTER,EXIT,SWITCH")
+    own = [record for record in read_dump(trace, "--type", "ENTER,EXIT,SWITCH")
            if record["tid"] == measured["tid"]]
     times = [record["time_ns"] for record in own]
     test.assertEqual(times, sorted(times))
@@ -151,8 +148,8 @@ def overlap(first, second):
 def check_two_on_one_cpu(test, trace, measured):
     """Of the program states, with the argument hogs: each was preempted as often as it counted, and
     while one was running the other one was not."""
-    threads = {t["tid"]: t for t in test.report(trace, "threads")["threads"]}
-    calls = {row["tid"]: row for row in test.report(trace, "invocations")["invocations"] if row["name"] == "hog"}
+    threads = {t["tid"]: t for t in read_report(trace, "threads")["threads"]}
+    calls = {row["tid"]: row for row in read_report(trace, "invocations")["invocations"] if row["name"] == "hog"}
     both = measured["tid"], measured["child"]
     test.assertEqual(set(calls), set(both))
     test.assertEqual(overlap(*(running(threads[tid]) for tid in both)), 0)
@@ -186,7 +183,7 @@ class BracketsTest(ProgramTest):
         trace, measured, _ = self.record_whole("--syscalls", arguments=[str(seconds)])
         inside = None
         brackets = 0
-        for record in self.dump(trace):
+        for record in read_dump(trace):
             if record["type"] == "ENTER" and record["function"] == "bracket":
                 inside = []
             elif record["type"] == "EXIT" and inside is not None:

@@ -11,9 +11,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-import support
+from command import LIBRARY, read, start_arctrace
 from test_kernel import NO_KERNEL
-from trace_checks import ARCTRACE
+from tracing import TracedTest
 
 SECONDS = 300  # for what hangs: a busy machine is slow
 HOSTILE = "a\"b'\\<script>document.title='owned'</script><img src=x onerror=alert(1)>\x1b[2J\u202e\n\t end"
@@ -26,11 +26,10 @@ def record_program(directory, turns=None, options=("--buffer-size=1G",)):
     these options."""
     program, trace = directory / "program", directory / "arctrace.data"
     subprocess.run(["gcc", "-O0", "-g", "-pthread", "-finstrument-functions", f"-I{HERE.parents[1] / 'include'}",
-                    HERE / "view/program.c", "-o", program, support.LIBRARY, f"-Wl,-rpath,{support.LIBRARY.parent}"],
+                    HERE / "view/program.c", "-o", program, LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}"],
                    check=True)
     options = ["--kernel=no", *options] if turns else ["-a"] if NO_KERNEL else ["-a", "--kernel=bpf"]
-    subprocess.run([ARCTRACE, "record", *options, "-o", trace, "--", program, HOSTILE, *([str(turns)] if turns else [])],
-                   cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+    read("record", *options, "-o", trace, "--", program, HOSTILE, *([str(turns)] if turns else []), cwd=directory)
     return trace
 
 
@@ -38,9 +37,8 @@ class Server:
     """arctrace view of a trace, until close()."""
 
     def __init__(self, trace):
-        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-            [ARCTRACE, "view", "--no-open", trace], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
+        self.process = start_arctrace("view", "--no-open", trace, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True)
         self.url = self.process.stdout.readline().strip()
 
     def get(self, path, **values):
@@ -96,7 +94,7 @@ def row_sums(answer):
     return exact, crowded
 
 
-class ServedTest(support.TraceTest):
+class ServedTest(TracedTest):
     """A test of the page of one trace, self.trace, that all tests of its class share."""
 
     TURNS = None  # of record_program()

@@ -11,8 +11,10 @@ import unittest
 
 import cases
 import support
+from command import SANITIZED, arctrace, read, read_dump, read_report, refused
 from kernel_programs import NO_KERNEL
-from trace_checks import SANITIZED, walk
+from trace_checks import walk
+from tracing import TracedTest
 
 # Three threads with calls within one another, of times that differ by factors of thousands.
 PROGRAM = support.API + """
@@ -123,21 +125,13 @@ int main(void) {
 QUANTILES = {"p50_ns": 500, "p90_ns": 900, "p99_ns": 990, "p999_ns": 999}
 
 
-class AnswersTest(support.TraceTest):
+class AnswersTest(TracedTest):
     def recorded(self):
         done = self.record(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
         self.assertEqual(done.status, 0, done.stderr)
-        calls = calls_of(self.dump(done.trace))
+        calls = calls_of(read_dump(done.trace))
         self.assertGreater(len(calls), 5000)
         return done.trace, calls
-
-    def fails(self, *arguments):
-        """What a command says that cannot do what it is asked for."""
-        done = subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        return done.stderr
 
     def check_distribution(self, row, durations):
         """Of a function, against its calls."""
@@ -160,13 +154,13 @@ class AnswersTest(support.TraceTest):
         for call in calls:
             by_function[call.name].append(duration(call))
             by_thread[call.thread, call.name].append(duration(call))
-        rows = [row for row in self.report(trace, "flat")["functions"] if row["name"][0] != "["]
+        rows = [row for row in read_report(trace, "flat")["functions"] if row["name"][0] != "["]
         self.assertEqual({row["name"] for row in rows}, set(by_function))
         for row in rows:
             self.assertEqual(row["calls"], len(by_function[row["name"]]))
             self.check_distribution(row, by_function[row["name"]])
         checked = 0
-        for thread in self.report(trace, "flat", "--per=thread")["threads"]:
+        for thread in read_report(trace, "flat", "--per=thread")["threads"]:
             for row in thread["functions"]:
                 durations = by_thread.get(((thread["pid"], thread["tid"]), row["name"]))
                 if durations:
@@ -176,28 +170,26 @@ class AnswersTest(support.TraceTest):
 
     def test_columns(self):
         trace, _ = self.recorded()
-        text = subprocess.run(
-            [support.ARCTRACE, "report", "--view=flat", "--columns=p99,calls,p99.9", "-F", "outer",
-             "--no-header", trace], stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("report", "--view=flat", "--columns=p99,calls,p99.9", "-F", "outer", "--no-header", trace)
         lines = text.splitlines()
         self.assertEqual(lines[2].split(), ["p99", "Calls", "p99.9", "Ind", "Name"])
-        row = next(r for r in self.report(trace, "flat")["functions"] if r["name"] == "outer")
+        row = next(r for r in read_report(trace, "flat")["functions"] if r["name"] == "outer")
         # "1.234 us 1390 2.345 us 1 outer"
         self.assertEqual(next(line for line in lines if line.endswith(" outer")).split()[2],
                          f"{row['calls']:,}")
         self.assertIn('"p98" is not calls, base%, ',
-                      self.fails("report", "--view=flat", "--columns=p98", trace))
+                      refused("report", "--view=flat", "--columns=p98", trace))
         self.assertIn("--view=tree has no column p99",
-                      self.fails("report", "--view=tree", "--columns=p99", trace))
+                      refused("report", "--view=tree", "--columns=p99", trace))
         self.assertIn("--columns does not apply",
-                      self.fails("report", "--view=flow", "--columns=calls", trace))
+                      refused("report", "--view=flow", "--columns=calls", trace))
         self.assertIn("no records of the kernel",
-                      self.fails("report", "--view=flat", "--columns=on-cpu", trace))
+                      refused("report", "--view=flat", "--columns=on-cpu", trace))
 
     @cases.in_gate
     def test_histogram(self):
         trace, calls = self.recorded()
-        histograms = self.report(trace, "histogram", "-F", "inner", "-F", "out*")["histograms"]
+        histograms = read_report(trace, "histogram", "-F", "inner", "-F", "out*")["histograms"]
         self.assertEqual({row["name"] for row in histograms}, {"inner", "outer"})
         for row in histograms:
             durations = [duration(call) for call in calls if call.name == row["name"]]
@@ -208,15 +200,15 @@ class AnswersTest(support.TraceTest):
                  if bucket["calls"]}, {1 << bits: count for bits, count in counts.items()})
             for bucket in row["buckets"]:
                 self.assertEqual(bucket["from_ns"], bucket["until_ns"] // 2)
-        self.assertIn("needs -F FUNCTION", self.fails("report", "--view=histogram", trace))
+        self.assertIn("needs -F FUNCTION", refused("report", "--view=histogram", trace))
         self.assertIn('did you mean "inner"?',
-                      self.fails("report", "--view=histogram", "-F", "iner", trace))
+                      refused("report", "--view=histogram", "-F", "iner", trace))
 
     @cases.in_gate
     def test_slowest(self):
         trace, calls = self.recorded()
         for name, limit in (("inner", 10), ("middle", 25), ("again", 1000)):
-            found = self.report(trace, "slowest", "-F", name, f"--limit={limit}")
+            found = read_report(trace, "slowest", "-F", name, f"--limit={limit}")
             expected = [call for call in calls if call.name == name]
             self.assertEqual(found["calls"], len(expected))
             expected.sort(key=lambda call: -duration(call))
@@ -225,13 +217,13 @@ class AnswersTest(support.TraceTest):
                   tuple(row["path"])) for row in found["slowest"]],
                 [(duration(call), call.start_ns, call.base_ns, call.thread, call.path)
                  for call in expected[:limit]])
-        self.assertEqual(len(self.report(trace, "slowest", "-F", "inner")["slowest"]), 10)
-        self.fails("report", "--view=slowest", "-F", "nothing", trace)
+        self.assertEqual(len(read_report(trace, "slowest", "-F", "inner")["slowest"]), 10)
+        refused("report", "--view=slowest", "-F", "nothing", trace)
 
     def test_why_calls_are_slow(self):
         trace, calls = self.recorded()
-        records = self.dump(trace)
-        why = self.report(trace, "slowest", "-F", "middle", "-F", "outer", "-F", "again")["why"]
+        records = read_dump(trace)
+        why = read_report(trace, "slowest", "-F", "middle", "-F", "outer", "-F", "again")["why"]
         self.assertEqual({row["name"] for row in why}, {"middle", "outer", "again"})
         averages = [row["slow_ns"] / row["slow_calls"] for row in why]
         self.assertEqual(averages, sorted(averages, reverse=True))
@@ -270,13 +262,12 @@ for turn in range(200):
     if inner is quick: longest_ns = max(longest_ns, time.monotonic_ns() - begin)
 print(longest_ns)
 """, options=("--no-libcall",))
-        why, = self.report(done.trace, "slowest", "-F", "f")["why"]
+        why, = read_report(done.trace, "slowest", "-F", "f")["why"]
         self.assertEqual((why["name"], why["calls"], why["slow_calls"]), ("f", 200, 2))
         self.assertEqual(why["causes"][0]["path"], ["slow"])
         self.assertEqual(why["causes"][0]["median_ns"], 0)
         self.assertGreater(why["causes"][0]["more_ns"], 1.99 * int(done.stdout))
-        text = subprocess.run([support.ARCTRACE, "report", "--view=slowest", "-F", "f", done.trace],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("report", "--view=slowest", "-F", "f", done.trace)
         self.assertRegex(text, r"(?m)^Why f is slow: the slowest 2 calls of 200, by wall-clock ")
         self.assertRegex(text, r"(?m)^ +More  Path in it\n +\+ [0-9.]+ m?s  slow$")
 
@@ -284,8 +275,7 @@ print(longest_ns)
         trace, _ = self.recorded()
 
         def warning(*arguments):
-            done = subprocess.run([support.ARCTRACE, *map(str, arguments)], check=True, text=True,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            done = arctrace(*arguments, check=True)
             return done.stderr
 
         for view in ("summary", "tree", "flat", "flow"):
@@ -313,10 +303,10 @@ print(longest_ns)
     def test_slowest_with_arguments(self):
         done = self.record("sh", "-c", "for i in 1 2 3 4 5 6; do test -e /tmp/none$i; done",
                            options=("-a",))
-        calls = [call for call in calls_of(self.dump(done.trace)) if call.args]
+        calls = [call for call in calls_of(read_dump(done.trace)) if call.args]
         name = calls[-1].name
         expected = sorted((call for call in calls if call.name == name), key=lambda c: -duration(c))
-        found = self.report(done.trace, "slowest", "-F", name, "--limit=3")["slowest"]
+        found = read_report(done.trace, "slowest", "-F", name, "--limit=3")["slowest"]
         self.assertEqual([(row["delta_ns"], row["args"]) for row in found],
                          [(duration(call), call.args) for call in expected[:3]])
 
@@ -324,9 +314,7 @@ print(longest_ns)
     def test_graph(self):
         trace, calls = self.recorded()
         for name in ("middle", "again", "leaf"):
-            graph = json.loads(subprocess.run(
-                [support.ARCTRACE, "graph", name, trace, "--format=json"], stdout=subprocess.PIPE,
-                text=True, check=True).stdout)["graphs"]
+            graph = json.loads(read("graph", name, trace, "--format=json"))["graphs"]
             self.assertEqual([row["name"] for row in graph], [name])
             outermost = [call for call in calls if call.name == name and call.path.count(name) == 1]
             paths = collections.defaultdict(lambda: [0, 0, 0])
@@ -355,13 +343,13 @@ print(longest_ns)
             for node, _ in walk(graph[0]["below"]):
                 self.assertEqual(node["cum_ns"], node["base_ns"]
                                  + sum(child["cum_ns"] for child in node["children"]))
-        self.assertIn('"outr"; did you mean "outer"?', self.fails("graph", "outr", trace))
-        self.assertIn("function is required", self.fails("graph"))
+        self.assertIn('"outr"; did you mean "outer"?', refused("graph", "outr", trace))
+        self.assertIn("function is required", refused("graph"))
 
     def sums_of(self, trace):
         """(calls, base_ns, cum_ns) of each function; recursion counts once."""
         sums = collections.defaultdict(lambda: [0, 0, 0])
-        for call in calls_of(self.dump(trace)):
+        for call in calls_of(read_dump(trace)):
             row = sums[call.name]
             row[0] += 1
             row[1] += call.base_ns
@@ -375,9 +363,7 @@ print(longest_ns)
         return done.trace.rename(self.directory / name)
 
     def diff(self, *arguments):
-        return json.loads(subprocess.run(
-            [support.ARCTRACE, "diff", "--format=json", *map(str, arguments)],
-            stdout=subprocess.PIPE, text=True, check=True).stdout)
+        return json.loads(read("diff", "--format=json", *arguments))
 
     @cases.in_gate
     def test_diff(self):
@@ -415,15 +401,14 @@ print(longest_ns)
             # Two values a side: t is 4.303, and squares are half of the difference's.
             variance = sum((a - b) ** 2 / 2 for a, b in values) / 2
             self.assertAlmostEqual(row["base_noise_ns"], 4.303 * math.sqrt(variance), delta=1)
-        text = subprocess.run([support.ARCTRACE, "diff", before[0], after[0]],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("diff", before[0], after[0])
         self.assertIn("noise not known", text)
         self.assertRegex(text, r"(?m) new .* renamed$")
         self.assertRegex(text, r"(?m) gone .* leaf$")
         only = self.diff(before[0], after[0], "-F", "in*", "--limit=5")["functions"]
         self.assertEqual([row["name"] for row in only], ["inner"])
         for wrong in ((before[0],), (*before, after[0]), ("--", *after), (before[0], "nothing")):
-            self.fails("diff", *wrong)
+            refused("diff", *wrong)
 
     def test_diff_of_programs_with_other_names(self):
         """The functions of ./old and ./new are compared, which a line says; ./old with ./old needs none."""
@@ -443,8 +428,7 @@ print(longest_ns)
         line = "functions of old are compared with those of new"
 
         def text(*names):
-            return subprocess.run([support.ARCTRACE, "diff", *(traces[name] for name in names)],
-                                  stdout=subprocess.PIPE, text=True, check=True).stdout
+            return read("diff", *(traces[name] for name in names))
 
         self.assertIn(f"\n{line}\n", text("old", "new"))
         self.assertNotIn("are compared", text("old", "old"))
@@ -458,10 +442,8 @@ print(longest_ns)
         done = self.record(program)
         self.assertEqual(done.status, 0, done.stderr)
         hint = "functions of plain itself are not recorded: record it with -P ."
-        slowest = [support.ARCTRACE, "report", "--view=slowest", done.trace, "-F"]
-        self.assertIn(f"\n{hint}", subprocess.run([*slowest, "labs"], stdout=subprocess.PIPE, text=True,
-                                                  check=True).stdout)
-        self.assertIn(hint, self.fails("report", "--view=slowest", "-F", "work", done.trace))
+        self.assertIn(f"\n{hint}", read("report", "--view=slowest", done.trace, "-F", "labs"))
+        self.assertIn(hint, refused("report", "--view=slowest", "-F", "work", done.trace))
 
     @unittest.skipIf(SANITIZED, "the call of main() is not recorded by a sanitized shim")
     def test_own_functions_of_which_some_are_recorded(self):
@@ -470,10 +452,8 @@ print(longest_ns)
                        input=TWO_FUNCTIONS, text=True, check=True)
         done = self.record(program, options=("-P", "main", "-Z", "1"))
         self.assertEqual(done.status, 0, done.stderr)
-        self.assertNotIn("itself are not recorded", subprocess.run(
-            [support.ARCTRACE, "report", "--view=slowest", done.trace, "-F", "labs"], stdout=subprocess.PIPE,
-            text=True, check=True).stdout)
-        self.assertIn("arctrace info --verbose", self.fails("report", "--view=slowest", "-F", "work", done.trace))
+        self.assertNotIn("itself are not recorded", read("report", "--view=slowest", done.trace, "-F", "labs"))
+        self.assertIn("arctrace info --verbose", refused("report", "--view=slowest", "-F", "work", done.trace))
 
     @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
     def test_waiting_to_be_patched_is_taken_off(self):
@@ -485,7 +465,7 @@ print(longest_ns)
         self.assertEqual(done.status, 0, done.stderr)
 
         def nodes(*options):
-            [thread] = self.report(done.trace, "tree", *options)["threads"]
+            [thread] = read_report(done.trace, "tree", *options)["threads"]
             return {node["name"]: node for node, _ in walk(thread["root"])}
 
         recorded, corrected = nodes(), nodes("--corrected")
@@ -497,8 +477,7 @@ print(longest_ns)
         around = "[constructors]"
         self.assertLessEqual(corrected[around]["cum_ns"], recorded[around]["cum_ns"] - waited["cum_ns"])
         self.assertEqual(corrected[around]["off_cpu_ns"], recorded[around]["off_cpu_ns"] - waited["off_cpu_ns"])
-        text = subprocess.run([support.ARCTRACE, "report", done.trace], stdout=subprocess.PIPE, text=True,
-                              check=True).stdout
+        text = read("report", done.trace)
         rest = text.split("the rest: ")[1].split("\n\n")[0]
         self.assertRegex(rest, r"\[patching\] [0-9.]+ [mu]?s$")
 
@@ -506,16 +485,13 @@ print(longest_ns)
         """Of a recording: the text, and the JSON, which are checked for what always holds."""
         done = self.record(*command, options=options)
         self.assertEqual(done.status, status, done.stderr)
-        text = subprocess.run([support.ARCTRACE, "report", done.trace], stdout=subprocess.PIPE,
-                              text=True, check=True).stdout
+        text = read("report", done.trace)
         self.assertLessEqual(text.count("\n"), 40, text)
-        report = json.loads(subprocess.run(
-            [support.ARCTRACE, "report", done.trace, "--format=json"], stdout=subprocess.PIPE,
-            check=True).stdout)
+        report = json.loads(read("report", done.trace, "--format=json"))
         self.assertLessEqual({"records", "lost", "lost_by_cause", "torn", "orphans", "processes",
                               "threads", "duration_ns"}, set(report["summary"]))
-        self.assertEqual(report["threads"], self.report(done.trace, "tree")["threads"])
-        self.assertEqual(report["functions"], self.report(done.trace, "flat")["functions"])
+        self.assertEqual(report["threads"], read_report(done.trace, "tree")["threads"])
+        self.assertEqual(report["functions"], read_report(done.trace, "flat")["functions"])
         self.assertEqual(sum(part["base_ns"] for part in report["parts"]), report["thread_ns"])
         self.assertEqual(sum(thread["root"]["cum_ns"] for thread in report["threads"]),
                          report["thread_ns"])
@@ -528,7 +504,7 @@ print(longest_ns)
         self.assertRegex(text, r"(?m)^exit 0, .*, 1 process, 4 threads$")
         self.assertIn(", 0 lost\n", text)
         paths = collections.Counter()
-        for call in calls_of(self.dump(self.directory / "arctrace.data")):
+        for call in calls_of(read_dump(self.directory / "arctrace.data")):
             paths[call.path] += call.base_ns
         path, base_ns = max((row for row in paths.items() if len(row[0]) > 1),
                             key=lambda row: row[1])
@@ -588,10 +564,7 @@ time.sleep(5)
                                options=("--no-libcall", "--kernel=bpf", "--signals"))
         self.assertRegex(text, r"Segmentation fault\), (no core file|core dumped), ")
         for view in ("tree", "arcs"):
-            text = subprocess.run(
-                [support.ARCTRACE, "report", f"--view={view}", "--no-header",
-                 self.directory / "arctrace.data"], stdout=subprocess.PIPE, text=True,
-                check=True).stdout
+            text = read("report", f"--view={view}", "--no-header", self.directory / "arctrace.data")
             self.assertNotRegex(text, r"(?m)^child.*K:signal")
             if view == "tree":
                 self.assertRegex(text, r"(?m) f \[open\] \[signal 11\]$")

@@ -13,8 +13,8 @@ import unittest
 
 import cases
 from attached_programs import HOOKED, JOINED, LONG, AttachTest
+from command import ARCTRACE, arctrace, read, read_report, start_arctrace
 from states import wait_until
-from support import ARCTRACE
 from tmux_terminal import Terminal
 
 READ = 0  # the system call
@@ -48,7 +48,7 @@ class Attach(AttachTest):
                     errors = self.attach_for_rounds(program, place, f"--buffer-dir={buffers}", *options, end=end)
                     self.assertIn(f"joined process {program.pid} (attach_joined)", errors)
                     if end == signal.SIGINT:
-                        self.check_clean(self.directory / "arctrace.data")
+                        read("check", self.directory / "arctrace.data")
                     return errors, self.functions() if end == signal.SIGINT else None
 
                 self.assertIn("close", attach()[1])
@@ -92,7 +92,7 @@ class Attach(AttachTest):
         program, place = self.start("loads")
         for _ in range(2):
             self.attach_for_rounds(program, place, "--nest-libcall")
-            self.check_clean(self.directory / "arctrace.data")
+            read("check", self.directory / "arctrace.data")
             functions = self.functions()
             self.assertGreater(functions["plugin_work"], 0)
             self.assertGreater(functions["sched_yield"], 0)
@@ -118,9 +118,9 @@ class Attach(AttachTest):
         place = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
         buffers = tempfile.mkdtemp(dir="/dev/shm")
         self.addCleanup(shutil.rmtree, buffers)
-        with subprocess.Popen([ARCTRACE, "record", f"--buffer-dir={buffers}", "-o", self.directory / "began.data",
-                               JOINED, "sleeps"], cwd=place, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL) as recorder:
+        with start_arctrace("record", f"--buffer-dir={buffers}", "-o", self.directory / "began.data", JOINED,
+                            "sleeps", cwd=place, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL) as recorder:
             self.assertEqual(recorder.stdout.readline(), "begins\n")
             with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="utf-8") as children:
                 pid = int(children.read())
@@ -139,15 +139,15 @@ class Attach(AttachTest):
         program, place = self.start("executes")
         self.attach_for_rounds(program, place)
         self.assert_unharmed(program, place)
-        names = {thread["name"] for thread in self.report(self.directory / "arctrace.data", "tree")["threads"]}
+        names = {thread["name"] for thread in read_report(self.directory / "arctrace.data", "tree")["threads"]}
         self.assertEqual(names, {"attach_joined", "true"})
 
     def test_several_and_their_end(self):
         """Recording ends when all of them have."""
         one, place = self.start("sleeps")
         other, other_place = self.start("computes")
-        recorder = subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data",
-                                     "-p", f"{one.pid},{other.pid}"], text=True, stderr=subprocess.PIPE)
+        recorder = start_arctrace("record", "-o", self.directory / "arctrace.data", "-p", f"{one.pid},{other.pid}",
+                                  text=True, stderr=subprocess.PIPE)
         self.addCleanup(self.end, recorder)
         lines = [recorder.stderr.readline() for _ in range(2)]
         self.assertTrue(all("joined process" in line for line in lines), lines)
@@ -162,8 +162,8 @@ class Attach(AttachTest):
     def test_session(self):
         """A process that joined a session is part of it for the collectors that follow, too."""
         name = f"attach-{os.getpid()}"
-        subprocess.run([ARCTRACE, "create", name, "-b", "8M", "--start"], check=True, timeout=120)
-        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False, stderr=subprocess.DEVNULL)
+        read("create", name, "-b", "8M", "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
 
         def collect(trace, *options, pids=True):
             return self.attach_for_rounds(program, place, *options, command=("attach", name), trace=trace, pids=pids)
@@ -172,15 +172,14 @@ class Attach(AttachTest):
         self.assertIn(f"joined process {program.pid} (attach_joined)", collect("first.data", "-N", "access"))
         collect("second.data", pids=False)
         for trace in ("first.data", "second.data"):
-            self.check_clean(self.directory / trace)
+            read("check", self.directory / trace)
             functions = self.functions(trace)
             self.assertGreater(functions["getppid"], 0)
             self.assertNotIn("access", functions)
         for options, line in ((("-p", str(program.pid)), "it is in a recording that goes on, or in a session"),
                               (("-p", "999999999"), "there is no process 999999999"),
                               (("-D", "3"), "--depth applies with --pid only")):
-            refused = subprocess.run([ARCTRACE, "attach", name, "-o", self.directory / "refused.data", *options],
-                                     text=True, stderr=subprocess.PIPE, check=False, timeout=600)
+            refused = arctrace("attach", name, "-o", self.directory / "refused.data", *options)
             self.assertEqual((refused.returncode, refused.stderr.count("\n"), line in refused.stderr), (2, 1, True),
                              refused.stderr)
             self.assertFalse((self.directory / "refused.data").exists())
@@ -192,11 +191,10 @@ class Attach(AttachTest):
         self.assertIn('arctrace: warning: no function matches -N getppit; did you mean "getppid"?\n', errors)
         self.assertEqual(errors.count("warning"), 1, errors)
         name = f"attach-patterns-{os.getpid()}"
-        subprocess.run([ARCTRACE, "create", name, "-b", "8M", "--start"], check=True, timeout=120)
-        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False, stderr=subprocess.DEVNULL)
-        done = subprocess.run([ARCTRACE, "attach", name, "-o", self.directory / "session.data", "--duration=1s", "-p",
-                               str(program.pid), "-N", "getppit", "-N", "access"], text=True, stderr=subprocess.PIPE,
-                              check=False, timeout=120)
+        read("create", name, "-b", "8M", "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        done = arctrace("attach", name, "-o", self.directory / "session.data", "--duration=1s", "-p", program.pid,
+                        "-N", "getppit", "-N", "access")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('arctrace: warning: no function matches -N getppit; did you mean "getppid"?\n', done.stderr)
         self.assertEqual(done.stderr.count("warning"), 1, done.stderr)
@@ -204,8 +202,7 @@ class Attach(AttachTest):
 
     def live_lines(self, pid):
         """`arctrace live --plain -p PID`, once it has printed a call."""
-        live = subprocess.Popen([ARCTRACE, "live", "--plain", "-p", str(pid)], text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
+        live = start_arctrace("live", "--plain", "-p", pid, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(self.end, live)
         self.assertTrue(any(" EXIT " in line and "getppid" in line for line in live.stdout))
         return live
@@ -257,8 +254,8 @@ class Attach(AttachTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(", 4 threads, ", done.stderr)
             trace = self.directory / "arctrace.data"
-            self.check_clean(trace)
-            summary = subprocess.run([ARCTRACE, "report", trace], capture_output=True, text=True, check=True).stdout
+            read("check", trace)
+            summary = read("report", trace)
             self.assertRegex(summary, r"\n.* 1  .*thread other  ")
             self.assertRegex(summary, r"\n.* 2  .*thread silent  ")
             self.assertEqual(set(self.policies(program.pid)), {0})
@@ -317,14 +314,13 @@ class Attach(AttachTest):
             self.assertEqual((done.returncode, line in done.stderr), (2, True), done.stderr)
         for options, line in ((("-p", "999999999"), "there is no process 999999999"),
                               (("-b", "1M"), "or with --pid")):
-            done = subprocess.run([ARCTRACE, "live", "--plain", *options], text=True, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, check=False, timeout=120)
+            done = arctrace("live", "--plain", *options)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n"), line in done.stderr),
                              (2, "", 1, True), done.stderr)
         # One that cannot be joined keeps the others from it.
         self.assertEqual(self.attach(program.pid, 999999999, trace="refused.data").returncode, 2)
-        with subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p", str(program.pid)],
-                              text=True, stderr=subprocess.PIPE) as recorder:
+        with start_arctrace("record", "-o", self.directory / "arctrace.data", "-p", program.pid, text=True,
+                            stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
             self.assertIn("joined process", recorder.stderr.readline())
             again = self.attach(program.pid, options=("--duration=100ms",), trace="refused.data")
@@ -394,24 +390,24 @@ class Attach(AttachTest):
         it yet, sees that, as after SIGSTOP and SIGCONT."""
         modes = [mode for mode in MODES if mode != "polls"]
 
-        def run(mode, last, again=False):
+        def killed(mode, last, again=False):
             steps, program, place = self.run_killed(mode, last, again=again)
             self.assert_unharmed(program, place)
             return steps
 
-        steps = run("threads", 1_000_000, again=True)
+        steps = killed("threads", 1_000_000, again=True)
         for last in range(1, steps, 1 if LONG else max(1, steps // 15)):
             for mode in [*modes, *HOOKED] if LONG else [random.choice(["sleeps", "threads", "robust", "gcc/patchable"])]:
                 with self.subTest(last=last, mode=mode, again=True):
-                    run(mode, last, again=True)
-        steps = run("sleeps", 1_000_000)
+                    killed(mode, last, again=True)
+        steps = killed("sleeps", 1_000_000)
         self.assertGreater(steps, 50)
         # All of the first and last ones; of those amid dlopen(), which are alike, some.
         middle = range(20, steps - 40, 1 if LONG else max(1, steps // 12))
         for last in [*range(1, 20, 1 if LONG else 2), *middle, *range(max(20, steps - 40), steps + 1, 1 if LONG else 4)]:
             for mode in [*modes, *HOOKED] if LONG else [random.choice(["sleeps", "computes", "signals", "gcc/patchable"])]:
                 with self.subTest(last=last, mode=mode):
-                    run(mode, last)
+                    killed(mode, last)
 
     @unittest.skipIf(os.geteuid() != 0, "needs root")
     def test_another_user(self):

@@ -4,7 +4,7 @@ import subprocess
 
 import cases
 from attached_programs import AttachTest
-from support import ARCTRACE
+from command import read, read_report, start_arctrace
 
 UNKNOWN = "[frames that could not be unwound]"
 LAST_SEEN = "getgid"  # called by `last` only
@@ -19,14 +19,14 @@ def walk(node, path=()):
 
 
 class OpenFunctions(AttachTest):
-    def record(self, fixture, *arguments, options=(), warned=None, threads=1):
+    def record_open(self, fixture, *arguments, options=(), warned=None, threads=1):
         """Records the program from within its functions to its end. The trees of its threads: nodes by their paths.
         `warned`: whether a pattern may have matched nothing. `threads`: so many go round."""
         program, place = self.start(fixture, *arguments)
         trace = self.directory / "arctrace.data"
         trace.unlink(missing_ok=True)
-        with subprocess.Popen([ARCTRACE, "record", "-o", trace, "-p", str(program.pid), *options], text=True,
-                              stderr=subprocess.PIPE) as recorder:
+        with start_arctrace("record", "-o", trace, "-p", program.pid, *options, text=True,
+                            stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
             self.assertIn("joined process", recorder.stderr.readline())
             self.wait_for_rounds(place, threads)
@@ -38,8 +38,8 @@ class OpenFunctions(AttachTest):
         self.assertIn(", 0 lost,", errors)
         if warned is not None:
             self.assertEqual("no function matches" in errors, warned, errors)
-        self.check_clean(trace)
-        return [dict(walk(thread["root"])) for thread in self.report(trace, "tree")["threads"]]
+        read("check", trace)
+        return [dict(walk(thread["root"])) for thread in read_report(trace, "tree")["threads"]]
 
     def assert_opened(self, tree, path):
         """The functions on this path were open, and all but the first were left unseen."""
@@ -57,7 +57,7 @@ class OpenFunctions(AttachTest):
         """Library calls stand in the functions that make them, also after some of these were left."""
         for compiler in ("gcc", "clang"):
             with self.subTest(compiler=compiler):
-                (tree,) = self.record(f"{compiler}/open_functions", "calls")
+                (tree,) = self.record_open(f"{compiler}/open_functions", "calls")
                 self.assert_opened(tree, ("main", "outer", "inner", "loop"))
                 # Called through the same pointer from the same place as inner, without a hook.
                 self.assertGreater(tree["main", "outer", "geteuid"]["calls"], 0)
@@ -65,7 +65,7 @@ class OpenFunctions(AttachTest):
                 self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [("main", LAST_SEEN)])
 
     def test_threads(self):
-        trees = self.record("gcc/open_functions", "threads", threads=3)
+        trees = self.record_open("gcc/open_functions", "threads", threads=3)
         (main,) = [tree for tree in trees if ("main",) in tree]  # it waits for the others
         self.assertIn(("main", "puts"), main)
         self.assertEqual(len(trees), 4)
@@ -79,13 +79,13 @@ class OpenFunctions(AttachTest):
         """A signal has interrupted what calls the handler, which is on the same stack or on another."""
         for mode in ("handler", "signal_stack"):
             with self.subTest(mode=mode):
-                (tree,) = self.record("gcc/open_functions", mode)
+                (tree,) = self.record_open("gcc/open_functions", mode)
                 self.assert_opened(tree, ("main", "spin", "on_tick", "loop"))
                 self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [("main", "spin", LAST_SEEN)])
 
     def test_without_symbols(self):
         """Functions without names are told from each other."""
-        (tree,) = self.record("gcc/open_stripped", "calls")
+        (tree,) = self.record_open("gcc/open_stripped", "calls")
         (path,) = [path[:-1] for path in tree if path[-1] == "getppid"]
         self.assertEqual(len(path), 4)
         self.assertEqual(len(set(path)), 4)
@@ -106,8 +106,8 @@ class OpenFunctions(AttachTest):
                         done = self.attach(program.pid, options=("--duration=1s", *options))
                         self.assertEqual(done.returncode, 0, done.stderr)
                         trace = self.directory / "arctrace.data"
-                        self.check_clean(trace)
-                        paths = {path: node for thread in self.report(trace, "tree")["threads"]
+                        read("check", trace)
+                        paths = {path: node for thread in read_report(trace, "tree")["threads"]
                                  for path, node in walk(thread["root"])}
                         for path in (("wait_in_read", "read_input", "read"),
                                      ("wait_for_word", "take_word", "pthread_cond_wait"),
@@ -116,30 +116,29 @@ class OpenFunctions(AttachTest):
                             self.assertEqual(paths[path]["calls"], 1)
                             self.assertEqual(paths[path]["marks"], {"entered_before": 1, "open": 1})
                         self.assertFalse([path for path in paths if "compute" in path or "start_thread" in path])
-                        self.assertIn("no call recorded", subprocess.run(
-                            [ARCTRACE, "report", trace], text=True, stdout=subprocess.PIPE, check=True).stdout)
+                        self.assertIn("no call recorded", read("report", trace))
                         trace.unlink()
                     done = self.attach(program.pid, options=("--duration=200ms", "-N", "take_word", *options))
                     self.assertEqual(done.returncode, 0, done.stderr)
-                    for thread in self.report(trace, "tree")["threads"]:
+                    for thread in read_report(trace, "tree")["threads"]:
                         self.assertNotIn("take_word", [path[-1] for path, _ in walk(thread["root"])])
                     self.assert_unharmed(program, place)
 
     def test_what_cannot_be_unwound(self):
-        (tree,) = self.record("gcc/open_functions", "blind")
+        (tree,) = self.record_open("gcc/open_functions", "blind")
         self.assert_opened(tree, (UNKNOWN, "inner", "loop"))
         self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [(UNKNOWN, LAST_SEEN)])
 
     def test_deep_stack(self):
         """The innermost ones are found; that there are others is said."""
-        (tree,) = self.record("gcc/open_functions", "deep")
+        (tree,) = self.record_open("gcc/open_functions", "deep")
         functions = self.functions()
         self.assertEqual([functions[name] for name in (UNKNOWN, "descend", "loop")], [1, 511, 1])
         self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [(UNKNOWN, LAST_SEEN)])
 
     def test_compiled_in_hooks(self):
         """The ends of functions that report them are seen: as that of an open function the first one."""
-        (tree,) = self.record("gcc/open_instrumented", "calls")
+        (tree,) = self.record_open("gcc/open_instrumented", "calls")
         path = ("main", "outer", "inner", "loop")
         for depth in range(1, len(path) + 1):
             # That of an inlined function may be seen first, whose frame unwinding does not tell.
@@ -151,7 +150,7 @@ class OpenFunctions(AttachTest):
 
     def test_patched_functions(self):
         """Functions that nobody rebuilt, and that begin from then on, stand in those that were open."""
-        (tree,) = self.record("gcc/open_functions", "calls", options=("-P", ".", "-Z", "1"))
+        (tree,) = self.record_open("gcc/open_functions", "calls", options=("-P", ".", "-Z", "1"))
         self.assert_opened(tree, ("main", "outer", "inner", "loop"))
         self.assertGreater(tree["main", "outer", "sibling", "geteuid"]["calls"], 0)
         self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [("main", "last", LAST_SEEN)])
@@ -168,15 +167,15 @@ class OpenFunctions(AttachTest):
         program, place = self.start("gcc/open_functions", "calls")
         for _ in range(2):
             self.attach_for_rounds(program, place, "-P", ".", "-Z", "1")
-            self.check_clean(self.directory / "arctrace.data")
-            (thread,) = self.report(self.directory / "arctrace.data", "tree")["threads"]
+            read("check", self.directory / "arctrace.data")
+            (thread,) = read_report(self.directory / "arctrace.data", "tree")["threads"]
             self.assertIn(("main", "outer", "inner", "loop", "getppid"), dict(walk(thread["root"])))
 
     def test_filters(self):
         """Open functions are filtered as if they began then; only the limit of depth counts from them on."""
-        (tree,) = self.record("gcc/open_functions", "calls", options=("-F", "getppid"))
+        (tree,) = self.record_open("gcc/open_functions", "calls", options=("-F", "getppid"))
         self.assertEqual(set(tree), {("getppid",)})
-        (tree,) = self.record("gcc/open_functions", "calls", options=("-N", "access", "-D", "1"))
+        (tree,) = self.record_open("gcc/open_functions", "calls", options=("-N", "access", "-D", "1"))
         self.assert_opened(tree, ("main", "outer", "inner", "loop"))
         self.assertEqual([path for path in tree if path[-1] == "access"], [])
 
@@ -184,19 +183,19 @@ class OpenFunctions(AttachTest):
         """Of an open function that -N matches nothing is shown, nor of what it calls, until it is left."""
         for fixture in ("gcc/open_functions", "gcc/open_instrumented"):
             with self.subTest(fixture=fixture):
-                (tree,) = self.record(fixture, "calls", options=("-N", "inner"), warned=False)
+                (tree,) = self.record_open(fixture, "calls", options=("-N", "inner"), warned=False)
                 named = {name for path in tree for name in path}
                 self.assertEqual(named & {"inner", "loop", "getppid", "access"} - {"access"}, set())
                 self.assertEqual(tree["main",]["marks"]["entered_before"], 1)
                 self.assertTrue([path for path in tree if path[:2] == ("main", "outer") and path[-1] == "geteuid"])
                 self.assertTrue([path for path in tree if path[0] == "main" and path[-1] == LAST_SEEN])
-                self.assertEqual(self.record(fixture, "calls", options=("-N", "main"), warned=False), [])
+                self.assertEqual(self.record_open(fixture, "calls", options=("-N", "main"), warned=False), [])
 
     def test_asked_for(self):
         """An open function that -F matches is shown with what it calls; what calls it is not."""
         for fixture in ("gcc/open_functions", "gcc/open_instrumented"):
             with self.subTest(fixture=fixture):
-                (tree,) = self.record(fixture, "calls", options=("-F", "inner"), warned=False)
+                (tree,) = self.record_open(fixture, "calls", options=("-F", "inner"), warned=False)
                 self.assertGreater(tree["inner", "loop", "getppid"]["calls"], 0)
                 self.assertEqual({path[0] for path in tree}, {"inner"})
                 self.assertEqual([path for path in tree if path[-1] in ("geteuid", LAST_SEEN)], [])
@@ -205,11 +204,11 @@ class OpenFunctions(AttachTest):
         """-L and -Z leave out open functions, too, whether they have names or not."""
         for fixture in ("gcc/open_functions", "gcc/open_stripped"):
             with self.subTest(fixture=fixture):
-                (tree,) = self.record(fixture, "calls", options=("-L", "libc.so*"), warned=False)
+                (tree,) = self.record_open(fixture, "calls", options=("-L", "libc.so*"), warned=False)
                 self.assertEqual({len(path) for path in tree}, {1})
                 self.assertIn(("getppid",), tree)
                 # main, loop and nanosleep have more bytes, outer and inner fewer, and getppid.
-                (tree,) = self.record(fixture, "calls", options=("-Z", "48"), warned=False)
+                (tree,) = self.record_open(fixture, "calls", options=("-Z", "48"), warned=False)
                 self.assertEqual({len(path) for path in tree if path[-1] == "nanosleep"}, {2, 3})
                 self.assertEqual([path for path in tree if path[-1] == "getppid"], [])
 

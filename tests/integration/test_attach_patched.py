@@ -11,8 +11,8 @@ import unittest.mock
 
 import cases
 from attached_programs import LONG, AttachTest
+from command import arctrace, read, read_dump, start_arctrace
 from states import wait_until
-from support import ARCTRACE
 
 COUNTED = ("-Z", "1", "-P", "counted_part", "-P", "counted_a", "-P", "counted_b")
 CALLS = {"counted_a": 7, "counted_b": 11}
@@ -25,12 +25,11 @@ class AttachPatched(AttachTest):
         """Until each of its four threads has been through several rounds."""
         errors = self.attach_for_rounds(program, place, "-b", "256M", *options, threads=4, times=3)
         self.assertIn(" 0 lost", errors)
-        self.check_clean(self.directory / "arctrace.data")
+        read("check", self.directory / "arctrace.data")
 
     def patches(self):
         """What info says of them."""
-        shown = subprocess.run([ARCTRACE, "info", "-v", "--format=json", self.directory / "arctrace.data"], text=True,
-                               stdout=subprocess.PIPE, check=True)
+        shown = arctrace("info", "-v", "--format=json", self.directory / "arctrace.data", check=True)
         [process] = json.loads(shown.stdout)["processes"]
         return process["patches"]
 
@@ -38,7 +37,7 @@ class AttachPatched(AttachTest):
         """Of each whole part that was recorded, the calls in it."""
         parts = []
         open_parts = {}
-        for record in self.dump(self.directory / "arctrace.data"):
+        for record in read_dump(self.directory / "arctrace.data"):
             function, thread = record.get("function"), record.get("tid")
             if record["type"] == "ENTER" and function == "counted_part":
                 open_parts[thread] = {}
@@ -74,7 +73,7 @@ class AttachPatched(AttachTest):
         results = []
         for i in range(CALLS["counted_b"]):
             results.append(((results or [sum_of_a])[-1] * 5 + i) % (1 << 32))
-        records = self.dump(self.directory / "arctrace.data")
+        records = read_dump(self.directory / "arctrace.data")
         self.assertEqual({tuple(record["args"]) for record in records if record["type"] == "ARGUMENTS"},
                          {(i,) for i in range(CALLS["counted_a"])})
         self.assertEqual({record["retval"] for record in records if record["type"] == "RESULT"}, set(results))
@@ -158,7 +157,7 @@ class AttachPatched(AttachTest):
         for option, is_patched in (("lib:libattach_plain*", True), ("lib:libc", False), ("lib:libattach_p*", True)):
             for _ in range(10):
                 self.attach_for_rounds(program, place, "--no-libcall", "-Z", "1", "-P", option)
-                self.check_clean(self.directory / "arctrace.data")
+                read("check", self.directory / "arctrace.data")
                 # Those that were open as the program was joined are there once, and so is [patching].
                 functions = {name for name, calls in self.functions().items() if calls > 1}
                 if functions:  # the program may have waited for a CPU meanwhile
@@ -170,18 +169,17 @@ class AttachPatched(AttachTest):
     def test_session(self):
         """Functions are switched off and on by ctl, too."""
         name = f"attach-patched-{os.getpid()}"
-        subprocess.run([ARCTRACE, "create", name, "-b", "16M", "--start"], check=True, timeout=120,
-                       stdout=subprocess.DEVNULL)
-        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False, stderr=subprocess.DEVNULL)
+        read("create", name, "-b", "16M", "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
 
         def collect(*options, pids=False):
             self.attach_for_rounds(program, place, *options, command=("attach", name), pids=pids, times=3)
-            self.check_clean(self.directory / "arctrace.data")
+            read("check", self.directory / "arctrace.data")
             return {function for function in self.functions() if function.startswith("counted")}
 
         program, place = self.start("counts")
         self.assertEqual(collect(*COUNTED, pids=True), {*CALLS, "counted_part"})
-        subprocess.run([ARCTRACE, "ctl", name, "-N", "counted_b"], check=True, timeout=120)
+        read("ctl", name, "-N", "counted_b")
         # The buffer has records from before.
         wait_until(lambda: "counted_b" not in collect(), "counted_b is filtered out")
         self.assertEqual(collect(), {"counted_a", "counted_part"})
@@ -202,8 +200,8 @@ class AttachPatched(AttachTest):
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             self.assertRegex(done.stderr, "no function of .*sleep matches -P counted_a")
             sleep.kill()
-        with subprocess.Popen([ARCTRACE, "record", "-o", self.directory / "arctrace.data", "-p", str(program.pid),
-                               *COUNTED], text=True, stderr=subprocess.PIPE) as recorder:
+        with start_arctrace("record", "-o", self.directory / "arctrace.data", "-p", program.pid, *COUNTED, text=True,
+                            stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
             self.assertIn("joined process", recorder.stderr.readline())
             again = self.attach(program.pid, options=("--duration=100ms", *COUNTED), trace="refused.data")

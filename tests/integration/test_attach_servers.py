@@ -15,8 +15,9 @@ import time
 import unittest
 
 import cases
+from command import read, start_arctrace
 from states import wait_until
-from support import ARCTRACE, TraceTest
+from tracing import TracedTest
 
 REDIS = shutil.which("redis-server")
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
@@ -39,7 +40,7 @@ WORKERS = 2  # as in the configuration
 PAGE = "0123456789" * 500
 
 
-class AttachServers(TraceTest):
+class AttachServers(TracedTest):
     def setUp(self):
         super().setUp()
         self.wrong = []  # answers
@@ -93,9 +94,9 @@ class AttachServers(TraceTest):
 
     def join_once(self, pids, buffers):
         """True: the recorder was left to its end, and has joined."""
-        command = [ARCTRACE, "record", "-p", ",".join(map(str, pids)), "-o", self.directory / "joined.data", "-b", "8M",
-                   f"--buffer-dir={buffers}", *random.choice(OPTIONS), f"--duration={random.randint(1, 60)}ms"]
-        with subprocess.Popen(command, text=True, stderr=subprocess.PIPE) as recorder:
+        with start_arctrace("record", "-p", ",".join(map(str, pids)), "-o", self.directory / "joined.data", "-b", "8M",
+                            f"--buffer-dir={buffers}", *random.choice(OPTIONS),
+                            f"--duration={random.randint(1, 60)}ms", text=True, stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
             is_killed = random.random() < 0.3
             if is_killed:
@@ -109,7 +110,7 @@ class AttachServers(TraceTest):
         if recorder.returncode == 2 and "; try again" in errors:
             return False  # none of its threads could be borrowed, or stopped
         self.assertEqual(recorder.returncode, 0, errors)
-        self.check_clean(self.directory / "joined.data")
+        read("check", self.directory / "joined.data")
         return True
 
     def check_server(self, command, request, pids_of):

@@ -8,7 +8,8 @@ import subprocess
 import unittest
 
 import cases
-import support
+from command import ARCTRACE, HINT, arctrace, lines_without, read, read_dump, read_info, run
+from tracing import TracedTest
 
 MIB = 1 << 20
 MAY_MOUNT = (os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], check=False,
@@ -16,13 +17,12 @@ MAY_MOUNT = (os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"]
              "may not make a mount namespace")
 
 
-class BufferRoom(support.TraceTest):
+class BufferRoom(TracedTest):
     def within(self, mounts, *options, command="true"):
         """arctrace record with `options` in a mount namespace in which `mounts`, a shell command, were made."""
         trace = self.directory / "arctrace.data"
-        words = [str(word) for word in (support.ARCTRACE, "record", "-o", trace, *options, "--", command)]
-        return subprocess.run(["unshare", "--mount", "sh", "-c", f'{mounts} && exec "$@"', "sh", *words],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        return run("unshare", "--mount", "sh", "-c", f'{mounts} && exec "$@"', "sh", ARCTRACE, "record", "-o", trace,
+                   *options, "--", command)
 
     def assert_refused(self, done, *words):
         self.assertEqual(done.returncode, 2, done.stderr)
@@ -33,7 +33,7 @@ class BufferRoom(support.TraceTest):
     def assert_recorded(self, done, *notes):
         """With one line for each note before the summary."""
         self.assertEqual(done.returncode, 0, done.stderr)
-        lines = support.lines_without_hint(done.stderr)
+        lines = lines_without(done.stderr, HINT)
         self.assertEqual(len(lines), len(notes) + 1, done.stderr)
         for note, line in zip(notes, lines):
             self.assertIn(note, line)
@@ -53,7 +53,8 @@ class SharedMemory(BufferRoom):
                 done = self.within(f"mount -t tmpfs -o size={size}m tmpfs /dev/shm")
                 self.assert_recorded(done, f"the buffer has {buffer}, not 64M, to take at most a quarter of the room "
                                            f"in /dev/shm, {size}M; -b sets another size")
-                self.assertLess(self.info(self.directory / "arctrace.data")["session"]["buffer_size"], size * MIB / 4 + 1)
+                session = read_info(self.directory / "arctrace.data")["session"]
+                self.assertLess(session["buffer_size"], size * MIB / 4 + 1)
 
     def test_asked_for(self):
         """More than a quarter, and more than there is."""
@@ -108,12 +109,11 @@ class OtherDirectory(BufferRoom):
         directory = pathlib.Path(f"/dev/shm/arctrace-test-{os.getpid()}")
         directory.mkdir()
         self.addCleanup(shutil.rmtree, directory)
-        made = subprocess.run([support.ARCTRACE, "create", "mine", f"--buffer-dir={directory}", "-b", "1M", "--start"],
-                              stdout=subprocess.PIPE, text=True, check=True)
+        made = arctrace("create", "mine", f"--buffer-dir={directory}", "-b", "1M", "--start", check=True)
         self.assertEqual(made.stdout, f"{directory}/mine\n")
-        subprocess.run([support.ARCTRACE, "record", f"--session={directory}/mine", "--", "true"], check=True)
-        self.assertTrue(self.dump(directory / "mine"))
-        subprocess.run([support.ARCTRACE, "destroy", f"{directory}/mine"], check=True)
+        read("record", f"--session={directory}/mine", "--", "true")
+        self.assertTrue(read_dump(directory / "mine"))
+        read("destroy", f"{directory}/mine")
         self.assertEqual(list(directory.iterdir()), [])
 
 

@@ -5,7 +5,7 @@ import subprocess
 import unittest
 
 import cases
-import support
+from command import start_arctrace
 from kernel_programs import NO_KERNEL, SOURCES, BracketsTest, measured_of
 
 
@@ -35,9 +35,9 @@ class ClockRateTest(BracketsTest):
     def record_program(self, *options, arguments=(), program=None):
         """The rate is steady for a while after the recording has begun, however long that takes."""
         trace = self.directory / "arctrace.data"
-        with subprocess.Popen([support.ARCTRACE, "record", "-o", trace, "--kernel=bpf", "--no-libcall", *options,
-                               "--", program or self.program, *arguments], cwd=self.directory, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        with start_arctrace("record", "-o", trace, "--kernel=bpf", "--no-libcall", *options, "--",
+                            program or self.program, *arguments, cwd=self.directory, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
             begun = recorder.stdout.readline()
             with self.slewing():
                 output, errors = recorder.communicate()

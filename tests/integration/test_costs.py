@@ -9,13 +9,12 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
-import unittest
 from unittest import mock
 
 import cases
-import support
-from trace_checks import ARCTRACE, walk
+from command import ARCTRACE, LIBRARY, arctrace, read, read_dump, read_report, run
+from trace_checks import walk
+from tracing import TracedTest
 
 # Calls functions that take next to nothing, tens and hundreds of ns, and one that calls the short
 # ones, and prints what a call of each takes as far as it can see: only true without a recorder.
@@ -103,7 +102,7 @@ HOOKS = {"-finstrument-functions": ["-finstrument-functions"],
          "-mfentry": ["-pg", "-mfentry"],
          "patchable": ["-fpatchable-function-entry=5"],
          "-minstrument-return": ["-pg", "-mfentry", "-minstrument-return=call", "-x", "none",
-                                 support.LIBRARY, f"-Wl,-rpath,{support.LIBRARY.parent}"],
+                                 LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}"],
          "XRay": ["-fxray-instrument", "-fxray-instruction-threshold=1"]}
 RUNS = 5
 ATTEMPTS = 4
@@ -164,7 +163,7 @@ def sums_of(records, costs, kind):
     return base_ns, overhead_ps, calls
 
 
-class CostsTest(support.TraceTest):
+class CostsTest(TracedTest):
     def build(self, name, source, *options, compiler="gcc"):
         program = self.directory / name
         subprocess.run([compiler, "-x", "c", "-", *COMMON, *options, "-o", program], input=source,
@@ -194,14 +193,14 @@ class CostsTest(support.TraceTest):
         caller = self.build("caller", PLAIN_HEAD + THERE + PROGRAM, "-x", "none", library,
                             f"-Wl,-rpath,{self.directory}")
         named = self.build("named", API_HEAD + HERE + PROGRAM, f"-I{INCLUDE}", "-x", "none",
-                           support.LIBRARY, f"-Wl,-rpath,{support.LIBRARY.parent}")
+                           LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}")
         # All of the library's functions call each other through its PLT.
         return {"a library call": (caller, ("--nest-libcall",)), "the API": (named, ())}
 
     def times_of(self, trace, *options):
         """{function: median ns of a call} as a report has them: averages tell how busy the machine
         is."""
-        rows = self.report(trace, "flat", *options)["functions"]
+        rows = read_report(trace, "flat", *options)["functions"]
         return {row["name"]: row["p50_ns"] for row in rows if row["name"] in NAMES}
 
     def least_times(self, program, options):
@@ -211,7 +210,7 @@ class CostsTest(support.TraceTest):
         ways = [collections.defaultdict(lambda: float("inf")) for _ in range(3)]
         measured = []
         for _ in range(RUNS):
-            untraced = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True)
+            untraced = run(program, check=True)
             recorded = self.record(program, options=options)
             self.assertEqual(recorded.status, 0, recorded.stderr)
             self.assertRegex(recorded.stderr, r" 0 lost,")
@@ -258,12 +257,12 @@ class CostsTest(support.TraceTest):
 
     def check_sums(self, trace, kind, *options):
         """Costs and corrected times of a report against those of the records."""
-        records = self.dump(trace)
+        records = read_dump(trace)
         costs = record_costs(records)
         self.assertGreater(costs[kind]["inside"] + costs[kind]["outside"], 0)
         base_ns, overhead_ps, calls = sums_of(records, costs, kind)
         for corrected in ((), ("--corrected",)):
-            report = self.report(trace, "flat", *corrected, *options)
+            report = read_report(trace, "flat", *corrected, *options)
             self.assertEqual(report.get("corrected", False), bool(corrected))
             rows = {row["name"]: row for row in report["functions"]}
             for name in NAMES:
@@ -275,7 +274,7 @@ class CostsTest(support.TraceTest):
                                  sum(overhead_ps[path] for path in paths) // 1000)
                 self.assertEqual(rows[name]["base_ns"], expected)
         # What is called is part of its caller, also without the cost.
-        for thread in self.report(trace, "tree", "--corrected")["threads"]:
+        for thread in read_report(trace, "tree", "--corrected")["threads"]:
             for node, _ in walk(thread["root"]):
                 self.assertEqual(node["cum_ns"], node["base_ns"] +
                                  sum(child["cum_ns"] for child in node["children"]))
@@ -287,25 +286,25 @@ class CostsTest(support.TraceTest):
         self.check_sums(trace, "library_call")
         args = ("-A", "nothing@arg1/i32", "-R", "nothing@retval/i32")
         trace = self.record(program, options=(*options, *args)).trace
-        self.assertGreater(record_costs(self.dump(trace))["arguments"]["outside"], 0)
+        self.assertGreater(record_costs(read_dump(trace))["arguments"]["outside"], 0)
         self.check_sums(trace, "library_call")
         trace = self.record(programs["the API"][0]).trace
         self.check_sums(trace, "api")
-        summary = json.loads(self.run_report(trace, "--format=json").stdout)
-        text = self.run_report(trace).stdout
+        summary = json.loads(arctrace("report", trace, "--format=json").stdout)
+        text = arctrace("report", trace).stdout
         self.assertGreater(summary["overhead_ns"], 0)
         self.assertRegex(text, r"recording cost (about .* ns a call|less than 1 %)")
         # Of the calls that a filter hides the costs are known, but not the number.
-        filtered = self.run_report(trace, "-t", "1h").stdout
+        filtered = arctrace("report", trace, "-t", "1h").stdout
         self.assertNotIn("ns a call", filtered)
         rows = [line for line in text.splitlines() if line.endswith("nothing [recording]")]
         self.assertEqual(len(rows), 1, text)
         self.assertRegex(text, r"\n  \[recording\]: it is half or more")
-        flat = self.run_report(trace, "--view=flat").stdout
+        flat = arctrace("report", trace, "--view=flat").stdout
         self.assertRegex(flat, r" nothing \[recording\]\n")
         self.assertRegex(flat, r"\n  \[recording\]: half or more")
         self.assertNotRegex(flat, r" more \[recording\]")
-        tree = self.run_report(trace, "--view=tree", "--corrected").stdout
+        tree = arctrace("report", trace, "--view=tree", "--corrected").stdout
         self.assertIn("Times are corrected", tree)
 
     def test_hooks_of_a_kind_of_their_own(self):
@@ -319,14 +318,10 @@ class CostsTest(support.TraceTest):
                     self.skipTest("XRay's hooks need clang")
                 program, options = programs[hooks]
                 trace = self.record(program, options=options).trace
-                records = self.dump(trace)
+                records = read_dump(trace)
                 told = [record["kind"] for record in records if record["type"] == "HOOKED"]
                 self.assertEqual(told, [] if kind == "function" else [kind])
                 self.check_sums(trace, kind)
-
-    def run_report(self, *arguments):
-        return subprocess.run([ARCTRACE, "report", *arguments], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False)
 
     def check_refused(self, done, what):
         self.assertEqual(done.returncode, 2)
@@ -353,12 +348,12 @@ int main(void) {
 }
 """, "-pthread")
         trace = self.record(program).trace
-        outside_ps = 2 * record_costs(self.dump(trace))["library_call"]["outside"]
-        locks = self.report(trace, "locks")["locks"]
+        outside_ps = 2 * record_costs(read_dump(trace))["library_call"]["outside"]
+        locks = read_report(trace, "locks")["locks"]
         self.assertEqual({row["name"]: row["overhead_ns"] for row in locks},
                          {"passing in locker": 10000 * outside_ps // 1000,
                           "held in locker": 10 * outside_ps // 1000})
-        text = self.run_report(trace, "--view=locks").stdout
+        text = arctrace("report", trace, "--view=locks").stdout
         marked = [row["name"] for row in locks if row["held_ns"] <= 2 * row["overhead_ns"]]
         self.assertNotIn("held in locker", marked)
         self.assertEqual(re.findall(r"mutex (.*) \[recording\]", text), marked)
@@ -369,24 +364,20 @@ int main(void) {
     def session(self, name, *options, environment=None):
         """The path of a session with the calls of ls."""
         name = f"costs-{name}-{os.getpid()}"
-        path = subprocess.run([ARCTRACE, "create", name, "-b", "1M", "--start", *options],
-                              check=True, env=environment, stdout=subprocess.PIPE, text=True,
-                              stderr=subprocess.DEVNULL).stdout.strip()
+        path = read("create", name, "-b", "1M", "--start", *options, env=environment).strip()
         try:
-            subprocess.run([ARCTRACE, "record", "--session", name, "ls", "/"], check=True,
-                           env=environment, stdout=subprocess.DEVNULL)
+            read("record", "--session", name, "ls", "/", env=environment)
             yield path
         finally:
-            subprocess.run([ARCTRACE, "destroy", name], check=True, stderr=subprocess.DEVNULL)
+            read("destroy", name)
 
     def snapshot(self, session, *options, command="snapshot", environment=None):
         trace = self.directory / f"{command}.data"
-        subprocess.run([ARCTRACE, command, session, "-o", trace, *options], check=True,
-                       env=environment, stderr=subprocess.DEVNULL)
+        read(command, session, "-o", trace, *options, env=environment)
         return trace
 
     def check_corrected(self, trace):
-        rows = self.report(trace, "flat", "--corrected")["functions"]
+        rows = read_report(trace, "flat", "--corrected")["functions"]
         self.assertTrue([row for row in rows if row["overhead_ns"] > 0])
 
     def test_snapshots_and_buffers_have_the_costs(self):
@@ -394,19 +385,19 @@ int main(void) {
         cache = mock.patch.dict(os.environ, {"XDG_CACHE_HOME": str(self.directory / "cache")})
         cache.start()
         self.addCleanup(cache.stop)
-        expected = record_costs(self.dump(self.record("true").trace))
+        expected = record_costs(read_dump(self.record("true").trace))
         with self.session("drop") as session:
             trace = self.snapshot(session)
-            self.assertEqual(record_costs(self.dump(trace)), expected)
+            self.assertEqual(record_costs(read_dump(trace)), expected)
             self.check_corrected(trace)
             self.check_corrected(session)
             # They are measured where that disturbs nothing.
             another = {**os.environ, "XDG_CACHE_HOME": str(self.directory / "another")}
             trace = self.snapshot(session, environment=another)
-            self.assertGreater(record_costs(self.dump(trace))["library_call"]["inside"], 0)
+            self.assertGreater(record_costs(read_dump(trace))["library_call"]["inside"], 0)
             copy = self.directory / "copy"
             shutil.copyfile(session, copy)
-            self.assertEqual(record_costs(self.dump(self.snapshot(copy, command="recover"))),
+            self.assertEqual(record_costs(read_dump(self.snapshot(copy, command="recover"))),
                              expected)
             # Of another machine nothing is known.
             with open(copy, "r+b") as file:
@@ -415,9 +406,9 @@ int main(void) {
                 file.seek(STARTED_REALTIME_OFFSET)
                 file.write((started - 3600 * 10**9).to_bytes(8, "little"))
             recovered = self.snapshot(copy, command="recover")
-            self.assertFalse([record for record in self.dump(recovered)
+            self.assertFalse([record for record in read_dump(recovered)
                               if record["type"] == "HOOK_COSTS"])
-            self.check_refused(self.run_report(copy, "--corrected"),
+            self.check_refused(arctrace("report", copy, "--corrected"),
                                "does not say what recording cost")
         third = {**os.environ, "XDG_CACHE_HOME": str(self.directory / "third")}
         with self.session("overwrite", "--mode=overwrite", environment=third) as session:
@@ -425,17 +416,17 @@ int main(void) {
 
     def test_what_cannot_be_corrected_is_refused(self):
         trace = self.record("true").trace
-        self.check_refused(self.run_report(trace, "--corrected", "--view=slowest", "-F", "x"),
+        self.check_refused(arctrace("report", trace, "--corrected", "--view=slowest", "-F", "x"),
                            "--corrected does not apply to --view=slowest")
         nowhere = {**os.environ, "XDG_CACHE_HOME": "/dev/null/nowhere"}
         with self.session("refused", environment=nowhere) as session:
             unknown = self.snapshot(session, environment=nowhere)
-        self.check_refused(self.run_report(unknown, "--corrected"),
+        self.check_refused(arctrace("report", unknown, "--corrected"),
                            "does not say what recording cost")
-        rows = self.report(unknown, "flat")["functions"]
+        rows = read_report(unknown, "flat")["functions"]
         self.assertTrue(rows)
         self.assertFalse([row for row in rows if "overhead_ns" in row])
-        self.assertNotIn("recording cost", self.run_report(unknown).stdout)
+        self.assertNotIn("recording cost", arctrace("report", unknown).stdout)
 
     def test_costs_are_measured_once_for_a_boot_and_a_build(self):
         cache = self.directory / "cache"
@@ -444,9 +435,8 @@ int main(void) {
 
         def recorded_costs():
             trace = self.directory / "once.data"
-            subprocess.run([ARCTRACE, "record", "-o", trace, "true"], env=environment, check=True,
-                           stderr=subprocess.DEVNULL)
-            return record_costs(self.dump(trace))
+            read("record", "-o", trace, "true", env=environment)
+            return record_costs(read_dump(trace))
 
         first = recorded_costs()
         self.assertGreater(first["library_call"]["inside"], 0)
@@ -484,8 +474,7 @@ int main(void) {
             programs.append(other / "bin" / "arctrace")
 
         def record_with(program):
-            subprocess.run([program, "record", "-o", self.directory / "turn.data", "true"], env=environment,
-                           check=True, stderr=subprocess.DEVNULL)
+            run(program, "record", "-o", self.directory / "turn.data", "true", env=environment, check=True)
             return kept.read_text()
 
         for program in programs:

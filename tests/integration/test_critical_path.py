@@ -5,8 +5,9 @@ import subprocess
 import unittest
 
 import cases
-import support
+from command import arctrace, read, read_report
 from kernel_programs import NO_KERNEL, SOURCES, whole
+from tracing import TracedTest
 
 # Computes for argument 2 ms of its own CPU time as often as it is told, in one of several shapes
 # (argument 1). Prints the CPU time in ns that each role took: "ROLE NS". Whoever computes does so
@@ -174,7 +175,7 @@ int main(int count, char** arguments) {
 
 
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
-class CriticalPathTest(support.TraceTest):
+class CriticalPathTest(TracedTest):
     def setUp(self):
         super().setUp()
         (self.directory / "shapes.c").write_text(PROGRAM)
@@ -186,10 +187,10 @@ class CriticalPathTest(support.TraceTest):
         summary's; nothing is lost."""
         done = whole(self, lambda: self.record(*command, options=("--kernel=bpf", *options)))
         self.trace = done.trace
-        report = self.report(done.trace, "critical-path")
+        report = read_report(done.trace, "critical-path")
         rows = report["critical_path"]
         self.assertEqual(sum(row["ns"] for row in rows), report["wall_ns"])
-        self.assertEqual(report["wall_ns"], self.report(done.trace, "summary")["wall_ns"])
+        self.assertEqual(report["wall_ns"], read_report(done.trace, "summary")["wall_ns"])
         said = {}
         for line in done.stderr.splitlines():
             words = line.split()
@@ -249,9 +250,9 @@ class CriticalPathTest(support.TraceTest):
         self.assertGreater(wall, 200_000_000)
         slept = [row for row in rows if row["state"] == "timer"]
         self.assertEqual([row["path"][-1] for row in slept], ["usleep"])
-        of = self.report(self.trace, "critical-path", "--of", "usleep")
+        of = read_report(self.trace, "critical-path", "--of", "usleep")
         self.assertEqual(sum(row["ns"] for row in of["critical_path"]), of["wall_ns"])
-        call = self.report(self.trace, "slowest", "-F", "usleep")["slowest"][0]
+        call = read_report(self.trace, "slowest", "-F", "usleep")["slowest"][0]
         self.assertEqual(of["wall_ns"], call["delta_ns"])
 
     def test_shell_waits_for_its_children(self):
@@ -262,8 +263,7 @@ class CriticalPathTest(support.TraceTest):
         self.assertGreaterEqual(self.time(rows, process="shapes", state="running"), 2 * 20_000_000 * 0.98)
         # What the shell waits for is there instead of its waiting.
         self.assertNotIn("wait", {row["state"] for row in rows if row["process"] == "sh"})
-        text = subprocess.run([support.ARCTRACE, "report", self.trace], stdout=subprocess.PIPE,
-                              text=True, check=True).stdout
+        text = read("report", self.trace)
         self.assertIn("depended on", text)
 
     def test_disk(self):
@@ -280,9 +280,7 @@ class CriticalPathTest(support.TraceTest):
                 ((plain.trace, "--view=critical-path"), "record with --kernel"),
                 ((plain.trace, "--of", "f"), "--of does not apply to --view=summary"),
                 ((plain.trace, "--view=critical-path", "--of", ""), "empty pattern")):
-            done = subprocess.run([support.ARCTRACE, "report", *arguments],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  check=False)
+            done = arctrace("report", *arguments)
             self.assertEqual(done.returncode, 2)
             self.assertEqual(len(done.stderr.splitlines()), 1)
             self.assertIn(line, done.stderr)

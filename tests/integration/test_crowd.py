@@ -7,6 +7,8 @@ import sys
 
 import cases
 import support
+from command import read_info
+from tracing import TracedTest
 
 # Arguments: threads, records of each when it begins, depth of its stack. Then each writes little.
 PROGRAM = support.API + """
@@ -29,12 +31,12 @@ for thread in all_threads: thread.join()
 """
 
 
-class CrowdTest(support.TraceTest):
+class CrowdTest(TracedTest):
     def check_crowd(self, threads, busy, depth, *options):
         recorded = self.record(sys.executable, "-c", PROGRAM, str(threads), str(busy), str(depth),
                                options=("--no-libcall", *options))
         self.assertEqual(recorded.status, 0, recorded.stderr)
-        summary = self.info(recorded.trace)["summary"]
+        summary = read_info(recorded.trace)["summary"]
         self.assertEqual(summary["lost"], 0)
         written = threads * (busy + 4 + 2 * depth)
         self.assertEqual(summary["records"] + summary["overwritten"], written)

@@ -19,8 +19,9 @@ import unittest
 
 import cases
 import support
+from command import ARCTRACE, arctrace, read, read_report, run, start_arctrace
 from states import wait_until
-from trace_checks import ARCTRACE, read_report
+from tracing import TracedTest
 
 SCHEMAS = pathlib.Path(__file__).resolve().parent / "export"
 FORMATS = ("perfetto", "chrome", "speedscope", "folded", "pprof", "callgrind", "csv", "ndjson",
@@ -69,8 +70,7 @@ TURNS = 40 + 80 + 120 + 20 + 10
 
 def export(trace, output, *options):
     traces = trace if isinstance(trace, (list, tuple)) else [trace]
-    return subprocess.run([ARCTRACE, "export", "-o", output, *options, *traces],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return arctrace("export", "-o", output, *options, *traces, text=False)
 
 
 def protoc(schema, message, data):
@@ -153,7 +153,7 @@ class Sums:
         return {name: (calls, self.own_ns[name]) for name, calls in self.calls.items()}
 
 
-class ExportTest(support.TraceTest):
+class ExportTest(TracedTest):
     def record_program(self):
         recorded = self.record(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
         self.assertEqual(recorded.status, 0, recorded.stderr)
@@ -272,9 +272,8 @@ class ExportTest(support.TraceTest):
         self.assertEqual(sums.values(), self.sums_of_report(trace))
         self.assertEqual(open_calls, ["endless"])
         # One object for each record, with the names in full.
-        plain = sum(len(line) for line in subprocess.run(
-            [ARCTRACE, "report", trace, "--view=flow", "--format=json"],
-            stdout=subprocess.PIPE, check=True).stdout.split(b"},"))
+        flow = read("report", trace, "--view=flow", "--format=json")
+        plain = sum(len(line) for line in flow.encode().split(b"},"))
         self.assertLess(2 * len(data), plain)
 
     @cases.in_gate
@@ -450,16 +449,14 @@ class ExportTest(support.TraceTest):
         shutil.copy(trace, other)
         self.assertIn("same part", self.refused([trace, other], self.directory / "two",
                                                 "--to=chrome"))
-        subprocess.run([ARCTRACE, "record", "-o", other, "--", "true"], check=True,
-                       stderr=subprocess.DEVNULL)
+        read("record", "-o", other, "--", "true")
         self.assertIn("not of one recording",
                       self.refused([trace, other], self.directory / "two", "--to=chrome"))
 
     def test_a_session(self):
         name = f"test-export-{os.getpid()}"
-        subprocess.run([ARCTRACE, "create", name, "-b", "1M", "--start"], check=True,
-                       stdout=subprocess.DEVNULL)
-        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False)
+        read("create", name, "-b", "1M", "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
         output = self.directory / "out"
         self.assertIn("snapshot", self.refused(name, output, "--to=ndjson"))
         done = export(name, output, "--to=ndjson", "--partial")
@@ -503,11 +500,8 @@ api.arctrace_write(big, b"x" * 40000, ctypes.c_size_t(40000))
                 continue
             before = sorted(self.directory.iterdir())
             with self.subTest(form=form):
-                done = subprocess.run(
-                    ["bash", "-c", f"trap '' XFSZ; ulimit -f 1; exec {ARCTRACE} export "
-                                   f"--to={form} -o out {trace}"],
-                    cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                    text=True, check=False)
+                export_limited = f"trap '' XFSZ; ulimit -f 1; exec {ARCTRACE} export --to={form} -o out {trace}"
+                done = run("bash", "-c", export_limited, cwd=self.directory)
                 self.assertEqual(done.returncode, STATUS_ERROR, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
                 self.assertEqual(sorted(self.directory.iterdir()), before)
@@ -535,9 +529,8 @@ for i in range(8000):
         for form in ("ndjson", "folded"):
             with self.subTest(form=form):
                 whole = self.export(recorded.trace, form)
-                with subprocess.Popen(
-                        [ARCTRACE, "export", f"--to={form}", "-o", "-", recorded.trace],
-                        stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                with start_arctrace("export", f"--to={form}", "-o", "-", recorded.trace, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE) as process:
                     size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
                     self.assertLess(4 * size, len(whole))
                     # When it waits for room in the pipe, the export is in the middle.

@@ -2,27 +2,26 @@
 tools/release adds that of the current version to tests/integration/formats."""
 
 import pathlib
-import subprocess
-import unittest
 
 import cases
-import support
+from command import arctrace, read, read_dump, read_info, read_report
+from tracing import TracedTest
 
 FORMATS = pathlib.Path(__file__).resolve().parent / "formats"
 
 
-class Formats(support.TraceTest):
+class Formats(TracedTest):
     def test_each_is_read(self):
         files = sorted(FORMATS.glob("*.trace"))
         self.assertTrue(files)
         for file in files:
             with self.subTest(file.name):
-                self.check_clean(file)
-                session = self.info(file)["session"]
+                read("check", file)
+                session = read_info(file)["session"]
                 self.assertEqual(session["version"], file.stem)
-                types = {record["type"] for record in self.dump(file)}
+                types = {record["type"] for record in read_dump(file)}
                 self.assertLessEqual({"PROCESS", "THREAD", "MODULE", "STRING", "ENTER", "EXIT", "ARGUMENTS", "RESULT"}, types)
-                self.assertTrue(self.report(file, "flat")["functions"])
+                self.assertTrue(read_report(file, "flat")["functions"])
 
     def test_a_damaged_one_is_noticed(self):
         """The check above can fail."""
@@ -30,7 +29,7 @@ class Formats(support.TraceTest):
         bytes_of_file[-200:-100] = bytes(100)
         damaged = self.directory / "damaged"
         damaged.write_bytes(bytes_of_file)
-        done = subprocess.run([support.ARCTRACE, "check", damaged], stdout=subprocess.DEVNULL, check=False)
+        done = arctrace("check", damaged)
         self.assertEqual(done.returncode, 1)
         damaged.unlink()
 

@@ -9,10 +9,10 @@ import re
 import shutil
 import struct
 import subprocess
-import unittest
 
 import cases
-import support
+from command import ARCTRACE, arctrace, run
+from tracing import TracedTest
 
 SOURCE = r"""
 #include <stdio.h>
@@ -35,13 +35,8 @@ BRANCH = re.compile(r"^\s*([0-9a-f]+):\t(?:[0-9a-f]{2} )+\s*\t?(?:bnd |notrack |
 LEA = re.compile(r"^\s*([0-9a-f]+):\t.*\blea\b.*\(%rip\).*# ([0-9a-f]+)")
 
 
-def run(*arguments, **options):
-    return subprocess.run([support.ARCTRACE, "functions", *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False, **options)
-
-
 def output_of(*command):
-    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return run(*command, check=True).stdout
 
 
 class Independent:
@@ -80,14 +75,14 @@ class Independent:
                 yield target
 
 
-class FunctionsTest(support.TraceTest):
+class FunctionsTest(TracedTest):
     def setUp(self):
         super().setUp()
         self.cache = self.directory / "cache"
         self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.cache)}
 
     def functions(self, *arguments):
-        return run(*arguments, env=self.environment)
+        return arctrace("functions", *arguments, env=self.environment)
 
     def listed(self, *arguments):
         done = self.functions("--list", "--format=json", *arguments)
@@ -192,9 +187,8 @@ class FunctionsTest(support.TraceTest):
         self.assertRegex(done.stdout, r"(?m)^ +\d+  100\.0  in all$")
         self.assertRegex(done.stdout, r"(?m)^ +0x[0-9a-f]+ +\d+ +[5-9]  patchable +plain$")
         self.assertRegex(done.stdout, r"(?m)^ +0x[0-9a-f]+ +\d+ +[5-9]  entry only +reader$")
-        narrow = subprocess.run(
-            ["script", "-qec", f"stty cols 60; {support.ARCTRACE} functions --list --no-pager '{program}'", "/dev/null"],
-            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=self.environment, text=True, check=False).stdout
+        narrow = run("script", "-qec", f"stty cols 60; {ARCTRACE} functions --list --no-pager '{program}'", "/dev/null",
+                     env=self.environment).stdout
         lines = narrow.replace("\r", "").splitlines()
         self.assertGreater(len(lines), 10)
         self.assertLessEqual(max(map(len, lines)), 60)

@@ -8,6 +8,8 @@ import time
 
 import cases
 import support
+from command import arctrace, read, read_dump, read_info, read_report, start_arctrace
+from tracing import TracedTest
 
 # Calls tick() for ever, each time for some milliseconds; for each line of its input says when it
 # has called it three times more; ends when its input does.
@@ -55,21 +57,13 @@ work(3)
 """
 
 
-def run(*arguments):
-    done = subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{arguments}: {done.stderr}")
-    return done.stdout
-
-
 def nodes(node):
     yield node
     for child in node["children"]:
         yield from nodes(child)
 
 
-class GapsTest(support.TraceTest):
+class GapsTest(TracedTest):
     def wait_for_ticks(self, program):
         program.stdin.write("\n")
         program.stdin.flush()
@@ -79,22 +73,18 @@ class GapsTest(support.TraceTest):
         """The trace, and how long functions were off at least."""
         name = f"gaps-{self.id().rsplit('.', 1)[1]}-{time.monotonic_ns()}"
         trace = self.directory / "ticks.data"
-        run("create", name, "--start")
-        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=False,
-                        stderr=subprocess.DEVNULL)
-        with subprocess.Popen([support.ARCTRACE, "attach", name, "-o", trace],
-                              stderr=subprocess.PIPE, text=True) as collector:
+        read("create", name, "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        with start_arctrace("attach", name, "-o", trace, stderr=subprocess.PIPE, text=True) as collector:
             collector.stderr.readline()
-            with subprocess.Popen(
-                    [support.ARCTRACE, "record", "--no-libcall", f"--session={name}", "--",
-                     sys.executable, "-c", TICKS],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+            with start_arctrace("record", "--no-libcall", f"--session={name}", "--", sys.executable, "-c", TICKS,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
                 self.assertEqual(program.stdout.readline(), "ticked\n")
-                run("ctl", name, "--off=functions")
+                read("ctl", name, "--off=functions")
                 begin = time.monotonic()
                 time.sleep(seconds)
                 off = time.monotonic() - begin
-                run("ctl", name, "--on=functions")
+                read("ctl", name, "--on=functions")
                 self.wait_for_ticks(program)
                 program.stdin.close()
                 self.assertEqual(program.wait(), 0)
@@ -105,7 +95,7 @@ class GapsTest(support.TraceTest):
     @cases.in_gate
     def test_functions_off(self):
         trace, off = self.record_with_functions_off(1)
-        tree = self.report(trace, "tree")
+        tree = read_report(trace, "tree")
         gaps = [gap for gap in tree["gaps"] if gap["reason"] == "functions off"]
         self.assertEqual(len(gaps), 1, tree["gaps"])
         self.assertGreaterEqual(gaps[0]["to_ns"] - gaps[0]["from_ns"], off * 1e9)
@@ -120,41 +110,39 @@ class GapsTest(support.TraceTest):
         # The ticks themselves were on for far less time than the gap has.
         self.assertLess(base["tick"], threads[0]["root"]["cum_ns"] - off * 0.99e9)
         for view in ("flat", "flow", "invocations", "kinds", "log-rt"):
-            self.assertEqual(self.report(trace, view)["gaps"], tree["gaps"], view)
-        lines = [r for r in self.dump(trace) if r["type"] == "GAP"]
+            self.assertEqual(read_report(trace, view)["gaps"], tree["gaps"], view)
+        lines = [r for r in read_dump(trace) if r["type"] == "GAP"]
         self.assertIn("functions off", [r["reason"] for r in lines])
-        enabled = [r["gate"] for r in self.dump(trace) if r["type"] == "ENABLED"]
+        enabled = [r["gate"] for r in read_dump(trace) if r["type"] == "ENABLED"]
         self.assertEqual(enabled, ["all", "events, marks, kernel", "all"])
 
     def test_a_buffer_that_is_read_as_it_is(self):
         """It has no recorder's records, but its control page says what they would."""
         session = f"gaps-{os.getpid()}"
-        run("create", session, "-b", "1M", "--block-size", "8k", "--start", "--mode=overwrite")
-        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", session],
-                        stderr=subprocess.DEVNULL, check=False)
-        with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={session}",
-                               "--", sys.executable, "-c", TICKS],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        read("create", session, "-b", "1M", "--block-size", "8k", "--start", "--mode=overwrite")
+        self.addCleanup(arctrace, "destroy", "--force", session)
+        with start_arctrace("record", "--no-libcall", f"--session={session}", "--", sys.executable, "-c", TICKS,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
             self.assertEqual(program.stdout.readline(), "ticked\n")
-            run("ctl", session, "--off=functions")
+            read("ctl", session, "--off=functions")
             time.sleep(0.5)
-            run("ctl", session, "--on=functions")
+            read("ctl", session, "--on=functions")
             self.wait_for_ticks(program)
             program.stdin.close()
         snapshot = self.directory / "snapshot"
-        run("snapshot", session, "-o", snapshot)
+        read("snapshot", session, "-o", snapshot)
         for path in (session, snapshot):
-            functions = {f["name"]: f for f in self.report(path, "flat")["functions"]}
+            functions = {f["name"]: f for f in read_report(path, "flat")["functions"]}
             self.assertGreaterEqual(functions["[functions off]"]["cum_ns"], 500_000_000)
             self.assertIn("[loader]", functions)  # record has noted the exec
-            off, = [g for g in self.report(path, "summary")["gaps"] if g["reason"] == "functions off"]
+            off, = [g for g in read_report(path, "summary")["gaps"] if g["reason"] == "functions off"]
             length = off["to_ns"] - off["from_ns"]
             self.assertGreaterEqual(length, 500_000_000)
             # The rest of the thread's life, however long that is on a busy machine.
-            life, = [t["root"]["cum_ns"] for t in self.report(path, "tree")["threads"]
+            life, = [t["root"]["cum_ns"] for t in read_report(path, "tree")["threads"]
                      if any(n["name"] == "tick" for n in nodes(t["root"]))]
             self.assertLess(functions["tick"]["base_ns"], life - 0.99 * length)
-        kinds = [[(r["type"], r["gate"]) for r in self.dump(path, "--type", "ENABLED")]
+        kinds = [[(r["type"], r["gate"]) for r in read_dump(path, "--type", "ENABLED")]
                  for path in (session, snapshot)]
         self.assertEqual(*kinds)
         self.assertEqual([gate for _, gate in kinds[0]], ["all", "events, marks, kernel", "all"])
@@ -164,13 +152,13 @@ class GapsTest(support.TraceTest):
                            options=("--no-libcall", "--mode=overwrite", "-b", "64k",
                                     "--block-size", "1k"))
         self.assertEqual(done.status, 0, done.stderr)
-        report = self.report(done.trace, "flat")
+        report = read_report(done.trace, "flat")
         gaps = [g for g in report["gaps"] if g["reason"] == "overwritten"]
         self.assertTrue(gaps, report["gaps"])
         self.assertTrue(all(g["tid"] and g["from_ns"] < g["to_ns"] for g in gaps), gaps)
-        lines = [r for r in self.dump(done.trace) if r["type"] == "GAP"]
+        lines = [r for r in read_dump(done.trace) if r["type"] == "GAP"]
         self.assertEqual(len(lines), len(report["gaps"]))
-        text = run("dump", done.trace)
+        text = read("dump", done.trace)
         self.assertIn(" GAP          overwritten of=thread ", text)
 
     def test_nothing_is_overwritten(self):
@@ -181,13 +169,13 @@ class GapsTest(support.TraceTest):
                                    options=("--no-libcall", "--mode=overwrite", "-b", "8M",
                                             f"--scope={scope}"))
                 self.assertEqual(done.status, 0, done.stderr)
-                tree = self.report(done.trace, "tree")
+                tree = read_report(done.trace, "tree")
                 self.assertEqual(tree["summary"]["overwritten"], 0)
                 self.assertEqual(tree["gaps"], [])
                 names = {n["name"] for t in tree["threads"] for n in nodes(t["root"])}
                 self.assertIn("f", names)
                 self.assertNotIn("[overwritten]", names)
-                self.assertNotIn("GAP", {r["type"] for r in self.dump(done.trace)})
+                self.assertNotIn("GAP", {r["type"] for r in read_dump(done.trace)})
 
     def test_names_in_a_full_buffer(self):
         """Processes that begin when there is no room for records any more have their names."""
@@ -196,7 +184,7 @@ class GapsTest(support.TraceTest):
                                sys.executable, "-c", FLOOD,
                                options=("--no-libcall", "--mode=stop", "-b", "384k",
                                         "--block-size", "4k", f"--scope={scope}"))
-            info = self.info(done.trace)
+            info = read_info(done.trace)
             self.assertGreater(info["summary"]["lost_by_cause"]["full"], 1000)
             self.assertEqual(len(info["processes"]), info["summary"]["processes"], scope)
             programs = [p["executable"].rsplit("/", 1)[-1] for p in info["processes"]]
@@ -206,7 +194,7 @@ class GapsTest(support.TraceTest):
         done = self.record(sys.executable, "-c", FLOOD,
                            options=("--no-libcall", "--mode=stop", "-b", "64k",
                                     "--block-size", "1k"))
-        report = self.report(done.trace, "flat")
+        report = read_report(done.trace, "flat")
         lost = report["summary"]["lost"]
         self.assertGreater(lost, 0)
         self.assertEqual(sum(g["records"] for g in report["gaps"]), lost)

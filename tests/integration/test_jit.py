@@ -15,7 +15,8 @@ import unittest
 
 import cases
 import support
-from trace_checks import ARCTRACE, read
+from command import LIBRARY, arctrace, read, read_dump, read_info, read_report, run, start_arctrace
+from tracing import Recorded, TracedTest
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
@@ -47,10 +48,10 @@ def is_root_with_namespaces():
 
 
 @unittest.skipUnless(platform.machine() == "x86_64", "the programs generate x86-64 code")
-class GeneratedCodeTest(support.TraceTest):
+class GeneratedCodeTest(TracedTest):
     def setUp(self):
         super().setUp()
-        library = support.LIBRARY.parent
+        library = LIBRARY.parent
         subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY}/include",
                         HERE / "jit/generates.c", "-o", self.directory / "generates",
                         f"-L{library}", "-larctrace", f"-Wl,-rpath,{library}"], check=True)
@@ -65,23 +66,23 @@ class GeneratedCodeTest(support.TraceTest):
     def generated(self, trace):
         """{function: calls} of module [jit]."""
         return {row["name"]: row["calls"]
-                for row in self.report(trace, "flat")["functions"] if row.get("module") == "[jit]"}
+                for row in read_report(trace, "flat")["functions"] if row.get("module") == "[jit]"}
 
     def files(self, trace):
-        return [file for process in self.info(trace)["processes"] for file in process["code_files"]]
+        return [file for process in read_info(trace)["processes"] for file in process["code_files"]]
 
     def run_until_held(self, held, *command, options=()):
         """Records a command that waits for a line; it gets one when the recorder has opened a file
         of that name, or names."""
         trace = self.directory / "arctrace.data"
-        with subprocess.Popen([ARCTRACE, "record", "-o", trace, *options, "--", *command],
-                              cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as recorder:
+        with start_arctrace("record", "-o", trace, *options, "--", *command, cwd=self.directory,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True) as recorder:
             until = time.monotonic() + 60
             while not self.holds(recorder.pid, held) and time.monotonic() < until:
                 time.sleep(0.02)
             stdout, stderr = recorder.communicate("\n")
-        return support.Recorded(trace, recorder.returncode, stdout, stderr)
+        return Recorded(self.directory, trace, recorder.returncode, stdout, stderr)
 
     @staticmethod
     def holds(pid, pattern):
@@ -97,13 +98,13 @@ class GeneratedCodeTest(support.TraceTest):
         pid, *results = recorded.stdout.split()
         self.assertEqual(results, ["6", "12"])
         os.remove(f"/tmp/perf-{pid}.map")  # the trace is enough
-        self.check_clean(recorded.trace)
+        read("check", recorded.trace)
         self.assertEqual(self.generated(recorded.trace), {FIRST: 3, "second": 4})
         self.assertEqual(self.files(recorded.trace),
                          [{"path": f"/tmp/perf-{pid}.map", "kind": "perf_map", "names": 2,
                            "left_out": 0, "cut": False}])
         # A library call that generated code leads to stands in it.
-        root = self.report(recorded.trace, "tree")["threads"][0]["root"]
+        root = read_report(recorded.trace, "tree")["threads"][0]["root"]
         first = next(node for node in root["children"] if node["name"] == FIRST)
         self.assertEqual([child["name"] for child in first["children"]], ["getppid"])
 
@@ -114,9 +115,9 @@ class GeneratedCodeTest(support.TraceTest):
                 with self.subTest(view=view, form=form):
                     shown = read("report", trace, f"--view={view}", f"--format={form}")
                     self.assertIn(FIRST, shown)
-        functions = [r["function"] for r in self.dump(trace) if r["type"] == "ENTER"]
+        functions = [r["function"] for r in read_dump(trace) if r["type"] == "ENTER"]
         self.assertEqual(functions.count("second"), 4)
-        codes = [r for r in self.dump(trace) if r["type"] == "CODE"]
+        codes = [r for r in read_dump(trace) if r["type"] == "CODE"]
         self.assertEqual([code["name"] for code in codes], [FIRST, "second"])
         self.assertIn(f"name={FIRST!r}".replace("'", '"'), read("dump", trace))
         self.assertIn("1 file with names of generated code", read("info", trace))
@@ -126,7 +127,7 @@ class GeneratedCodeTest(support.TraceTest):
         pid, *results = recorded.stdout.split()
         self.assertEqual(results, ["6", "15", "6"])
         os.remove(self.directory / f"jit-{pid}.dump")
-        self.check_clean(recorded.trace)
+        read("check", recorded.trace)
         self.assertEqual(self.generated(recorded.trace), {"first": 3, "second": 7})
         self.assertEqual([(file["kind"], file["names"]) for file in self.files(recorded.trace)],
                          [("jitdump", 3)])
@@ -141,7 +142,7 @@ class GeneratedCodeTest(support.TraceTest):
     def test_fork_child_has_its_parents_code(self):
         trace = self.record("./generates", "fork").trace
         self.assertEqual(self.generated(trace), {FIRST: 3, "second": 10})
-        threads = self.report(trace, "tree")["threads"]
+        threads = read_report(trace, "tree")["threads"]
         self.assertEqual([{node["name"]: node["calls"] for node in thread["root"]["children"]
                            if node.get("module") == "[jit]"} for thread in threads],
                          [{FIRST: 3, "second": 4}, {"second": 6}])
@@ -150,20 +151,19 @@ class GeneratedCodeTest(support.TraceTest):
         for way, expected in (("map", {FIRST: 3, "second": 4}), ("dump", {"first": 3, "second": 7})):
             with self.subTest(way=way):
                 trace = self.record("./generates", way, options=("--mode=overwrite",)).trace
-                self.check_clean(trace)
+                read("check", trace)
                 self.assertEqual(self.generated(trace), expected)
 
     def test_live_session(self):
         name = f"jit-{os.getpid()}"
-        subprocess.run([ARCTRACE, "create", name, "--start"], stdout=subprocess.DEVNULL, check=True)
-        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", "--force", name], check=False)
-        with subprocess.Popen([ARCTRACE, "record", f"--session={name}", "--", "./generates", "wait"],
-                              cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              text=True) as command:
+        read("create", name, "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        with start_arctrace("record", f"--session={name}", "--", "./generates", "wait", cwd=self.directory,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as command:
             for _ in range(3):
                 command.stdout.readline()  # it waits now
             trace = self.directory / "now.data"
-            subprocess.run([ARCTRACE, "snapshot", name, "-o", trace], check=True)
+            read("snapshot", name, "-o", trace)
             command.communicate("\n")
         self.assertEqual(self.generated(trace), {FIRST: 3, "second": 4})
 
@@ -187,7 +187,7 @@ class GeneratedCodeTest(support.TraceTest):
     def another_tmp(self):
         """Commands that mount it, with the libraries if they are built below /tmp."""
         mount = "mount -t tmpfs none /tmp"
-        libraries = pathlib.Path(ARCTRACE).resolve().parent.parent / "lib"
+        libraries = LIBRARY.parent
         if not libraries.is_relative_to("/tmp"):
             return mount
         old = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm"))
@@ -212,17 +212,16 @@ class GeneratedCodeTest(support.TraceTest):
             return ("node", option, "-e", NODE)
         for option, kind in (("--perf-basic-prof", "perf_map"), ("--perf-prof", "jitdump")):
             with self.subTest(option=option):
-                bare = subprocess.run(command(option), cwd=self.directory, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True, check=False)
+                bare = run(*command(option), cwd=self.directory)
                 # Without its many short calls, which take long to check.
                 recorded = self.record(*command(option), options=("-t", "100us"))
                 self.assertEqual(recorded.stdout, bare.stdout)
                 self.assertEqual(recorded.status, bare.returncode)
-                self.check_clean(recorded.trace)
+                read("check", recorded.trace)
                 files = [file for file in self.files(recorded.trace) if file["kind"] == kind]
                 self.assertEqual(len(files), 1)
                 self.assertGreater(files[0]["names"], 100)
-                codes = [r["name"] for r in self.dump(recorded.trace) if r["type"] == "CODE"]
+                codes = [r["name"] for r in read_dump(recorded.trace) if r["type"] == "CODE"]
                 self.assertTrue(any("hot" in code for code in codes))
 
 

@@ -14,8 +14,10 @@ import unittest
 import cases
 import states
 import support
-from kernel_programs import (NO_KERNEL, BracketsTest, ProgramTest, arctrace, check_every_switch, check_switches,
+from command import LEFT_BEHIND, arctrace, lines_without, read, read_dump, read_info, read_report, start_arctrace
+from kernel_programs import (NO_KERNEL, BracketsTest, ProgramTest, check_every_switch, check_switches,
                              check_time_on_and_off_the_cpu, check_two_on_one_cpu, measured_of, overlap, whole)
+from tracing import TracedTest
 
 # Writes 1000 records, prints where, goes on when it may, and writes 500 more.
 WRITER = support.API + """
@@ -67,11 +69,10 @@ int main(void) {
 INTERRUPTS = {"interrupt", "timer"}
 
 
-class OptionsTest(support.TraceTest):
+class OptionsTest(TracedTest):
     @cases.in_gate
     def test_bad_option(self):
-        done = subprocess.run([support.ARCTRACE, "record", "--kernel=maybe", "--", "true"],
-                              stderr=subprocess.PIPE, text=True, check=False)
+        done = arctrace("record", "--kernel=maybe", "--", "true")
         self.assertEqual(done.returncode, 2)
         self.assertIn('"maybe" is not auto, bpf, perf, require or no', done.stderr)
 
@@ -85,7 +86,7 @@ class KernelTest(ProgramTest):
         for function in check_time_on_and_off_the_cpu(self, trace, measured).values():
             self.assertLessEqual(function["ready_ns"], function["off_cpu_ns"])
         for view in ("arcs", "invocations", "flow"):
-            text = json.dumps(self.report(trace, view, "--limit=100"))
+            text = json.dumps(read_report(trace, view, "--limit=100"))
             self.assertIn("off_cpu_ns", text, view)
 
     @cases.in_gate
@@ -95,17 +96,17 @@ class KernelTest(ProgramTest):
         # Also those before the program was executed, of which it knows.
         self.assertLessEqual(sum(time < begins for time in left), measured["switches"])
         self.assertGreaterEqual(sum(time < ends for time in left), measured["switches"])
-        records = self.dump(trace, "--type", "SWITCH")
+        records = read_dump(trace, "--type", "SWITCH")
         self.assertEqual({r["pid"] for r in records if r["tid"] == measured["tid"]},
                          {measured["tid"]})
 
     def test_who_gets_a_cpu_leaves_it_next(self):
         trace, _, _ = self.record_whole()
         # Of other processes not all switches are recorded.
-        traced = {r["pid"] for r in self.dump(trace, "--type", "ENTER")}
+        traced = {r["pid"] for r in read_dump(trace, "--type", "ENTER")}
         self.assertEqual(len(traced), 2)
         running = {}
-        for record in self.dump(trace, "--type", "SWITCH"):
+        for record in read_dump(trace, "--type", "SWITCH"):
             if record["cpu"] in running:
                 self.assertEqual(record["tid"], running[record["cpu"]], record)
             running.pop(record["cpu"], None)
@@ -115,10 +116,10 @@ class KernelTest(ProgramTest):
     def test_the_threads_are_the_programs_own(self):
         """The kernel's records name many threads that run no traced program."""
         trace, _, _ = self.record_program()
-        info = self.info(trace)
+        info = read_info(trace)
         self.assertEqual(len(info["threads"]), 2)
         self.assertEqual(info["summary"]["threads"], 2)
-        everything = self.report(trace, "tree", "--all-threads")["threads"]
+        everything = read_report(trace, "tree", "--all-threads")["threads"]
         self.assertGreater(len(everything), 2)
         self.assertNotIn(0, [thread["tid"] for thread in everything])
 
@@ -150,7 +151,7 @@ class KernelTest(ProgramTest):
                 text = arctrace("report", done.trace).stdout
                 self.assertRegex(text, r"(?m)^  thread crash \d+/\d+: .*\n"
                                        r"    it was in bad, which is not recorded$")
-                delivered = self.dump(done.trace, "--type", "SIGNAL")[-1]
+                delivered = read_dump(done.trace, "--type", "SIGNAL")[-1]
                 self.assertGreater(int(delivered["instruction"], 16), 0)
                 self.assertNotIn("bad", arctrace("report", "--view=flow", done.trace).stdout)
 
@@ -159,27 +160,27 @@ class KernelTest(ProgramTest):
             "--syscalls", "--page-faults", "--signals", "--contention")
         child = measured["child"]
         self.assertIn((measured["tid"], child), [(record["tid"], record["child_tid"])
-                                                 for record in self.dump(trace, "--type", "FORKED")])
+                                                 for record in read_dump(trace, "--type", "FORKED")])
         self.assertTrue(any(record["tid"] == child
-                            for record in self.dump(trace, "--type", "SWITCH")))
-        calls = self.dump(trace, "--type", "SYSCALL")
+                            for record in read_dump(trace, "--type", "SWITCH")))
+        calls = read_dump(trace, "--type", "SYSCALL")
         self.assertGreaterEqual(sum(record["tid"] == child for record in calls), 2 * measured["rounds"])
-        self.assertGreater(len(self.dump(trace, "--type", "PAGE_FAULT")), 10)
-        delivered = self.dump(trace, "--type", "SIGNAL")
+        self.assertGreater(len(read_dump(trace, "--type", "PAGE_FAULT")), 10)
+        delivered = read_dump(trace, "--type", "SIGNAL")
         self.assertEqual([r["signal"] for r in delivered if r["tid"] == measured["tid"]],
                          [signal.SIGUSR1])
 
     def test_overwrite_mode(self):
         trace, _, _ = self.record_program("--mode=overwrite", "-b", "1M", "--block-size", "4k",
                                   "--syscalls")
-        self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 100)
+        self.assertGreater(len(read_dump(trace, "--type", "SWITCH")), 100)
 
     def test_who_wakes(self):
         """A timer's interrupt wakes a sleeper, the other process a reader of the pipe."""
         trace, measured, _ = self.record_whole(program=self.build("states"), arguments=["wakes"])
-        forked, = (record["time_ns"] for record in self.dump(trace, "--type", "FORKED")
+        forked, = (record["time_ns"] for record in read_dump(trace, "--type", "FORKED")
                    if record["child_tid"] == measured["child"])
-        woken = [record for record in self.dump(trace, "--type", "WAKING")
+        woken = [record for record in read_dump(trace, "--type", "WAKING")
                  if record["woken_tid"] == measured["tid"]]
         by_child = [record["context"] for record in woken if record["tid"] == measured["child"]]
         # Whenever it writes, the other one sleeps; and once when it ends.
@@ -205,7 +206,7 @@ class KernelTest(ProgramTest):
             done = self.record("taskset", "-c", str(cpu), self.build("brackets"), "1",
                                options=("--kernel=bpf", "--no-libcall"))
             tid = measured_of(done.stdout)["tid"]
-            by_hog += [record["context"] for record in self.dump(done.trace, "--type", "WAKING")
+            by_hog += [record["context"] for record in read_dump(done.trace, "--type", "WAKING")
                        if record["woken_tid"] == tid and record["tid"] == hog.pid]
             self.assertLessEqual(set(by_hog), INTERRUPTS)
             if len(by_hog) > 10 and "timer" in by_hog:
@@ -223,7 +224,7 @@ class KernelTest(ProgramTest):
             return done.trace, int(done.stdout), done.stderr
 
         trace, writer, _ = whole(self, attempt)
-        records = [r for t in ("BLOCK_IO", "BLOCK_IO_END") for r in self.dump(trace, "--type", t)]
+        records = [r for t in ("BLOCK_IO", "BLOCK_IO_END") for r in read_dump(trace, "--type", t)]
         written = [r for r in records if r["operation"] == "write" and r["bytes"] == 4096 and r["tid"] == writer]
         begun = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO"}
         ended = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO_END"}
@@ -236,7 +237,7 @@ class KernelTest(ProgramTest):
                              (begun[sector]["tid"], begun[sector]["device"]))
             self.assertGreater(end["time_ns"], begun[sector]["time_ns"])
         # The view of what happens has the thread's requests, within the functions that made them.
-        shown = collections.Counter((e["type"], e["tid"]) for e in self.report(trace, "flow")["flow"]
+        shown = collections.Counter((e["type"], e["tid"]) for e in read_report(trace, "flow")["flow"]
                                     if e.get("type", "").startswith("BLOCK_IO"))
         for what in ("BLOCK_IO", "BLOCK_IO_END"):
             self.assertEqual(shown[what, writer],
@@ -245,9 +246,8 @@ class KernelTest(ProgramTest):
     @contextlib.contextmanager
     def recording_of_cat(self, trace):
         """The recorder, and `cat`, which waits for its input: a recorder's start may take long."""
-        with subprocess.Popen([support.ARCTRACE, "record", "--kernel=bpf", "-o", trace, "--", "cat"],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True) as recorder:
+        with start_arctrace("record", "--kernel=bpf", "-o", trace, "--", "cat", stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
             recorder.stdin.write("begin\n")
             recorder.stdin.flush()
             self.assertEqual(recorder.stdout.readline(), "begin\n")
@@ -280,13 +280,13 @@ class KernelTest(ProgramTest):
     def test_a_program_without_calls(self):
         """It has its life and its times on and off the CPU all the same."""
         trace = self.record("sleep", "0.2", options=("--kernel", "--no-libcall")).trace
-        thread, = self.report(trace, "threads")["threads"]
+        thread, = read_report(trace, "threads")["threads"]
         self.assertEqual(thread["name"], "sleep")
         blocked = sum(s["duration_ns"] for s in thread["states"] if s["state"] == "blocked")
         self.assertGreaterEqual(blocked, 0.19e9)  # the clock runs before it has left its CPU
-        tree, = self.report(trace, "tree")["threads"]
+        tree, = read_report(trace, "tree")["threads"]
         self.assertIn("[loader]", [child["name"] for child in tree["root"]["children"]])
-        rows = self.report(trace, "log-rt")["log_rt"]
+        rows = read_report(trace, "log-rt")["log_rt"]
         self.assertGreater(sum(row["ds"] for row in rows), 0)
 
     def test_names_of_threads_that_are_not_recorded(self):
@@ -294,29 +294,27 @@ class KernelTest(ProgramTest):
         with self.recording_of_cat(trace) as (recorder, cat):
             subprocess.run(["bash", "-c", 'exec -a feeder bash -c "$0" "$1"', FEEDER, str(cat)], check=True,
                            stdout=recorder.stdin)
-        names = self.dump(trace, "--type", "NAMED")
+        names = read_dump(trace, "--type", "NAMED")
         named = {r["name"] for r in names}
         self.assertIn("bash", named)
         # Also those that existed before and only had a CPU before or after a recorded thread.
-        own = {r["tid"] for r in self.dump(trace, "--type", "FORKED,EXECED,EXITED")}
-        switches = self.dump(trace, "--type", "SWITCH")
+        own = {r["tid"] for r in read_dump(trace, "--type", "FORKED,EXECED,EXITED")}
+        switches = read_dump(trace, "--type", "SWITCH")
         foreign = {r["next_tid"] for r in switches} | {r["tid"] for r in switches}
         self.assertEqual(foreign - own - {0} - {r["tid"] for r in names}, set())
-        text = subprocess.run([support.ARCTRACE, "report", trace, "--view=wakers"], text=True,
-                              stdout=subprocess.PIPE, check=True).stdout
+        text = read("report", trace, "--view=wakers")
         self.assertRegex(text, r"\bbash \d+/\d+")
 
     def test_nothing_of_the_recorder(self):
-        with subprocess.Popen([support.ARCTRACE, "record", "--kernel", "--syscalls", "-o",
-                               self.directory / "own.data", "true"],
-                              stderr=subprocess.DEVNULL) as recorder:
+        with start_arctrace("record", "--kernel", "--syscalls", "-o", self.directory / "own.data", "true",
+                            stderr=subprocess.DEVNULL) as recorder:
             recorder.wait()
-        tids = {r["tid"] for r in self.dump(self.directory / "own.data", "--type", "SYSCALL")}
+        tids = {r["tid"] for r in read_dump(self.directory / "own.data", "--type", "SYSCALL")}
         self.assertTrue(tids)
         self.assertNotIn(recorder.pid, tids)
         # Its threads, as all that are not recorded, are seen beside recorded ones only.
-        switches = self.dump(self.directory / "own.data", "--type", "SWITCH")
-        recorded = {r["child_tgid"] for r in self.dump(self.directory / "own.data",
+        switches = read_dump(self.directory / "own.data", "--type", "SWITCH")
+        recorded = {r["child_tgid"] for r in read_dump(self.directory / "own.data",
                                                        "--type", "FORKED")}
         self.assertTrue(switches)
         for switch in switches:
@@ -324,7 +322,7 @@ class KernelTest(ProgramTest):
 
     def test_losses_by_cpu(self):
         trace, _, printed = self.record_program("--mode=stop", "-b", "64k", "--block-size", "4k")
-        lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
+        lost = [r for r in read_dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
         self.assertGreater(sum(record["count"] for record in lost), 1000)
         self.assertIn(f"kernel {sum(record['count'] for record in lost):,}", printed)
         for record in lost:
@@ -341,17 +339,17 @@ class KernelTest(ProgramTest):
         self.assertGreater(trace.stat().st_size, least_kib << 9)
         # On a busy machine the recorder may come too late: what it has not is counted.
         trace, measured, _ = self.record_program(*size)
-        left = sum(record["tid"] == measured["tid"] for record in self.dump(trace, "--type", "SWITCH"))
-        lost = self.info(trace)["summary"]["lost_by_cause"].get("kernel", 0)
+        left = sum(record["tid"] == measured["tid"] for record in read_dump(trace, "--type", "SWITCH"))
+        lost = read_info(trace)["summary"]["lost_by_cause"].get("kernel", 0)
         self.assertGreater(measured["switches"], measured["rounds"])
         self.assertGreaterEqual(left + lost, measured["switches"])
         trace, _, _ = self.record_program(*size, "--mode=overwrite")
-        self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 1000)
+        self.assertGreater(len(read_dump(trace, "--type", "SWITCH")), 1000)
         for mode in ("drop", "overwrite"):
             done = arctrace("record", "--kernel", f"--mode={mode}", "-b", "256k", "--block-size",
                             "4k", "-o", self.directory / "none", "--", "true")
             self.assertEqual(done.returncode, 2)
-            lines = support.lines_without_leftovers(done.stderr)
+            lines = lines_without(done.stderr, LEFT_BEHIND)
             self.assertEqual(len(lines), 1, done.stderr)
             self.assertIn(f"-b must be at least {least_kib}k", lines[0])
 
@@ -373,7 +371,7 @@ class KernelTest(ProgramTest):
         measured = [measured_of((self.directory / name).read_text()) for name in ("one", "two")]
         total = {name: sum(one[name] for one in measured) for name in measured[0]}
         self.assertEqual([one["tid"] for one in measured], [1, 1])
-        numbered = self.dump(trace, "--type", "NUMBERED")
+        numbered = read_dump(trace, "--type", "NUMBERED")
         namespaces = {r["pid_namespace"] for r in numbered}
         self.assertEqual(len(namespaces), 2)
         for namespace in namespaces:
@@ -388,10 +386,9 @@ class KernelTest(ProgramTest):
     def test_killed_recorder(self):
         """The program goes on, what it wrote can be had, and a message says where."""
         cut = self.directory / "cut"
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", cut, "--kernel=bpf",
-             "--no-libcall", "-b", "8M", "--", sys.executable, "-c", WRITER],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        recorder = start_arctrace("record", "-o", cut, "--kernel=bpf", "--no-libcall", "-b", "8M", "--",
+                                  sys.executable, "-c", WRITER, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdin.close)
         self.addCleanup(recorder.stdout.close)
         self.addCleanup(cut.unlink, missing_ok=True)
@@ -404,7 +401,7 @@ class KernelTest(ProgramTest):
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.readline(), "done\n")
         self.assertRegex(arctrace("list").stdout, f"{session} .* 1 writers  left behind")
-        self.assertEqual([s["alive"] for s in self.info(session)["buffer"]["slots"]], [True])
+        self.assertEqual([s["alive"] for s in read_info(session)["buffer"]["slots"]], [True])
         recorder.stdin.write("\n")
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.read(), "")  # until it has ended
@@ -412,9 +409,9 @@ class KernelTest(ProgramTest):
         # What the recorder had come to write is in its file.
         done = arctrace("recover", session, f"--merge={cut}", "-o", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_clean(trace)
-        self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
-        self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 0)
+        read("check", trace)
+        self.assertEqual(len(read_dump(trace, "--type", "INSTANT")), 1500)
+        self.assertGreater(len(read_dump(trace, "--type", "SWITCH")), 0)
         done = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
         # One of them is named, which may be another test's, where it has no /run of its own.
         told = re.search(r"([0-9]+) buffers? in kernel memory left behind by killed recorders: run arctrace "
@@ -444,7 +441,7 @@ class KernelFramesTest(ProgramTest):
 
     def children(self, trace, name):
         """What the function calls, and how often."""
-        arcs = {arc["name"]: arc for arc in self.report(trace, "arcs")["arcs"]}
+        arcs = {arc["name"]: arc for arc in read_report(trace, "arcs")["arcs"]}
         return {child["name"]: child["calls"] for child in arcs[name]["children"]}
 
     @cases.in_gate
@@ -466,7 +463,7 @@ class KernelFramesTest(ProgramTest):
     @cases.in_gate
     def test_who_releases_a_mutex_wakes_who_waits_for_it(self):
         trace, measured, _ = self.record_whole("--syscalls", arguments=["mutex"])
-        rows = [row for row in self.report(trace, "wakers")["wakers"]
+        rows = [row for row in read_report(trace, "wakers")["wakers"]
                 if "release" in row["waker"]["path"] and "take" in row["woken"]["path"]]
         self.assertEqual([row["waker"]["path"][-1] for row in rows], ["K:futex"])
         self.assertEqual([row["woken"]["path"][-1] for row in rows], ["K:futex"])
@@ -474,7 +471,7 @@ class KernelFramesTest(ProgramTest):
         self.assertEqual(rows[0]["wake_ups"], measured["rounds"])
         self.assertEqual(rows[0]["waker"]["tid"], measured["tid"])
         waiter = rows[0]["woken"]["tid"]
-        blocked = [state for thread in self.report(trace, "threads")["threads"]
+        blocked = [state for thread in read_report(trace, "threads")["threads"]
                    if thread["tid"] == waiter for state in thread["states"]
                    if state["state"] == "blocked" and "take" in state["path"]]
         woken = [state for state in blocked if state.get("waker_tid") == measured["tid"]]
@@ -494,19 +491,16 @@ class KernelFramesTest(ProgramTest):
         done = self.record(self.program, "calls", options=("--no-libcall",))
         for option in ("--clock=cpu", "--clock=off-cpu", "--view=threads", "--view=wakers",
                        "--all-threads"):
-            asked = subprocess.run([support.ARCTRACE, "report", done.trace, option],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   check=False)
+            asked = arctrace("report", done.trace, option)
             self.assertEqual(asked.returncode, 2)
             self.assertEqual(asked.stdout, "")
             self.assertRegex(asked.stderr, rf"^arctrace: [^\n]+ {option} needs[^\n]+\n$")
-        names = [f["name"] for f in self.report(done.trace, "flat", "--sort=name")["functions"]]
+        names = [f["name"] for f in read_report(done.trace, "flat", "--sort=name")["functions"]]
         self.assertEqual(names, sorted(names))
-        self.assertIn("processes", self.report(done.trace, "flat", "--per=process"))
+        self.assertIn("processes", read_report(done.trace, "flat", "--per=process"))
         for wrong in (["--clock=cpu", "--view=flow"], ["--view=threads", "--sort=calls"],
                       ["--view=wakers", "--sort=entry"], ["--view=threads", "--merge"]):
-            asked = subprocess.run([support.ARCTRACE, "report", done.trace, *wrong],
-                                   stderr=subprocess.PIPE, text=True, check=False)
+            asked = arctrace("report", done.trace, *wrong)
             self.assertEqual(asked.returncode, 2)
             self.assertRegex(asked.stderr, r"^arctrace: report: [^\n]+\n$")
 

@@ -10,6 +10,8 @@ import time
 import cases
 import states
 import support
+from command import read, read_dump, read_info, read_report, start_arctrace
+from tracing import TracedTest
 
 WHOLE_LIFE = """
 #include <stdlib.h>
@@ -280,7 +282,7 @@ def path_to(node, name):
     return None
 
 
-class LifetimesTest(support.TraceTest):
+class LifetimesTest(TracedTest):
     @cases.in_gate
     def test_whole_life(self):
         program = compiled(self.directory, WHOLE_LIFE)
@@ -288,7 +290,7 @@ class LifetimesTest(support.TraceTest):
         done = self.record(program)
         most = time.monotonic_ns() - begin
         self.assertEqual(done.status, 3)
-        thread, = self.report(done.trace, "tree")["threads"]
+        thread, = read_report(done.trace, "tree")["threads"]
         root = thread["root"]
         parts = children(root)
         # The times that the program slept are what it cannot have been shorter than.
@@ -303,9 +305,9 @@ class LifetimesTest(support.TraceTest):
         for name in ("[loader]", "[constructors]", "[exit]"):
             self.assertEqual(parts[name]["calls"], 1)
         # Other views have the same life.
-        self.assertEqual(self.report(done.trace, "summary")["summary"]["duration_ns"],
+        self.assertEqual(read_report(done.trace, "summary")["summary"]["duration_ns"],
                          root["cum_ns"])
-        info = self.info(done.trace)
+        info = read_info(done.trace)
         for row in (info["processes"][0], info["threads"][0]):
             self.assertEqual((row["start_ns"], row["end_ns"]),
                              (info["summary"]["first_ns"], info["summary"]["last_ns"]))
@@ -316,16 +318,16 @@ class LifetimesTest(support.TraceTest):
                         "env sleep 0.01; exit 0"):
             done = self.record("sh", "-c", command)
             # What a child inherits is the function that its parent is in.
-            forks = [f["module"] for f in self.report(done.trace, "flat")["functions"]
+            forks = [f["module"] for f in read_report(done.trace, "flat")["functions"]
                      if f["name"] == "fork"]
             self.assertEqual(len(set(forks)), len(forks[:1]), (command, forks))
-            for thread in self.report(done.trace, "tree")["threads"]:
+            for thread in read_report(done.trace, "tree")["threads"]:
                 parts = children(thread["root"])
                 self.assertTrue("[loader]" in parts or "inherited" in
                                 parts.get("fork", {}).get("marks", {}), (command, thread))
         spawner = [sys.executable, "-c", "import os; os.waitpid(os.posix_spawn('/bin/true', "
                    "['true'], os.environ), 0)"]
-        threads = self.report(self.record(*spawner).trace, "tree")["threads"]
+        threads = read_report(self.record(*spawner).trace, "tree")["threads"]
         self.assertEqual(len(threads), 2)
         for thread in threads:
             self.assertIn("[loader]", children(thread["root"]))
@@ -334,18 +336,18 @@ class LifetimesTest(support.TraceTest):
         """Its parent knows two moments between which that was."""
         done = self.record(compiled(self.directory, SPAWNS, "-pthread", name="spawns"))
         self.assertEqual(done.status, 4)
-        records = self.dump(done.trace)
+        records = read_dump(done.trace)
         recorder, parent = [r for r in records if r["type"] == "EXEC"]
         self.assertGreater(recorder["within_ticks"], 0)
         call, = [r for r in records if r["type"] == "ENTER" and r["function"] == "posix_spawn"]
         end = next(r for r in records if r["type"] == "EXIT" and r["function"] == "posix_spawn")
         self.assertGreaterEqual(parent["time_ns"], call["time_ns"])
         self.assertGreater(parent["within_ticks"], 0)
-        per_second = self.info(done.trace)["session"]["ticks_per_second"]
+        per_second = read_info(done.trace)["session"]["ticks_per_second"]
         last_ns = parent["time_ns"] + parent["within_ticks"] * 1e9 / per_second
         # It is rounded up.
         self.assertLess(last_ns, end["time_ns"] + 0.07 * (end["time_ns"] - call["time_ns"]))
-        for thread in self.report(done.trace, "tree")["threads"]:
+        for thread in read_report(done.trace, "tree")["threads"]:
             loader = children(thread["root"]).get("[loader]")
             if loader is None:
                 continue  # the thread that ends the process
@@ -355,7 +357,7 @@ class LifetimesTest(support.TraceTest):
 
     def test_exit_in_another_thread(self):
         done = self.record(compiled(self.directory, SPAWNS, "-pthread", name="spawns"))
-        threads = self.report(done.trace, "tree")["threads"]
+        threads = read_report(done.trace, "tree")["threads"]
         main, other = [t for t in threads if path_to(t["root"], "true") is None and
                        (path_to(t["root"], "pause") or path_to(t["root"], "exit"))]
         if path_to(main["root"], "pause") is None:
@@ -367,7 +369,7 @@ class LifetimesTest(support.TraceTest):
         """The recorder knows how its command ended, and that others did."""
         done = self.record(compiled(self.directory, DAEMON, name="daemon"), options=("--wait",))
         self.assertEqual(done.status, 0)
-        exits = [p["exits"] for p in self.report(done.trace, "processes")["processes"]]
+        exits = [p["exits"] for p in read_report(done.trace, "processes")["processes"]]
         self.assertIn({"0": 1}, exits)
         done = self.record("sh", "-c", "(kill -9 $(exec sh -c 'echo $PPID')); exit 3")
         exits = {}
@@ -376,7 +378,7 @@ class LifetimesTest(support.TraceTest):
                 exits[how] = exits.get(how, 0) + count
             for child in command["children"]:
                 add(child)
-        for command in self.report(done.trace, "processes")["processes"]:
+        for command in read_report(done.trace, "processes")["processes"]:
             add(command)
         self.assertIn("not known", exits)
         self.assertNotIn("open", exits)
@@ -388,9 +390,9 @@ class LifetimesTest(support.TraceTest):
             program = compiled(self.directory, DAEMON, f"-DOUTLIVES={outlives_us}", name="daemon")
             done = self.record(program, options=("--wait", "--mode=overwrite"))
             self.assertEqual(done.status, 0, done.stderr)
-            learned, = (r["time_ns"] for r in self.dump(done.trace) if r["type"] == "CHILD_STATUS")
-            processes = {p["pid"]: p for p in self.info(done.trace)["processes"]}
-            command, = self.report(done.trace, "processes")["processes"]
+            learned, = (r["time_ns"] for r in read_dump(done.trace) if r["type"] == "CHILD_STATUS")
+            processes = {p["pid"]: p for p in read_info(done.trace)["processes"]}
+            command, = read_report(done.trace, "processes")["processes"]
             first = processes.pop(command["pid"])
             ends = [process["end_ns"] for process in processes.values()]
             self.assertTrue(ends)
@@ -398,7 +400,7 @@ class LifetimesTest(support.TraceTest):
                 break
         self.assertGreater(min(ends), learned)
         self.assertLessEqual(first["end_ns"], learned)
-        main, *_ = self.report(done.trace, "tree")["threads"]
+        main, *_ = read_report(done.trace, "tree")["threads"]
         self.assertLessEqual(main["root"]["cum_ns"], learned - first["start_ns"])
 
     def test_ends_that_nobody_saw_are_not_long_lives(self):
@@ -409,7 +411,7 @@ class LifetimesTest(support.TraceTest):
                     "sh", "-c", "for i in 1 2 3; do sh -c 'ls >/dev/null; kill -9 $$'; done; sleep 0.5",
                     options=(f"--mode={mode}",))
                 self.assertEqual(done.status, 0, done.stderr)
-                shell, = self.report(done.trace, "processes")["processes"]
+                shell, = read_report(done.trace, "processes")["processes"]
                 self.assertEqual((shell["runs"], shell["ends_not_known"]), (1, 0))
                 self.assertGreater(shell["wall_ns"], 500_000_000)
                 killed, = (child for child in shell["children"] if child["name"] == "sh")
@@ -423,7 +425,7 @@ class LifetimesTest(support.TraceTest):
         subprocess.run(["gcc", "-finstrument-functions", "-pthread", source, "-o",
                         self.directory / "early"], check=True)
         trace = self.record(self.directory / "early", options=("--mode=overwrite",)).trace
-        main, *others = self.report(trace, "tree")["threads"]
+        main, *others = read_report(trace, "tree")["threads"]
         self.assertNotIn("end_within_ns", main)
         ends = {next(iter(children(t["root"]))): t for t in others}
         self.assertNotIn("end_within_ns", ends["late"])  # it is in a function
@@ -435,7 +437,7 @@ class LifetimesTest(support.TraceTest):
         """When that was is known, in each mode; the frames don't last until the process' end."""
         program = compiled(self.directory, LEAVE, "-finstrument-functions", "-pthread")
         for options in ((), ("--no-libcall",), ("--mode=overwrite", "--no-libcall")):
-            threads = self.report(self.record(program, options=options).trace, "tree")["threads"]
+            threads = read_report(self.record(program, options=options).trace, "tree")["threads"]
             roots = {path[1]: t["root"] for t in threads for path in
                      (path_to(t["root"], name) for name in ("leave", "leave_c11", "main"))
                      if path is not None}
@@ -448,9 +450,8 @@ class LifetimesTest(support.TraceTest):
 
     def test_killed_in_a_call(self):
         trace = self.directory / "killed.data"
-        with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-o", trace, "--",
-                               sys.executable, "-c", WAITS], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as recorder:
+        with start_arctrace("record", "--no-libcall", "-o", trace, "--", sys.executable, "-c", WAITS,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
             ready, entered = recorder.stdout.readline().split()
             self.assertEqual(ready, "ready")
             begin = time.monotonic_ns()
@@ -463,23 +464,22 @@ class LifetimesTest(support.TraceTest):
             waited = time.monotonic_ns()
             most = waited - int(entered)  # from before it entered the frame
             self.assertEqual(recorder.returncode, -signal.SIGKILL)
-        thread, = self.report(trace, "tree")["threads"]
+        thread, = read_report(trace, "tree")["threads"]
         waits = children(thread["root"])["waits"]
         # The collector sees the end in its next round.
         self.assertGreater(thread["end_within_ns"], 0)
-        text = subprocess.run([support.ARCTRACE, "report", "--view=tree", trace], text=True,
-                              stdout=subprocess.PIPE, check=True).stdout
+        text = read("report", "--view=tree", trace)
         self.assertRegex(text, r", ended up to [0-9.]+ [mun]?s earlier")
-        info = self.info(trace)
+        info = read_info(trace)
         end = info["session"]["start_monotonic_ns"] + info["threads"][0]["end_ns"]
         self.assertGreaterEqual(end, killed)
         self.assertLessEqual(end - info["threads"][0]["end_within_ns"], waited)
         self.assertGreaterEqual(waits["cum_ns"], 0.95 * least)
         self.assertLess(waits["cum_ns"], 1.05 * most)
-        command, = self.report(trace, "processes")["processes"]
+        command, = read_report(trace, "processes")["processes"]
         self.assertEqual(command["exits"], {"signal 9": 1})
         self.assertEqual(info["processes"][0]["end_ns"], info["threads"][0]["end_ns"])
-        rows = self.report(trace, "invocations", "-t", "100ms")["invocations"]
+        rows = read_report(trace, "invocations", "-t", "100ms")["invocations"]
         self.assertIn("waits", [row["name"] for row in rows])
 
     def test_killed_while_calls_wait(self):
@@ -489,9 +489,8 @@ class LifetimesTest(support.TraceTest):
         for options in ((), ("--scope=thread",), ("--mode=overwrite",), ("--kernel=require",)):
             trace = self.directory / "hangs.data"
             with self.subTest(options=options), \
-                    subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-t", "200ms",
-                                      *options, "-o", trace, "--", program], stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, text=True) as recorder:
+                    start_arctrace("record", "--no-libcall", "-t", "200ms", *options, "-o", trace, "--", program,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
                 if recorder.stdout.readline() != "ready\n":
                     errors = recorder.stderr.read()
                     self.assertIn("--kernel=require", errors)
@@ -501,7 +500,7 @@ class LifetimesTest(support.TraceTest):
                 least = time.monotonic_ns() - begin
                 os.kill(states.command_of(recorder.pid), signal.SIGKILL)
                 recorder.wait()
-                thread, = self.report(trace, "tree")["threads"]
+                thread, = read_report(trace, "tree")["threads"]
                 self.assertEqual(path_to(thread["root"], "hang")[1:], ["main", "outer", "hang"])
                 for call in self.waiting_calls(trace):
                     self.assertGreaterEqual(call["stop_ns"] - call["start_ns"], 0.95 * least)
@@ -509,11 +508,11 @@ class LifetimesTest(support.TraceTest):
     def waiting_calls(self, trace):
         """Those of HANGS, recorded with -t 200ms: no other call is there, but for brief ones that lasted
         as long because the machine did something else."""
-        calls = self.report(trace, "invocations")["invocations"]
+        calls = read_report(trace, "invocations")["invocations"]
         brief = [c for c in calls if c["name"] == "brief"]
         for call in brief:
             self.assertGreaterEqual(call["stop_ns"] - call["start_ns"], 200_000_000)
-        thread, = self.report(trace, "tree")["threads"]
+        thread, = read_report(trace, "tree")["threads"]
         self.assertEqual(path_to(thread["root"], "brief") is not None, bool(brief))
         waiting = [c for c in calls if c["name"] != "brief"]
         self.assertEqual([c["name"] for c in waiting], ["main", "outer", "hang"])
@@ -522,9 +521,9 @@ class LifetimesTest(support.TraceTest):
     def test_waiting_calls_of_the_living(self):
         program = compiled(self.directory, HANGS, "-finstrument-functions", name="hangs")
         for seconds in (2, 8, 32, 128):
-            with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-t", "200ms", "--duration",
-                                   f"{seconds}s", "-o", self.directory / "lives.data", "--", program],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
+            with start_arctrace("record", "--no-libcall", "-t", "200ms", "--duration", f"{seconds}s", "-o",
+                                self.directory / "lives.data", "--", program, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True) as recorder:
                 self.assertEqual(recorder.stdout.readline(), "ready\n")
                 ready = time.monotonic()
                 self.assertTrue(any(" records, " in line for line in recorder.stderr))
@@ -538,18 +537,16 @@ class LifetimesTest(support.TraceTest):
         """Nobody has noted when the program was executed: how long it had run at most is known."""
         program = compiled(self.directory, WHOLE_LIFE)
         name = f"before-{self.directory.name}"
-        subprocess.run([support.ARCTRACE, "create", name], check=True, stdout=subprocess.DEVNULL)
-        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=True)
-        subprocess.run([support.ARCTRACE, "ctl", name, "--on", "all"], check=True)
-        exports = subprocess.run([support.ARCTRACE, "env", name], check=True, text=True,
-                                 stdout=subprocess.PIPE).stdout
+        read("create", name)
+        self.addCleanup(read, "destroy", "--force", name)
+        read("ctl", name, "--on", "all")
+        exports = read("env", name)
         begin = time.monotonic_ns()
         subprocess.run(["bash", "-c", f"set -a\n{exports}\nexec {program}"], check=False)
         most = time.monotonic_ns() - begin
         trace = self.directory / "before.data"
-        subprocess.run([support.ARCTRACE, "snapshot", name, "-o", trace], check=True,
-                       stderr=subprocess.DEVNULL)
-        thread, = self.report(trace, "tree")["threads"]
+        read("snapshot", name, "-o", trace)
+        thread, = read_report(trace, "tree")["threads"]
         parts = children(thread["root"])
         self.assertEqual(parts["[before recording]"]["marks"], {"at_most": 1})
         self.assertGreater(parts["[before recording]"]["cum_ns"], 0)
@@ -564,20 +561,20 @@ class LifetimesTest(support.TraceTest):
         done = self.record(launcher, "/bin/true", options=("--kernel",))
         if "recording without the kernel" in done.stderr or "perf events" in done.stderr:
             self.skipTest(done.stderr)
-        thread, = self.report(done.trace, "tree")["threads"]
+        thread, = read_report(done.trace, "tree")["threads"]
         self.assertIn("[loader]", children(thread["root"]))
         self.assertNotIn("[before recording]", children(thread["root"]))
 
     def test_a_child_that_records_late(self):
         program = compiled(self.directory, LATE_CHILD, "-finstrument-functions")
         trace = self.record(program, options=("--no-libcall",)).trace
-        parent, child = self.report(trace, "tree")["threads"]
+        parent, child = read_report(trace, "tree")["threads"]
         self.assertEqual(path_to(child["root"], "child_work")[1:], ["main", "forks", "child_work"])
         self.assertEqual(path_to(parent["root"], "later")[1:], ["main", "later"])
         self.assertIsNone(path_to(child["root"], "later"))
         # Its life begins with the fork, and is the view's.
-        forked, = (p["start_ns"] for p in self.info(trace)["processes"] if p["origin"] == "fork")
-        calls = self.report(trace, "invocations")["invocations"]
+        forked, = (p["start_ns"] for p in read_info(trace)["processes"] if p["origin"] == "fork")
+        calls = read_report(trace, "invocations")["invocations"]
         later, = (c["start_ns"] for c in calls if c["name"] == "later")
         self.assertLess(forked, later)
 
@@ -587,12 +584,12 @@ class LifetimesTest(support.TraceTest):
         for arguments, mode in (((), "drop"), (("overwrite",), "overwrite")):
             with self.subTest(mode=mode):
                 trace = self.record(program, *arguments, options=("--no-libcall", "-b", "256k", f"--mode={mode}")).trace
-                _, child, grandchild = self.report(trace, "tree")["threads"]
+                _, child, grandchild = read_report(trace, "tree")["threads"]
                 self.assertEqual(path_to(child["root"], "child_work")[1:], [*inside, "child_work"])
                 self.assertEqual(path_to(grandchild["root"], "grandchild_work")[1:],
                                  [*inside, "forks_again", "grandchild_work"])
                 self.assertEqual(children(child["root"])["main"]["calls"], 0)
-                told = [r["frames"] for r in self.dump(trace) if r["type"] == "INHERITED"]
+                told = [r["frames"] for r in read_dump(trace) if r["type"] == "INHERITED"]
                 self.assertEqual(told, [inside, [*inside, "forks_again"]])
 
     def test_a_child_of_what_calls_no_handlers_of_fork(self):
@@ -606,11 +603,11 @@ class LifetimesTest(support.TraceTest):
                 late, untold = [compiled(self.directory, source, "-finstrument-functions", "-D_GNU_SOURCE",
                                          name=f"{kind}{i}") for i, source in enumerate(sources)]
                 trace = self.record(late, options=("--no-libcall",)).trace
-                _, child = self.report(trace, "tree")["threads"]
+                _, child = read_report(trace, "tree")["threads"]
                 self.assertEqual(path_to(child["root"], "child_work")[1:], ["main", "forks", "child_work"])
                 self.assertNotIn("guessed", children(child["root"])["main"]["marks"])
                 trace = self.record(untold, options=("--no-libcall", "-b", "256k")).trace
-                _, child, grandchild = self.report(trace, "tree")["threads"]
+                _, child, grandchild = read_report(trace, "tree")["threads"]
                 self.assertEqual(path_to(child["root"], "child_work")[1:], ["main", "forks", "child_work"])
                 self.assertEqual(path_to(grandchild["root"], "grandchild_work")[1:],
                                  ["main", "forks", "forks_again", "grandchild_work"])
@@ -621,7 +618,7 @@ class LifetimesTest(support.TraceTest):
         source = OTHER_FORKS + LATE_CHILD.replace("fork()", "raw_clone()")
         program = compiled(self.directory, source, "-finstrument-functions", "-D_GNU_SOURCE")
         trace = self.record(program).trace
-        tree = self.report(trace, "tree")
+        tree = read_report(trace, "tree")
         _, child = tree["threads"]
         path = path_to(child["root"], "child_work")
         self.assertEqual(path[1], "main")
@@ -635,19 +632,19 @@ class LifetimesTest(support.TraceTest):
     def test_exec_of_which_the_kernel_has_the_moment(self):
         """The recorder notes it before it forks: what came until the exec is not the program's."""
         done = self.record("/bin/true", options=("--kernel",))
-        execs = [r["time_ns"] for r in self.dump(done.trace) if r["type"] == "EXECED"]
+        execs = [r["time_ns"] for r in read_dump(done.trace) if r["type"] == "EXECED"]
         if not execs:
             self.skipTest("recorded without the kernel")
-        process, = self.info(done.trace)["processes"]
+        process, = read_info(done.trace)["processes"]
         self.assertEqual(process["start_ns"], execs[-1])
-        thread, = self.report(done.trace, "tree")["threads"]
+        thread, = read_report(done.trace, "tree")["threads"]
         self.assertIn("[loader]", children(thread["root"]))
         self.assertNotIn("[before recording]", children(thread["root"]))
 
     @cases.in_gate
     def test_fork(self):
         trace = self.record(sys.executable, "-c", FORKS, options=("--no-libcall",)).trace
-        parent, child = self.report(trace, "tree")["threads"]
+        parent, child = read_report(trace, "tree")["threads"]
         path = path_to(child["root"], "child_work")
         self.assertEqual(path[1:], ["outer", "inner", "child_work"])
         outer = children(child["root"])["outer"]

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
 
 import cases
 import support
+from command import ARCTRACE, arctrace, read, run, start_arctrace
+from tracing import TracedTest
 
 # Enters and leaves functions, a step for each line of its input.
 STEPS = support.API + """
@@ -34,21 +35,16 @@ api.arctrace_exit(1 << 63 | evil)
 PATIENCE = 120  # seconds; what is waited for takes a fraction of one
 
 
-def run(*arguments, **options):
-    return subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False, **options)
-
-
 def dumped(path):
-    return run("dump", path, "--no-header").stdout.splitlines()
+    return arctrace("dump", path, "--no-header").stdout.splitlines()
 
 
 class Following:
     """A running `arctrace live --plain`, and the lines that it has printed."""
 
     def __init__(self, *arguments):
-        self.process = subprocess.Popen([support.ARCTRACE, "live", "--plain", *map(str, arguments)],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = start_arctrace("live", "--plain", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True)
         self.lines = []
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
@@ -74,13 +70,13 @@ class Following:
         return status, errors
 
 
-class LiveTest(support.TraceTest):
+class LiveTest(TracedTest):
     def setUp(self):
         super().setUp()
         self.name = f"live-{os.getpid()}-{self.id().rsplit('.', 1)[1]}"[:64]
-        done = run("create", self.name, "-b", "1M", "--block-size", "8k", "--start")
+        done = arctrace("create", self.name, "-b", "1M", "--block-size", "8k", "--start")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.addCleanup(run, "destroy", "--force", self.name)
+        self.addCleanup(arctrace, "destroy", "--force", self.name)
 
     def follow(self, *arguments):
         following = Following(*arguments)
@@ -88,9 +84,8 @@ class LiveTest(support.TraceTest):
         return following
 
     def stepping(self):
-        process = subprocess.Popen(
-            [support.ARCTRACE, "record", "--no-libcall", f"--session={self.name}", "--",
-             sys.executable, "-c", STEPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = start_arctrace("record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
+                                 STEPS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), "ready\n")
@@ -130,41 +125,39 @@ class LiveTest(support.TraceTest):
 
     def test_a_session_that_is_collected(self):
         trace = self.directory / "collected.data"
-        with subprocess.Popen([support.ARCTRACE, "attach", self.name, "-o", trace],
-                              stderr=subprocess.DEVNULL) as collector:
+        with start_arctrace("attach", self.name, "-o", trace, stderr=subprocess.DEVNULL) as collector:
             end = time.monotonic() + PATIENCE
             while not trace.exists() and time.monotonic() < end:
                 time.sleep(0.02)
             following = self.follow(self.name)
             self.go_through_steps(following)
             collector.send_signal(signal.SIGINT)
-        self.assertEqual(run("destroy", self.name).returncode, 0)
+        self.assertEqual(arctrace("destroy", self.name).returncode, 0)
         self.assertEqual(following.end(), (0, ""))
         # The collector compares the clocks again and again: later lines know more of them.
         without_time = [line.split(maxsplit=1)[1] for line in dumped(trace)]
         self.assertEqual(sorted(line.split(maxsplit=1)[1] for line in following.lines),
                          sorted(without_time))
-        self.check_clean(trace)
+        read("check", trace)
 
     def test_a_command_of_its_own(self):
         for script, status in (("exit 7", 7), ("kill -TERM $$", -signal.SIGTERM), ("true", 0)):
-            done = run("live", "--plain", "--", "sh", "-c", f"echo said; {script}")
+            done = arctrace("live", "--plain", "--", "sh", "-c", f"echo said; {script}")
             self.assertEqual(done.returncode, status, done.stderr)
             self.assertIn("PROCESS", done.stdout)
             self.assertEqual(done.stderr, "said\n")
-        done = run("live", "--plain", "--", "/does/not/exist")
+        done = arctrace("live", "--plain", "--", "/does/not/exist")
         self.assertEqual((done.returncode, done.stdout), (127, ""))
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_a_reader_that_goes_away(self):
-        script = f"{support.ARCTRACE} live --plain -- sh -c 'sleep 0.5; exit 7' | head -n 1; echo $PIPESTATUS"
-        done = subprocess.run(["bash", "-c", f"set -o pipefail; {script}"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False)
+        script = f"{ARCTRACE} live --plain -- sh -c 'sleep 0.5; exit 7' | head -n 1; echo $PIPESTATUS"
+        done = run("bash", "-c", f"set -o pipefail; {script}")
         self.assertEqual(done.stdout.splitlines()[-1], "7", done.stderr)
         self.assertEqual(done.stderr, "")
 
     def test_hostile_names(self):
-        done = run("live", "--plain", "--no-libcall", "--", sys.executable, "-c", HOSTILE)
+        done = arctrace("live", "--plain", "--no-libcall", "--", sys.executable, "-c", HOSTILE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.stdout), [])
         self.assertIn(r"evil\nEND", done.stdout)
@@ -173,7 +166,7 @@ class LiveTest(support.TraceTest):
         trace = self.record("true").trace
         for arguments in (["no-such-session"], [trace], [self.name, "--", "ls"], ["--"],
                           [self.name, "other"], ["-F", "x", self.name]):
-            done = run("live", "--plain", *arguments)
+            done = arctrace("live", "--plain", *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 

@@ -11,9 +11,11 @@ import unittest
 
 import cases
 import support
+from command import ARCTRACE, arctrace, read, start_arctrace
 from states import wait_until
 from test_kernel import NO_KERNEL
 from tmux_terminal import Terminal
+from tracing import TracedTest
 
 # Spends its time in inner, within outer, for ever, and less in a function whose name is as long
 # as a name can be, turns the direction of text, and has characters of two columns.
@@ -42,7 +44,7 @@ time.sleep(1000)
 """
 
 
-class LiveScreenTest(support.TraceTest):
+class LiveScreenTest(TracedTest):
     def setUp(self):
         super().setUp()
         self.program = self.directory / "program.py"
@@ -54,7 +56,7 @@ class LiveScreenTest(support.TraceTest):
         return terminal
 
     def live(self, terminal, prefix="", status="status"):
-        terminal.type(f"{prefix}{support.ARCTRACE} live --no-libcall -- {sys.executable} "
+        terminal.type(f"{prefix}{ARCTRACE} live --no-libcall -- {sys.executable} "
                       f"{self.program}; echo {status}=$?")
 
     def interrupt(self, terminal):
@@ -169,7 +171,7 @@ class LiveScreenTest(support.TraceTest):
     def watch_states(self, *options):
         self.program.write_text(STATES)
         terminal = self.terminal(100, 24)
-        terminal.type(f"{support.ARCTRACE} live {' '.join(options)} --no-libcall -- {sys.executable} "
+        terminal.type(f"{ARCTRACE} live {' '.join(options)} --no-libcall -- {sys.executable} "
                       f"{self.program}")
         terminal.wait_for(" spin", " doze", "2 writers", "thread ")
         return terminal
@@ -208,7 +210,7 @@ class LiveScreenTest(support.TraceTest):
     def test_a_thread_stays_in_the_kernel(self):
         """The kernel records once that a thread is in a call, which lasts for many ticks."""
         terminal = self.terminal(100, 24)
-        terminal.type(f"{support.ARCTRACE} live --kernel --syscalls -- sleep 1000")
+        terminal.type(f"{ARCTRACE} live --kernel --syscalls -- sleep 1000")
         shown = terminal.wait_for("nanosleep", "K:clock_nanosleep", "kernel: blocked")
         for _ in range(10):
             shown = terminal.wait_for_another(shown)
@@ -217,20 +219,18 @@ class LiveScreenTest(support.TraceTest):
 
     def test_a_session_of_others(self):
         name = f"screen-{os.getpid()}"
-        subprocess.run([support.ARCTRACE, "create", name, "-b", "1M", "--block-size", "8k", "--start"],
-                       check=True, stdout=subprocess.DEVNULL)
-        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=False,
-                        stderr=subprocess.DEVNULL)
-        program = subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={name}", "--",
-                                    sys.executable, self.program], stdout=subprocess.DEVNULL)
+        read("create", name, "-b", "1M", "--block-size", "8k", "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        program = start_arctrace("record", "--no-libcall", f"--session={name}", "--", sys.executable, self.program,
+                                 stdout=subprocess.DEVNULL)
         self.addCleanup(program.wait)
         self.addCleanup(program.terminate)
         terminal = self.terminal()
-        terminal.type(f"cd {self.directory}; {support.ARCTRACE} live {name}; echo status=$?")
+        terminal.type(f"cd {self.directory}; {ARCTRACE} live {name}; echo status=$?")
         terminal.wait_for("records/s", "inner")
         terminal.press("S")
         terminal.wait_for("snapshot: arctrace.live.1")
-        self.check_clean(self.directory / "arctrace.live.1")
+        read("check", self.directory / "arctrace.live.1")
         terminal.press("C-c")
         terminal.wait_for("status=130", gone=("records/s",))
         terminal.type("stty -a")
@@ -263,8 +263,7 @@ class LiveScreenTest(support.TraceTest):
         wait_until(lambda: not self.processes(), "both end without a terminal")
 
     def test_what_is_no_terminal_for_it(self):
-        done = subprocess.run([support.ARCTRACE, "live", "--", "true"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False)
+        done = arctrace("live", "--", "true", stdin=subprocess.DEVNULL)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--plain", done.stderr)
         terminal = self.terminal()

@@ -6,10 +6,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import unittest
 
 import cases
-import support
+from command import read, read_dump, read_report
+from tracing import TracedTest
 
 PROGRAM = r"""
 #include <pthread.h>
@@ -369,7 +369,7 @@ def overlap(hold, call):
     return hold[1] - max(hold[0], call[0])
 
 
-class LocksTest(support.TraceTest):
+class LocksTest(TracedTest):
     def traced(self, source, *options):
         program = self.directory / "program"
         subprocess.run(["gcc", "-O1", "-pthread", "-x", "c", "-o", program, "-"], input=source,
@@ -383,8 +383,8 @@ class LocksTest(support.TraceTest):
 
     def check_against_the_calls(self, done):
         self.assertEqual(done.status, 0, done.stderr)
-        expected = accounts(self.dump(done.trace))
-        report = self.report(done.trace, "locks")
+        expected = accounts(read_dump(done.trace))
+        report = read_report(done.trace, "locks")
         self.assertEqual(report["calls_without_lock"], 0)
         self.assertEqual(report["deadlocks"], [])
         found = {int(row["address"], 16): row for row in report["locks"]}
@@ -451,8 +451,7 @@ class LocksTest(support.TraceTest):
 
     def test_text(self):
         done = self.traced(WAITED_FOR)
-        text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("report", "--view=locks", done.trace)
         self.assertRegex(text, r"(?m)^ +Waited m?s +Waits +Held +Holds  Lock$")
         self.assertRegex(text, r"(?m)^ +[0-9.]+ +1 +[0-9.]+ m?s +2  mutex mutex in program of ")
         thread = r"program \d+/\d+"
@@ -472,7 +471,7 @@ class LocksTest(support.TraceTest):
             check=True).stdout.splitlines() if len(line.split()) == 3)
 
         def names():
-            return [row["name"] for row in self.report(done.trace, "locks")["locks"]]
+            return [row["name"] for row in read_report(done.trace, "locks")["locks"]]
 
         self.assertEqual(names(), ["mutex in program"])
         program.rename(self.directory / "elsewhere")
@@ -486,20 +485,19 @@ class LocksTest(support.TraceTest):
             with self.subTest(options=options):
                 done = self.traced(TAKEN_AGAIN, *options)
                 self.assertEqual(done.status, 0, done.stderr)
-                locks = self.report(done.trace, "locks")["locks"]
+                locks = read_report(done.trace, "locks")["locks"]
                 self.assertEqual([row["holds"] for row in locks], [2, 2], locks)
                 self.assertEqual([row["waits"] for row in locks], [0, 0], locks)
 
     def test_a_deadlock(self):
         done = self.traced(DEADLOCK)
-        report = self.report(done.trace, "locks")
+        report = read_report(done.trace, "locks")
         self.assertEqual(len(report["deadlocks"]), 1, report)
         ring = report["deadlocks"][0]
         self.assertEqual(len({row["tid"] for row in ring}), 2)
         self.assertEqual({row["lock"] for row in ring},
                          {row["address"] for row in report["locks"]})
-        text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("report", "--view=locks", done.trace)
         self.assertEqual(len(re.findall(r" waits for \w+ in program, which ", text)), 2, text)
 
     def test_every_function_has_its_locks(self):
@@ -509,7 +507,7 @@ class LocksTest(support.TraceTest):
                 done = self.traced(EVERY_FUNCTION, *options)
                 self.assertEqual(done.status, 0, done.stderr)
                 named = dict(line.split() for line in done.stdout.splitlines())
-                records = [record for record in self.dump(done.trace) if record.get("function") in LOCK_FUNCTIONS]
+                records = [record for record in read_dump(done.trace) if record.get("function") in LOCK_FUNCTIONS]
                 found = {record["function"]: record["locks"] for record in records if record.get("locks")}
                 with_args = {record["function"]: record["args"] for record in records if record["type"] == "ARGUMENTS"}
                 # Never both.
@@ -526,7 +524,7 @@ class LocksTest(support.TraceTest):
                 self.assertLessEqual(MAY_FAIL, results)
                 if options not in (("-R", "*"), ("-a",)):
                     self.assertEqual(results, MAY_FAIL)
-                self.check_every_function(self.report(done.trace, "locks"), named)
+                self.check_every_function(read_report(done.trace, "locks"), named)
 
     def check_every_function(self, report, named):
         self.assertEqual(report["calls_without_lock"], 0)
@@ -547,20 +545,18 @@ class LocksTest(support.TraceTest):
         """In what is exported too."""
         done = self.traced(EVERY_FUNCTION)
         named = dict(line.split() for line in done.stdout.splitlines())
-        lines = subprocess.run([support.ARCTRACE, "export", "--to=ndjson", "-o", "-", done.trace],
-                               stdout=subprocess.PIPE, text=True, check=True).stdout
+        lines = read("export", "--to=ndjson", "-o", "-", done.trace)
         self.assertIn(f'"args":["{named["cnd"]}","{named["mtx"]}"]', lines)
-        rows = self.report(done.trace, "invocations")["invocations"]
+        rows = read_report(done.trace, "invocations")["invocations"]
         waits = [row for row in rows if row["name"] == "pthread_cond_timedwait"]
         self.assertEqual([row["args"] for row in waits], [[named["condition"], named["mutex"]]])
 
     def test_other_arguments(self):
         done = self.traced(PROGRAM, "-A", "pthread_mutex_*@arg2")
-        report = self.report(done.trace, "locks")
+        report = read_report(done.trace, "locks")
         self.assertEqual({row["kind"] for row in report["locks"]}, {"rwlock", "condition", "semaphore", "mutex"})
         self.assertGreater(report["calls_without_lock"], 100)
-        text = subprocess.run([support.ARCTRACE, "report", "--view=locks", done.trace],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = read("report", "--view=locks", done.trace)
         self.assertIn(" lock calls of which the lock is not known: ", text)
 
 

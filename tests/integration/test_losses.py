@@ -2,12 +2,12 @@
 much too small: in every mode and scope, and by cause."""
 
 import re
-import subprocess
 import sys
-import unittest
 
 import cases
 import support
+from command import read, read_dump, read_info, read_report
+from tracing import TracedTest
 
 # Argument: records of each of three threads. Each prints its name and what it lost.
 PROGRAM = support.API + """
@@ -50,7 +50,7 @@ ATTEMPTED = 20000  # each
 TOO_BIG = ATTEMPTED // 100  # each
 
 
-class LossTest(support.TraceTest):
+class LossTest(TracedTest):
     def overload(self, mode, scope):
         recorded = self.record(
             sys.executable, "-c", PROGRAM, str(ATTEMPTED),
@@ -66,7 +66,7 @@ class LossTest(support.TraceTest):
                     self.check_sums(self.overload(mode, scope), mode)
 
     def check_sums(self, recorded, mode):
-        info = self.info(recorded.trace)
+        info = read_info(recorded.trace)
         summary = info["summary"]
         self.assertEqual(summary["findings"], 0)
         self.assertEqual(summary["records"] + summary["lost"] + summary["overwritten"],
@@ -102,14 +102,14 @@ class LossTest(support.TraceTest):
             self.assertEqual(found[1] if found else "0", f"{count:,}", line)
         if mode == "overwrite":
             self.assertIn(f" {summary['overwritten']:,} overwritten,", line)
-        report = self.report(recorded.trace, "flat")["summary"]
+        report = read_report(recorded.trace, "flat")["summary"]
         for member in ("records", "lost", "lost_by_cause", "overwritten"):
             self.assertEqual(report[member], summary[member])
 
     def check_last_gaps(self, trace):
         """What found no room, when nothing makes any, came after the thread's last record."""
-        last_ns = {r["tid"]: r["time_ns"] for r in self.dump(trace, "--type", "EVENT,INSTANT")}
-        gaps = [gap for gap in self.report(trace, "flat")["gaps"]
+        last_ns = {r["tid"]: r["time_ns"] for r in read_dump(trace, "--type", "EVENT,INSTANT")}
+        gaps = [gap for gap in read_report(trace, "flat")["gaps"]
                 if gap["reason"] == "lost: full" and gap["tid"] is not None]
         self.assertNotEqual(gaps, [])
         for gap in gaps:
@@ -121,7 +121,7 @@ class LossTest(support.TraceTest):
             sys.executable, "-c", FORKS,
             options=("--no-libcall", "-b", "256k", "--block-size", "8k", "--high-water=0"))
         self.assertEqual(recorded.status, 0, recorded.stderr)
-        summary = self.info(recorded.trace)["summary"]
+        summary = read_info(recorded.trace)["summary"]
         self.assertEqual(summary["findings"], 0)
         self.assertGreater(summary["lost_by_cause"]["full"], 0)
 
@@ -132,7 +132,7 @@ class LossTest(support.TraceTest):
             sys.executable, "-c", many,
             options=("--no-libcall", "-b", "128k", "--block-size", "4k", "--high-water=0"))
         self.assertEqual(recorded.status, 0, recorded.stderr)
-        info = self.info(recorded.trace)
+        info = read_info(recorded.trace)
         counts = {kind: info["summary"][kind] for kind in ("processes", "threads")}
         self.assertEqual(counts["processes"], 201)
         undefined = sum(p["origin"] == "not known" for p in info["processes"])
@@ -140,10 +140,9 @@ class LossTest(support.TraceTest):
         self.assertEqual(len(info["processes"]), 201)
         self.assertEqual({k: info["session"]["identities"][k] for k in counts}, counts)
         for view in ("summary", "flat", "tree"):
-            summary = self.report(recorded.trace, view)["summary"]
+            summary = read_report(recorded.trace, view)["summary"]
             self.assertEqual({k: summary[k] for k in counts}, counts, view)
-        text = {command: subprocess.run([support.ARCTRACE, *command.split(), recorded.trace],
-                                        text=True, stdout=subprocess.PIPE, check=True).stdout
+        text = {command: read(*command.split(), recorded.trace)
                 for command in ("report", "report --view=flat", "info")}
         self.assertIn(f", 201 processes, {counts['threads']} threads\n", text["report"])
         self.assertIn(f" of 201 processes, {counts['threads']} threads", text["report --view=flat"])
@@ -161,7 +160,7 @@ class LossTest(support.TraceTest):
                     sys.executable, "-c", program,
                     options=("--no-libcall", f"--mode={mode}", "-b", "128k", "--block-size", "4k", "--high-water=0"))
                 self.assertEqual(recorded.status, 0, recorded.stderr)
-                info = self.info(recorded.trace)
+                info = read_info(recorded.trace)
                 summary = info["summary"]
                 self.assertEqual(summary["findings"], 0)
                 self.assertGreater(sum(p["origin"] == "not known" for p in info["processes"]), 0)
@@ -176,12 +175,12 @@ class LossTest(support.TraceTest):
             "/bin/bash", "-c", "for i in {1..60}; do /bin/true; done; true",
             options=("--mode=stop", "-b", "128k", "--block-size", "4k"))
         self.assertEqual(recorded.status, 0, recorded.stderr)
-        processes = self.info(recorded.trace)["processes"]
+        processes = read_info(recorded.trace)["processes"]
         self.assertEqual(len(processes), 121)
         # A child that was forked and what it then executed have one pid.
         undefined = ({p["pid"] for p in processes if p["origin"] == "not known"} -
                      {p["pid"] for p in processes if p["origin"] != "not known"})
-        threads = self.report(recorded.trace, "tree")["threads"]
+        threads = read_report(recorded.trace, "tree")["threads"]
         shown = [t["root"]["cum_ns"] for t in threads if t["pid"] in undefined]
         self.assertNotEqual(shown, [])
         self.assertEqual(set(shown), {0})
@@ -213,7 +212,7 @@ os.kill(os.getpid(), 9)
                 with self.subTest(mode=mode, scope=scope):
                     trace = self.record(sys.executable, "-c", program, options=(
                         "--no-libcall", f"--mode={mode}", f"--scope={scope}")).trace
-                    summary = self.info(trace)["summary"]
+                    summary = read_info(trace)["summary"]
                     self.assertEqual((summary["records"], summary["torn"], summary["unfinished"]),
                                      (1, 1, 0))
 

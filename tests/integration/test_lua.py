@@ -9,13 +9,13 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import unittest
 
 import cases
-from support import LUA, WORKLOAD, TraceTest
-from trace_checks import SANITIZED
+from command import SANITIZED, read_report, run
+from support import LUA, WORKLOAD
+from tracing import TracedTest
 
 SIZE = "1"
 # The sanitized command reads the same kind of trace from both; what writes it is not sanitized.
@@ -36,10 +36,7 @@ print(process.pid, elapsed_ns, round((used.ru_utime + used.ru_stime) * 1e9))
 
 def untraced(kind, size=SIZE, **environment):
     """What the workload prints without arctrace; run the way the traced one is."""
-    return subprocess.run(
-        ["./lua", WORKLOAD, size], cwd=LUA / kind, env={**os.environ, **environment},
-        stdout=subprocess.PIPE, text=True, check=True,
-    ).stdout
+    return run("./lua", WORKLOAD, size, cwd=LUA / kind, env={**os.environ, **environment}, check=True).stdout
 
 
 def gcov_counts(directory):
@@ -50,10 +47,7 @@ def gcov_counts(directory):
         shutil.copy(notes, data)
     counts = collections.Counter()
     for file in sorted(data.glob("*.gcda")):
-        output = subprocess.run(
-            ["gcov", "--json-format", "--stdout", file.name], cwd=data, stdout=subprocess.PIPE,
-            text=True, check=True,
-        ).stdout
+        output = run("gcov", "--json-format", "--stdout", file.name, cwd=data, check=True).stdout
         for line in output.splitlines():
             for source in json.loads(line)["files"]:
                 for function in source["functions"]:
@@ -61,9 +55,9 @@ def gcov_counts(directory):
     return {name: count for name, count in counts.items() if count > 0}
 
 
-class Lua(TraceTest):
+class Lua(TracedTest):
     def test_exit_status_is_the_programs(self):
-        plain = subprocess.run(["./lua", WORKLOAD, SIZE, "status"], cwd=LUA / "plain", check=False)
+        plain = run("./lua", WORKLOAD, SIZE, "status", cwd=LUA / "plain")
         self.assertNotEqual(plain.returncode, 0)
         traced = self.record("./lua", WORKLOAD, SIZE, "status", cwd=LUA / "instrumented")
         self.assertEqual(traced.status, plain.returncode)
@@ -72,13 +66,12 @@ class Lua(TraceTest):
         wanted = gcov_counts(self.directory / "gcov")
         self.assertGreater(sum(wanted.values()), 1000000)
         expected = untraced("plain")
-        self.maxDiff = None
         for kind in COMPILED:
             with self.subTest(kind=kind):
                 done = self.record("./lua", WORKLOAD, SIZE, options=ROOM, cwd=LUA / kind)
                 self.assertEqual(done.status, 0, done.stderr)
                 self.assertEqual(done.stdout, expected)
-                flat = self.report(done.trace, "flat")
+                flat = read_report(done.trace, "flat")
                 counts = collections.Counter()
                 for row in flat["functions"]:
                     counts[row["name"]] += row["calls"]
@@ -101,7 +94,7 @@ class Lua(TraceTest):
         done = self.record(sys.executable, "-c", STOPWATCH, "./lua", WORKLOAD, "2", options=ROOM,
                            cwd=LUA / "instrumented")
         pid, elapsed_ns, cpu_ns = map(int, done.stdout.split())
-        rows = self.report(done.trace, "flat", f"--pid={pid}")["functions"]
+        rows = read_report(done.trace, "flat", f"--pid={pid}")["functions"]
         main_ns = [row["cum_ns"] for row in rows if row["name"] == "main"]
         self.assertEqual(len(main_ns), 1)
         self.assertLessEqual(main_ns[0], elapsed_ns)

@@ -9,32 +9,32 @@ import subprocess
 import unittest
 
 import cases
-import support
+from command import ARCTRACE, arctrace, read, run
+from tracing import TracedTest
 
-BUILD = pathlib.Path(support.ARCTRACE).resolve().parent.parent
+BUILD = pathlib.Path(ARCTRACE).resolve().parent.parent
 PAGES = BUILD / "share/man"
 COMPLETIONS = BUILD / "share/completions"
 
 
 def output(*command, **options):
-    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, **options).stdout
+    return run(*command, stderr=subprocess.STDOUT, **options).stdout
 
 
 def commands():
     """Names of the subcommands."""
-    listed = output(support.ARCTRACE, "--help").partition("Subcommands:\n")[2]
+    listed = output(ARCTRACE, "--help").partition("Subcommands:\n")[2]
     return re.findall(r"^  (\w+) ", listed, re.M)
 
 
 def options_of(command):
     """The long options in the help of a command; "" is arctrace itself."""
-    found = re.findall(r"^  (-\S+)", output(support.ARCTRACE, *command.split(), "--help"), re.M)
+    found = re.findall(r"^  (-\S+)", output(ARCTRACE, *command.split(), "--help"), re.M)
     return {name for names in found for name in names.split(",")}
 
 
 @unittest.skipUnless((PAGES / "man1/arctrace.1").exists(), "built without scdoc")
-class Manual(support.TraceTest):
+class Manual(TracedTest):
     def test_a_page_for_each_command(self):
         pages = {page.name for page in (PAGES / "man1").iterdir()}
         self.assertEqual(pages, {"arctrace.1"} | {f"arctrace-{command}.1" for command in commands()})
@@ -75,8 +75,7 @@ class Manual(support.TraceTest):
             directory.mkdir()
             # A name that no session of the user has.
             script = "set -e\n" + "\n".join(lines).replace("manual-example", f"manual-{os.getpid()}")
-            done = subprocess.run(["bash", "-c", script], cwd=directory, env=environment, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, check=False)
+            done = run("bash", "-c", script, cwd=directory, env=environment)
             self.assertEqual(done.returncode, 0, f"{source.name}: {done.stderr}")
             self.assertNotIn("lost (", done.stderr)
             self.assertNotIn("warning", done.stderr, source.name)
@@ -89,25 +88,25 @@ class Manual(support.TraceTest):
         man.chmod(0o755)
         environment = {**os.environ, "PATH": f"{self.directory}:{os.environ['PATH']}"}
         for words, page in (((), "arctrace.1"), (("record",), "arctrace-record.1")):
-            shown = output(support.ARCTRACE, "help", *words, env=environment)
+            shown = output(ARCTRACE, "help", *words, env=environment)
             self.assertEqual(shown, f"man {PAGES / 'man1' / page}\n")
         # Without man, the help.
         environment["PATH"] = str(self.directory / "none")
-        self.assertEqual(output(support.ARCTRACE, "help", "record", env=environment),
-                         output(support.ARCTRACE, "record", "--help"))
-        done = subprocess.run([support.ARCTRACE, "help", "recrod"], stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(output(ARCTRACE, "help", "record", env=environment),
+                         output(ARCTRACE, "record", "--help"))
+        done = arctrace("help", "recrod")
         self.assertEqual((done.returncode, done.stderr),
                          (2, 'arctrace: help: no command "recrod"; did you mean "record"?\n'))
 
 
-class Completion(support.TraceTest):
+class Completion(TracedTest):
     """What each shell offers for a command line that ends where the user presses TAB."""
 
     def setUp(self):
         super().setUp()
         self.session = f"completed-{os.getpid()}-here"
-        subprocess.run([support.ARCTRACE, "create", self.session, "-b", "1M"], check=True, stdout=subprocess.DEVNULL)
-        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", self.session], check=True)
+        read("create", self.session, "-b", "1M")
+        self.addCleanup(read, "destroy", self.session)
         self.record("ls", options=("-b", "1M"))
         (self.directory / "other.data").touch()
         (self.directory / "two words.data").touch()

@@ -8,7 +8,9 @@ import sys
 
 import cases
 import support
+from command import arctrace, read, read_dump, read_info, read_report, run, start_arctrace
 from states import PATIENCE_S, wait_until
+from tracing import TracedTest
 
 # Python itself makes library calls; only what the programs here write is counted.
 RING = ("--mode=overwrite", "--no-libcall")
@@ -46,7 +48,7 @@ still.join()
 """
 
 
-class OverwriteTest(support.TraceTest):
+class OverwriteTest(TracedTest):
     def python(self, program, *arguments, options=SMALL):
         recorded = self.record(sys.executable, "-c", program, *map(str, arguments), options=options)
         self.assertEqual(recorded.status, 0, recorded.stderr)
@@ -57,15 +59,15 @@ class OverwriteTest(support.TraceTest):
         for scope in ("thread", "shared"):
             with self.subTest(scope=scope):
                 trace = self.python(NESTED, 60000, options=(*SMALL, f"--scope={scope}")).trace
-                self.check_clean(trace)
-                records = self.dump(trace, "--type", "STACK,INSTANT,EXIT")
+                read("check", trace)
+                records = read_dump(trace, "--type", "STACK,INSTANT,EXIT")
                 self.assertEqual(records[0]["type"], "STACK")
                 self.assertEqual(records[0]["frames"], [f"level{i}" for i in range(5)])
                 self.assertEqual([r["function"] for r in records[-5:]],
                                  [f"level{i}" for i in reversed(range(5))])
                 ringing = [r for r in records if r["type"] == "INSTANT"]
                 self.assertTrue(all(r["name"] == "ring" for r in ringing))
-                summary = self.info(trace)["summary"]
+                summary = read_info(trace)["summary"]
                 self.assertEqual(summary["lost"], 0)
                 self.assertEqual(summary["records"] + summary["overwritten"], 60010)
                 # Most of the buffer is data still.
@@ -73,15 +75,15 @@ class OverwriteTest(support.TraceTest):
 
     def test_nothing_is_overwritten_while_there_is_room(self):
         trace = self.python(NESTED, 100, options=RING).trace
-        summary = self.info(trace)["summary"]
+        summary = read_info(trace)["summary"]
         self.assertEqual((summary["records"], summary["overwritten"], summary["lost"]), (110, 0, 0))
 
     def test_idle_threads_keep_their_block(self):
         for scope in ("thread", "shared"):
             with self.subTest(scope=scope):
                 trace = self.python(THREADS, 30000, options=(*SMALL, f"--scope={scope}")).trace
-                self.check_clean(trace)
-                threads = {t["name"]: t for t in self.info(trace)["threads"]}
+                read("check", trace)
+                threads = {t["name"]: t for t in read_info(trace)["threads"]}
                 for which in ("busy0", "busy1"):
                     self.assertEqual(threads[which]["records"] + threads[which]["overwritten"],
                                      30000)
@@ -100,12 +102,12 @@ for i in range(3000): api.arctrace_instant(r)
                    "for i in range(40): subprocess.run([sys.executable, '-c', sys.argv[1], str(i)])")
         recorded = self.record(sys.executable, "-c", program, child,
                                options=(*RING, "-b", "320k", "--block-size", "8k"))
-        self.check_clean(recorded.trace)
-        info = self.info(recorded.trace)
+        read("check", recorded.trace)
+        info = read_info(recorded.trace)
         self.assertEqual(info["summary"]["lost"], 0)
         written = info["summary"]["records"] + info["summary"]["overwritten"]
         self.assertIn(written - 40 * 3000, (0, 2 * 40))  # with vfork, its begin and end
-        names = {r["name"] for r in self.dump(recorded.trace, "--type", "INSTANT")}
+        names = {r["name"] for r in read_dump(recorded.trace, "--type", "INSTANT")}
         self.assertIn("r39", names)
         self.assertNotIn("r0", names)
         self.assertEqual(len(info["processes"]), 41)
@@ -118,8 +120,8 @@ for i in range(3000): api.arctrace_instant(r)
             options=(*RING, "-b", "1M"))
         self.assertEqual(recorded.stdout, "88894\n")
         self.assertIn(" overwritten, ", recorded.stderr)
-        self.check_clean(recorded.trace)
-        report = self.report(recorded.trace, "flat")
+        read("check", recorded.trace)
+        report = read_report(recorded.trace, "flat")
         self.assertGreater(report["summary"]["overwritten"], report["summary"]["records"])
         self.assertEqual(report["summary"]["orphans"], 0)
         self.assertIn("main", {row["name"] for row in report["functions"]})
@@ -127,10 +129,8 @@ for i in range(3000): api.arctrace_instant(r)
     def start(self, program, *arguments, options=SMALL):
         """A recorder whose program has reported that it is ready."""
         trace = self.directory / "arctrace.data"
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", trace, *options, "--", sys.executable, "-c",
-             program, *map(str, arguments)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        recorder = start_arctrace("record", "-o", trace, *options, "--", sys.executable, "-c", program, *arguments,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.stderr.close)
         self.addCleanup(recorder.stdout.close)
         self.addCleanup(recorder.kill)
@@ -166,13 +166,13 @@ t.join()
             line = recorder.stderr.readline()
             snapshot = f"{trace}.{number}"
             self.assertEqual(line, f"arctrace: snapshot: {snapshot}\n")
-            self.check_clean(snapshot)
-            self.assertGreater(self.info(snapshot)["summary"]["records"], 1000)
+            read("check", snapshot)
+            self.assertGreater(read_info(snapshot)["summary"]["records"], 1000)
         recorder.stdin.close()
         self.assertEqual(recorder.wait(PATIENCE_S), 0)
-        self.check_clean(trace)
-        last = self.dump(trace, "--type", "INSTANT")[-1]["time_ns"]
-        self.assertGreater(last, self.dump(snapshot, "--type", "INSTANT")[-1]["time_ns"])
+        read("check", trace)
+        last = read_dump(trace, "--type", "INSTANT")[-1]["time_ns"]
+        self.assertGreater(last, read_dump(snapshot, "--type", "INSTANT")[-1]["time_ns"])
 
     @staticmethod
     def has_ended(pid):
@@ -213,8 +213,8 @@ for _ in sys.stdin:
             recorder.stdin.flush()
             passed = float(recorder.stdout.readline())
             snapshot = self.wait_for_files(trace, *range(1, number + 1))[-1]
-            self.check_clean(snapshot)
-            names = [r["name"] for r in self.dump(snapshot, "--type", "INSTANT")]
+            read("check", snapshot)
+            names = [r["name"] for r in read_dump(snapshot, "--type", "INSTANT")]
             if passed < 0.9:
                 break  # else it got no CPU before the snapshot, which may not have its last record
         self.assertEqual(names, ["before", "after"] * number)
@@ -224,8 +224,7 @@ for _ in sys.stdin:
     def test_snapshot_asked_of_nobody(self):
         program = support.API + "print(api.arctrace_snapshot(0))"
         self.assertEqual(self.python(program, options=()).stdout, "-3\n")  # -ESRCH
-        alone = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE,
-                               text=True, check=True)
+        alone = run(sys.executable, "-c", program, check=True)
         self.assertEqual(alone.stdout, "-2\n")  # -ENOENT
 
     def test_snapshot_on_crash_of_a_child(self):
@@ -239,8 +238,8 @@ api.arctrace_instant(name("last words")); os.abort()"""
                    "subprocess.run(['true'])\nsys.stdin.read()")
         recorder, trace = self.start(program, options=(*SMALL, "--snapshot-on-crash"))
         snapshot, = self.wait_for_files(trace, 1)
-        self.check_clean(snapshot)
-        self.assertEqual([r["name"] for r in self.dump(snapshot, "--type", "INSTANT")],
+        read("check", snapshot)
+        self.assertEqual([r["name"] for r in read_dump(snapshot, "--type", "INSTANT")],
                          ["last words"])
         recorder.stdin.close()
         recorder.wait(PATIENCE_S)
@@ -267,8 +266,7 @@ api.arctrace_instant(name("last words")); os.abort()"""
         recorder.stdin.close()
         recorder.wait(PATIENCE_S)
         for options in (("--snapshot-every=soon",), ("--snapshot-every=0s",), ("--snapshots=x",)):
-            done = subprocess.run([support.ARCTRACE, "record", *options, "true"],
-                                  stderr=subprocess.PIPE, text=True, check=False)
+            done = arctrace("record", *options, "true")
             self.assertEqual(done.returncode, 2, done.stderr)
 
     def test_snapshot_signal_in_another_mode_is_refused_and_harms_nothing(self):
@@ -299,10 +297,10 @@ api.arctrace_instant(name("last words")); os.abort()"""
         recorder.stdin.write("go\n")
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.readline(), "done\n")
-        self.check_clean(session)
-        summary = self.info(session)["summary"]
+        read("check", session)
+        summary = read_info(session)["summary"]
         self.assertEqual(summary["records"] + summary["overwritten"], 60010)
-        self.assertEqual(self.dump(session, "--type", "STACK")[0]["frames"],
+        self.assertEqual(read_dump(session, "--type", "STACK")[0]["frames"],
                          [f"level{i}" for i in range(5)])
         recorder.stdin.write("end\n")
         recorder.stdin.flush()

@@ -3,17 +3,16 @@
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
 import time
 import unittest
 
-import cases
 import browser
-import support
+import cases
+from command import read, read_report
 from served_trace import SECONDS, ServedTest, Server, record_program, row_sums
 from test_kernel import NO_KERNEL
-from trace_checks import ARCTRACE, read_report
+from tracing import TracedTest
 
 
 SHORT_NAMES = {
@@ -52,13 +51,11 @@ SHORT_NAMES = {
 class PageTest(ServedTest):
     def test_in_a_browser(self):
         html = self.directory / "trace.html"
-        subprocess.run([ARCTRACE, "export", "--to=html", "-o", html, self.trace], check=True, timeout=SECONDS,
-                       stderr=subprocess.DEVNULL)
+        read("export", "--to=html", "-o", html, self.trace, timeout=SECONDS)
         with tempfile.TemporaryDirectory() as directory:
             cut = record_program(pathlib.Path(directory), 10_000, ("--buffer-size=1M", "--mode=overwrite"))
             gaps = self.directory / "gaps.html"
-            subprocess.run([ARCTRACE, "export", "--to=html", "-o", gaps, cut], check=True, timeout=SECONDS,
-                           stderr=subprocess.DEVNULL)
+            read("export", "--to=html", "-o", gaps, cut, timeout=SECONDS)
         server = self.serve()
         pictures = pathlib.Path(os.environ.get("ARCTRACE_PICTURES", self.directory))
         with tempfile.TemporaryDirectory() as directory:
@@ -229,7 +226,7 @@ class PageTest(ServedTest):
 
 
 @unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
-class EarlyPageTest(support.TraceTest):
+class EarlyPageTest(TracedTest):
     """The page of a trace of ten million calls, from before it has been read to after that."""
 
     TURNS = 310_000
@@ -359,7 +356,7 @@ PAN = """(async () => {
 
 
 @unittest.skipUnless(os.environ.get("ARCTRACE_TEST_LONG"), "ARCTRACE_TEST_LONG is not set")
-class LargeTest(support.TraceTest):
+class LargeTest(TracedTest):
     """Ten million calls."""
 
     TURNS = 310_000
@@ -369,7 +366,7 @@ class LargeTest(support.TraceTest):
         calls = sum(row["calls"] for row in read_report(trace, "flat")["functions"])
         html = self.directory / "trace.html"
         begin = time.monotonic()
-        subprocess.run([ARCTRACE, "export", "--to=html", "-o", html, trace], check=True, stderr=subprocess.DEVNULL)
+        read("export", "--to=html", "-o", html, trace)
         print(f"{calls} calls, {trace.stat().st_size} bytes; html: {html.stat().st_size} bytes in {time.monotonic() - begin:.1f} s")
         self.assertLessEqual(html.stat().st_size, 5_000_000)
         begin = time.monotonic()

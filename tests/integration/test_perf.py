@@ -17,6 +17,7 @@ import cases
 import kernel_programs
 import states
 import support
+from command import LEFT_BEHIND, arctrace, lines_without, read, read_dump, read_info, run, start_arctrace
 
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 SYSCALLS = {"x86_64": {"perf_event_open": 298, "bpf": 321},
@@ -61,11 +62,6 @@ for fd in os.listdir("/proc/self/fd"):
 """
 
 
-def run(*command, **how):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False, **how)
-
-
 def forbid(*names):
     """For subprocess' preexec_fn: these system calls fail with EPERM from then on (seccomp)."""
     code = [(0x20, 0, 0, 0)]  # the call's number
@@ -86,7 +82,7 @@ def forbid(*names):
 
 def obstacle(**how):
     """Why perf's events can't be had, by arctrace's own word; None if they can."""
-    tried = run(support.ARCTRACE, "record", "-o", "/dev/null", "--kernel=perf", "--", "true", **how)
+    tried = arctrace("record", "-o", "/dev/null", "--kernel=perf", "--", "true", **how)
     refused = tried.returncode == 2 and "refused" in tried.stderr
     return tried.stderr.strip() if refused else None
 
@@ -104,23 +100,15 @@ class PerfCase(kernel_programs.ProgramTest):
         super().setUp()
         self.directory.chmod(0o777)
 
-    def record_as(self, *command, options=(), **how):
-        trace = self.directory / "arctrace.data"
-        done = run(support.ARCTRACE, "record", "-o", trace, *options, "--", *command,
-                   cwd=self.directory, **{**self.USER, **how})
-        return support.Recorded(trace, done.returncode, done.stdout, done.stderr)
-
-    def record(self, *command, options=(), cwd=None):
-        return self.record_as(*command, options=options)
+    def record(self, *command, **how):
+        return super().record(*command, **{**self.USER, **how})
 
     @contextlib.contextmanager
     def recording(self, code, *options):
         """A Python program under `record`, with pipes; ended after the block."""
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", self.directory / "live.data", "--no-libcall",
-             "--kernel=perf", *options, "--", PYTHON, "-c", code],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            **self.USER)
+        recorder = start_arctrace("record", "-o", self.directory / "live.data", "--no-libcall", "--kernel=perf",
+                                  *options, "--", PYTHON, "-c", code, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, **self.USER)
         with recorder:
             yield recorder
 
@@ -135,17 +123,17 @@ class Tests:  # of whoever records
     def test_every_switch_is_there(self):
         trace, measured, _ = self.record_whole(program=self.build("waits"))
         kernel_programs.check_every_switch(self, trace, measured)
-        records = self.dump(trace, "--type", "SWITCH,SWITCH_IN")
+        records = read_dump(trace, "--type", "SWITCH,SWITCH_IN")
         # A thread that leaves a CPU comes back before it leaves one again.
         kinds = [record["type"] for record in records if record["tid"] == measured["tid"]]
         for first, second in zip(kinds, kinds[1:]):
             self.assertNotEqual(first, second)
         self.assertTrue(all("next_tid" not in record for record in records))
-        child = self.dump(trace, "--type", "FORKED")[-1]["child_tid"]
+        child = read_dump(trace, "--type", "FORKED")[-1]["child_tid"]
         self.assertEqual(child, measured["child"])
         self.assertGreater(sum(record["tid"] == child for record in records), measured["rounds"])
-        self.assertEqual(self.dump(trace, "--type", "EXECED")[0]["program"], "waits")
-        exited = [record["tid"] for record in self.dump(trace, "--type", "EXITED")]
+        self.assertEqual(read_dump(trace, "--type", "EXECED")[0]["program"], "waits")
+        exited = [record["tid"] for record in read_dump(trace, "--type", "EXITED")]
         self.assertEqual(sorted(exited), sorted([child, measured["tid"]]))
         # Nobody but the command and its child.
         self.assertEqual({record["tid"] for record in records}, {child, measured["tid"]})
@@ -161,13 +149,13 @@ class Tests:  # of whoever records
     @cases.in_gate
     def test_the_trace_says_so(self):
         trace, _, _ = self.record_program(program=self.build("states"), arguments=["calls"])
-        self.assertEqual(self.info(trace)["session"]["kernel_records"], "perf")
-        text = run(support.ARCTRACE, "info", trace).stdout
+        self.assertEqual(read_info(trace)["session"]["kernel_records"], "perf")
+        text = arctrace("info", trace).stdout
         self.assertIn("kernel: recorded by perf events", text)
-        asked = run(support.ARCTRACE, "report", trace, "--view=wakers")
+        asked = arctrace("report", trace, "--view=wakers")
         self.assertEqual((asked.returncode, asked.stdout), (2, ""))
         self.assertRegex(asked.stderr, r"^arctrace: [^\n]+ has no wake-ups[^\n]+\n$")
-        asked = run(support.ARCTRACE, "report", trace, "--view=threads")
+        asked = arctrace("report", trace, "--view=threads")
         self.assertEqual(asked.returncode, 0, asked.stderr)
         self.assertIn("blocked or woken", asked.stdout)
 
@@ -180,9 +168,9 @@ class Tests:  # of whoever records
     def sleeps_of(self, trace):
         """[(begin, end, how often it left its CPU)] of what lies between two marks of SLEEPER, and for
         which it says that it slept."""
-        marks = [(r["time_ns"], r["name"]) for r in self.dump(trace, "--type", "INSTANT")]
-        pid = self.info(trace)["processes"][0]["pid"]
-        left = [r["time_ns"] for r in self.dump(trace, "--type", "SWITCH") if r["tid"] == pid]
+        marks = [(r["time_ns"], r["name"]) for r in read_dump(trace, "--type", "INSTANT")]
+        pid = read_info(trace)["processes"][0]["pid"]
+        left = [r["time_ns"] for r in read_dump(trace, "--type", "SWITCH") if r["tid"] == pid]
         return [(begin, end, bisect.bisect_left(left, end) - bisect.bisect_right(left, begin))
                 for (begin, _), (end, mark) in zip(marks, marks[1:]) if mark == "slept"], left
 
@@ -207,18 +195,18 @@ class Tests:  # of whoever records
         self.assertEqual(recorder.returncode, 0)
         for name, asked in zip(("live.data.1", "live.data.2", "live.data"), asked_ns):
             trace = self.directory / name
-            asked -= self.info(trace)["session"]["start_monotonic_ns"]
+            asked -= read_info(trace)["session"]["start_monotonic_ns"]
             sleeps, left = self.sleeps_of(trace)
             sleeps = [(begin, end, count) for begin, end, count in sleeps
                       if begin >= left[0] and end <= max(asked, left[-1])]
             self.assertGreater(len(sleeps), 100, name)
             self.assertEqual([sleep for sleep in sleeps if sleep[2] == 0], [], name)
-            self.check_clean(trace)
+            read("check", trace)
 
     def test_losses_by_cpu(self):
         trace, _, printed = self.record_program(
             "--mode=stop", "-b", "64k", "--block-size", "4k", program=self.build("waits"))
-        lost = [r for r in self.dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
+        lost = [r for r in read_dump(trace, "--type", "LOST") if r["cause"] == "kernel"]
         self.assertGreater(sum(record["count"] for record in lost), 1000)
         self.assertIn(f"kernel {sum(record['count'] for record in lost):,}", printed)
         for record in lost:
@@ -228,7 +216,7 @@ class Tests:  # of whoever records
     def test_the_command_inherits_nothing(self):
         command = (PYTHON, "-c", DESCRIPTORS)
         plain = run(*command, **self.USER)
-        with_perf = self.record_as(*command, options=("--kernel=perf", "--no-libcall"))
+        with_perf = self.record(*command, options=("--kernel=perf", "--no-libcall"))
         self.assertEqual(sorted(with_perf.stdout.splitlines()),
                          sorted(plain.stdout.splitlines()))
 
@@ -241,7 +229,7 @@ class Tests:  # of whoever records
                 # What perf has and the recorder has not read is switched off, too.
                 changes_ns.append(time.monotonic_ns())
                 states.wait_for_rounds(recorder.pid)
-                done = run(support.ARCTRACE, "ctl", session, switch, **self.USER)
+                done = arctrace("ctl", session, switch, **self.USER)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 states.wait_for_rounds(recorder.pid)  # it has seen it
                 changes_ns.append(time.monotonic_ns())
@@ -249,7 +237,7 @@ class Tests:  # of whoever records
             recorder.stdin.close()
             self.assertIn(" 0 lost", recorder.stderr.read())
         trace = self.directory / "live.data"
-        start_ns = self.info(trace)["session"]["start_monotonic_ns"]
+        start_ns = read_info(trace)["session"]["start_monotonic_ns"]
         before, off, on, after = (time_ns - start_ns for time_ns in changes_ns)
         sleeps, _ = self.sleeps_of(trace)
         recorded = [count > 0 for begin, end, count in sleeps if end <= before or begin >= after]
@@ -276,19 +264,19 @@ class Tests:  # of whoever records
             self.assertEqual(recorder.stdout.read(), "")  # until it has ended
         trace = self.directory / "recovered.data"
         # What the recorder had come to write is in its file.
-        done = run(support.ARCTRACE, "recover", session, f"--merge={self.directory / 'live.data'}", "-o", trace, **self.USER)
+        done = arctrace("recover", session, f"--merge={self.directory / 'live.data'}", "-o", trace, **self.USER)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_clean(trace)
-        self.assertEqual(len(self.dump(trace, "--type", "INSTANT")), 1500)
-        self.assertGreater(len(self.dump(trace, "--type", "SWITCH")), 0)
-        self.assertEqual(self.info(trace)["session"]["kernel_records"], "perf")
+        read("check", trace)
+        self.assertEqual(len(read_dump(trace, "--type", "INSTANT")), 1500)
+        self.assertGreater(len(read_dump(trace, "--type", "SWITCH")), 0)
+        self.assertEqual(read_info(trace)["session"]["kernel_records"], "perf")
 
     def test_what_needs_bpf(self):
-        done = self.record_as("true", options=("--kernel=perf", "--syscalls", "--signals"))
+        done = self.record("true", options=("--kernel=perf", "--syscalls", "--signals"))
         self.assertEqual(done.status, 0)
         self.assertIn("recording without --syscalls, --signals, which need BPF\n", done.stderr)
-        done = self.record_as("true", options=("--kernel=perf",))
-        self.assertNotIn("kernel", "".join(support.lines_without_leftovers(done.stderr)))
+        done = self.record("true", options=("--kernel=perf",))
+        self.assertNotIn("kernel", "".join(lines_without(done.stderr, LEFT_BEHIND)))
 
 
 @unittest.skipIf(NO_PERF, NO_PERF or "")
@@ -302,19 +290,19 @@ class PerfAsNobodyTest(Tests, PerfCase):
 
     def test_it_is_what_there_is(self):
         """Without rights: perf's events, and one line reports what is missing and why."""
-        done = self.record_as("true", options=("--kernel",))
+        done = self.record("true", options=("--kernel",))
         self.assertEqual(done.status, 0)
         self.assertRegex(done.stderr, r"(?m)^arctrace: warning: recording the kernel by perf "
                                       r"events, without wake-ups: [^\n]+$")
-        self.assertEqual("".join(support.lines_without_leftovers(done.stderr)).count("kernel"), 1)
-        self.assertEqual(self.info(done.trace)["session"]["kernel_records"], "perf")
-        done = self.record_as("true", options=("--kernel", "--page-faults"))
+        self.assertEqual("".join(lines_without(done.stderr, LEFT_BEHIND)).count("kernel"), 1)
+        self.assertEqual(read_info(done.trace)["session"]["kernel_records"], "perf")
+        done = self.record("true", options=("--kernel", "--page-faults"))
         self.assertIn("without wake-ups, --page-faults: ", done.stderr)
-        done = self.record_as("true", options=("--kernel=require",))
+        done = self.record("true", options=("--kernel=require",))
         self.assertEqual(done.status, 0)
         self.assertIn("perf events, without wake-ups: ", done.stderr)
         for options in (["--kernel=bpf"], ["--kernel=require", "--syscalls"]):
-            done = self.record_as("true", options=options)
+            done = self.record("true", options=options)
             self.assertEqual(done.status, 2)
             self.assertRegex(done.stderr, rf"^arctrace: {options[0]}: [^\n]+\n$")
 
@@ -325,23 +313,23 @@ class ForbiddenTest(PerfCase):
     def test_without_bpf_and_perf(self):
         """Neither is to be had: one line, and a recording all the same."""
         forbidden = forbid("bpf", "perf_event_open")
-        done = self.record_as("true", options=("--kernel",), preexec_fn=forbidden)
+        done = self.record("true", options=("--kernel",), preexec_fn=forbidden)
         self.assertEqual(done.status, 0, done.stderr)
         self.assertRegex(done.stderr, r"(?m)^arctrace: warning: recording without the kernel: "
                                       r"[^\n]+; perf_event_open is refused: [^\n]+$")
         self.assertEqual(done.stderr.count("the kernel"), 1)  # the reason may name kernel.perf_...
-        self.assertIsNone(self.info(done.trace)["session"]["kernel_records"])
+        self.assertIsNone(read_info(done.trace)["session"]["kernel_records"])
         for use in ("perf", "require"):
-            done = self.record_as("true", options=(f"--kernel={use}",), preexec_fn=forbidden)
+            done = self.record("true", options=(f"--kernel={use}",), preexec_fn=forbidden)
             self.assertEqual(done.status, 2)
             self.assertRegex(done.stderr, rf"^arctrace: --kernel={use}: [^\n]+\n$")
 
     @unittest.skipIf(NO_PERF, NO_PERF or "")
     def test_without_bpf(self):
-        done = self.record_as("true", options=("--kernel",), preexec_fn=forbid("bpf"))
+        done = self.record("true", options=("--kernel",), preexec_fn=forbid("bpf"))
         self.assertEqual(done.status, 0, done.stderr)
         self.assertIn("recording the kernel by perf events", done.stderr)
-        text = json.dumps(self.dump(done.trace))
+        text = json.dumps(read_dump(done.trace))
         self.assertIn("EXECED", text)
 
 

@@ -5,10 +5,10 @@ import json
 import os
 import pathlib
 import subprocess
-import unittest
 
 import cases
-from support import TraceTest
+from command import read_dump, read_info, read_report
+from tracing import TracedTest
 
 PYTHON = os.environ["ARCTRACE_PYTHON"]
 PACKAGE = os.environ["ARCTRACE_PYTHON_PACKAGE"]
@@ -51,7 +51,7 @@ print(json.dumps({"objects": objects, "columns": columns, "records": records, "m
 """
 
 
-class Python(TraceTest):
+class Python(TracedTest):
     def setUp(self):
         super().setUp()
         self.trace = self.record("sh", "-c", "cat /proc/self/comm; ls / >/dev/null", options=["-a"]).trace
@@ -65,20 +65,21 @@ class Python(TraceTest):
     def test_reads_what_the_command_reads(self):
         program = self.directory / "program.py"
         program.write_text(PROGRAM, encoding="utf-8")
-        read = json.loads(self.python(program, self.trace))
-        self.assertEqual(read["objects"], read["columns"])
-        self.assertGreater(len(read["objects"]), 1000)
-        functions = self.report(self.trace, "flat")["functions"]
-        self.assertEqual(read["functions"], [
+        found = json.loads(self.python(program, self.trace))
+        self.assertEqual(found["objects"], found["columns"])
+        self.assertGreater(len(found["objects"]), 1000)
+        functions = read_report(self.trace, "flat")["functions"]
+        self.assertEqual(found["functions"], [
             [f["name"], f["module"] or ""] + [f[key] for key in (
                 "calls", "base_ns", "cum_ns", "avg_ns", "min_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns")]
             for f in functions])
-        info = self.info(self.trace)
-        self.assertEqual(read["facts"]["records"], info["summary"]["records"])
-        self.assertEqual(read["pids"], [p["pid"] for p in info["processes"]])
-        dumped = [r for r in self.dump(self.trace) if r["type"] != "GAP"]
-        self.assertEqual([(time, kind) for time, kind, _ in read["records"]], [(r["time_ns"], r["type"]) for r in dumped])
-        self.assertEqual(read["cut"], [r["time_ns"] for r in dumped if r["time_ns"] >= read["middle"]])
+        info = read_info(self.trace)
+        self.assertEqual(found["facts"]["records"], info["summary"]["records"])
+        self.assertEqual(found["pids"], [p["pid"] for p in info["processes"]])
+        dumped = [r for r in read_dump(self.trace) if r["type"] != "GAP"]
+        self.assertEqual([(time, kind) for time, kind, _ in found["records"]],
+                         [(r["time_ns"], r["type"]) for r in dumped])
+        self.assertEqual(found["cut"], [r["time_ns"] for r in dumped if r["time_ns"] >= found["middle"]])
 
     def self_times(self):
         """Self time by thread and function. Nodes as [loader] are no calls: the module does not give them."""
@@ -90,13 +91,13 @@ class Python(TraceTest):
             for child in node["children"]:
                 add(thread, child)
 
-        for thread in self.report(self.trace, "tree")["threads"]:
+        for thread in read_report(self.trace, "tree")["threads"]:
             for child in thread["root"]["children"]:
                 add(thread, child)
         return sums
 
     def test_examples(self):
-        functions = self.report(self.trace, "flat")["functions"]
+        functions = read_report(self.trace, "flat")["functions"]
         longest = max(functions, key=lambda f: f["base_ns"])["name"]
         self.assertIn(longest, self.python(EXAMPLES / "functions.py", self.trace))
         ((thread, function), self_ns), = self.self_times().most_common(1)

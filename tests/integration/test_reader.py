@@ -6,10 +6,10 @@ import json
 import os
 import pathlib
 import subprocess
-import unittest
 
 import cases
-from support import ARCTRACE, TraceTest
+from command import read, read_dump, read_info, read_report
+from tracing import TracedTest
 
 READ_ALL = os.environ["ARCTRACE_READ_ALL"]
 
@@ -24,7 +24,7 @@ def read_all(*arguments):
     return lines
 
 
-class Reader(TraceTest):
+class Reader(TracedTest):
     """A shell and its children, with arguments and return values."""
 
     def setUp(self):
@@ -33,7 +33,7 @@ class Reader(TraceTest):
 
     def test_facts(self):
         lines = read_all("facts", self.trace)
-        info = self.info(self.trace)
+        info = read_info(self.trace)
         sums = info["summary"]
         self.assertEqual(lines["facts"], [[str(sums["records"]), str(sums["lost"]), str(sums["findings"]),
                                            str(sums["duration_ns"]), info["session"]["host"], "1"]])
@@ -44,7 +44,7 @@ class Reader(TraceTest):
 
     def test_sums(self):
         lines = read_all("sums", self.trace)
-        flat = self.report(self.trace, "flat", "--per=process")
+        flat = read_report(self.trace, "flat", "--per=process")
         self.assertEqual(
             [[f["name"], f["module"] or ""] + [str(f[key]) for key in (
                 "calls", "base_ns", "cum_ns", "avg_ns", "min_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns")]
@@ -58,13 +58,13 @@ class Reader(TraceTest):
             for child in node["children"]:
                 walk(child, level + 1)
 
-        for process in self.report(self.trace, "tree", "--per=process")["processes"]:
+        for process in read_report(self.trace, "tree", "--per=process")["processes"]:
             walk(process["root"], 0)
         self.assertEqual(lines["node"], nodes)
 
     def exported(self):
         path = self.directory / "calls.csv"
-        subprocess.run([ARCTRACE, "export", "--to=csv", "-o", path, self.trace], stderr=subprocess.PIPE, check=True)
+        read("export", "--to=csv", "-o", path, self.trace)
         with path.open(encoding="utf-8", newline="") as file:
             return [row for row in csv.DictReader(file) if row["type"] == "call"]
 
@@ -84,22 +84,22 @@ class Reader(TraceTest):
     def test_times_of_calls(self):
         ended = [(row["start_ns"], int(row["duration_ns"]), int(row["self_ns"]))
                  for row in self.exported() if row["duration_ns"]]
-        read = [(start, int(end) - int(start), int(self_ns))
+        found = [(start, int(end) - int(start), int(self_ns))
                 for _, start, end, self_ns, *_, flags in read_all("calls", self.trace)["call"]
                 if not int(flags) & (32 | 256)]
-        self.assertEqual(read, ended)
+        self.assertEqual(found, ended)
 
     def test_records(self):
-        records = [r for r in self.dump(self.trace) if r["type"] != "GAP"]
+        records = [r for r in read_dump(self.trace) if r["type"] != "GAP"]
         # Fields of some records have this name as well.
         for record in records:
             record.pop("pid")
-        read = []
+        found = []
         for time_ns, name, tid, fields in read_all("records", self.trace)["record"]:
             fields = json.loads(fields)
             fields.pop("pid", None)
-            read.append({"time_ns": int(time_ns), "tid": int(tid) if tid else None, "type": name, **fields})
-        self.assertEqual(read, records)
+            found.append({"time_ns": int(time_ns), "tid": int(tid) if tid else None, "type": name, **fields})
+        self.assertEqual(found, records)
 
     def test_cut_file_is_read_up_to_there(self):
         cut = self.directory / "cut.data"

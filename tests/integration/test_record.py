@@ -14,17 +14,15 @@ import unittest.mock
 
 import cases
 import support
+from command import (ARCTRACE, HINT, arctrace, destroy_left_buffer, lines_without, read_info, read_report, run,
+                     start_arctrace)
+from tracing import TracedTest
 
 SUMMARY = re.compile(
     r"^arctrace: ([\d,]+) records?, ([\d,]+) lost(?: \([a-z_0-9, ]+\))?, ([\d,]+) process(?:es)?, ([\d,]+) threads?, ([\d.]+ (?:bytes|[KMG]iB)), (.+)$")
 
 
-def run(*arguments, **options):
-    return subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False, **options)
-
-
-class RecordTest(support.TraceTest):
+class RecordTest(TracedTest):
     def assert_refused(self, done, *words, status=2):
         """This exit status and one clear line that has these words."""
         self.assertEqual(done.returncode, status, done.stderr)
@@ -44,7 +42,7 @@ class RecordTest(support.TraceTest):
     def test_keeps_its_own_command_line(self):
         recorded = self.record("sh", "-c", "exit 0", options=("--no-libcall", "-b", "1M"))
         self.assertEqual(
-            self.info(recorded.trace)["session"]["recorder_command"],
+            read_info(recorded.trace)["session"]["recorder_command"],
             ["arctrace", "record", "-o", str(recorded.trace), "--no-libcall", "-b", "1M", "--",
              "sh", "-c", "exit 0"])
 
@@ -89,7 +87,7 @@ class RecordTest(support.TraceTest):
                 (None, [self.directory / "missing"], ())):
             with self.subTest(command=command, options=options):
                 *before, summary = self.record(*command, options=options).stderr.splitlines()
-                hints = [line for line in before if support.HINT in line]
+                hints = [line for line in before if HINT in line]
                 self.assertEqual(len(hints), hint is not None, before)
                 if hint is not None:
                     self.assertRegex(hints[0], f"^arctrace: {hint}.* -fpatchable-function-entry=")
@@ -112,7 +110,7 @@ class RecordTest(support.TraceTest):
             for option in ("--libcall", "--no-libcall"):
                 recorded = self.record(program, options=(option,))
                 self.assertEqual(reason in recorded.stderr, is_told, recorded.stderr)
-                self.assertNotIn(support.HINT, recorded.stderr)
+                self.assertNotIn(HINT, recorded.stderr)
 
     @unittest.skipUnless(platform.machine() == "x86_64", "elsewhere rooms need no begin")
     def test_says_which_rooms_are_not_used(self):
@@ -137,17 +135,17 @@ class RecordTest(support.TraceTest):
 
     def test_default_file_and_old_one(self):
         for _ in range(2):
-            self.assertEqual(run("record", "true", cwd=self.directory).returncode, 0)
+            self.assertEqual(arctrace("record", "true", cwd=self.directory).returncode, 0)
         names = sorted(os.listdir(self.directory))
         self.assertEqual(names, ["arctrace.data", "arctrace.data.old"])
 
     def test_options_behind_the_command_are_the_commands(self):
-        done = run("record", "-o", self.directory / "x", "echo", "-o", "--help")
+        done = arctrace("record", "-o", self.directory / "x", "echo", "-o", "--help")
         self.assertEqual(done.stdout, "-o --help\n")
-        done = run("record", "-o", self.directory / "x", "--", "echo", "--", "-n")
+        done = arctrace("record", "-o", self.directory / "x", "--", "echo", "--", "-n")
         self.assertEqual(done.stdout, "-- -n\n")
         for separator in ([], ["--"]):  # after an option whose value is optional
-            done = run("record", "-o", self.directory / "x", "--kernel", *separator, "echo", "-o")
+            done = arctrace("record", "-o", self.directory / "x", "--kernel", *separator, "echo", "-o")
             self.assertEqual(done.stdout, "-o\n")
 
     def test_leaves_nothing_in_shared_memory(self):
@@ -158,23 +156,21 @@ class RecordTest(support.TraceTest):
 
     def test_interrupt_from_terminal_keeps_the_data(self):
         trace = self.directory / "arctrace.data"
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", trace, "--", sys.executable, "-c",
-             "import time\nprint('ready', flush=True)\ntime.sleep(600)"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        recorder = start_arctrace("record", "-o", trace, "--", sys.executable, "-c",
+                                  "import time\nprint('ready', flush=True)\ntime.sleep(600)", stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         os.killpg(recorder.pid, signal.SIGINT)
         _, errors = recorder.communicate(timeout=300)
         self.assertEqual(recorder.returncode, -signal.SIGINT)
         self.assertTrue(SUMMARY.match(errors.splitlines()[-1]), errors)
-        self.assertEqual(run("check", trace).returncode, 0)
+        self.assertEqual(arctrace("check", trace).returncode, 0)
 
     def test_termination_is_passed_on(self):
         trace = self.directory / "arctrace.data"
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", trace, "--", "sh", "-c",
-             "trap 'echo got; exit 5' TERM; echo ready; while :; do sleep 0.05; done"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        recorder = start_arctrace("record", "-o", trace, "--", "sh", "-c",
+                                  "trap 'echo got; exit 5' TERM; echo ready; while :; do sleep 0.05; done",
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         recorder.terminate()
         output, _ = recorder.communicate(timeout=300)
@@ -194,8 +190,8 @@ class RecordTest(support.TraceTest):
         self.assertEqual(self.record(sys.executable, "-c", script).stdout, "True 0\n")
 
     def test_no_command(self):
-        self.assert_refused(run("record"), "no command")
-        self.assert_refused(run("record", "--"), "no command")
+        self.assert_refused(arctrace("record"), "no command")
+        self.assert_refused(arctrace("record", "--"), "no command")
 
     def test_command_that_cannot_run(self):
         kept = self.directory / "arctrace.data"
@@ -209,7 +205,7 @@ class RecordTest(support.TraceTest):
         for command, status in (("/nonexistent/program", 127), ("no-such-command-anywhere", 127),
                                 (self.directory, 126), ("/etc/passwd", 126), (script, 126),
                                 (binary, 126)):
-            done = run("record", "-o", kept, "--", command)
+            done = arctrace("record", "-o", kept, "--", command)
             self.assert_refused(done, "can't run", status=status)
         self.assertEqual(kept.read_text(), "precious")
         self.assertEqual(sorted(os.listdir(self.directory)), ["arctrace.data", "binary", "script"])
@@ -224,19 +220,19 @@ class RecordTest(support.TraceTest):
 
     def test_output_that_cannot_be_written(self):
         for name in ("/nonexistent/directory/file", self.directory):
-            done = run("record", "-o", name, "--", "touch", self.directory / "was-run")
+            done = arctrace("record", "-o", name, "--", "touch", self.directory / "was-run")
             self.assert_refused(done)
         self.assertFalse((self.directory / "was-run").exists())
 
     def test_impossible_buffers(self):
         for options in (["-b", "1"], ["-b", "0"], ["--block-size", "100"], ["--slots", "0"],
                         ["--block-size", "32M"], ["-b", "100000G", "--block-size", "16M"]):
-            self.assert_refused(run("record", "-o", self.directory / "x", *options, "true"))
+            self.assert_refused(arctrace("record", "-o", self.directory / "x", *options, "true"))
 
     def test_bad_options(self):
         for options in (["--mode", "sometimes"], ["--no-such-option"], ["-b", "many"],
                         ["--high-water", "101"], ["--pin", "maybe"], ["--scope", "cpu"]):
-            self.assert_refused(run("record", *options, "true"))
+            self.assert_refused(arctrace("record", *options, "true"))
 
     def test_config_file(self):
         config = self.directory / "config"
@@ -273,7 +269,7 @@ class RecordTest(support.TraceTest):
         ran = self.directory / "was-run"
         for options in (["-F", "a"] * 65, ["-F", "a" * 70000, "-N", "b" * 70000],
                         ["-A", "a"] * 33 + ["-R", "b"] * 32):
-            self.assert_refused(run("record", "-o", self.directory / "x", *options, "touch", ran),
+            self.assert_refused(arctrace("record", "-o", self.directory / "x", *options, "touch", ran),
                                 "too many patterns", "re:")
         self.assertFalse(ran.exists())
         self.assertFalse((self.directory / "x").exists())
@@ -292,10 +288,10 @@ class RecordTest(support.TraceTest):
         done = self.record(program(2000), options=("-A", "nth*", "-F", "nth*"))
         self.assertEqual(done.status, 0, done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        dump = run("dump", done.trace).stdout
+        dump = arctrace("dump", done.trace).stdout
         for argument in ("number_0=1000", "number_1999=77"):
             self.assertIn(argument, dump)
-        self.assert_refused(run("record", "-o", self.directory / "x", "-A", "nth*", program(2049)),
+        self.assert_refused(arctrace("record", "-o", self.directory / "x", "-A", "nth*", program(2049)),
                             "-A and -R", "2048")
 
     def test_command_line_outranks_the_config_file(self):
@@ -308,9 +304,9 @@ class RecordTest(support.TraceTest):
             self.assertEqual((done.status, done.stdout), (0, f"libcall={calls};depth=9\n"), done.stderr)
         done = self.record(*show, options=("--config", config, "-D", "9"))
         self.assertEqual(done.stdout, "libcall=none;depth=9\n")
-        self.assert_refused(run("record", "--libcall", "--no-libcall", "true"))
+        self.assert_refused(arctrace("record", "--libcall", "--no-libcall", "true"))
         config.write_text("[record]\nlibcall=true\nno-libcall=true\n", encoding="utf-8")
-        self.assert_refused(run("record", "--config", config, "true"))
+        self.assert_refused(arctrace("record", "--config", config, "true"))
 
     def test_disk_full(self):
         """The command goes on, the file is good up to there, and the summary reports it."""
@@ -321,9 +317,9 @@ class RecordTest(support.TraceTest):
         if mounted.returncode != 0:
             self.skipTest("can't mount a small disk here")
         try:
-            done = run("record", "-b", "4M", "-o", mount / "trace", "--",
-                       support.LUA / "instrumented/lua", "-e",
-                       "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)")
+            done = arctrace("record", "-b", "4M", "-o", mount / "trace", "--",
+                            support.LUA / "instrumented/lua", "-e",
+                            "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)")
             self.assertEqual(done.stdout, "88894\n")
             self.assertEqual(done.returncode, 0, done.stderr)
             match = re.search(r"^arctrace: ([\d,]+) records, ([\d,]+) lost .*file ([\d,]+).* "
@@ -331,7 +327,7 @@ class RecordTest(support.TraceTest):
             records, lost, of_file = (int(number.replace(",", "")) for number in match.groups())
             self.assertGreater(records, 1000)
             self.assertGreater(of_file, 1000)
-            report = self.report(mount / "trace", "flat")
+            report = read_report(mount / "trace", "flat")
             self.assertEqual(report["summary"]["records"], records)
             self.assertEqual(report["summary"]["lost"], lost)
             self.assertEqual(report["summary"]["lost_by_cause"]["file"], of_file)
@@ -339,19 +335,19 @@ class RecordTest(support.TraceTest):
             # The names are there, and all that the program wrote is accounted for.
             self.assertFalse([f["name"] for f in report["functions"]
                               if f["name"].startswith("0x")])
-            calls = run("record", "-b", "256M", "-o", self.directory / "whole", "--",
-                        support.LUA / "instrumented/lua", "-e",
-                        "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)")
+            calls = arctrace("record", "-b", "256M", "-o", self.directory / "whole", "--",
+                             support.LUA / "instrumented/lua", "-e",
+                             "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)")
             whole = re.match(r"arctrace: ([\d,]+) records, 0 lost", calls.stderr.splitlines()[-1])
             self.assertAlmostEqual((records + lost) / int(whole[1].replace(",", "")), 1, delta=0.01)
             buffer = re.search(r"are in (\S+):", done.stderr)
-            self.assertEqual(run("destroy", buffer[1]).returncode, 0)
+            self.assertEqual(arctrace("destroy", buffer[1]).returncode, 0)
         finally:
             subprocess.run(["umount", mount], check=True)
 
     def test_columns_of_dump(self):
         trace = self.record("true").trace
-        lines = run("dump", trace, "--no-header", "--fields=time,delta,wall,cpu,type").stdout
+        lines = arctrace("dump", trace, "--no-header", "--fields=time,delta,wall,cpu,type").stdout
         last = None
         for line in lines.splitlines():
             now, delta, wall, cpu, _ = line.split()
@@ -360,16 +356,15 @@ class RecordTest(support.TraceTest):
             if last is not None:
                 self.assertAlmostEqual(float(delta), float(now) - last, delta=2e-9)
             last = float(now)
-        raw = run("dump", trace, "--raw").stdout
+        raw = arctrace("dump", trace, "--raw").stdout
         self.assertRegex(raw, r"(?m)^# block \d+: full definitions, writer 1, .* handout \d+")
 
     def test_trace_from_a_pipe(self):
         trace = self.record("true").trace
-        piped = subprocess.run([support.ARCTRACE, "report", "-", "--format=json"],
-                               input=trace.read_bytes(), stdout=subprocess.PIPE, check=False)
+        piped = arctrace("report", "-", "--format=json", input=trace.read_bytes(), text=False)
         self.assertEqual(piped.returncode, 0)
         self.assertEqual(json.loads(piped.stdout)["threads"],
-                         self.report(trace, "tree")["threads"])
+                         read_report(trace, "tree")["threads"])
 
     def test_daemons(self):
         """Whoever goes on when the command has ended is not waited for, which is said."""
@@ -427,7 +422,7 @@ int main(void) {
     def test_filter_that_matches_nothing(self):
         trace = self.record("true").trace
         for view in ("tree", "flat", "flow", "arcs"):
-            done = run("report", trace, f"--view={view}", "-F", "no_such_function")
+            done = arctrace("report", trace, f"--view={view}", "-F", "no_such_function")
             self.assertEqual(done.returncode, 0)
             self.assertIn("no call passes the filters", done.stderr, view)
 
@@ -438,30 +433,27 @@ int main(void) {
             self.skipTest("no setpriv to drop CAP_IPC_LOCK with")
 
         def limited(*options):
-            command = [support.ARCTRACE, "record", "-o", self.directory / "x", *options,
+            command = [ARCTRACE, "record", "-o", self.directory / "x", *options,
                        "--", "true"]
             if os.geteuid() == 0:
                 command = ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock",
                            *command]
-            return subprocess.run(
-                command, stderr=subprocess.PIPE, text=True, check=False,
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)))
+            return run(*command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)))
 
         tried = limited("--pin=try")
         self.assertEqual(tried.returncode, 0, tried.stderr)
-        warning, summary = support.lines_without_hint(tried.stderr)
+        warning, summary = lines_without(tried.stderr, HINT)
         self.assertIn("RLIMIT_MEMLOCK", warning)
         self.assertTrue(SUMMARY.match(summary), summary)
         # Unless it was asked for, pinning is told by info only.
-        self.assertEqual(len(support.lines_without_hint(limited().stderr)), 1)
-        self.assertIn(", 64 KiB of it pinned; ", run("info", self.directory / "x").stdout)
-        self.assertEqual(self.info(self.directory / "x")["session"]["pinned_bytes"], 65536)
+        self.assertEqual(len(lines_without(limited().stderr, HINT)), 1)
+        self.assertIn(", 64 KiB of it pinned; ", arctrace("info", self.directory / "x").stdout)
+        self.assertEqual(read_info(self.directory / "x")["session"]["pinned_bytes"], 65536)
         self.assert_refused(limited("--pin=require"), "RLIMIT_MEMLOCK")
-        self.assertEqual(len(support.lines_without_hint(limited("--pin=no").stderr)), 1)
+        self.assertEqual(len(lines_without(limited("--pin=no").stderr, HINT)), 1)
 
     def test_to_standard_output(self):
-        done = subprocess.run([support.ARCTRACE, "record", "-o", "-", "--", "echo", "hello"],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        done = arctrace("record", "-o", "-", "--", "echo", "hello", text=False)
         self.assertEqual(done.stdout[:8], b"ARCTFILE")
         self.assertNotIn(b"hello\n", done.stdout)
         self.assertIn(b"hello\n", done.stderr)
@@ -469,16 +461,15 @@ int main(void) {
     def test_closed_pipe_is_no_death(self):
         """Its reader goes away while the command runs, before the last records are written."""
         reader, writer = os.pipe()
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "-o", "-", "--", "sh", "-c", "echo ready; read end"],
-            stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE, text=True)
+        recorder = start_arctrace("record", "-o", "-", "--", "sh", "-c", "echo ready; read end",
+                                  stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE, text=True)
         os.close(writer)
         self.assertEqual(recorder.stderr.readline(), "ready\n")
         os.close(reader)
         _, errors = recorder.communicate("end\n", timeout=300)
         self.assertEqual(recorder.returncode, 2, errors)
         self.assertIn("Broken pipe", errors)
-        support.destroy_left_buffer(errors)
+        destroy_left_buffer(errors)
 
 
 if __name__ == "__main__":

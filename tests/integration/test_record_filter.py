@@ -8,8 +8,10 @@ import sys
 
 import cases
 import support
-import trace_checks
+from command import arctrace, read, read_dump, read_info, read_report, start_arctrace
 from states import wait_until
+from trace_checks import walk
+from tracing import TracedTest
 
 # Events of three names and levels, by copy and in place; the last one is defined after some records.
 EVENTS = support.API + """
@@ -64,24 +66,19 @@ if child != 0: os.waitpid(child, 0)
 """
 
 
-def run(*arguments):
-    return subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-
-
-class RecordFilterTest(support.TraceTest):
+class RecordFilterTest(TracedTest):
     def setUp(self):
         super().setUp()
         self.name = f"filter-{os.getpid()}-{self.id().rsplit('.', 1)[1]}"[:64]
 
     def ctl(self, *options):
-        done = run("ctl", self.name, *options)
+        done = arctrace("ctl", self.name, *options)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def create(self, *options):
-        done = run("create", self.name, "-b", "4M", "--block-size", "8k", *options)
+        done = arctrace("create", self.name, "-b", "4M", "--block-size", "8k", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.addCleanup(run, "destroy", "--force", self.name)
+        self.addCleanup(arctrace, "destroy", "--force", self.name)
 
     def events(self, *options):
         """How often each event was recorded by EVENTS, and that nothing else is different."""
@@ -89,7 +86,7 @@ class RecordFilterTest(support.TraceTest):
                                options=("--no-libcall", *options))
         self.assertEqual(recorded.status, 0, recorded.stderr)
         self.assertIn(" 0 lost", recorded.stderr)
-        records = self.dump(recorded.trace)
+        records = read_dump(recorded.trace)
         types = collections.Counter(r["type"] for r in records)
         self.assertEqual([types[t] for t in ("INSTANT", "ENTER", "EXIT")], [10, 10, 10])
         return dict(collections.Counter(r["event"] for r in records if r["type"] == "EVENT"))
@@ -132,30 +129,30 @@ class RecordFilterTest(support.TraceTest):
     @cases.in_gate
     def test_info_of_a_file_has_the_filter(self):
         _, trace = self.recording("--event=db.*", "--level=3")
-        enabled = self.info(trace)["enabled"]
+        enabled = read_info(trace)["enabled"]
         self.assertEqual([(e["recorded"], e["live_filter"], e["record_filter"]) for e in enabled[:1]],
                          [("all", [], ["event:db.*", "level:3"])])
-        self.assertIn("s on: all; record filter: event:db.* level:3\n", run("info", trace).stdout)
+        self.assertIn("s on: all; record filter: event:db.* level:3\n", arctrace("info", trace).stdout)
         _, trace = self.recording()
-        self.assertEqual(self.info(trace)["enabled"][0]["record_filter"], [])
-        self.assertNotIn("recorded from", run("info", trace).stdout)
+        self.assertEqual(read_info(trace)["enabled"][0]["record_filter"], [])
+        self.assertNotIn("recorded from", arctrace("info", trace).stdout)
 
     def test_filters_that_the_buffer_does_not_have_any_more(self):
         """Each change is listed; which of the two filters it was is not claimed."""
         self.create()
-        self.assertEqual(run("start", self.name).returncode, 0)
+        self.assertEqual(arctrace("start", self.name).returncode, 0)
         for options in (["--level=3"], ["--event=x"], ["--event=y"]):
-            self.assertEqual(run("ctl", self.name, *options).returncode, 0)
-        enabled = self.info(self.name)["enabled"]
+            self.assertEqual(arctrace("ctl", self.name, *options).returncode, 0)
+        enabled = read_info(self.name)["enabled"]
         self.assertEqual([(e["live_filter"], e["record_filter"]) for e in enabled[-3:]],
                          [(["?"], ["?"]), (["?"], ["?"]), ([], ["event:y"])])
-        text = run("info", self.name).stdout
+        text = arctrace("info", self.name).stdout
         self.assertEqual(text.count("; filters: not known any more\n"), 2, text)
 
     def test_the_hint_about_functions_knows_of_filters(self):
         def hint(*options):
             recorded = self.record("/bin/true", options=options)
-            text = run("report", recorded.trace).stdout
+            text = arctrace("report", recorded.trace).stdout
             return text[text.index("functions of true itself"):].splitlines()[0]
         self.assertIn("record it with -P ., or compile it with", hint())
         for options in (["-F", "nothing"], ["--notrace=*"], ["-D1"], ["-t", "1s"]):
@@ -167,16 +164,15 @@ class RecordFilterTest(support.TraceTest):
         long_names = [f"--event=name_{i:04}*" for i in range(40)]
         for options in (long_names, ["--level=8"], ["--event=a["], ["--pid=-1"], ["--tid=x"],
                         ["--pid=1", "--record-all"]):
-            done = run("ctl", self.name, *options)
+            done = arctrace("ctl", self.name, *options)
             self.assertEqual(done.returncode, 2, options)
             self.assertNotEqual(done.stderr, "")
-        self.assertEqual(self.info(self.name)["buffer"]["record_filter"], [])
+        self.assertEqual(read_info(self.name)["buffer"]["record_filter"], [])
 
     def start(self):
         """THREADS: the process, pid and tids of the parent and of the child."""
-        process = subprocess.Popen(
-            [support.ARCTRACE, "record", "--no-libcall", f"--session={self.name}", "--", sys.executable,
-             "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = start_arctrace("record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
+                                 THREADS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
         lines = sorted(process.stdout.readline().split() for _ in range(2))
@@ -189,7 +185,7 @@ class RecordFilterTest(support.TraceTest):
 
     def written(self, tids):
         """The number of records of each of these threads; 0 of one that has written none yet."""
-        slots = self.info(self.name)["buffer"]["slots"]
+        slots = read_info(self.name)["buffer"]["slots"]
         return collections.Counter({s["tid"]: s["written"] for s in slots if s["tid"] in tids})
 
     def wait_until_written(self, tids, count):
@@ -215,7 +211,7 @@ class RecordFilterTest(support.TraceTest):
     def newest(self):
         """By type, when the last EVENT and INSTANT of the buffer were written; it has room for a few
         seconds, so that older ones may be gone."""
-        return {r["type"]: r["time_ns"] for r in self.dump(self.name, "--type", "EVENT,INSTANT")}
+        return {r["type"]: r["time_ns"] for r in read_dump(self.name, "--type", "EVENT,INSTANT")}
 
     @cases.in_gate
     def test_processes_and_threads_while_they_run(self):
@@ -232,12 +228,12 @@ class RecordFilterTest(support.TraceTest):
         for option, said in ((f"--pid={2**31 - 1}", "no process 2147483647 writes into the session"),
                              (f"--tid={2**31 - 1}", "no thread 2147483647 writes into the session"),
                              ("--event=ruond", 'no event matches --event ruond; did you mean "round"?')):
-            self.assertIn(said, run("ctl", self.name, option).stderr)
-        self.assertEqual(run("ctl", self.name, f"--pid={child[0]}", f"--tid={parent[1]}").stderr, "")
+            self.assertIn(said, arctrace("ctl", self.name, option).stderr)
+        self.assertEqual(arctrace("ctl", self.name, f"--pid={child[0]}", f"--tid={parent[1]}").stderr, "")
         self.ctl("--event=none")  # it replaces the other filter, and lets functions and marks be
         self.assert_moving(tids, tids)
-        self.assertEqual(self.info(self.name)["buffer"]["record_filter"], ["event:none"])
-        self.assertIn("record filter: event:none", run("info", self.name).stdout)
+        self.assertEqual(read_info(self.name)["buffer"]["record_filter"], ["event:none"])
+        self.assertIn("record filter: event:none", arctrace("info", self.name).stdout)
         before = self.newest()
         self.wait_until_written(tids, 20)
         after = self.newest()
@@ -247,18 +243,17 @@ class RecordFilterTest(support.TraceTest):
         self.ctl("--record-all")
         self.assert_moving(tids, tids)
         self.assertGreater(self.newest()["EVENT"], after["INSTANT"])
-        self.assertEqual(run("stop", self.name).returncode, 0)
+        self.assertEqual(arctrace("stop", self.name).returncode, 0)
         self.end(process)
-        self.check_clean(self.name)
-        self.assertEqual(self.info(self.name)["summary"]["lost"], 0)
+        read("check", self.name)
+        self.assertEqual(read_info(self.name)["summary"]["lost"], 0)
 
     @cases.in_gate
     def test_the_trace_says_what_was_recorded_when(self):
         """Time in which a thread was filtered out belongs to none of its functions."""
         self.create("--start")
         trace = self.directory / "trace"
-        collector = subprocess.Popen([support.ARCTRACE, "attach", self.name, "-o", trace],
-                                     stderr=subprocess.PIPE, text=True)
+        collector = start_arctrace("attach", self.name, "-o", trace, stderr=subprocess.PIPE, text=True)
         self.addCleanup(collector.stderr.close)
         self.addCleanup(collector.kill)
         self.assertIn("collecting", collector.stderr.readline())
@@ -273,22 +268,22 @@ class RecordFilterTest(support.TraceTest):
         self.ctl("--record-all")
         self.wait_until_written(tids, 100)
         self.end(process)
-        self.assertEqual(run("destroy", "--force", self.name).returncode, 0)
+        self.assertEqual(arctrace("destroy", "--force", self.name).returncode, 0)
         self.assertEqual(collector.wait(timeout=300), 0)
-        self.check_clean(trace)
-        enabled = self.dump(trace, "--type", "ENABLED")
+        read("check", trace)
+        enabled = read_dump(trace, "--type", "ENABLED")
         found = [r["filter"] for r in enabled if r["filter"]]
         self.assertEqual(found[:2], filters[:2])
         self.assertEqual(enabled[[r["filter"] for r in enabled].index(filters[1]) + 1]["filter"], [])
-        gaps = self.report(trace, "summary")["gaps"]
+        gaps = read_report(trace, "summary")["gaps"]
         filtered = [g for g in gaps if g["reason"] == "other threads filtered out"]
         self.assertEqual(len(filtered), 1, gaps)
         out_ns = filtered[0]["to_ns"] - filtered[0]["from_ns"]
         self.assertGreater(out_ns, 0)
-        functions = {f["name"]: f for f in self.report(trace, "flat")["functions"]}
+        functions = {f["name"]: f for f in read_report(trace, "flat")["functions"]}
         # The child's functions were filtered out, in one of their calls.
-        for thread in self.report(trace, "tree")["threads"]:
-            nodes = [node for node, _ in trace_checks.walk(thread["root"])]
+        for thread in read_report(trace, "tree")["threads"]:
+            nodes = [node for node, _ in walk(thread["root"])]
             of_child = any(node["name"] in ("c1", "c2") for node in nodes)
             out = sum(node["base_ns"] for node in nodes if node["name"] == "[filtered out]")
             if any(node["name"] in ("p1", "p2", "c1", "c2") for node in nodes):

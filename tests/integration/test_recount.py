@@ -14,8 +14,10 @@ import sys
 import cases
 import states
 import support
+from command import arctrace, read, read_dump, read_info, read_report, start_arctrace
 from kernel_programs import whole
 from trace_checks import walk
+from tracing import TracedTest
 
 NAMES = ("main_loop", "outer", "inner", "leaf", "endless")
 # Threads, then forked children with frames of their parent, of which one leaves one; calls that do not
@@ -206,30 +208,27 @@ def recount(records, forked_ns):
     return counts
 
 
-class RecountTest(support.TraceTest):
+class RecountTest(TracedTest):
     def record_program(self, turns, *options, stands_still=False):
         """In a session whose functions are off between two parts. If so, the collector stands still in
         the first one."""
         name = f"recount-{os.getpid()}-{turns}"
         trace = self.directory / "trace.data"
-        run = lambda *arguments: subprocess.run([support.ARCTRACE, *arguments], check=True, stdout=subprocess.DEVNULL)
-        run("create", name, "--start", *options)
-        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=False,
-                        stderr=subprocess.DEVNULL)
-        with subprocess.Popen([support.ARCTRACE, "attach", name, "-o", trace],
-                              stderr=subprocess.PIPE, text=True) as collector:
+        read("create", name, "--start", *options)
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        with start_arctrace("attach", name, "-o", trace, stderr=subprocess.PIPE, text=True) as collector:
             try:
                 collector.stderr.readline()
                 if stands_still:
                     collector.send_signal(signal.SIGSTOP)
                     states.wait_until(lambda: states.is_stopped(collector.pid), "the collector stands still")
-                with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={name}", "--",
-                                       sys.executable, "-c", PROGRAM, str(turns)],
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+                with start_arctrace("record", "--no-libcall", f"--session={name}", "--", sys.executable, "-c",
+                                    PROGRAM, turns, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    text=True) as program:
                     for change in ("--off=functions", "--on=functions"):
                         self.assertEqual(program.stdout.readline(), "part\n")
                         collector.send_signal(signal.SIGCONT)
-                        run("ctl", name, change)
+                        read("ctl", name, change)
                         program.stdin.write("\n")
                         program.stdin.flush()
                     program.stdin.close()
@@ -242,23 +241,22 @@ class RecountTest(support.TraceTest):
 
     def export(self, trace, form, *options):
         output = self.directory / f"out.{form}"
-        subprocess.run([support.ARCTRACE, "export", "-o", output, f"--to={form}", "--force", *options, trace],
-                       check=True, stderr=subprocess.DEVNULL)
+        read("export", "-o", output, f"--to={form}", "--force", *options, trace)
         return output.read_text()
 
     def test_without_losses(self):
         trace = self.record_program(100)
-        self.assertEqual(self.info(trace)["summary"]["lost"], 0)
+        self.assertEqual(read_info(trace)["summary"]["lost"], 0)
         self.check(trace)
 
     def test_with_losses(self):
         trace = self.record_program(3000, "-b", "64k", "--block-size=4k", stands_still=True)
-        self.assertGreater(self.info(trace)["summary"]["lost"], 0)
+        self.assertGreater(read_info(trace)["summary"]["lost"], 0)
         self.check(trace)
 
     def check(self, trace):
-        processes = self.info(trace)["processes"]
-        expected = recount(self.dump(trace), {p["pid"]: p["start_ns"] for p in processes})
+        processes = read_info(trace)["processes"]
+        expected = recount(read_dump(trace), {p["pid"]: p["start_ns"] for p in processes})
         self.assertLessEqual(set(NAMES), set(expected.values()))
         self.check_reports(trace, expected)
         self.check_csv(trace, expected)
@@ -266,11 +264,11 @@ class RecountTest(support.TraceTest):
         self.check_chrome(trace, expected)
 
     def check_reports(self, trace, expected):
-        rows = self.report(trace, "flat")["functions"]
+        rows = read_report(trace, "flat")["functions"]
         found = {r["name"]: (r["calls"], r["base_ns"], r["cum_ns"]) for r in rows if r["name"] in NAMES}
         self.assertEqual(found, expected.values())
         found = collections.Counter()
-        for thread in self.report(trace, "tree")["threads"]:
+        for thread in read_report(trace, "tree")["threads"]:
             for node, _ in walk(thread["root"]):
                 found[node["name"]] += node["base_ns"]
         self.assertEqual({name: found[name] for name in NAMES}, {name: expected.base_ns[name] for name in NAMES})
@@ -312,10 +310,10 @@ class RecountTest(support.TraceTest):
         """The views threads and log-rt against SWITCH and WAKING."""
         done = whole(self, lambda: self.record(sys.executable, "-c", support.API + NAPS,
                                                options=("--kernel", "--no-libcall")))
-        records = self.dump(done.trace)
+        records = read_dump(done.trace)
         if not any(r["type"] == "WAKING" for r in records):
             self.skipTest("recorded without the kernel, or by perf events")
-        threads = self.report(done.trace, "threads")["threads"]
+        threads = read_report(done.trace, "threads")["threads"]
         self.assertGreaterEqual(len(threads), 3)
         self.check_log_rt(done.trace, records, {
             t["tid"]: (t["states"][0]["start_ns"], t["states"][-1]["start_ns"] + t["states"][-1]["duration_ns"])
@@ -349,7 +347,7 @@ class RecountTest(support.TraceTest):
     def check_log_rt(self, trace, records, lives):
         """lives: from when to when each thread was there, by tid."""
         found, tid = collections.defaultdict(lambda: [0, 0]), None
-        for row in self.report(trace, "log-rt")["log_rt"]:
+        for row in read_report(trace, "log-rt")["log_rt"]:
             if row["lv"] == 0:
                 tid = int(re.search(r"/([0-9]+)", row["name"])[1])
             found[tid][0] += row["ds"]

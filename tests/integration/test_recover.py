@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 import cases
 import support
+from command import arctrace, read, read_dump, read_info, read_report, start_arctrace
 from served_trace import Server
-from test_sessions import run
+from trace_checks import assert_indexed
+from tracing import TracedTest
 
 # Writes argument 1 records inside two frames, prints so, waits, or dies (argument 2).
 PROGRAM = support.API + """
@@ -25,27 +26,26 @@ sys.stdin.read()
 """
 
 
-class RecoverTest(support.TraceTest):
+class RecoverTest(TracedTest):
     def left_behind(self, *options, has_written=False):
         """The buffer of a recorder that was killed with its command; `has_written`: when its file had records."""
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "--no-libcall", "-o", self.directory / "cut", *options,
-             "--", sys.executable, "-c", PROGRAM, "1000", "wait"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        recorder = start_arctrace("record", "--no-libcall", "-o", self.directory / "cut", *options, "--",
+                                  sys.executable, "-c", PROGRAM, "1000", "wait", stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdout.close)
         # A trace that is cut would not pass the check at the end of each test.
         self.addCleanup((self.directory / "cut").unlink, missing_ok=True)
         session = recorder.stdout.readline().rstrip()
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
         deadline = time.monotonic() + 300
-        while has_written and self.info(self.directory / "cut")["summary"]["records"] == 0:
+        while has_written and read_info(self.directory / "cut")["summary"]["records"] == 0:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
         recorder.kill()
         recorder.wait()
         recorder.stdin.close()  # the command ends
         for _ in range(15_000):
-            if not any(s["alive"] for s in self.info(session)["buffer"]["slots"]):
+            if not any(s["alive"] for s in read_info(session)["buffer"]["slots"]):
                 break
             time.sleep(0.02)
         return session
@@ -54,21 +54,21 @@ class RecoverTest(support.TraceTest):
         for mode in ("drop", "overwrite", "stop"):
             with self.subTest(mode=mode):
                 session = self.left_behind(f"--mode={mode}", "-b", "1M")
-                self.assertIn(f"{session} ", run("list").stdout)
-                self.assertIn("left behind", run("list").stdout)
+                self.assertIn(f"{session} ", arctrace("list").stdout)
+                self.assertIn("left behind", arctrace("list").stdout)
                 trace = self.directory / f"{mode}.data"
-                done = run("recover", session, "-o", trace)
+                done = arctrace("recover", session, "-o", trace)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.check_clean(trace)
-                self.assert_indexed(trace)
-                info = self.info(trace)
+                read("check", trace)
+                assert_indexed(self, trace)
+                info = read_info(trace)
                 self.assertEqual(info["summary"]["records"], 1002)
                 self.assertEqual((info["summary"]["lost"], info["summary"]["overwritten"]), (0, 0))
-                self.assertEqual({r["name"] for r in self.dump(trace, "--type", "INSTANT")},
+                self.assertEqual({r["name"] for r in read_dump(trace, "--type", "INSTANT")},
                                  {"ring"})
-                self.assertEqual([r["function"] for r in self.dump(trace, "--type", "ENTER")],
+                self.assertEqual([r["function"] for r in read_dump(trace, "--type", "ENTER")],
                                  ["outer", "inner"])
-                self.assertEqual(run("destroy", session).returncode, 0)
+                self.assertEqual(arctrace("destroy", session).returncode, 0)
                 self.assertFalse(os.path.exists(session))
 
     def test_names_that_the_recorder_took_with_it(self):
@@ -79,48 +79,48 @@ class RecoverTest(support.TraceTest):
         for definitions, word in ((other, "another session"), (sys.executable, "not an arctrace"),
                                   (self.directory, "not an arctrace"),
                                   ("/nowhere", "No such file")):
-            done = run("recover", session, "-o", trace, "--definitions", definitions)
+            done = arctrace("recover", session, "-o", trace, "--definitions", definitions)
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
             self.assertIn(word, done.stderr)
-        self.assertEqual(run("recover", session, "-o", trace).returncode, 0)
-        self.assertFalse(any(p["executable"] for p in self.info(trace)["processes"]))  # as it would be
+        self.assertEqual(arctrace("recover", session, "-o", trace).returncode, 0)
+        self.assertFalse(any(p["executable"] for p in read_info(trace)["processes"]))  # as it would be
         trace.unlink()
-        done = run("recover", session, "-o", trace, "--definitions", self.directory / "cut")
+        done = arctrace("recover", session, "-o", trace, "--definitions", self.directory / "cut")
         self.assertEqual(done.returncode, 0, done.stderr)
-        info = self.info(trace)
+        info = read_info(trace)
         self.assertEqual([len(info["processes"]), len(info["threads"])], [1, 1])
         self.assertTrue(info["processes"][0]["modules"])
-        self.assertEqual({r["name"] for r in self.dump(trace, "--type", "INSTANT")}, {"ring"})
-        self.assertIn("outer", {row["name"] for row in self.report(trace, "flat")["functions"]})
+        self.assertEqual({r["name"] for r in read_dump(trace, "--type", "INSTANT")}, {"ring"})
+        self.assertIn("outer", {row["name"] for row in read_report(trace, "flat")["functions"]})
         trace.unlink()  # what is in the recorder's file only is missing: serials have a gap
 
     def test_whole_recording(self):
         """What the recorder wrote until it was killed, and what is left in the buffer."""
         session = self.left_behind("-b", "256k", "--block-size", "384")
         cut = self.directory / "cut"
-        report = run("report", cut)
+        report = arctrace("report", cut)
         self.assertEqual(report.returncode, 0, report.stderr)
         self.assertIn(f"arctrace recover {session} -m {cut}", report.stderr)
         # So does recover itself, if it is given the file in the buffer's place.
-        refused = run("recover", cut, "-o", self.directory / "merged")
+        refused = arctrace("recover", cut, "-o", self.directory / "merged")
         self.assertEqual(refused.returncode, 2)
         self.assertIn(f"arctrace recover {session} -m {cut}", refused.stderr)
         trace = self.directory / "merged"
-        done = run("recover", session, "-o", trace, "--merge", cut)
+        done = arctrace("recover", session, "-o", trace, "--merge", cut)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_clean(trace)
-        self.assert_indexed(trace)
-        self.assertEqual(self.info(trace)["summary"]["records"], 1002)
-        self.assertNotIn("warning", run("report", trace).stderr)
+        read("check", trace)
+        assert_indexed(self, trace)
+        self.assertEqual(read_info(trace)["summary"]["records"], 1002)
+        self.assertNotIn("warning", arctrace("report", trace).stderr)
         self.check_read_as_one(cut, trace)
         if os.geteuid() == 0:
             # Anybody can make a file there that has the session's id.
             os.chown(session, 65534, -1)
-            self.assertLess(self.report(cut, "flat")["summary"]["records"], 1002)
+            self.assertLess(read_report(cut, "flat")["summary"]["records"], 1002)
             os.chown(session, 0, -1)
         # Without the buffer there is only what the file has.
         os.unlink(session)
-        alone = self.report(cut, "flat")
+        alone = read_report(cut, "flat")
         self.assertLess(alone["summary"]["records"], 1002)
         cut.unlink()
 
@@ -132,44 +132,44 @@ class RecoverTest(support.TraceTest):
                 session = self.left_behind("-b", "256k", "--block-size", "384", "--high-water=1",
                                            f"--scope={scope}", has_written=True)
                 trace = self.directory / "trace"
-                done = run("recover", session, "-o", trace, "--definitions", self.directory / "cut")
+                done = arctrace("recover", session, "-o", trace, "--definitions", self.directory / "cut")
                 self.assertIn("-m FILE adds that", done.stderr)
-                report = self.report(trace, "flat")
+                report = read_report(trace, "flat")
                 missing = 1002 - report["summary"]["records"]
                 self.assertGreater(missing, 0)
                 self.assertEqual(report["summary"]["elsewhere"], missing)
-                self.assertEqual(self.info(trace)["summary"]["elsewhere"], missing)
-                self.assertIn(f"{missing:,} in another file", run("report", trace).stdout)
-                self.assertIn(f"{missing} in another file", run("check", trace).stdout)
+                self.assertEqual(read_info(trace)["summary"]["elsewhere"], missing)
+                self.assertIn(f"{missing:,} in another file", arctrace("report", trace).stdout)
+                self.assertIn(f"{missing} in another file", arctrace("check", trace).stdout)
                 gap, = report["gaps"]
-                thread, = self.info(trace)["threads"]
+                thread, = read_info(trace)["threads"]
                 self.assertEqual((gap["reason"], gap["tid"]), ("missing", thread["tid"]))
                 self.assertLess(gap["from_ns"], gap["to_ns"])
                 self.assertEqual(gap["records"], missing if scope == "shared" else None)
                 merged = self.directory / "merged"
-                done = run("recover", session, "-o", merged, "--merge", self.directory / "cut")
+                done = arctrace("recover", session, "-o", merged, "--merge", self.directory / "cut")
                 self.assertNotIn("-m FILE", done.stderr)
-                self.assertEqual(self.info(merged)["summary"]["elsewhere"], 0)
+                self.assertEqual(read_info(merged)["summary"]["elsewhere"], 0)
                 for path in (trace, merged, self.directory / "cut", session):
                     os.unlink(path)
 
     def test_snapshots_of_a_buffer_that_nobody_drains(self):
         """They have all there is, also while the program goes on."""
         session = f"recover-{os.getpid()}"
-        run("create", session, "-b", "1M", "--start", "--scope=shared")
-        self.addCleanup(run, "destroy", "--force", session)
-        with subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", f"--session={session}", "--",
-                               sys.executable, "-c", support.API + """
+        arctrace("create", session, "-b", "1M", "--start", "--scope=shared")
+        self.addCleanup(arctrace, "destroy", "--force", session)
+        with start_arctrace("record", "--no-libcall", f"--session={session}", "--", sys.executable, "-c",
+                            support.API + """
 ring = name("ring")
 print(flush=True)
 while True: api.arctrace_instant(ring)
-"""], stdout=subprocess.PIPE, text=True) as program:
+""", stdout=subprocess.PIPE, text=True) as program:
             try:
                 self.assertEqual(program.stdout.readline(), "\n")
                 for i in range(5):
                     trace = self.directory / f"snapshot{i}"
-                    run("snapshot", session, "-o", trace)
-                    self.assertEqual(self.info(trace)["summary"]["elsewhere"], 0)
+                    arctrace("snapshot", session, "-o", trace)
+                    self.assertEqual(read_info(trace)["summary"]["elsewhere"], 0)
             finally:
                 program.terminate()
 
@@ -181,26 +181,26 @@ while True: api.arctrace_instant(ring)
         for command in (("report", cut), ("dump", cut), ("info", cut),
                         ("export", "--to=csv", cut, "-o", self.directory / "out"),
                         ("graph", "f", cut), ("view", cut)):
-            done = run(*command)
+            done = arctrace(*command)
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
             self.assertIn("an empty file", done.stderr)
             self.assertIn(session, done.stderr)
             self.assertIn("arctrace recover", done.stderr)
-        self.assertEqual(run("destroy", session).returncode, 0)
-        self.assertNotIn(session, run("report", cut).stderr)
+        self.assertEqual(arctrace("destroy", session).returncode, 0)
+        self.assertNotIn(session, arctrace("report", cut).stderr)
 
     def check_read_as_one(self, cut, merged):
         """The cut file is read together with the buffer: as what recover writes of both."""
-        found, expected = (self.report(trace, "flat") for trace in (cut, merged))
+        found, expected = (read_report(trace, "flat") for trace in (cut, merged))
         for key in ("records", "lost", "lost_by_cause", "threads"):
             self.assertEqual(found["summary"][key], expected["summary"][key])
         self.assertEqual({row["name"]: row["calls"] for row in found["functions"]},
                          {row["name"]: row["calls"] for row in expected["functions"]})
-        records = [[(r["tid"], r["time_ns"], r["type"]) for r in self.dump(trace)
+        records = [[(r["tid"], r["time_ns"], r["type"]) for r in read_dump(trace)
                     if r["type"] in ("ENTER", "EXIT", "INSTANT")] for trace in (cut, merged)]
         self.assertTrue(records[0])
         self.assertEqual(*records)
-        found, expected = (self.info(trace) for trace in (cut, merged))
+        found, expected = (read_info(trace) for trace in (cut, merged))
         for key in ("records", "lost", "torn", "own_blocks"):
             self.assertEqual(found["summary"][key], expected["summary"][key])
         server = Server(cut)  # without --partial: nothing is missing
@@ -213,12 +213,11 @@ while True: api.arctrace_instant(ring)
 
     def test_losses_in_both(self):
         """What the recorder had reported when it was killed, and what it had not."""
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "--no-libcall", "-o", self.directory / "cut",
-             "-b", "64k", "--block-size", "384", "--", "sh", "-c",
-             'for i in 1 2 3 4; do "$@" </dev/null; done; read line; "$@"', "sh",
-             sys.executable, "-c", PROGRAM, "5000", "wait"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        recorder = start_arctrace("record", "--no-libcall", "-o", self.directory / "cut", "-b", "64k", "--block-size",
+                                  "384", "--", "sh", "-c",
+                                  'for i in 1 2 3 4; do "$@" </dev/null; done; read line; "$@"', "sh", sys.executable,
+                                  "-c", PROGRAM, "5000", "wait", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdout.close)
         session = [recorder.stdout.readline().rstrip() for _ in range(4)][0]
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
@@ -226,7 +225,7 @@ while True: api.arctrace_instant(ring)
         self.addCleanup(cut.unlink)  # the check of traces would not take it
         for _ in range(15_000):  # until the collector has settled the dead
             if not any(s["written"] and not s["alive"] and s["writer"]
-                       for s in self.info(session)["buffer"]["slots"]):
+                       for s in read_info(session)["buffer"]["slots"]):
                 break
             time.sleep(0.02)
         recorder.kill()
@@ -235,14 +234,14 @@ while True: api.arctrace_instant(ring)
         recorder.stdin.close()
         self.assertEqual(recorder.stdout.readline().rstrip(), session)
         for _ in range(15_000):
-            if not any(s["alive"] for s in self.info(session)["buffer"]["slots"]):
+            if not any(s["alive"] for s in read_info(session)["buffer"]["slots"]):
                 break
             time.sleep(0.02)
         trace = self.directory / "merged"
-        done = run("recover", session, "-o", trace, "--merge", cut)
+        done = arctrace("recover", session, "-o", trace, "--merge", cut)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_clean(trace)
-        summary = self.info(trace)["summary"]
+        read("check", trace)
+        summary = read_info(trace)["summary"]
         self.assertGreater(summary["lost"], 0)
         # The shell's are two for each vfork.
         self.assertEqual(summary["records"] + summary["lost"], 5 * (5002 + 2))
@@ -262,24 +261,21 @@ while True: api.arctrace_instant(ring)
             with open("/proc/self/coredump_filter", "w", encoding="ascii") as dumped:
                 dumped.write("0x3b")
 
-        done = subprocess.run(
-            [support.ARCTRACE, "record", "--no-libcall", "-b", "1M",
-             "-o", self.directory / "whole", "--", sys.executable, "-c", PROGRAM, "1000", "abort"],
-            cwd=self.directory, preexec_fn=allow_core, check=False,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        done = arctrace("record", "--no-libcall", "-b", "1M", "-o", self.directory / "whole", "--", sys.executable,
+                        "-c", PROGRAM, "1000", "abort", cwd=self.directory, preexec_fn=allow_core)
         self.assertEqual(done.returncode, -signal.SIGABRT)
         core = self.directory / "core"
         if not core.exists():
             self.skipTest("no core was written")
         trace = self.directory / "recovered"
-        recovered = run("recover", core, "-o", trace)
+        recovered = arctrace("recover", core, "-o", trace)
         self.assertEqual(recovered.returncode, 0, recovered.stderr)
         self.check_core_trace(trace)
 
     def check_core_trace(self, trace):
-        check = run("check", trace)
+        check = arctrace("check", trace)
         self.assertLess(check.returncode, 2, check.stderr)
-        records = self.dump(trace, "--type", "INSTANT")
+        records = read_dump(trace, "--type", "INSTANT")
         self.assertGreater(len(records), 500)
         self.assertEqual({r["name"] for r in records}, {"ring"})
 
@@ -291,7 +287,7 @@ while True: api.arctrace_instant(ring)
         cut.write_bytes(b"ARCTRACE" + bytes(100))
         for path, word in ((trace, "trace file"), (sys.executable, "core"), (empty, "core"),
                            (cut, ""), ("/dev/null", "")):
-            done = run("recover", path, "-o", self.directory / "out")
+            done = arctrace("recover", path, "-o", self.directory / "out")
             self.assertEqual(done.returncode, 2, path)
             self.assertEqual(len(done.stderr.splitlines()), 1)
             self.assertIn(word, done.stderr)
@@ -306,16 +302,16 @@ while True: api.arctrace_instant(ring)
         for size in (len(whole) // 2, 8192, 4096):
             damaged = self.directory / "damaged"
             damaged.write_bytes(whole[:size])
-            done = run("recover", damaged, "-o", self.directory / "out")
+            done = arctrace("recover", damaged, "-o", self.directory / "out")
             self.assertIn(done.returncode, (0, 2), done.stderr)
             if done.returncode == 0:
-                self.assertLess(run("check", self.directory / "out").returncode, 2)
+                self.assertLess(arctrace("check", self.directory / "out").returncode, 2)
         for offset in range(4096, len(whole), len(whole) // 40):
             damaged = self.directory / "damaged"
             damaged.write_bytes(whole[:offset] + bytes(range(1, 65)) + whole[offset + 64:])
-            done = run("recover", damaged, "-o", self.directory / "out")
+            done = arctrace("recover", damaged, "-o", self.directory / "out")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertLess(run("check", self.directory / "out").returncode, 2)
+            self.assertLess(arctrace("check", self.directory / "out").returncode, 2)
 
 
 if __name__ == "__main__":

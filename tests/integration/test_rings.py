@@ -10,8 +10,9 @@ import time
 
 import cases
 import support
-from test_sessions import run
-from trace_checks import SANITIZED
+from command import SANITIZED, arctrace, read, read_dump, read_info, read_report, start_arctrace
+from trace_checks import assert_indexed
+from tracing import TracedTest
 
 # Threads that ring under names of their own; one begins early and rings seldom. Argument 1: how
 # often each of the busy ones rings.
@@ -52,7 +53,7 @@ RINGS = 9 * TIMES  # of the busy threads and processes
 LIMIT = (2 << 20) * TIMES // 30_000  # of bytes, less than they write
 
 
-class RingTest(support.TraceTest):
+class RingTest(TracedTest):
     def ring_of(self, trace):
         """The files of a ring, the oldest first."""
         numbers = sorted(int(p.suffix[1:]) for p in trace.parent.glob(trace.name + ".[0-9]*"))
@@ -67,10 +68,10 @@ class RingTest(support.TraceTest):
     def check_ends_with_records(self, file):
         """No call goes on after its thread's last record: what came then is in the next file."""
         last = {}
-        for record in self.dump(file, "--type", "INSTANT,STACK,ENTER,EXIT"):
+        for record in read_dump(file, "--type", "INSTANT,STACK,ENTER,EXIT"):
             last[record["tid"]] = max(last.get(record["tid"], 0), record["time_ns"])
-        ended = {t["tid"] for t in self.info(file)["threads"] if t["end_ns"] is not None}
-        for call in self.report(file, "invocations")["invocations"]:
+        ended = {t["tid"] for t in read_info(file)["threads"] if t["end_ns"] is not None}
+        for call in read_report(file, "invocations")["invocations"]:
             if call["tid"] not in ended:
                 self.assertLessEqual(call["stop_ns"], last[call["tid"]], (file, call))
 
@@ -80,15 +81,15 @@ class RingTest(support.TraceTest):
         rings = {}
         newest = {}  # by thread
         for file in files:
-            self.check_clean(file)
-            self.assert_indexed(file)
+            read("check", file)
+            assert_indexed(self, file)
             # The time before its first records is in an earlier file.
             if file != files[0]:
-                names = {f["name"] for f in self.report(file, "flat")["functions"]}
+                names = {f["name"] for f in read_report(file, "flat")["functions"]}
                 self.assertFalse(names & {"[loader]", "[constructors]", "[before recording]"}, names)
             if file != files[-1]:
                 self.check_ends_with_records(file)
-            records = self.dump(file, "--type", "INSTANT,STACK")
+            records = read_dump(file, "--type", "INSTANT,STACK")
             times = [r["time_ns"] for r in records if r["type"] == "INSTANT"]
             self.assertTrue(times)
             for record in records:
@@ -102,7 +103,7 @@ class RingTest(support.TraceTest):
                 if record["type"] == "INSTANT":
                     self.assertGreaterEqual(record["time_ns"], newest.get(record["tid"], 0), file)
             newest.update({r["tid"]: r["time_ns"] for r in records if r["type"] == "INSTANT"})
-            names = {t["name"] for t in self.info(file)["threads"]}
+            names = {t["name"] for t in read_info(file)["threads"]}
             self.assertTrue(names & {"seldom", *(f"busy{i}" for i in range(6))} or
                             any(n.startswith("busy10") for n in names), names)
         self.assertTrue(all(n == "seldom" or n.startswith("ring") for n in rings), rings)
@@ -119,7 +120,7 @@ class RingTest(support.TraceTest):
                 self.assertGreater(len(files), 2)
                 self.assertIn(f"and {len(files) - 1} files before it", recorded.stderr)
                 rings = self.check_each(files)
-                lost = self.info(files[-1])["summary"]["lost"]
+                lost = read_info(files[-1])["summary"]["lost"]
                 self.assertEqual(lost, 0, recorded.stderr)
                 self.assertEqual(sum(rings.values()), RINGS)
                 self.assertEqual(set(rings.values()), {TIMES})
@@ -135,19 +136,19 @@ class RingTest(support.TraceTest):
         self.assertLess(sum(f.stat().st_size for f in files), LIMIT * 1.1)
         self.check_each(files)
         # The newest stay; the very last file may have no more than what rang last.
-        self.assertIn("ring102", {r["name"] for file in files[-2:] for r in self.dump(file, "--type", "INSTANT")})
+        self.assertIn("ring102", {r["name"] for file in files[-2:] for r in read_dump(file, "--type", "INSTANT")})
 
     def test_attach(self):
         name = f"test-ring-{os.getpid()}"
-        done = run("create", name, "-b", "64M", "--block-size", "8k", "--start")
+        done = arctrace("create", name, "-b", "64M", "--block-size", "8k", "--start")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.addCleanup(run, "destroy", "--force", name)
+        self.addCleanup(arctrace, "destroy", "--force", name)
         trace = self.directory / "trace"
-        attach = [support.ARCTRACE, "attach", name, "-o", trace, f"--size-limit={LIMIT}"]
-        with subprocess.Popen(attach, stderr=subprocess.PIPE, text=True) as collector:
+        with start_arctrace("attach", name, "-o", trace, f"--size-limit={LIMIT}", stderr=subprocess.PIPE,
+                            text=True) as collector:
             self.assertIn("collecting", collector.stderr.readline())
-            written = run("record", "--no-libcall", f"--session={name}", "--", sys.executable, "-c",
-                          PROGRAM, str(TIMES))
+            written = arctrace("record", "--no-libcall", f"--session={name}", "--", sys.executable, "-c",
+                               PROGRAM, str(TIMES))
             self.assertEqual(written.returncode, 0, written.stderr)
             collector.send_signal(signal.SIGINT)
             self.assertEqual(collector.wait(timeout=300), 0)
@@ -157,13 +158,13 @@ class RingTest(support.TraceTest):
 
     def test_what_cannot_be_cut(self):
         for output in ("-", "/dev/null"):
-            done = run("record", "--size-limit=1M", "-o", output, "--", "true")
+            done = arctrace("record", "--size-limit=1M", "-o", output, "--", "true")
             self.assertEqual(done.returncode, 2)
             self.assertIn("needs a regular file", done.stderr.splitlines()[-1])
         self.assertTrue(os.path.exists("/dev/null"))
 
 
-class DurationTest(support.TraceTest):
+class DurationTest(TracedTest):
     # Goes on when it sees that nothing is recorded any more.
     PROGRAM = support.API + """
 gate = ctypes.POINTER(ctypes.c_uint32).in_dll(api, "arctrace_gate")
@@ -185,8 +186,8 @@ sys.exit(7)
                                            options=("--no-libcall", "-b", "8M", f"--mode={mode}",
                                                     f"--duration={700 * factor}ms"))
                     self.assertEqual((recorded.status, recorded.stdout), (7, "done\n"))
-                    self.check_clean(recorded.trace)
-                    summary = self.info(recorded.trace)["summary"]
+                    read("check", recorded.trace)
+                    summary = read_info(recorded.trace)["summary"]
                     if summary["records"] == 0 and factor != 64:
                         continue
                     self.assertGreater(summary["records"], 0)
@@ -196,19 +197,19 @@ sys.exit(7)
     def test_a_command_that_ends_before(self):
         recorded = self.record("true", options=("--duration=1h",))
         self.assertEqual(recorded.status, 0)
-        self.check_clean(recorded.trace)
+        read("check", recorded.trace)
 
     def test_attach(self):
         name = f"test-duration-{os.getpid()}"
-        self.assertEqual(run("create", name, "-b", "1M", "--start").returncode, 0)
-        self.addCleanup(run, "destroy", "--force", name)
+        self.assertEqual(arctrace("create", name, "-b", "1M", "--start").returncode, 0)
+        self.addCleanup(arctrace, "destroy", "--force", name)
         trace = self.directory / "trace"
         begin = time.monotonic()
-        done = run("attach", name, "-o", trace, "--duration=500ms")
+        done = arctrace("attach", name, "-o", trace, "--duration=500ms")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreaterEqual(time.monotonic() - begin, 0.5)
-        self.check_clean(trace)
-        self.assertNotEqual(self.info(name)["buffer"]["gate"], 0)  # the session goes on
+        read("check", trace)
+        self.assertNotEqual(read_info(name)["buffer"]["gate"], 0)  # the session goes on
 
     @cases.in_gate
     def test_refusals(self):
@@ -216,7 +217,7 @@ sys.exit(7)
                         *(["--session=any", own] for own in (
                             "--duration=1s", "-b1M", "--mode=stop", "--kernel=bpf",
                             "--syscalls", f"-o{self.directory}/trace"))):
-            done = run("record", *options, "--", "true")
+            done = arctrace("record", *options, "--", "true")
             self.assertEqual(done.returncode, 2, options)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 

@@ -3,6 +3,7 @@ JSON that is not quite right."""
 
 import copy
 import json
+import jsonschema
 import pathlib
 import platform
 import re
@@ -10,10 +11,11 @@ import subprocess
 import sys
 import unittest
 
-import jsonschema
 import cases
 import support
+from command import arctrace, read, read_report
 from test_kernel import NO_KERNEL
+from tracing import TracedTest
 
 try:
     import referencing
@@ -105,7 +107,7 @@ def at(document, path):
     return document
 
 
-class SchemasTest(support.TraceTest):
+class SchemasTest(TracedTest):
     def check(self, name, document):
         errors = [f"{name} {list(error.absolute_path)}: {error.message[:500]}"
                   for error in validator(name).iter_errors(document)]
@@ -122,16 +124,9 @@ class SchemasTest(support.TraceTest):
         for document in forms.values():
             self.check(name, document)
 
-    def printed(self, *arguments):
-        done = subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
     def views(self):
         """All there are, by the message that names them."""
-        message = subprocess.run([support.ARCTRACE, "report", "--view=none"], check=False,
-                                 text=True, stderr=subprocess.PIPE).stderr
+        message = arctrace("report", "--view=none").stderr
         views = re.findall(r"[a-z]+(?:-[a-z]+)*", message[message.index(" is not ") + 8:])
         views = [view for view in views if view != "or"]
         self.assertIn("slowest", views)
@@ -144,13 +139,13 @@ class SchemasTest(support.TraceTest):
             if view in ("critical-path", "threads", "wakers") and not kernel:
                 continue
             options = ("-F", function) if view in ("histogram", "slowest", "graph") else ()
-            found = self.report(trace, view, *options)
+            found = read_report(trace, view, *options)
             yield f"report-{view}.json", found
             if view in ("summary", "tree", "flat", "arcs", "kinds", "histogram", "graph"):
                 per = "process" if view in ("summary", "tree") else "thread"
-                yield f"report-{view}.json", self.report(trace, view, f"--per={per}", *options)
-        yield "report-graph.json", json.loads(self.printed("graph", function, trace,
-                                                           "--format=json"))
+                yield f"report-{view}.json", read_report(trace, view, f"--per={per}", *options)
+        yield "report-graph.json", json.loads(read("graph", function, trace,
+                                                   "--format=json"))
 
     def check_trace(self, trace, function, kernel=False):
         """Returns one document of each schema, but for those of lines."""
@@ -159,14 +154,14 @@ class SchemasTest(support.TraceTest):
             self.check(name, document)
             documents[name] = document
         for command in ("info", "check"):
-            document = json.loads(self.printed(command, trace, "--format=json"))
+            document = json.loads(read(command, trace, "--format=json"))
             self.check(f"{command}.json", document)
             documents[f"{command}.json"] = document
-        self.check_lines("dump.json", self.printed("dump", trace, "--format=json").splitlines())
+        self.check_lines("dump.json", read("dump", trace, "--format=json").splitlines())
         self.check_lines("dump.json",
-                         self.printed("dump", trace, "--format=json", "--raw").splitlines())
+                         read("dump", trace, "--format=json", "--raw").splitlines())
         out = self.directory / "out"
-        self.printed("export", "--to=ndjson", "-o", out, trace)
+        read("export", "--to=ndjson", "-o", out, trace)
         self.check_lines("export-ndjson.json", out.read_text().splitlines())
         out.unlink()
         return documents
@@ -184,10 +179,10 @@ class SchemasTest(support.TraceTest):
         done = self.record(sys.executable, "-c", EVENTS, options=("--no-libcall",))
         self.assertEqual(done.status, 0, done.stderr)
         documents = self.check_trace(done.trace, "g")
-        documents["diff.json"] = json.loads(self.printed("diff", "--format=json", done.trace,
-                                                         done.trace))
+        documents["diff.json"] = json.loads(read("diff", "--format=json", done.trace,
+                                                 done.trace))
         self.check("diff.json", documents["diff.json"])
-        self.check("diff.json", json.loads(self.printed(
+        self.check("diff.json", json.loads(read(
             "diff", "--format=json", done.trace, done.trace, "--", done.trace, done.trace)))
         wrong = dict.fromkeys(("less", "more", "real"), 0)
         for name, document in documents.items():
@@ -219,7 +214,7 @@ class SchemasTest(support.TraceTest):
         done = self.record(program, options=("-P", ".", "-Z", "1"))
         self.assertEqual(done.status, 0, done.stderr)
         self.check_trace(done.trace, "usleep")
-        document = json.loads(self.printed("info", "-v", "--format=json", done.trace))
+        document = json.loads(read("info", "-v", "--format=json", done.trace))
         self.assertTrue(document["processes"][0]["patches"]["functions"])
         self.check("info.json", document)
         document["processes"][0]["patches"]["functions"][0]["address"] = 1
@@ -230,11 +225,11 @@ class SchemasTest(support.TraceTest):
             " api.arctrace_exit(f)"
         done = self.record(sys.executable, "-c", program, options=(
             "--no-libcall", "--mode=stop", "-b", "64k", "--block-size", "1k"))
-        report = self.report(done.trace, "flat")
+        report = read_report(done.trace, "flat")
         self.assertGreater(report["summary"]["lost"], 0)
         self.check("report-flat.json", report)
         self.check_lines("dump.json",
-                         self.printed("dump", done.trace, "--format=json").splitlines())
+                         read("dump", done.trace, "--format=json").splitlines())
 
     def test_corrected(self):
         program = support.API + "f = key('f')\nfor i in range(300):\n api.arctrace_enter(f)\n" \
@@ -242,7 +237,7 @@ class SchemasTest(support.TraceTest):
         trace = self.record(sys.executable, "-c", program, options=("--no-libcall",)).trace
         for view, options in (("summary", ()), ("tree", ()), ("flat", ()), ("arcs", ()),
                               ("kinds", ()), ("histogram", ("-F", "f")), ("graph", ("-F", "f"))):
-            report = self.report(trace, view, "--corrected", *options)
+            report = read_report(trace, view, "--corrected", *options)
             self.assertIs(report["corrected"], True)
             self.check(f"report-{view}.json", report)
 

@@ -9,8 +9,9 @@ import unittest
 import cases
 import serving_programs
 import states
-import support
+from command import read, read_report, start_arctrace
 from kernel_programs import NO_KERNEL, SOURCES
+from tracing import TracedTest
 
 
 def free_port():
@@ -20,7 +21,7 @@ def free_port():
 
 
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
-class ServingTest(support.TraceTest):
+class ServingTest(TracedTest):
     def compiled(self, name):
         """A program of serving_programs."""
         (self.directory / "program.c").write_text(getattr(serving_programs, name))
@@ -31,9 +32,8 @@ class ServingTest(support.TraceTest):
     def begin(self, *command):
         """A recording that goes on: the recorder, and the trace that it writes."""
         trace = self.directory / "served.data"
-        recorder = subprocess.Popen(
-            [support.ARCTRACE, "record", "--kernel=bpf", "-b", "64M", "-o", trace, "--", *command],
-            cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        recorder = start_arctrace("record", "--kernel=bpf", "-b", "64M", "-o", trace, "--", *command,
+                                  cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdout.close)
         self.addCleanup(recorder.kill)
         return recorder, trace
@@ -53,10 +53,9 @@ class ServingTest(support.TraceTest):
 
     def answers(self, trace):
         """JSON, and text."""
-        text = subprocess.run([support.ARCTRACE, "report", trace], stdout=subprocess.PIPE,
-                              text=True, check=True).stdout
+        text = read("report", trace)
         self.assertLessEqual(text.count("\n"), 40, text)
-        return self.report(trace, "summary"), text
+        return read_report(trace, "summary"), text
 
     def check_server(self, trace, call):
         report, text = self.answers(trace)
@@ -115,9 +114,7 @@ class ServingTest(support.TraceTest):
         trace = self.directory / "pipe.data"
         with subprocess.Popen(["sh", "-c", "sleep 0.3; head -c 60000 /dev/zero"],
                               stdout=subprocess.PIPE) as source:
-            subprocess.run([support.ARCTRACE, "record", "--kernel=bpf", "-o", trace, "--", copier],
-                           stdin=source.stdout, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=True)
+            read("record", "--kernel=bpf", "-o", trace, "--", copier, stdin=source.stdout)
         self.check_no_server(trace)
 
     @unittest.skipUnless(shutil.which("redis-server") and shutil.which("redis-benchmark"), "redis is not installed")

@@ -12,7 +12,9 @@ import unittest
 
 import cases
 import support
+from command import ARCTRACE, LIBRARY, arctrace, read, read_dump, read_info, refused, run, start_arctrace
 from states import wait_until
+from tracing import TracedTest
 
 # Writes for ever; prints "ready" once, for each line of its input how often it has gone round, and ends when
 # its input does.
@@ -36,39 +38,27 @@ t.join()
 """
 
 
-def run(*arguments, **options):
-    return subprocess.run([support.ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False, **options)
-
-
-class SessionTest(support.TraceTest):
+class SessionTest(TracedTest):
     def setUp(self):
         super().setUp()
         self.name = f"test-{os.getpid()}-{self.id().rsplit('.', 1)[1]}"[:64]
 
     def create(self, *options, size="1M"):
-        done = run("create", self.name, "-b", size, "--block-size", "8k", *options)
+        done = arctrace("create", self.name, "-b", size, "--block-size", "8k", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.addCleanup(run, "destroy", "--force", self.name)
+        self.addCleanup(arctrace, "destroy", "--force", self.name)
         return pathlib.Path(done.stdout.strip())
-
-    def refused(self, *arguments):
-        done = run(*arguments)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        return done.stderr
 
     def test_a_wrong_name_is_told_near_ones(self):
         self.create()
         wrong = self.name[:-1] + ("x" if self.name[-1] != "x" else "y")
         for command in ("live", "attach", "snapshot"):
-            self.assertIn(f'no session {wrong}; did you mean "{self.name}"', self.refused(command, wrong))
-        self.assertNotIn("did you mean", self.refused("live", "nothing-that-is-like-it"))
+            self.assertIn(f'no session {wrong}; did you mean "{self.name}"', refused(command, wrong))
+        self.assertNotIn("did you mean", refused("live", "nothing-that-is-like-it"))
 
     def writer(self):
-        process = subprocess.Popen(
-            [support.ARCTRACE, "record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
-             WRITER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = start_arctrace("record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
+                                 WRITER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
         self.addCleanup(process.stdin.close)
@@ -76,15 +66,14 @@ class SessionTest(support.TraceTest):
         return process
 
     def attach(self, trace):
-        process = subprocess.Popen([support.ARCTRACE, "attach", self.name, "-o", trace],
-                                   stderr=subprocess.PIPE, text=True)
+        process = start_arctrace("attach", self.name, "-o", trace, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.kill)
         self.assertIn("collecting", process.stderr.readline())
         return process
 
     def listed(self):
-        done = run("list", "--format=json")
+        done = arctrace("list", "--format=json")
         self.assertEqual(done.returncode, 0, done.stderr)
         return {s["name"]: s for s in json.loads(done.stdout)}
 
@@ -93,7 +82,7 @@ class SessionTest(support.TraceTest):
         self.assertEqual(process.wait(timeout=300), 0)
 
     def written(self):
-        return sum(s["written"] for s in self.info(self.name)["buffer"]["slots"])
+        return sum(s["written"] for s in read_info(self.name)["buffer"]["slots"])
 
     def wait_until_written(self, count):
         """Until so many records have been written since the session began."""
@@ -118,15 +107,15 @@ class SessionTest(support.TraceTest):
         writer = self.writer()
         self.wait_for_rounds(writer)
         self.assertEqual(self.written(), 0)  # off
-        self.assertEqual(run("start", self.name).returncode, 0)
+        self.assertEqual(arctrace("start", self.name).returncode, 0)
         self.wait_until_written(500)
-        wait_until(lambda: self.info(self.name)["buffer"]["records_per_second"] > 0, "info shows a rate")
-        self.assertTrue(self.info(self.name)["buffer"]["collector_alive"])
+        wait_until(lambda: read_info(self.name)["buffer"]["records_per_second"] > 0, "info shows a rate")
+        self.assertTrue(read_info(self.name)["buffer"]["collector_alive"])
         self.assertGreaterEqual(self.listed()[self.name]["writers"], 1)
         # Once the collector has taken a block, a look into the buffer is not the whole session.
-        wait_until(lambda: f"being collected by process {collector.pid}" in run("report", self.name).stderr,
+        wait_until(lambda: f"being collected by process {collector.pid}" in arctrace("report", self.name).stderr,
                    "report says who collects")
-        self.assertEqual(run("stop", self.name).returncode, 0)
+        self.assertEqual(arctrace("stop", self.name).returncode, 0)
         before = self.written()
         self.wait_for_rounds(writer)
         # Its thread may have been in a record when the gate was closed.
@@ -135,11 +124,11 @@ class SessionTest(support.TraceTest):
         self.end(writer)
         collector.send_signal(signal.SIGINT)
         self.assertEqual(collector.wait(timeout=300), 0)
-        self.check_clean(trace)
-        self.assertEqual(self.info(trace)["summary"]["lost"], 0)
-        self.assertIn(self.info(trace)["summary"]["records"], range(least, most + 1))
-        self.assertEqual({r["name"] for r in self.dump(trace, "--type", "INSTANT")}, {"ring"})
-        self.assertEqual(run("destroy", self.name).returncode, 0)
+        read("check", trace)
+        self.assertEqual(read_info(trace)["summary"]["lost"], 0)
+        self.assertIn(read_info(trace)["summary"]["records"], range(least, most + 1))
+        self.assertEqual({r["name"] for r in read_dump(trace, "--type", "INSTANT")}, {"ring"})
+        self.assertEqual(arctrace("destroy", self.name).returncode, 0)
         self.assertFalse(path.exists())
         self.assertNotIn(self.name, self.listed())
 
@@ -147,34 +136,34 @@ class SessionTest(support.TraceTest):
         self.create()
         warning = f"recording is off: arctrace start {self.name} switches it on"
         command = ["record", f"--session={self.name}", "--", "true"]
-        self.assertIn(warning, run(*command).stderr)
-        run("start", self.name)
-        self.assertNotIn("recording is off", run(*command).stderr)
+        self.assertIn(warning, arctrace(*command).stderr)
+        arctrace("start", self.name)
+        self.assertNotIn("recording is off", arctrace(*command).stderr)
 
     @cases.in_gate
     def test_classes_are_switched_while_it_runs(self):
         self.create("--mode=overwrite", size="64M")  # so that none is overwritten
         writer = self.writer()
-        self.assertEqual(run("ctl", self.name, "--on=events").returncode, 0)
+        self.assertEqual(arctrace("ctl", self.name, "--on=events").returncode, 0)
         self.wait_until_written(100)
-        self.assertEqual(run("ctl", self.name, "--off=events", "--on=marks").returncode, 0)
+        self.assertEqual(arctrace("ctl", self.name, "--off=events", "--on=marks").returncode, 0)
         events = self.written()
         self.wait_until_written(events + 100)
-        self.assertEqual(run("stop", self.name).returncode, 0)
+        self.assertEqual(arctrace("stop", self.name).returncode, 0)
         self.end(writer)
-        types = [r["type"] for r in self.dump(self.name, "--type", "EVENT,INSTANT")]
+        types = [r["type"] for r in read_dump(self.name, "--type", "EVENT,INSTANT")]
         change = types.index("INSTANT")
         self.assertGreaterEqual(change, 100)
         # The thread may have been between two records when the gate changed.
         self.assertLessEqual(types[change:].count("EVENT"), 1)
-        self.assertIn("nothing", self.refused("ctl", self.name, "--on=nothing"))
+        self.assertIn("nothing", refused("ctl", self.name, "--on=nothing"))
 
     def test_second_collector_takes_over_from_a_dead_one(self):
         self.create("--start", size="64M")  # room for the time without a collector
         first, second = self.directory / "first", self.directory / "second"
         writer = self.writer()
         collector = self.attach(first)
-        self.assertIn("already", self.refused("attach", self.name, "-o", self.directory / "x"))
+        self.assertIn("already", refused("attach", self.name, "-o", self.directory / "x"))
         self.wait_until_written(500)
         collector.kill()
         collector.wait()
@@ -184,57 +173,57 @@ class SessionTest(support.TraceTest):
         self.end(writer)
         collector.send_signal(signal.SIGTERM)
         self.assertEqual(collector.wait(timeout=300), 0)
-        self.check_clean(second)  # with all names, though the first had them too
-        self.assertGreater(self.info(second)["summary"]["records"], 100)
-        last = max((r["time_ns"] for r in self.dump(first, "--type", "INSTANT")), default=0)
-        times = [r["time_ns"] for r in self.dump(second, "--type", "INSTANT")]
+        read("check", second)  # with all names, though the first had them too
+        self.assertGreater(read_info(second)["summary"]["records"], 100)
+        last = max((r["time_ns"] for r in read_dump(first, "--type", "INSTANT")), default=0)
+        times = [r["time_ns"] for r in read_dump(second, "--type", "INSTANT")]
         self.assertEqual(len(times), len(set(times)))
         self.assertGreater(times[-1], last)
 
     def test_ends_when_the_session_is_destroyed(self):
         self.create("--start")
         collector = self.attach(self.directory / "trace")
-        self.assertIn("a collector, pid", self.refused("destroy", self.name))
+        self.assertIn("a collector, pid", refused("destroy", self.name))
         listed = self.listed()[self.name]
         self.assertIn("attach", listed["command"])
         self.assertGreater(listed["age_ns"], 0)
-        run("ctl", self.name, "-F", "some*", "--off=events", "--high-water=50")
-        buffer = self.info(self.name)["buffer"]
+        arctrace("ctl", self.name, "-F", "some*", "--off=events", "--high-water=50")
+        buffer = read_info(self.name)["buffer"]
         self.assertEqual(buffer["recorded"], "functions, marks, kernel")
         self.assertIn("+some*", buffer["live_filter"])
         self.assertGreater(buffer["high_water_blocks"], 0)
-        self.assertEqual(run("destroy", "--force", self.name).returncode, 0)
+        self.assertEqual(arctrace("destroy", "--force", self.name).returncode, 0)
         self.assertEqual(collector.wait(timeout=300), 0)
-        self.check_clean(self.directory / "trace")
+        read("check", self.directory / "trace")
 
     def test_snapshot_of_a_session_without_a_collector(self):
         self.create("--mode=overwrite", "--start")
         writer = self.writer()
         self.wait_until_written(500)
         trace = self.directory / "snapshot"
-        done = run("snapshot", self.name, "-o", trace)
+        done = arctrace("snapshot", self.name, "-o", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_clean(trace)
-        self.assertGreaterEqual(self.info(trace)["summary"]["records"], 500)
+        read("check", trace)
+        self.assertGreaterEqual(read_info(trace)["summary"]["records"], 500)
         self.end(writer)
 
     def test_environment_for_programs_that_others_start(self):
         self.create("--start")
-        done = run("env", self.name, "-F", "re:^[a-z]*len$", "--libcall")
+        done = arctrace("env", self.name, "-F", "re:^[a-z]*len$", "--libcall")
         self.assertEqual(done.returncode, 0, done.stderr)
         variables = dict(line.split("=", 1) for line in done.stdout.splitlines())
         values = {name: value[1:-1] for name, value in variables.items()}
         self.assertEqual(values["ARCTRACE_OPTIONS"], "libcall=program;live=yes;filter=re:^[a-z]*len$")
         subprocess.run(["/bin/true"], env={**os.environ, **values}, check=True)
-        info = json.loads(run("info", self.name, "--format=json").stdout)
+        info = json.loads(arctrace("info", self.name, "--format=json").stdout)
         self.assertEqual([process["executable"] for process in info["processes"]],
                          [os.path.realpath("/bin/true")])
-        self.assertEqual(run("env", self.name + "x").returncode, 2)
+        self.assertEqual(arctrace("env", self.name + "x").returncode, 2)
 
     def test_patterns_that_nothing_matches(self):
         self.create("--start")
-        done = run("record", f"--session={self.name}", "-F", "strlne", "-N", "free", "-L", "libnone*",
-                   "-A", "re:^mall", "sh", "-c", "exit 3")
+        done = arctrace("record", f"--session={self.name}", "-F", "strlne", "-N", "free", "-L", "libnone*",
+                        "-A", "re:^mall", "sh", "-c", "exit 3")
         self.assertEqual(done.returncode, 3)
         self.assertEqual(done.stderr.splitlines(), [
             'arctrace: warning: no function matches -F strlne; did you mean "strlen"?',
@@ -245,24 +234,24 @@ class SessionTest(support.TraceTest):
         self.create("--start")
         config = self.directory / "config"
         config.write_text("[record]\nbuffer-size=1M\noutput=x\nkernel=require\n", encoding="utf-8")
-        done = run("record", "--config", config, f"--session={self.name}", "true")
+        done = arctrace("record", "--config", config, f"--session={self.name}", "true")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.refused("record", f"--session={self.name}", "-b", "1M", "true")
+        refused("record", f"--session={self.name}", "-b", "1M", "true")
 
     @cases.in_gate
     def test_refusals(self):
         self.create()
-        self.assertIn("already", self.refused("create", self.name))
+        self.assertIn("already", refused("create", self.name))
         for name in (".hidden", "a b", "x" * 65, ""):
-            self.refused("create", name)
+            refused("create", name)
         for command in ("start", "stop", "ctl", "destroy", "attach", "snapshot", "recover"):
-            self.refused(command, "no-such-session-anywhere")
-        self.refused("record", "--session=no-such-session-anywhere", "--", "true")
-        self.assertIn("no group", self.refused("create", "other", "--group=no-such-group"))
+            refused(command, "no-such-session-anywhere")
+        refused("record", "--session=no-such-session-anywhere", "--", "true")
+        self.assertIn("no group", refused("create", "other", "--group=no-such-group"))
         notes = self.directory / "notes"
         notes.write_text("not a buffer" * 1000)
         for command in ("attach", "snapshot", "recover", "destroy"):
-            self.refused(command, notes)
+            refused(command, notes)
         self.assertTrue(notes.exists())
 
     def test_links_are_not_followed(self):
@@ -271,26 +260,24 @@ class SessionTest(support.TraceTest):
         os.symlink(path, link)
         self.addCleanup(os.unlink, link)
         for command in ("start", "attach", "snapshot"):
-            self.refused(command, link.name)
+            refused(command, link.name)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can be others")
     def test_others_have_no_access_but_a_group_that_is_named(self):
         library = self.directory / "libarctrace.so.0"
-        library.write_bytes(support.LIBRARY.read_bytes())
+        library.write_bytes(LIBRARY.read_bytes())
         os.chmod(self.directory, 0o755)
         os.chmod(library, 0o755)
-        program = support.API.replace(str(support.LIBRARY), str(library))
+        program = support.API.replace(str(LIBRARY), str(library))
 
         def joins(path, group):
-            done = subprocess.run(
-                ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups",
-                 sys.executable, "-c", program + "print(api.arctrace_attach(sys.argv[1].encode()))",
-                 str(path)], stdout=subprocess.PIPE, text=True, check=True)
+            done = run("setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", sys.executable, "-c",
+                       program + "print(api.arctrace_attach(sys.argv[1].encode()))", path, check=True)
             return int(done.stdout)
 
         path = self.create()
         self.assertLess(joins(path, 65534), 0)
-        run("destroy", self.name)
+        arctrace("destroy", self.name)
         path = self.create("--group=games")
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o660)
         self.assertLess(joins(path, 65534), 0)
@@ -302,7 +289,7 @@ class SessionTest(support.TraceTest):
     @unittest.skipIf(os.geteuid() != 0, "only root can be others")
     def test_readers_need_no_right_to_write(self):
         command = self.directory / "arctrace"
-        command.write_bytes(pathlib.Path(support.ARCTRACE).read_bytes())
+        command.write_bytes(pathlib.Path(ARCTRACE).read_bytes())
         os.chmod(self.directory, 0o755)
         os.chmod(command, 0o755)
         output = self.directory / "output"
@@ -310,18 +297,15 @@ class SessionTest(support.TraceTest):
         os.chown(output, 65534, 65534)
 
         def nobody(group, *arguments):
-            return subprocess.run(
-                ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", command,
-                 *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                check=False)
+            return run("setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", command, *arguments)
 
-        def read(path, group):
+        def check_reader(path, group):
             for arguments in (("info", path), ("dump", path), ("report", path), ("check", path),
                               ("snapshot", path, "-o", output / "trace"),
                               ("recover", path, "-o", output / "trace")):
                 done = nobody(group, *arguments)
                 self.assertEqual(done.returncode, 0, (arguments, done.stderr))
-            self.assertGreater(self.info(output / "trace")["summary"]["records"], 0)
+            self.assertGreater(read_info(output / "trace")["summary"]["records"], 0)
             for arguments in (("start", path), ("attach", path, "-o", output / "none"),
                               ("record", f"--session={path}", "--", "true")):
                 done = nobody(group, *arguments)
@@ -334,11 +318,11 @@ class SessionTest(support.TraceTest):
         group = path.stat().st_gid
         self.assertEqual(nobody(65534, "info", path).returncode, 2)
         os.chmod(path, 0o640)  # a group that may read, and no more
-        read(path, group)
+        check_reader(path, group)
         self.end(writer)
         os.chown(path, 65534, 65534)
         os.chmod(path, 0o400)  # one's own, left over
-        read(path, 65534)
+        check_reader(path, 65534)
         os.chown(path, 0, 0)
         for leftover in output.iterdir():
             leftover.unlink()

@@ -6,14 +6,14 @@ import pathlib
 import re
 import resource
 import sqlite3
-import subprocess
 import sys
 import unittest
 
 import cases
 import support
+from command import SANITIZED, arctrace, read, read_report
 from test_kernel import NO_KERNEL
-from trace_checks import ARCTRACE, SANITIZED
+from tracing import TracedTest
 
 GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/sqlite.md"
 
@@ -44,15 +44,12 @@ def queries():
     return re.findall(r"```sql\n(.*?)```\n+```\n(.*?)```", GUIDE.read_text(), re.DOTALL)
 
 
-class SqliteTest(support.TraceTest):
+class SqliteTest(TracedTest):
     KERNEL = () if NO_KERNEL else ("--kernel=bpf",)
 
     def database(self, trace, *options):
         path = self.directory / "trace.db"
-        done = subprocess.run([ARCTRACE, "export", "--to=sqlite", "-o", path, "--force", *options,
-                               trace],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              check=False)
+        done = arctrace("export", "--to=sqlite", "-o", path, "--force", *options, trace)
         self.assertEqual(done.returncode, 0, done.stderr)
         base = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.addCleanup(base.close)
@@ -65,7 +62,7 @@ class SqliteTest(support.TraceTest):
         base = self.database(done.trace)
         # Made-up parts of a process' life are no calls.
         counted = collections.Counter()
-        for call in self.report(done.trace, "invocations")["invocations"]:
+        for call in read_report(done.trace, "invocations")["invocations"]:
             counted[call["name"], call["module"]] += 1
         self.assertEqual(dict(base.execute("SELECT name || char(0) || module, count(*) FROM "
                                            "named_calls GROUP BY name, module")),
@@ -75,7 +72,7 @@ class SqliteTest(support.TraceTest):
         self.assertEqual({(name, module): (calls, self_ns) for name, module, calls, self_ns in
                           base.execute("SELECT name, module, calls, self_ns FROM function_sums")},
                          {(f["name"], f["module"]): (f["calls"], f["base_ns"])
-                          for f in self.report(done.trace, "flat")["functions"]
+                          for f in read_report(done.trace, "flat")["functions"]
                           if not f["name"].startswith("[")})
         # The thread's, and the child's, which is in what the main thread was in.
         paths = {text for text, in base.execute(
@@ -95,7 +92,7 @@ class SqliteTest(support.TraceTest):
                                       "p.id = process_id WHERE stop_ns > t.start_ns AND p.id IS NULL")
                          .fetchone(), (0,))
         if not NO_KERNEL:
-            for thread in self.report(done.trace, "threads")["threads"]:
+            for thread in read_report(done.trace, "threads")["threads"]:
                 got = dict(base.execute(
                     "SELECT substr(state, 1, 7), sum(duration_ns) FROM state_sums WHERE tid = ? "
                     "GROUP BY 1", (thread["tid"],)))
@@ -135,8 +132,8 @@ for i in range(300000):
 """, options=("--no-libcall", "-b", "64M"))  # room for all, should the recorder get no CPU
         limit = 220 << 20
         path = self.directory / "large.db"
-        subprocess.run([ARCTRACE, "export", "--to=sqlite", "-o", path, done.trace], check=True,
-                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+        read("export", "--to=sqlite", "-o", path, done.trace,
+             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
         self.assertGreater(path.stat().st_size, 10 << 20)
 
 

@@ -5,11 +5,11 @@ import pathlib
 import signal
 import struct
 import subprocess
-import unittest
 
 import cases
-import support
-from support import ARCTRACE, bytes_text
+from command import ARCTRACE, arctrace, read, read_report, refused, start_arctrace
+from support import bytes_text
+from tracing import TracedTest
 
 CHUNK = struct.Struct("<IHHIIIIQ")
 HEADER_SIZE = 4096
@@ -62,7 +62,7 @@ def kinds(trace):
     return [kind for kind, _, _ in chunks(trace)]
 
 
-class Symbols(support.TraceTest):
+class Symbols(TracedTest):
     def setUp(self):
         super().setUp()
         self.home = self.directory / "home"
@@ -76,41 +76,31 @@ class Symbols(support.TraceTest):
         self.assertEqual(done.status, 0, done.stderr)
         self.assertNotIn("archive", done.stderr)
         self.assertIn(f" {bytes_text(done.trace.stat().st_size)}, ", done.stderr)
-        self.check_clean(done.trace)
+        read("check", done.trace)
         return done.trace
 
     def take_away(self):
         self.program.rename(self.home / "away")
 
-    def text(self, *arguments):
-        done = subprocess.run([ARCTRACE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
     def refused(self, *arguments):
-        """The one line of a command that is refused."""
+        """The one line of a command that is refused, and leaves all files as they are."""
         before = self.contents()
-        done = subprocess.run([ARCTRACE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              check=False)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(done.stdout, "")
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        line = refused(*arguments)
         self.assertEqual(self.contents(), before)
-        return done.stderr
+        return line
 
     def contents(self):
         return {path: path.read_bytes() for path in self.directory.iterdir() if path.is_file()}
 
     def locks(self, trace):
-        return {lock["name"] for lock in self.report(trace, "locks")["locks"]}
+        return {lock["name"] for lock in read_report(trace, "locks")["locks"]}
 
     def rows(self, trace):
         """The rows of a report with source lines, without what it says of the file."""
-        return self.text("report", "--view=flat", "--lines", trace).splitlines()[1:]
+        return read("report", "--view=flat", "--lines", trace).splitlines()[1:]
 
     def functions(self, trace):
-        return {(row["name"], row["module"]) for row in self.report(trace, "flat")["functions"]}
+        return {(row["name"], row["module"]) for row in read_report(trace, "flat")["functions"]}
 
     def test_names_are_there_without_the_program(self):
         trace = self.recorded()
@@ -121,9 +111,9 @@ class Symbols(support.TraceTest):
         self.assertIn("strdup", {name for name, module in before if module and "libc" in module})
         self.take_away()
         self.assertEqual(self.functions(trace), before)
-        self.assertIn(" inner", self.text("dump", trace))
-        self.assertIn("outer;inner", self.text("export", trace, "--to=folded", "-o", "-"))
-        self.assertIn("inner", self.text("graph", "inner", trace))
+        self.assertIn(" inner", read("dump", trace))
+        self.assertIn("outer;inner", read("export", trace, "--to=folded", "-o", "-"))
+        self.assertIn("inner", read("graph", "inner", trace))
 
     def test_another_program_at_the_path_is_not_taken_for_it(self):
         trace = self.recorded()
@@ -143,8 +133,7 @@ class Symbols(support.TraceTest):
             self.assertTrue(name.startswith("program+0x"), name)
 
     def test_into_a_pipe_there_are_none(self):
-        done = subprocess.run([ARCTRACE, "record", "-o", "-", "--", self.program], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=True)
+        done = arctrace("record", "-o", "-", "--", self.program, text=False, check=True)
         trace = self.directory / "piped"
         trace.write_bytes(done.stdout)
         self.assertNotIn(SYMBOLS, kinds(trace))
@@ -154,18 +143,17 @@ class Symbols(support.TraceTest):
         trace = self.recorded("--mode=overwrite")
         self.assertEqual(kinds(trace)[-1], SYMBOLS)
         name = f"symbols-{os.getpid()}"
-        subprocess.run([ARCTRACE, "create", name, "--start"], check=True, stdout=subprocess.DEVNULL)
+        read("create", name, "--start")
         collected = self.directory / "collected"
         try:
-            with subprocess.Popen([ARCTRACE, "attach", name, "-o", collected], stderr=subprocess.PIPE,
-                                  text=True) as attached:
+            with start_arctrace("attach", name, "-o", collected, stderr=subprocess.PIPE, text=True) as attached:
                 self.assertIn("collecting", attached.stderr.readline())
-                subprocess.run([ARCTRACE, "record", "--session", name, "--", self.program], check=True)
+                read("record", "--session", name, "--", self.program)
                 attached.send_signal(signal.SIGINT)
                 attached.stderr.read()
             self.assertEqual(attached.returncode, 0)
         finally:
-            subprocess.run([ARCTRACE, "destroy", name], check=True)
+            read("destroy", name)
         self.take_away()
         for path in (trace, collected):
             self.assertLessEqual(FUNCTIONS, {function for function, _ in self.functions(path)})
@@ -174,8 +162,8 @@ class Symbols(support.TraceTest):
         trace = self.recorded()
         here = self.rows(trace)
         archive = self.directory / "arctrace.data.archive"
-        self.assertEqual(self.text("archive", trace), "")
-        self.check_clean(archive)
+        self.assertEqual(read("archive", trace), "")
+        read("check", archive)
         self.assertEqual(kinds(archive).count(SYMBOLS), 1)
         self.assertEqual(archive.stat().st_mode & 0o777, 0o600, "a trace is for its owner only")
         self.take_away()
@@ -183,10 +171,9 @@ class Symbols(support.TraceTest):
         self.assertRegex("\n".join(here), "inner.*<stdin>:")
         # An archive of an archive keeps what it has, though the program is gone.
         again = self.directory / "again"
-        self.text("archive", archive, "-o", again)
+        read("archive", archive, "-o", again)
         self.assertEqual(self.rows(again), here)
-        self.assertEqual(subprocess.run([ARCTRACE, "archive", trace, "-o", "-"], stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, check=True).stdout[:8], b"ARCTFILE")
+        self.assertEqual(read("archive", trace, "-o", "-", text=False)[:8], b"ARCTFILE")
         # Out of a pipe, which can be read once only.
         piped = self.directory / "piped"
         subprocess.run(["sh", "-c", 'cat "$1" | "$2" archive - -o "$3"', "sh", archive, ARCTRACE, piped],
@@ -196,21 +183,21 @@ class Symbols(support.TraceTest):
     def test_why_lines_are_missing_is_said(self):
         trace = self.recorded()
         archive = self.directory / "arctrace.data.archive"
-        self.text("archive", trace)
+        read("archive", trace)
         said = ("1 module is not here as it was recorded, so its source lines are missing: "
                 "run arctrace archive where it is\n")
         views = ((), ("--view=flat",))
         for view in views:
-            self.assertNotIn("are missing", self.text("report", "--lines", *view, trace))
-        here = self.text("report", "--lines", trace)
+            self.assertNotIn("are missing", read("report", "--lines", *view, trace))
+        here = read("report", "--lines", trace)
         self.assertRegex(here, r"inner \(.*:\d+\)")
         # What is to be typed is a name, without its line.
         self.assertRegex(here, r"arctrace graph '\w+'\n")
         self.take_away()
         for view in views:
-            self.assertIn(said, self.text("report", "--lines", *view, trace))
-            self.assertNotIn("are missing", self.text("report", *view, trace))
-            self.assertNotIn("are missing", self.text("report", "--lines", *view, archive))
+            self.assertIn(said, read("report", "--lines", *view, trace))
+            self.assertNotIn("are missing", read("report", *view, trace))
+            self.assertNotIn("are missing", read("report", "--lines", *view, archive))
 
     def test_an_archive_has_the_names_of_locks(self):
         subprocess.run(["gcc", "-x", "c", "-", "-O0", "-o", self.program], input=LOCKS, text=True, check=True,
@@ -219,11 +206,11 @@ class Symbols(support.TraceTest):
         names = {"busy in program", "pool+0x40 in program"}
         self.assertLessEqual(names, self.locks(trace))
         archive, again = self.directory / "arctrace.data.archive", self.directory / "again"
-        self.text("archive", trace)
-        self.check_clean(archive)
+        read("archive", trace)
+        read("check", archive)
         self.take_away()
         self.assertLessEqual(names, self.locks(archive))
-        self.text("archive", archive, "-o", again)
+        read("archive", archive, "-o", again)
         self.assertLessEqual(names, self.locks(again))
         # What record stores is of functions only: looking for others costs each recording time.
         self.assertFalse(names & self.locks(trace))
@@ -232,13 +219,13 @@ class Symbols(support.TraceTest):
         for options in (["--no-symbols"], ["--no-symbols", "--mode=overwrite"]):
             trace = self.recorded(*options)
             archive = self.directory / "whole"
-            self.text("archive", trace, "-o", archive, "--force")
-            self.check_clean(archive)
+            read("archive", trace, "-o", archive, "--force")
+            read("check", archive)
             self.assertEqual(self.functions(archive), self.functions(trace))
             # Of a file that was cut off too.
             cut = self.directory / "cut"
             cut.write_bytes(trace.read_bytes()[:-5])
-            self.text("archive", cut, "-o", archive, "--force")
+            read("archive", cut, "-o", archive, "--force")
             self.take_away()
             self.assertLessEqual(FUNCTIONS, {name for name, _ in self.functions(archive)})
             (self.home / "away").rename(self.program)
@@ -258,11 +245,11 @@ class Symbols(support.TraceTest):
         self.assertIn("No space left", self.refused("archive", trace, "-o", "/dev/full"))
         taken.unlink()
         name = f"archived-{os.getpid()}"
-        buffer = pathlib.Path(self.text("create", name).strip())
+        buffer = pathlib.Path(read("create", name).strip())
         try:
             self.assertIn("arctrace snapshot makes a file of it", self.refused("archive", buffer, "-o", missing))
         finally:
-            subprocess.run([ARCTRACE, "destroy", name], check=True)
+            read("destroy", name)
 
     def test_damage_is_a_finding(self):
         trace = self.recorded()
@@ -272,13 +259,12 @@ class Symbols(support.TraceTest):
         damaged = self.directory / "damaged"
         for at in range(offset, offset + size, 12):
             damaged.write_bytes(whole[:at] + b"\xff" * 4 + whole[at + 4 :])
-            done = subprocess.run([ARCTRACE, "check", damaged], stdout=subprocess.PIPE, text=True, check=False)
+            done = arctrace("check", damaged)
             self.assertEqual(done.returncode, 1)
             self.assertIn("F9", done.stdout)
-            self.assertEqual(subprocess.run([ARCTRACE, "report", "--view=flat", damaged], stdout=subprocess.DEVNULL,
-                                            stderr=subprocess.DEVNULL, check=False).returncode, 0)
+            self.assertEqual(arctrace("report", "--view=flat", damaged).returncode, 0)
         damaged.write_bytes(whole[: offset + size // 2 & ~3])
-        done = subprocess.run([ARCTRACE, "check", damaged], stdout=subprocess.PIPE, text=True, check=False)
+        done = arctrace("check", damaged)
         self.assertEqual(done.returncode, 1)
         self.assertIn("F5", done.stdout)
         damaged.unlink()

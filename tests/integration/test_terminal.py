@@ -5,13 +5,13 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import termios
-import unittest
 
 import cases
 import support
+from command import ARCTRACE, arctrace, read
+from tracing import TracedTest
 
 # Names that are wide in each way: parameters, template arguments, the name itself; and deep.
 PROGRAM = support.API + """
@@ -35,7 +35,7 @@ def on_terminal(*arguments, columns=80, **variables):
     pid, terminal = pty.fork()
     if pid == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.execve(support.ARCTRACE, [support.ARCTRACE, *map(str, arguments)], environment)
+        os.execve(ARCTRACE, [ARCTRACE, *map(str, arguments)], environment)
     output = b""
     while True:
         try:
@@ -50,7 +50,7 @@ def on_terminal(*arguments, columns=80, **variables):
     return output.decode().replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
 
 
-class TerminalTest(support.TraceTest):
+class TerminalTest(TracedTest):
     def recorded(self):
         done = self.record(sys.executable, "-c", PROGRAM, options=("--no-libcall",))
         self.assertEqual(done.status, 0, done.stderr)
@@ -87,14 +87,13 @@ class TerminalTest(support.TraceTest):
             text, status = on_terminal(*command, "--help")
             self.assertEqual(status, 0, text)
             self.assertLessEqual(max(len(line) for line in text.splitlines()), 80)
-            piped = subprocess.run([support.ARCTRACE, *command, "--help"], stdout=subprocess.PIPE, text=True,
-                                   check=True).stdout
+            piped = read(*command, "--help")
             self.assertEqual("".join(text.split()), "".join(piped.split()))
 
     def test_unknown_options(self):
         for arguments, hint in ((("record", "--durtion=3", "true"), 'did you mean "--duration"?'),
                                 (("record", "-d", "3", "true"), "try arctrace record --help")):
-            done = subprocess.run([support.ARCTRACE, *arguments], stderr=subprocess.PIPE, text=True, check=False)
+            done = arctrace(*arguments)
             self.assertEqual(done.returncode, 2)
             self.assertEqual(done.stderr.count("\n"), 1)
             self.assertIn(hint, done.stderr)
@@ -149,8 +148,7 @@ class TerminalTest(support.TraceTest):
     def test_no_pager_but_on_a_terminal(self):
         trace = self.recorded()
         for arguments in (("report", "--view=flat", trace), ("diff", trace, trace)):
-            done = subprocess.run([support.ARCTRACE, *arguments], stdout=subprocess.PIPE, text=True,
-                                  env={**os.environ, "PAGER": "sed s/^/paged:/"}, check=True)
+            done = arctrace(*arguments, env={**os.environ, "PAGER": "sed s/^/paged:/"}, check=True)
             self.assertNotIn("paged:", done.stdout)
 
     def test_errors_come_after_the_pager(self):

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
 import cases
 import support
+from command import ARCTRACE, arctrace, read, read_report, start_arctrace
 from served_trace import record_program
 from tmux_terminal import PATIENCE, Terminal
+from tracing import TracedTest
 
 # main calls work three times and a hostile function once; work calls inner twice; a child process
 # has calls of its own; and last never ends.
@@ -63,7 +64,7 @@ def rows_of(shown, head):
     return rows
 
 
-class Tui(support.TraceTest):
+class Tui(TracedTest):
     def setUp(self):
         super().setUp()
         program = self.directory / "program.py"
@@ -80,7 +81,7 @@ class Tui(support.TraceTest):
     def tui(self, *options, prefix="", trace=None, columns=200, lines=50, has="Hottest functions"):
         terminal = self.terminal(columns, lines)
         words = " ".join(map(str, options))
-        terminal.type(f"clear; {prefix}{support.ARCTRACE} tui {words} {trace or self.trace}; echo status=$?")
+        terminal.type(f"clear; {prefix}{ARCTRACE} tui {words} {trace or self.trace}; echo status=$?")
         terminal.wait_for(*([has] if has else []))
         return terminal
 
@@ -142,7 +143,7 @@ class Tui(support.TraceTest):
 
     def test_functions(self):
         """All numbers are those of the report, in each of the orders."""
-        report = self.report(self.trace, "flat")
+        report = read_report(self.trace, "flat")
         facts = {function["name"]: function for function in report["functions"]}
         terminal = self.tui()
         terminal.press("2")
@@ -163,7 +164,7 @@ class Tui(support.TraceTest):
             terminal.wait_for(title + "\n")
             if key in ("calls", "base_ns", "cum_ns"):
                 by = {"calls": "calls", "base_ns": "base", "cum_ns": "cum"}[key]
-                in_order = self.report(self.trace, "flat", "--sort", by)["functions"]
+                in_order = read_report(self.trace, "flat", "--sort", by)["functions"]
                 text = str if key == "calls" else duration
                 self.wait_for_column(terminal, title, head, [text(row[key]) for row in in_order])
             elif key:
@@ -187,7 +188,7 @@ class Tui(support.TraceTest):
             yield from self.walk(child, level + 1)
 
     def test_tree(self):
-        report = self.report(self.trace, "tree", "--per", "process")
+        report = read_report(self.trace, "tree", "--per", "process")
         wanted = []
         for process in sorted(report["processes"], key=lambda group: -group["root"]["cum_ns"]):
             wanted += list(self.walk(process["root"]))
@@ -225,8 +226,8 @@ class Tui(support.TraceTest):
 
     def test_a_function(self):
         """Down to its callee and back; callers, callees and slowest calls are those of the report."""
-        arcs = {row["name"]: row for row in self.report(self.trace, "arcs")["arcs"]}
-        slowest = self.report(self.trace, "slowest", "-F", "work", "--limit", "20")
+        arcs = {row["name"]: row for row in read_report(self.trace, "arcs")["arcs"]}
+        slowest = read_report(self.trace, "slowest", "-F", "work", "--limit", "20")
         terminal = self.tui()
         terminal.press("2")
         terminal.wait_for("Function, by Cum")
@@ -264,7 +265,7 @@ class Tui(support.TraceTest):
         source = self.directory / "words"
         source.write_text("b\na\n")
         trace = self.record("sort", "--parallel=2", source, options=("-a",)).trace
-        locks = self.report(trace, "locks")["locks"]
+        locks = read_report(trace, "locks")["locks"]
         terminal = self.tui(trace=trace)
         terminal.press("5")
         shown = terminal.wait_for("Locks inside libraries")
@@ -273,7 +274,7 @@ class Tui(support.TraceTest):
         self.assertEqual(len(locks), shown.count(f" of {locks[0]['pid']}\n") if locks else 0)
         terminal.press("4")
         rows = rows_of(terminal.wait_for("Process/thread"), "Process/thread, by Wall")
-        commands = self.report(trace, "processes")["processes"]
+        commands = read_report(trace, "processes")["processes"]
         self.assertEqual((rows[0]["Wall"], rows[0]["Exit"]), (duration(commands[0]["wall_ns"]), "0"))
         self.assertIn(f"sort {commands[0]['pid']}: sort --parallel=2", rows[0]["name"])
         self.leave(terminal)
@@ -292,7 +293,7 @@ class Tui(support.TraceTest):
         terminal = self.tui("-N inner")
         terminal.press("2")
         rows = rows_of(terminal.wait_for("Function, by Cum"), "Function, by Cum")
-        report = self.report(self.trace, "flat", "-N", "inner")["functions"]
+        report = read_report(self.trace, "flat", "-N", "inner")["functions"]
         self.assertEqual([(int(row["Calls"]), row["Base"]) for row in rows],
                          [(row["calls"], duration(row["base_ns"])) for row in report])
         self.leave(terminal)
@@ -301,7 +302,7 @@ class Tui(support.TraceTest):
         terminal.wait_for("[3 Tree]", "Nothing to show")
         terminal.press("q")
         terminal.wait_for("no thread passes --pid", "status=0")
-        shown = self.report(self.trace, "flat", "-F", "work")["functions"]
+        shown = read_report(self.trace, "flat", "-F", "work")["functions"]
         terminal = self.tui("-F work")
         terminal.press("2")
         rows = rows_of(terminal.wait_for("Function, by Cum"), "Function, by Cum")
@@ -316,7 +317,7 @@ class Tui(support.TraceTest):
 
     def test_a_range(self):
         def inner(*options):
-            flat = self.report(self.trace, "flat", *options)["functions"]
+            flat = read_report(self.trace, "flat", *options)["functions"]
             return duration(next(row["cum_ns"] for row in flat if row["name"] == "inner"))
         terminal = self.tui()
         terminal.press("2")
@@ -325,7 +326,7 @@ class Tui(support.TraceTest):
         terminal.wait_for("START~STOP: x~_")
         terminal.press("Escape")
         terminal.wait_for("/ search", gone=("START~STOP",))
-        calls = self.report(self.trace, "invocations", "-F", "inner")["invocations"]
+        calls = read_report(self.trace, "invocations", "-F", "inner")["invocations"]
         end = calls[3]["start_ns"]
         self.assertNotEqual(inner("-r", f"~{end}ns"), inner())
         self.choose_range(terminal, f"~{end}ns")
@@ -428,8 +429,7 @@ class Tui(support.TraceTest):
             time.sleep(0.1)
 
     def test_what_it_refuses(self):
-        done = subprocess.run([support.ARCTRACE, "tui", self.trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, text=True, check=False)
+        done = arctrace("tui", self.trace, stdin=subprocess.DEVNULL)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr, "arctrace: tui: standard input and output are no terminal; "
                                       f"arctrace report {self.trace} prints what it would show\n")
@@ -437,20 +437,17 @@ class Tui(support.TraceTest):
         garbage.write_bytes(b"not a trace" * 1000)
         empty.touch()
         name = f"tui-{os.getpid()}"
-        subprocess.run([support.ARCTRACE, "create", name, "-b", "1M", "--block-size", "8k"], check=True,
-                       stdout=subprocess.DEVNULL)
-        self.addCleanup(subprocess.run, [support.ARCTRACE, "destroy", "--force", name], check=False,
-                        stderr=subprocess.DEVNULL)
+        read("create", name, "-b", "1M", "--block-size", "8k")
+        self.addCleanup(arctrace, "destroy", "--force", name)
         for path, said in ((garbage, "arctrace: "), (empty, "arctrace: "), (self.directory / "missing", "missing"),
                            (self.directory, "arctrace: "), (name, "is a session's buffer, not a trace file")):
-            done = subprocess.run([support.ARCTRACE, "tui", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  stdin=subprocess.DEVNULL, text=True, check=False)
+            done = arctrace("tui", path, stdin=subprocess.DEVNULL)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(said, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         terminal = self.terminal(160, 24)
         for kind, said in (("no-such-terminal", "is not known"), ("dumb", "cannot show a screen")):
-            terminal.type(f"TERM={kind} {support.ARCTRACE} tui {self.trace}; echo of-{kind}=$?")
+            terminal.type(f"TERM={kind} {ARCTRACE} tui {self.trace}; echo of-{kind}=$?")
             terminal.wait_for(said, "arctrace report", f"of-{kind}=2", shown_by=Terminal.said)
 
     def test_a_trace_that_was_cut_off(self):
@@ -473,9 +470,8 @@ for _ in range({calls}):
 print(os.environ["ARCTRACE_SESSION"], flush=True)
 sys.stdin.read()
 """
-        recorder = subprocess.Popen([support.ARCTRACE, "record", "--no-libcall", "-o", cut, "--", sys.executable, "-c",
-                                     program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                    stderr=subprocess.DEVNULL, text=True)
+        recorder = start_arctrace("record", "--no-libcall", "-o", cut, "--", sys.executable, "-c", program,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(recorder.stdout.close)
         self.addCleanup(cut.unlink)
         self.addCleanup(os.unlink, recorder.stdout.readline().rstrip())

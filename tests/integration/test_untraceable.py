@@ -10,7 +10,8 @@ import subprocess
 import unittest
 
 import cases
-import support
+from command import HINT, lines_without, read_dump, read_report, run
+from tracing import TracedTest
 
 PARENT = """
 #include <stdio.h>
@@ -54,7 +55,7 @@ text:   .ascii "i386\\n"
 """
 
 
-class Untraceable(support.TraceTest):
+class Untraceable(TracedTest):
     def build(self, name, *options, child=1):
         program = self.directory / name
         subprocess.run(["gcc", f"-DCHILD={child}", "-x", "c", "-", "-o", program, *options], input=PARENT, text=True,
@@ -64,7 +65,7 @@ class Untraceable(support.TraceTest):
     def assert_untraced(self, program, why, *arguments, processes):
         """It does the same as without us, and is reported once to be `why`."""
         command = [str(program), *arguments]
-        bare = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        bare = run(*command)
         recorded = self.record(*command)
         self.assertEqual((recorded.status, recorded.stdout), (bare.returncode, bare.stdout))
         self.assertEqual(bare.returncode, 3)
@@ -122,7 +123,7 @@ class Untraceable(support.TraceTest):
                 self.assert_untraced(program, why, "ls /", processes=3)
 
     def calls_of(self, trace, function):
-        return [row for row in self.report(trace, "flat")["functions"] if row["name"] == function]
+        return [row for row in read_report(trace, "flat")["functions"] if row["name"] == function]
 
     def test_interpreter_of_a_script(self):
         """The program that counts is what runs the script; found by PATH too."""
@@ -163,8 +164,7 @@ os.wait()
         (self.directory / "text").write_bytes((self.directory / "static").read_bytes())
         (self.directory / "text").chmod(0o644)
         command = [shutil.which("python3"), "-c", self.STARTS]
-        bare = subprocess.run(command, cwd=self.directory, stdout=subprocess.PIPE, text=True,
-                              check=False)
+        bare = run(*command, cwd=self.directory)
         static = "statically linked"
         expected = {f"./static: it is {static}", f"{self.directory}/found: it is {static}",
                     f"{self.directory}/replaced: it is {static}"}
@@ -174,7 +174,7 @@ os.wait()
             recorded = self.record(*command, options=(f"--mode={mode}",))
             self.assertEqual((recorded.status, recorded.stdout), (bare.returncode, bare.stdout))
             self.assertEqual(sorted(self.warnings(recorded)), sorted(expected))
-        found = [record for record in self.dump(recorded.trace) if record["type"] == "UNTRACED"]
+        found = [record for record in read_dump(recorded.trace) if record["type"] == "UNTRACED"]
         self.assertEqual({(record["path"], record["why"]) for record in found},
                          {tuple(line.split(": it is ")) for line in expected})
 
@@ -198,14 +198,13 @@ int main(void) {
                        text=True, check=True)
         for tool in ("--leak-check=full", "--tool=helgrind"):
             command = ["valgrind", tool, str(program)]
-            bare = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+            bare = run(*command)
             recorded = self.record(*command)
             self.assertEqual(recorded.status, bare.returncode)
             warnings = self.warnings(recorded)
             self.assertEqual(len(warnings), 1)
             self.assertRegex(warnings[0], "^/usr/libexec/valgrind/.*: it is statically linked$")
-            of_valgrind = [re.sub("^==[0-9]+==", "", line) for line in recorded.stderr.splitlines()
-                           if not line.startswith("arctrace: ")]
+            of_valgrind = [re.sub("^==[0-9]+==", "", line) for line in recorded.errors.splitlines()]
             self.assertEqual(of_valgrind, [re.sub("^==[0-9]+==", "", line)
                                            for line in bare.stderr.splitlines()])
 
@@ -236,7 +235,7 @@ int main(void) {
         for command in (["as", "--32", "-o", "i386.o"], ["ld", "-m", "elf_i386", "i386.o", "-o", program]):
             subprocess.run(command, input=I386, text=True, cwd=self.directory, check=True)
         try:
-            subprocess.run([program], stdout=subprocess.DEVNULL, check=False)
+            run(program)
         except OSError:
             self.skipTest("this kernel runs no 32-bit programs")
         self.assert_untraced(program, "statically linked", processes=0)
@@ -256,7 +255,7 @@ int main(void) {
                               ("", ["ld", "-m", "elf_i386", "-T", "with-loader.ld", "i386.o", "-o", program])):
             subprocess.run(command, input=text, text=True, cwd=self.directory, check=True)
         try:
-            bare = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
+            bare = run(program)
         except OSError:
             self.skipTest("this kernel runs no 32-bit programs")
         self.assertEqual((bare.returncode, bare.stdout), (3, "without\n"))
@@ -321,7 +320,7 @@ int main(int count, char** words) {
 """
 
 
-class WithoutRobustList(support.TraceTest):
+class WithoutRobustList(TracedTest):
     def test_recorded_and_its_end_seen(self):
         program = self.directory / "without-list"
         subprocess.run(["gcc", "-x", "c", "-", "-o", program], input=WITHOUT_LIST, text=True, check=True)
@@ -329,8 +328,8 @@ class WithoutRobustList(support.TraceTest):
             with self.subTest(word):
                 recorded = self.record(program, word, options=("--wait",))
                 self.assertIn(f" 0 lost, {processes} process", recorded.stderr)
-                self.assertEqual(len(support.lines_without_hint(recorded.stderr)), 1, recorded.stderr)
-                ends = [row for row in self.dump(recorded.trace) if row["type"] == "WRITER_END"]
+                self.assertEqual(len(lines_without(recorded.stderr, HINT)), 1, recorded.stderr)
+                ends = [row for row in read_dump(recorded.trace) if row["type"] == "WRITER_END"]
                 # All that ended is known to have: the kernel marks the words on the lists.
                 self.assertEqual(len(ends), processes + ("t" in word), ends)
 

@@ -6,19 +6,19 @@ import gzip
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 import urllib.parse
 import urllib.request
 
-import cases
 import browser
+import cases
 import support
+from command import arctrace, read, read_report
 from served_trace import HERE, HOSTILE, SECONDS, ServedTest, Server, row_sums
 from test_kernel import NO_KERNEL
-from trace_checks import ARCTRACE, read_report
+from tracing import TracedTest
 
 STATUS_ERROR = 2
 
@@ -52,7 +52,7 @@ os.waitpid(child, 0)
 """
 
 
-class HtmlFileTest(support.TraceTest):
+class HtmlFileTest(TracedTest):
     """What the file of a large trace has of the calls, against the same calls as CSV."""
 
     def record_many(self, *options):
@@ -67,8 +67,7 @@ class HtmlFileTest(support.TraceTest):
                     for row in csv.DictReader(file) if row["type"] == "call"]
 
     def export(self, trace, form, path, *options):
-        done = subprocess.run([ARCTRACE, "export", f"--to={form}", "--force", "-o", path, *options, trace],
-                              check=False, timeout=SECONDS, stderr=subprocess.PIPE, text=True)
+        done = arctrace("export", f"--to={form}", "--force", "-o", path, *options, trace, timeout=SECONDS)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def page(self, trace, *options):
@@ -144,8 +143,7 @@ class HtmlFileTest(support.TraceTest):
     def test_bad_ranges(self):
         for arguments, says in ((("--to=html", "--exact=1s"), "START~STOP"), (("--to=html", "--exact=2s~1s"), "2s~1s"),
                                 (("--to=csv", "--exact=1s~2s"), "--to=csv")):
-            done = subprocess.run([ARCTRACE, "export", *arguments, "-o", self.directory / "x", "none"], check=False,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=SECONDS)
+            done = arctrace("export", *arguments, "-o", self.directory / "x", "none", timeout=SECONDS)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (STATUS_ERROR, 1), done.stderr)
             self.assertIn(says, done.stderr)
 
@@ -255,8 +253,8 @@ class EarlyTest(ServedTest):
     def exported(self, begin, end):
         """The same, from all of the trace."""
         path = self.directory / "calls.csv"
-        subprocess.run([ARCTRACE, "export", "--to=csv", "-o", path, "-r", f"{begin - 10**7}ns~{end + 10**7}ns", self.trace], check=True,
-                       timeout=SECONDS, stderr=subprocess.DEVNULL)
+        read("export", "--to=csv", "-o", path, "-r", f"{begin - 10**7}ns~{end + 10**7}ns", self.trace,
+             timeout=SECONDS)
         calls = []
         with path.open() as file:
             for row in csv.DictReader(file):
@@ -271,8 +269,7 @@ class EarlyTest(ServedTest):
     def is_that_of_the_file(self):
         """In the end the page is what the exporter finds, which reads the trace by itself."""
         path = self.directory / "page.html"
-        subprocess.run([ARCTRACE, "export", "--to=html", "-o", path, self.trace], check=True, timeout=SECONDS,
-                       stderr=subprocess.DEVNULL)
+        read("export", "--to=html", "-o", path, self.trace, timeout=SECONDS)
         file = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', path.read_text())[1])))
         summary = self.server.api("summary")
         self.assertGreater(len(summary["functions"]), 5)
@@ -346,7 +343,7 @@ class ViewTest(ServedTest):
         self.assertEqual(server.status("api/timeline", **{**good, "lanes": "77777"}), 200)
 
     def test_sums_are_those_of_the_report(self):
-        os.link(self.trace, self.directory / "checked.data")  # what CheckedTraces looks at
+        os.link(self.trace, self.directory / "checked.data")  # what is checked at the end
         server = self.serve()
         summary = server.api("summary")
         flat = read_report(self.trace, "flat")["functions"]
@@ -439,8 +436,7 @@ class ViewTest(ServedTest):
         whole = self.trace.read_bytes()
         cut.write_bytes(whole[:len(whole) // 2])  # before its end, and the names that follow that
         for path, says in ((self.directory / "none", "none"), (cut, "--partial"), (self.directory, "")):
-            done = subprocess.run([ARCTRACE, "view", "--no-open", path], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, check=False, timeout=SECONDS)
+            done = arctrace("view", "--no-open", path, timeout=SECONDS)
             self.assertEqual(done.returncode, STATUS_ERROR, path)
             self.assertEqual(done.stdout, "")
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -449,15 +445,13 @@ class ViewTest(ServedTest):
         server = self.serve()
         port = str(urllib.parse.urlsplit(server.url).port)
         for value, says in ((port, "cannot listen"), ("70000", "--port"), ("x", "--port")):
-            done = subprocess.run([ARCTRACE, "view", "--no-open", "--port", value, self.trace], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, check=False, timeout=SECONDS)
+            done = arctrace("view", "--no-open", "--port", value, self.trace, timeout=SECONDS)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (STATUS_ERROR, 1), done.stderr)
             self.assertIn(says, done.stderr)
 
     def test_html_file(self):
         path = self.directory / "trace.html"
-        subprocess.run([ARCTRACE, "export", "--to=html", "-o", path, self.trace], check=True, timeout=SECONDS,
-                       stderr=subprocess.DEVNULL)
+        read("export", "--to=html", "-o", path, self.trace, timeout=SECONDS)
         text = path.read_text()
         self.assertLess(len(text), 5_000_000)
         # Names are packed, and what is packed may have any letters.

@@ -5,15 +5,14 @@ import collections
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parents[1] / "harness"), str(HERE.parent)]
 
 import test_export  # noqa: E402
-from trace_checks import read_report  # noqa: E402
+from command import read_report, run  # noqa: E402
 
 READ_BY_SPEEDSCOPE = ("speedscope", "chrome", "pprof", "folded")
 NS_IN_UNIT = {"nanoseconds": 1, "microseconds": 1000, "none": 1}
@@ -26,11 +25,8 @@ class Importers(test_export.ExportTest):
         for form in READ_BY_SPEEDSCOPE:
             files[form] = self.directory / f"out.{form}"
             self.export(trace, form)
-        done = subprocess.run(["node", HERE / "importers.mjs", os.environ["ARCTRACE_NPM"],
-                               *files.values()],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found = json.loads(done.stdout)
+        found = json.loads(run("node", HERE / "importers.mjs", os.environ["ARCTRACE_NPM"], *files.values(),
+                               check=True).stdout)
         return {form: found[str(file)] for form, file in files.items()}
 
     def test_sums_are_those_of_the_report(self):

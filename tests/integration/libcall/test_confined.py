@@ -1,11 +1,9 @@
 """Programs that a seccomp filter confines, and those that they execute. The filters end a process for
 any system call but those of the program itself."""
 
-import json
-import unittest
-
 import cases
-from plain import ARCTRACE, COMPILERS, HINT, MODES, PlainTest, run
+from command import HINT, lines_without, run
+from plain import COMPILERS, MODES, PlainTest
 
 THREADS = 6
 CALLS = 500
@@ -13,31 +11,28 @@ CALLS = 500
 
 class Confined(PlainTest):
     def both(self, way, options=()):
-        """The traces of a way of fixtures/filtered.c, in each mode; it must do what it does untraced,
+        """The traced runs of a way of fixtures/filtered.c, in each mode; it must do what it does untraced,
         which is what it is made for."""
         for compiler in COMPILERS:
-            bare = run(["./filtered", way], self.directory(compiler))
+            bare = run("./filtered", way, cwd=self.place("program", compiler))
             self.assertGreaterEqual(bare.returncode, 0, bare.stderr)
             for mode in MODES:
-                directory = self.directory(compiler)
-                traced = run([ARCTRACE, "record", "-o", "trace", mode, *options, "--", "./filtered",
-                              way], directory)
-                self.assertEqual(traced.returncode, bare.returncode, (way, compiler, mode))
+                traced = self.record("./filtered", way, options=(mode, *options),
+                                     directory=self.place("program", compiler))
+                self.assertEqual(traced.status, bare.returncode, (way, compiler, mode))
                 self.assertEqual(traced.stdout, bare.stdout)
-                self.read(directory / "trace", "check")
-                yield directory / "trace", [line for line in traced.stderr.decode().splitlines()
-                                            if HINT.decode() not in line]
+                yield traced, lines_without(traced.stderr, HINT)
 
-    def assert_all_calls(self, trace):
-        calls = self.calls(trace)
+    def assert_all_calls(self, traced):
+        calls = traced.calls()
         self.assertEqual(calls["strtol"], THREADS * CALLS)
         self.assertEqual(calls["snprintf"], THREADS * CALLS)
         self.assertEqual(calls["pthread_create"], THREADS)
 
-    def thread_names(self, trace):
+    @staticmethod
+    def thread_names(traced):
         """Of all threads but each process' first."""
-        records = [json.loads(line) for line in
-                   self.read(trace, "dump", "--format=json").splitlines()]
+        records = traced.records()
         pids = {record["pid"] for record in records if record["type"] == "PROCESS"}
         return {record["writer"]: record["name"] for record in records
                 if record["type"] == "THREAD" and record["tid"] not in pids}
@@ -45,15 +40,15 @@ class Confined(PlainTest):
     def test_threads(self):
         """Threads that begin under a filter lose nothing, without a system call."""
         for way in ("threads", "counted", "twice"):
-            for trace, printed in self.both(way):
+            for traced, printed in self.both(way):
                 self.assertRegex(printed[-1], r" 0 lost, 1 process, 7 threads, ")
-                self.assert_all_calls(trace)
-                self.assertEqual(sorted(self.thread_names(trace).values()), ["worker"] * THREADS)
+                self.assert_all_calls(traced)
+                self.assertEqual(sorted(self.thread_names(traced).values()), ["worker"] * THREADS)
 
     def test_args(self):
-        for trace, printed in self.both("threads", ("-a", "--scope=shared", "--block-size=4k")):
+        for traced, printed in self.both("threads", ("-a", "--scope=shared", "--block-size=4k")):
             self.assertRegex(printed[-1], r" 0 lost, 1 process, 7 threads, ")
-            self.assert_all_calls(trace)
+            self.assert_all_calls(traced)
 
     def test_threads_whose_death_would_not_be_seen(self):
         for _, printed in self.both("unlisted"):
@@ -61,17 +56,16 @@ class Confined(PlainTest):
 
     def test_filter_that_forbids_us_nothing(self):
         """Children and what they execute are recorded as ever."""
-        for trace, printed in self.both("allowed"):
+        for traced, printed in self.both("allowed"):
             self.assertRegex(printed[-1], r" 0 lost, 3 processes, 9 threads, ")
-            self.assertEqual(self.calls(trace)["strtol"], (THREADS + 1) * CALLS)
+            self.assertEqual(traced.calls()["strtol"], (THREADS + 1) * CALLS)
 
     def test_children(self):
         """Those that libc forks join, with their threads."""
-        for trace, printed in self.both("child"):
+        for traced, printed in self.both("child"):
             self.assertRegex(printed[-1], r" 0 lost, 3 processes, 9 threads, ")
-            self.assertEqual(self.calls(trace)["strtol"], (2 + THREADS) * CALLS)
-            processes = [record for record in map(json.loads, self.read(
-                trace, "dump", "--format=json").splitlines()) if record["type"] == "PROCESS"]
+            self.assertEqual(traced.calls()["strtol"], (2 + THREADS) * CALLS)
+            processes = traced.records("--type=PROCESS")
             self.assertEqual([record["ppid"] for record in processes[1:]],
                              [record["pid"] for record in processes[:-1]])
             for record in processes:
@@ -79,9 +73,9 @@ class Confined(PlainTest):
 
     def test_child_of_a_raw_clone(self):
         """Its death could not be seen; its losses are counted."""
-        for trace, printed in self.both("cloned"):
+        for traced, printed in self.both("cloned"):
             self.assertRegex(printed[-1], r" ([\d,]+) lost \(no_slot \1\), ")
-            self.assertEqual(self.calls(trace)["strtol"], CALLS)
+            self.assertEqual(traced.calls()["strtol"], CALLS)
 
     def test_programs_that_can_not_join(self):
         """They are executed untraced, and the recorder reports them."""
@@ -101,9 +95,9 @@ class Confined(PlainTest):
 class WildEnvironment(PlainTest):
     def test_execute_and_spawn(self):
         for compiler in COMPILERS:
-            bare, _ = self.compare(["./wild_environment"], compiler)
-            self.assertEqual(bare.stdout.count(b"Bad address"), 13)
-            self.assertTrue(bare.stdout.endswith(b"whole\n"))
+            traced = self.compare_modes("./wild_environment", compiler=compiler)
+            self.assertEqual(traced.stdout.count("Bad address"), 13)
+            self.assertTrue(traced.stdout.endswith("whole\n"))
 
 
 if __name__ == "__main__":

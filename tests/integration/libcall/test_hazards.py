@@ -3,26 +3,25 @@
 import itertools
 import json
 import os
-import pathlib
 import re
-import subprocess
-import unittest
 
 import cases
 import plain
 import turns_account
+from command import LIBRARY, run
+from tracing import FIXTURES
 
 
 def stacks(report):
     """The functions and lines of all stacks in a report."""
-    return re.findall(rb"^ +#\d+ 0x\w+ in (\w+) .*?([\w.]+:\d+)?", report, re.MULTILINE)
+    return re.findall(r"^ +#\d+ 0x\w+ in (\w+) .*?([\w.]+:\d+)?", report, re.MULTILINE)
 
 
 class Hazards(plain.PlainTest):
     def both(self, *command, **options):
         for compiler in plain.COMPILERS:
-            bare, _ = self.compare(command, compiler, **options)
-            self.assertGreaterEqual(bare.returncode, 0)  # no fixture ends by a signal
+            traced = self.compare_modes(*command, compiler=compiler, **options)
+            self.assertGreaterEqual(traced.status, 0)  # no fixture ends by a signal
 
     def test_unwinding(self):
         """Exceptions, backtraces, jumps, cancelled and ended threads, through callbacks."""
@@ -40,18 +39,15 @@ class Hazards(plain.PlainTest):
     def test_turns_of_coroutines(self):
         """Of a program without hooks, too, it is known which coroutine called what."""
         for compiler in plain.COMPILERS:
-            directory = self.directory(compiler)
-            done, trace = self.record(("./turns",), directory, ("--libcall",))
-            self.assertEqual(done.returncode, 15)
-            records = self.read(trace, "dump", "--format=json", "--type=COROUTINE").splitlines()
-            report = json.loads(self.read(trace, "report", "--view=tree", "--format=json"))
-            turns_account.check(self, directory, report, list(map(json.loads, records)))
+            traced = self.record_quietly("./turns", compiler=compiler, options=("--libcall",))
+            self.assertEqual(traced.status, 15)
+            turns_account.check(self, traced.directory, traced.report("tree"), traced.records("--type=COROUTINE"))
 
     def test_fibers(self):
         """Those of Boost.Context have their stacks, too."""
         for compiler in plain.COMPILERS:
-            _, trace = self.record(("./fibers",), self.directory(compiler), ("--libcall",))
-            report = json.loads(self.read(trace, "report", "--view=flat", "--format=json"))
+            traced = self.record_quietly("./fibers", compiler=compiler, options=("--libcall",))
+            report = traced.report("flat")
             self.assertEqual(report["summary"]["orphans"], 0)
             names = {row["name"] for row in report["functions"]}
             self.assertGreater(len([name for name in names if name.startswith("coroutine ")]), 3)
@@ -62,9 +58,9 @@ class Hazards(plain.PlainTest):
 
     def test_copied_stacks(self):
         """What returns is a copy of the stack, on which another task was meanwhile."""
-        bare, trace = self.compare(("./copied",), "gcc")
-        self.assertEqual(bare.returncode, 17)
-        self.assertGreater(self.calls(trace)["through"], 20)
+        traced = self.compare_modes("./copied", compiler="gcc")
+        self.assertEqual(traced.status, 17)
+        self.assertGreater(traced.calls()["through"], 20)
 
     def test_calling_convention(self):
         """Arguments and results of every kind, errno, rounding, pointers to functions."""
@@ -79,26 +75,27 @@ class Hazards(plain.PlainTest):
         self.both("./callers")
         self.both("./callers", "covert", options=("--entry-only", "save_covertly"))
         for compiler in plain.COMPILERS:
-            _, trace = self.compare(("./callers",), compiler)
-            self.assertEqual(self.callees(trace, "ordinary"), {"snprintf"})
-            self.assertEqual(self.callees(trace, "returns_to_late"), set())
+            traced = self.compare_modes("./callers", compiler=compiler)
+            self.assertEqual(self.callees(traced, "ordinary"), {"snprintf"})
+            self.assertEqual(self.callees(traced, "returns_to_late"), set())
 
     def test_functions_with_hooks(self):
         """What a function passes to a hook does not count as a look at its caller."""
         for compiler in plain.COMPILERS:
-            directory = self.directory(compiler)
+            directory = self.place("program", compiler)
             library = directory / "libcallers.so"
             library.unlink()
-            library.symlink_to(plain.FIXTURES / compiler / "libcallers_hooked.so")
+            library.symlink_to(FIXTURES / compiler / "libcallers_hooked.so")
             environment = {**os.environ, "LD_LIBRARY_PATH": str(directory)}
-            _, trace = self.record(("./callers",), directory, ("--nest-libcall",),
-                                   env=environment)
-            self.assertLessEqual({"snprintf"}, self.callees(trace, "ordinary"))
+            traced = self.record_quietly("./callers", directory=directory, options=("--nest-libcall",),
+                                         env=environment)
+            self.assertLessEqual({"snprintf"}, self.callees(traced, "ordinary"))
 
-    def callees(self, trace, name):
+    @staticmethod
+    def callees(traced, name):
         """The functions that are shown as called by those with this name."""
         found = set()
-        tree = json.loads(self.read(trace, "report", "--format=json", "--merge"))
+        tree = json.loads(traced.read("report", "--format=json", "--merge"))
         open_nodes = [group["root"] for group in tree["all"]]
         while open_nodes:
             node = open_nodes.pop()
@@ -111,13 +108,12 @@ class Hazards(plain.PlainTest):
         """Its reports name the same callers."""
         environment = {**os.environ, "ASAN_OPTIONS": "halt_on_error=0"}
         for compiler in plain.COMPILERS:
-            bare = plain.run(("./reports",), self.directory(compiler), env=environment)
-            self.assertIn(b"released\n", bare.stdout)
-            self.assertIn(b" in release ", bare.stderr)
+            bare = run("./reports", cwd=self.place("program", compiler), env=environment)
+            self.assertIn("released\n", bare.stdout)
+            self.assertIn(" in release ", bare.stderr)
             for mode in plain.MODES:
-                done, _ = self.record(("./reports",), self.directory(compiler), (mode,),
-                                      env=environment)
-                self.assertEqual(stacks(done.stderr), stacks(bare.stderr))
+                traced = self.record_quietly("./reports", compiler=compiler, options=(mode,), env=environment)
+                self.assertEqual(stacks(traced.errors), stacks(bare.stderr))
 
     def test_ends_of_others(self):
         """A library's _exit() stands before libc's, as those of gcc's sanitizers do."""
@@ -138,7 +134,7 @@ class Hazards(plain.PlainTest):
 
     def test_libunwind(self):
         """Its walks, which do not know where we say that our caller's stack pointer is."""
-        if not (plain.FIXTURES / "gcc/walks").exists():
+        if not (FIXTURES / "gcc/walks").exists():
             self.skipTest("there is no libunwind.so.8")
         self.both("./walks")
         self.both("./walks_fentry", "calls")
@@ -150,9 +146,9 @@ class Hazards(plain.PlainTest):
 
     def test_signals_and_calls(self):
         """Timers, queues, waits, small stacks and faults are the program's own."""
-        for case in plain.run(("./signalled", "all"), self.directory("gcc")).stdout.split():
+        for case in run("./signalled", "all", cwd=self.place("program", "gcc")).stdout.split():
             with self.subTest(case=case):
-                self.both("./signalled", case.decode())
+                self.both("./signalled", case)
 
     def test_room_on_signal_stacks(self):
         """The first recorded call, with its arguments too, takes less than a kilobyte of one, and
@@ -174,17 +170,16 @@ class Hazards(plain.PlainTest):
         """A limit on locked memory holds for the program's own, all of which is locked, and no signal is
         ignored."""
         self.both("./locked", "present")
-        bare, _ = self.compare(("./locked", "all"), "gcc")
-        self.assertIn(b"mlockall 0 Success\nlocked 64 of 64 KiB\n", bare.stdout)
+        traced = self.compare_modes("./locked", "all", compiler="gcc")
+        self.assertIn("mlockall 0 Success\nlocked 64 of 64 KiB\n", traced.stdout)
 
     def test_locked_memory_without_session(self):
         """A program that can't join a session, as another user's, has our libraries' memory too."""
-        program = plain.FIXTURES / "gcc/locked"
-        shim = pathlib.Path(plain.ARCTRACE).parent.parent / "lib/libarctrace-shim.so"
-        outputs = [subprocess.run([program, "all"], env={**os.environ, **preloaded}, check=True,
-                                  stdout=subprocess.PIPE).stdout
+        program = FIXTURES / "gcc/locked"
+        shim = LIBRARY.with_name("libarctrace-shim.so")
+        outputs = [run(program, "all", env={**os.environ, **preloaded}, check=True).stdout
                    for preloaded in ({}, {"LD_PRELOAD": str(shim)})]
-        self.assertIn(b"mlockall 0 Success\n", outputs[0])
+        self.assertIn("mlockall 0 Success\n", outputs[0])
         self.assertEqual(outputs[0], outputs[1])
 
     def test_own_malloc(self):

@@ -12,6 +12,8 @@ import unittest
 
 import cases
 import plain
+from command import run
+from tracing import FIXTURES
 
 TIMEOUT = 600
 # The multi-call program that redis-server is, in the package that starts no service.
@@ -20,21 +22,13 @@ EDITOR = shutil.which("vim.tiny") or shutil.which("vim")
 
 
 class Interactive(plain.PlainTest):
-    def untraced_and_traced(self, run):
-        """run(words before the command, directory) must return the same."""
-        bare = run([], self.directory())
+    def untraced_and_traced(self, work):
+        bare, _ = self.compare_work(work, "-b", "32M")
         self.assertEqual(bare[0], 0, bare)
-        for mode in plain.MODES:
-            with self.subTest(mode=mode):
-                directory = self.directory()
-                trace = directory / "arctrace.data"
-                record = [plain.ARCTRACE, "record", mode, "-b", "32M", "-o", str(trace), "--"]
-                self.assertEqual(run(record, directory), bare)
-                self.read(trace, "check")
 
     @unittest.skipUnless(REDIS, "no redis-tools")
     def test_server_under_load(self):
-        def run(prefix, directory):
+        def work(prefix, directory):
             (directory / "redis-server").symlink_to(REDIS)
             socket = directory / "socket"
             with open(directory / "log", "wb") as log:
@@ -44,29 +38,25 @@ class Interactive(plain.PlainTest):
             self.addCleanup(server.kill)
 
             def client(*words):
-                return subprocess.run(["redis-cli", "-s", socket, *words], stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
-                                      check=False).stdout
+                return run("redis-cli", "-s", socket, *words, stderr=subprocess.STDOUT).stdout
 
             end = time.monotonic() + TIMEOUT
             while client("ping") != "PONG\n" and time.monotonic() < end:
                 time.sleep(0.05)
-            load = subprocess.run(
-                ["redis-benchmark", "-s", socket, "-q", "-n", "3000", "-c", "20", "-t",
-                 "set,get,lpush,sadd,zadd"], stdout=subprocess.PIPE, timeout=TIMEOUT, check=False)
+            load = run("redis-benchmark", "-s", socket, "-q", "-n", "3000", "-c", "20", "-t", "set,get,lpush,sadd,zadd")
             printed = [client(*words.split()) for words in (
                 "set key value", "get key", "llen mylist", "type mylist", "eval return{1,2} 0",
                 "nonsense", "bgsave", "shutdown nosave")]
             return load.returncode, printed, server.wait(TIMEOUT)
 
-        self.untraced_and_traced(run)
+        self.untraced_and_traced(work)
 
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_debugger_attached(self):
         """It comes while library functions are called, sees their callers, and goes."""
-        fixture = plain.FIXTURES / "gcc/attached"
+        fixture = FIXTURES / "gcc/attached"
 
-        def run(prefix, directory):
+        def work(prefix, directory):
             program = subprocess.Popen([*prefix, fixture], cwd=directory, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                        text=True)
@@ -78,24 +68,22 @@ class Interactive(plain.PlainTest):
                 pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
             program.stdin.write("x")
             program.stdin.flush()
-            debugger = subprocess.run(
-                ["gdb", "-q", "-nx", "-batch", "-p", str(pid), "-ex", "bt", "-ex", "break compare",
-                 "-ex", "continue", "-ex", "bt", "-ex", "finish", "-ex", "delete", "-ex", "detach"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True, timeout=TIMEOUT, check=False)
+            debugger = run("gdb", "-q", "-nx", "-batch", "-p", pid, "-ex", "bt", "-ex", "break compare",
+                           "-ex", "continue", "-ex", "bt", "-ex", "finish", "-ex", "delete", "-ex", "detach",
+                           stderr=subprocess.STDOUT)
             frames = re.findall(r"^#\d+ .*\b(compare|sort|main) \(", debugger.stdout, re.M)
             program.stdin.close()  # it sorts until then
             printed = program.stdout.readline()
             self.assertEqual(frames[-3:], ["compare", "sort", "main"], debugger.stdout)
             return 9 - program.wait(TIMEOUT), printed
 
-        self.untraced_and_traced(run)
+        self.untraced_and_traced(work)
 
     @unittest.skipUnless(EDITOR, "no vim")
     def test_editor_in_a_terminal(self):
         keys = [b"ione\rtwo\x1b", b"yyp", b":%s/o/0/g\r", b"Gothree\x1bu", b":wq\r"]
 
-        def run(prefix, directory):
+        def work(prefix, directory):
             command = [*prefix, EDITOR, "-u", "NONE", "-i", "NONE", "-n", "text"]
             child, terminal = pty.fork()
             if child == 0:
@@ -112,7 +100,7 @@ class Interactive(plain.PlainTest):
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             return status, (directory / "text").read_text()
 
-        self.untraced_and_traced(run)
+        self.untraced_and_traced(work)
 
     @staticmethod
     def read_until(terminal, pattern):
@@ -129,12 +117,12 @@ class Interactive(plain.PlainTest):
         makefile = (f"all: {targets}\n\t@cat $^ | sort | cksum\n{targets}:\n"
                     "\t@sed 's/tcp/'$@'/' /etc/services | head -3 > $@; test -s $@\n")
 
-        def run(prefix, directory):
+        def work(prefix, directory):
             (directory / "Makefile").write_text(makefile)
-            done = plain.run([*prefix, "make", "-s", "-j4"], directory)
+            done = run(*prefix, "make", "-s", "-j4", cwd=directory)
             return done.returncode, done.stdout
 
-        self.untraced_and_traced(run)
+        self.untraced_and_traced(work)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The view of kinds on a real program, against the program's own stopwatch."""
 
 import json
-import unittest
 
 import cases
 import plain
@@ -11,11 +10,9 @@ class Kinds(plain.PlainTest):
     def test_sums_are_those_of_the_programs_stopwatch(self):
         for compiler in plain.COMPILERS:
             with self.subTest(compiler=compiler):
-                directory = self.directory(compiler)
-                done, trace = self.record(["./waiting"], directory)
-                measured = json.loads(done.stdout)
-                report = json.loads(self.read(trace, "report", "--view=kinds",
-                                              "--per=thread", "--format=json"))
+                traced = self.record_quietly("./waiting", compiler=compiler)
+                measured = json.loads(traced.stdout)
+                report = traced.report("kinds", "--per=thread")
                 (main,) = (thread for thread in report["threads"] if thread["tid"] == thread["pid"])
                 kinds = {kind["name"]: kind for kind in main["kinds"]}
                 read_ns = sum(f["cum_ns"] for f in kinds["io"]["functions"] if f["name"] == "read")
@@ -35,19 +32,16 @@ class Kinds(plain.PlainTest):
                 self.assertEqual(kinds["lock"]["calls"], 2)
                 self.assertEqual(kinds["sleep"]["calls"], 1)
                 self.assertEqual(kinds["thread"]["calls"], 2)
-                text = self.read(trace, "report", "--view=kinds")
+                text = traced.read("report", "--view=kinds")
                 self.assertRegex(text, r"(?m)^ +40,000 .*  allocation$")
                 self.assertRegex(text, r"(?m)^ +20,000 .*    malloc in libc\.so\.6$")
 
     def test_filters(self):
-        directory = self.directory("gcc")
-        _, trace = self.record(["./waiting"], directory)
-        report = json.loads(self.read(trace, "report", "--view=kinds", "-F", "malloc",
-                                      "--format=json"))
+        traced = self.record_quietly("./waiting", compiler="gcc")
+        report = traced.report("kinds", "-F", "malloc")
         self.assertEqual([kind["name"] for kind in report["kinds"]], ["allocation"])
         self.assertEqual(report["kinds"][0]["calls"], 20000)
-        report = json.loads(self.read(trace, "report", "--view=kinds", "--sort=name",
-                                      "--format=json"))
+        report = traced.report("kinds", "--sort=name")
         names = [kind["name"] for kind in report["kinds"]]
         self.assertEqual(names, sorted(names))
         self.assertIn("lock", names)

@@ -9,6 +9,7 @@ import unittest
 
 import cases
 import plain
+from command import run
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = str(HERE / "fixtures/counted.c")
@@ -115,20 +116,18 @@ class Programs(plain.PlainTest):
                     command[0] == "sh" and shutil.which(name) is None and name not in SHELL_SCRIPTS):
                 continue
             tried += 1
-            directory = self.directory()
+            directory = self.place("program")
             (directory / "Makefile").write_text(MAKEFILE)
-            bare = plain.run(command, directory)
+            bare = run(*command, cwd=directory)
             for mode in plain.MODES:
                 if mode == "--nest-libcall" and name in ("clang", "gdb", "make", "node"):
                     continue  # seconds each
                 with self.subTest(name=name, mode=mode):
-                    directory = self.directory()
+                    directory = self.place("program")
                     (directory / "Makefile").write_text(MAKEFILE)
-                    done, _ = self.record(command, directory, [mode, "-b", "32M"],
-                                          confines=name == "man")
-                    self.assertEqual(done.returncode, bare.returncode)
-                    self.assertEqual(done.stdout, bare.stdout)
-                    self.assertEqual(done.stderr, bare.stderr)
+                    traced = self.record_quietly(*command, directory=directory, options=[mode, "-b", "32M"],
+                                                 may_say=[plain.CONFINED] if name == "man" else ())
+                    self.assert_same(bare, traced)
         self.assertGreaterEqual(tried, 25)
 
 
@@ -142,7 +141,7 @@ class AgainstLtrace(plain.PlainTest):
     def test_counts(self):
         for command in (["sort", "/etc/passwd"], ["ls", str(HERE / "fixtures")], ["gzip", "-nc", "/etc/passwd"]):
             with self.subTest(command=command):
-                directory = self.directory()
+                directory = self.place("program")
                 counts = directory / "counts"
                 subprocess.run(["ltrace", "-o", counts, "-c", *command], check=True,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -151,8 +150,8 @@ class AgainstLtrace(plain.PlainTest):
                     fields = line.split()
                     if len(fields) == 5 and re.fullmatch(r"\d+", fields[3]):
                         theirs[fields[4]] = int(fields[3])
-                _, trace = self.record(command, directory)
-                ours = self.calls(trace)
+                traced = self.record_quietly(*command, directory=directory)
+                ours = traced.calls()
                 compared = [name for name in self.FUNCTIONS if name in theirs]
                 self.assertGreater(len(compared), 2, theirs)
                 for name in compared:

@@ -16,6 +16,7 @@ import unittest
 
 import cases
 import plain
+from command import read_report, run
 from states import wait_until
 
 TIMEOUT = 600
@@ -77,21 +78,15 @@ class Connection(http.client.HTTPConnection):
 
 
 class Servers(plain.PlainTest):
-    def untraced_and_traced(self, run):
-        """run(words before the command, directory) must return the same."""
-        bare = run([], self.own_directory())
-        for mode in plain.MODES:
-            with self.subTest(mode=mode):
-                directory = self.own_directory()
-                trace = directory / "arctrace.data"
-                record = [plain.ARCTRACE, "record", mode, "-b", "64M", "-o", str(trace), "--"]
-                self.assertEqual(run(record, directory), bare)
-                self.read(trace, "check")
-                functions = self.calls(trace)
-                self.assertGreater(len(functions), 50)
+    def untraced_and_traced(self, work):
+        _, traces = self.compare_work(work, "-b", "64M", place=self.own_directory)
+        for trace in traces:
+            functions = {row["name"] for row in read_report(trace, "flat")["functions"]}
+            self.assertGreater(len([name for name in functions if not name.startswith("[")]), 50)
 
     def own_directory(self):
-        directory = self.directory()
+        self.directory.chmod(0o755)  # the servers' user goes through it
+        directory = self.place("program")
         os.chown(directory, SERVER_USER.pw_uid, SERVER_USER.pw_gid)
         return directory
 
@@ -105,7 +100,7 @@ class Servers(plain.PlainTest):
 
     @unittest.skipUnless(NGINX, "no nginx")
     def test_nginx(self):
-        def run(prefix, directory):
+        def work(prefix, directory):
             (directory / "nginx.conf").write_text(CONFIGURATION)
             (directory / "pages").mkdir()
             (directory / "pages/page.txt").write_text("a line of text\n" * 500)
@@ -142,7 +137,7 @@ class Servers(plain.PlainTest):
                       if "No such file" not in line]
             return status, answers, len(lines), errors
 
-        self.untraced_and_traced(run)
+        self.untraced_and_traced(work)
 
     @unittest.skipUnless(POSTGRES, "no PostgreSQL")
     def test_postgresql(self):
@@ -152,7 +147,7 @@ class Servers(plain.PlainTest):
                         "--locale=C", "-E", "UTF8"], check=True, stdout=subprocess.DEVNULL,
                        cwd=cluster.parent, **AS_USER)
 
-        def run(prefix, directory):
+        def work(prefix, directory):
             shutil.copytree(cluster, directory / "cluster")
             subprocess.run(["chown", "-R", f"{SERVER_USER.pw_uid}:{SERVER_USER.pw_gid}",
                             directory / "cluster"], check=True)
@@ -162,9 +157,7 @@ class Servers(plain.PlainTest):
             client = ["-h", str(directory), "-U", "tester"]
 
             def execute(*command):
-                done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
-                                      check=False, cwd=directory)
+                done = run(*command, stderr=subprocess.STDOUT, cwd=directory)
                 return done.returncode, done.stdout
 
             wait_until(lambda: execute("pg_isready", *client)[0] == 0, "the server is ready", TIMEOUT)
@@ -182,7 +175,7 @@ class Servers(plain.PlainTest):
             ended = re.findall(r"database system is shut down|PANIC|terminated by signal", log)
             return status, printed, ended
 
-        self.untraced_and_traced(run)
+        self.untraced_and_traced(work)
 
 
 if __name__ == "__main__":

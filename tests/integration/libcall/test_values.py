@@ -1,12 +1,10 @@
 """Arguments and results of library calls."""
 
 import errno
-import json
-import subprocess
-import unittest
 
 import cases
 import plain
+from command import arctrace
 
 ERRNO = {name: number for number, name in errno.errorcode.items()}
 
@@ -14,20 +12,20 @@ ERRNO = {name: number for number, name in errno.errorcode.items()}
 class Values(plain.PlainTest):
     def recorded(self, options, compiler="gcc", command=("./values",)):
         """[(function, args or None, retval or None, errno or None)] of all calls."""
-        directory = self.directory(compiler)
-        done, trace = self.record(list(command), directory, options)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        calls = json.loads(self.read(trace, "report", "--view=invocations", "--format=json"))
-        return trace, [(call["name"], call.get("args"), call.get("retval"), call.get("errno"))
+        directory = self.place("program", compiler)
+        traced = self.record_quietly(*command, directory=directory, options=options)
+        self.assertEqual(traced.status, 0, traced.stdout + traced.stderr)
+        calls = traced.report("invocations")
+        return traced, [(call["name"], call.get("args"), call.get("retval"), call.get("errno"))
                        for call in calls["invocations"]]
 
     def test_auto_args(self):
         for compiler in plain.COMPILERS:
             with self.subTest(compiler=compiler):
-                trace, calls = self.recorded(["-a"], compiler)
-                self.check_auto_args(trace, calls)
+                traced, calls = self.recorded(["-a"], compiler)
+                self.check_auto_args(traced, calls)
 
-    def check_auto_args(self, trace, calls):
+    def check_auto_args(self, traced, calls):
         for call in [
                 ("open", ["/dev/null", "O_RDWR|O_CLOEXEC"], 3, None),
                 ("close", [3], 0, None),
@@ -63,15 +61,14 @@ class Values(plain.PlainTest):
         ((_, (pid, _), _, _),) = by_name["kill"]
         self.assertIn(("getpid", None, pid, None), calls)
 
-        flow = self.read(trace, "report", "--view=flow")
+        flow = traced.read("report", "--view=flow")
         self.assertIn('> open("/nowhere/at all", O_RDONLY)\n', flow)
         self.assertIn("< open = -1 ENOENT  ", flow)
-        dump = self.read(trace, "dump")
+        dump = traced.read("dump")
         self.assertRegex(dump, r'ARGUMENTS +open\("/nowhere/new", O_WRONLY\|O_CREAT\|O_TRUNC, '
                                r"0640\)\n")
         self.assertRegex(dump, r"RESULT +open = -1 ENOENT\n")
-        records = [json.loads(line) for line in
-                   self.read(trace, "dump", "--format=json", "--type=RESULT").splitlines()]
+        records = traced.records("--type=RESULT")
         self.assertTrue(any(record.get("function") == "lseek" and record["retval"] == -1
                             and record["errno"] == "EBADF" for record in records))
 
@@ -112,8 +109,8 @@ class Values(plain.PlainTest):
                                  "-R", "*@retval/s"]):
             for command in ("values", "abi", "unwinding", "jumps", "coroutines", "vforks",
                             "forks 5", "signals return", "replaced", "confined closed"):
-                self.compare(["./" + command.split()[0], *command.split()[1:]], "gcc", options)
-            self.compare(["./confined", "seccomp"], "gcc", [*options, "--block-size=4k"])
+                self.compare_modes("./" + command.split()[0], *command.split()[1:], compiler="gcc", options=options)
+            self.compare_modes("./confined", "seccomp", compiler="gcc", options=[*options, "--block-size=4k"])
 
     def test_bad_specs(self):
         for option, spec, column in (("-A", "open@arg1/s,arg15", 15), ("-R", "open@arg1", 5),
@@ -121,24 +118,20 @@ class Values(plain.PlainTest):
                                      ("-A", "f@arg1/f32", 7), ("-A", "f@fparg1/80", 9),
                                      ("-A", "f@fparg1/s", 9), ("-A", "f@arg1/S8", 8),
                                      ("-R", "f@retval/f16", 10)):
-            done = plain.run([plain.ARCTRACE, "record", option, spec, "--", "true"],
-                             self.directory())
+            done = arctrace("record", option, spec, "--", "true", cwd=self.place("program"))
             self.assertEqual(done.returncode, 2)
-            lines = done.stderr.decode().splitlines()
+            lines = done.stderr.splitlines()
             self.assertEqual(lines[1:], ["  " + spec, "  " + " " * column + "^"])
 
     def test_unknown_function(self):
-        done = subprocess.run([plain.ARCTRACE, "record", "-A", "strlem@arg1/s", "--", "git",
-                               "--version"], cwd=self.directory(), stderr=subprocess.PIPE,
-                              stdout=subprocess.DEVNULL, text=True, check=False)
+        done = arctrace("record", "-A", "strlem@arg1/s", "--", "git", "--version", cwd=self.place("program"))
         self.assertEqual(done.returncode, 0)
         self.assertIn('no function matches -A strlem; did you mean "strlen"?', done.stderr)
 
     def test_function_without_a_hook(self):
-        done = plain.run([plain.ARCTRACE, "record", "-A", "count@arg1/i32", "--", "./values"],
-                         self.directory("gcc"))
+        done = arctrace("record", "-A", "count@arg1/i32", "--", "./values", cwd=self.place("program", "gcc"))
         self.assertIn("no function matches -A count; it is in the program, but was not built "
-                      "with hooks: try -P count\n", done.stderr.decode())
+                      "with hooks: try -P count\n", done.stderr)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import subprocess
 
 import cases
 import random_program
-from harness import TOOLS, Recorded, ShimTest, both_compilers, unittest
+from hooked import TOOLS, ShimTest, both_compilers
+from tracing import Recorded
 
 JUMPS = {
     "main": 1,
@@ -64,12 +65,12 @@ class Jumps(ShimTest):
     def test_frames_end_where_they_are_left(self, compiler):
         """Even if the next function that is recorded is deeper on the stack."""
         for options in ((), ("--libcall",), ("--nest-libcall",)):
-            traced = self.compare(compiler, "./left", options=options)
+            traced = self.compare("./left", compiler=compiler, options=options)
             self.assertEqual(traced.paths(), LEFT)
 
     @both_compilers
     def test_longjmp(self, compiler):
-        traced = self.compare(compiler, "./jumps")
+        traced = self.compare("./jumps", compiler=compiler)
         self.assertEqual(traced.status, 7)
         self.assert_counts(traced)
         self.assertEqual(traced.paths(), JUMPS)
@@ -80,7 +81,7 @@ class Jumps(ShimTest):
     @both_compilers
     def test_no_unwind_tables(self, compiler):
         """Only the frames that were left are marked so."""
-        traced = self.compare(compiler, "./jumps_no_tables")
+        traced = self.compare("./jumps_no_tables", compiler=compiler)
         self.assertEqual(traced.status, 7)
         self.assert_counts(traced)
         summary = traced.report("flat")["summary"]
@@ -89,7 +90,7 @@ class Jumps(ShimTest):
 
     @both_compilers
     def test_exceptions(self, compiler):
-        traced = self.compare(compiler, "./exceptions")
+        traced = self.compare("./exceptions", compiler=compiler)
         self.assertEqual(traced.status, 5)
         self.assert_counts(traced)
         self.assertEqual(traced.paths(), EXCEPTIONS)
@@ -97,7 +98,7 @@ class Jumps(ShimTest):
 
     @both_compilers
     def test_deep_recursion(self, compiler):
-        traced = self.compare(compiler, "./deep")
+        traced = self.compare("./deep", compiler=compiler)
         self.assertEqual(traced.status, 11)
         self.assert_counts(traced)
         summary = traced.report("flat")["summary"]
@@ -119,7 +120,7 @@ class Jumps(ShimTest):
                 subprocess.run(
                     [TOOLS[compiler], "-w", level, "-g", "-finstrument-functions", source,
                      "-o", self.directory / "program"], check=True)
-                traced = self.compare(compiler, self.directory / "program")
+                traced = self.compare(self.directory / "program", compiler=compiler)
                 self.assertEqual(self.entries(traced), self.truth(traced))
 
     @staticmethod
@@ -149,7 +150,7 @@ class Jumps(ShimTest):
 class Signals(ShimTest):
     @both_compilers
     def test_handlers_that_return(self, compiler):
-        traced = self.compare(compiler, "./signals", "return")
+        traced = self.compare("./signals", "return", compiler=compiler)
         self.assertEqual(traced.stdout, "done\n")
         self.assert_counts(traced)
         self.assert_paths(traced)
@@ -158,13 +159,12 @@ class Signals(ShimTest):
     def test_siglongjmp_out_of_handlers(self, compiler):
         for way in ("jump", "altstack"):
             with self.subTest(way=way):
-                traced = self.compare(compiler, "./signals", way)
+                traced = self.compare("./signals", way, compiler=compiler)
                 self.assertEqual(traced.stdout, "done\n")
                 # A call whose entry is recorded may be interrupted before it counts itself.
-                recorded = {function["name"]: function["calls"]
-                            for function in traced.report("flat")["functions"]}
-                handled = traced.calls["handler"]
-                for name, count in traced.calls.items():
+                recorded = traced.calls()
+                handled = traced.counted["handler"]
+                for name, count in traced.counted.items():
                     self.assertGreaterEqual(recorded[name], count, name)
                     self.assertLessEqual(recorded[name], count + handled, name)
                 self.assert_paths(traced)

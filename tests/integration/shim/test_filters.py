@@ -2,10 +2,11 @@
 
 import os
 import subprocess
+import unittest
 
 import cases
-import harness
-from trace_checks import read, read_report
+from command import arctrace, read_report
+from hooked import KIND, ShimTest, both_compilers, options_of_kind
 
 # Of the whole program: leaf is called by each that calls.
 SERVED = 1 + 2 + 3
@@ -13,35 +14,33 @@ CALLS = {"Desk::serve": 3, "middle": SERVED + 2 + 1, "throws": 4, "jumps": 4, "s
          "forks": 1, "leaf": SERVED + 2 + 1 + 5 + 4 * 3 + 2}
 
 
-class Filters(harness.ShimTest):
+class Filters(ShimTest):
     def calls(self, compiler, *options):
         """{function of the namespace, or main: calls}, and what was warned of."""
-        directory = self.place("filtered", compiler)
-        self.trace = trace = directory / "arctrace.data"
-        done = self.start([harness.ARCTRACE, "record", "--no-libcall", "-o", trace,
-                           *harness.options_of_kind(options), *options, "--", "./filtered"], directory)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(" 0 lost, ", done.stderr)
-        self.assertNotIn("findings:", read("check", trace))
-        flat = read_report(trace, "flat")
+        traced = self.record("./filtered", options=("--no-libcall", *options_of_kind(options), *options),
+                             directory=self.place("filtered", compiler))
+        self.assertEqual(traced.status, 0, traced.stderr)
+        self.assertIn(" 0 lost, ", traced.stderr)
+        self.assertNotIn("findings:", traced.read("check"))
+        self.trace = traced.trace
         calls = {}
-        for function in flat["functions"]:
+        for function in traced.report("flat")["functions"]:
             name = function["name"]
             if name != "main" and not name.startswith("shop::"):
                 continue
             name = name.removeprefix("shop::").split("(")[0]
             calls[name] = calls.get(name, 0) + function["calls"]
-        warnings = [line for line in done.stderr.splitlines() if "warning: " in line]
+        warnings = [line for line in traced.stderr.splitlines() if "warning: " in line]
         return calls, warnings
 
-    @harness.both_compilers
+    @both_compilers
     def test_all(self, compiler):
         calls, warnings = self.calls(compiler)
         # The child returns from nothing: main is its parent's.
         self.assertEqual(calls, {"main": 1, **CALLS})
         self.assertEqual(warnings, [])
 
-    @harness.both_compilers
+    @both_compilers
     def test_only(self, compiler):
         for pattern in ("shop::Desk::serve", "shop::Desk::s*(int)", "re:^shop::Desk::serve$"):
             calls, warnings = self.calls(compiler, "-F", pattern)
@@ -51,7 +50,7 @@ class Filters(harness.ShimTest):
         # Behind the exception, or the jump, nothing is inside any more.
         self.assertEqual(calls, {"throws": 4, "jumps": 4, "leaf": 8})
 
-    @harness.both_compilers
+    @both_compilers
     def test_not(self, compiler):
         calls, warnings = self.calls(compiler, "-N", "shop::middle", "-N", "shop::throws",
                                      "-N", "shop::jumps")
@@ -61,12 +60,12 @@ class Filters(harness.ShimTest):
         calls, _ = self.calls(compiler, "-F", "shop::Desk::serve", "-N", "shop::leaf")
         self.assertEqual(calls, {"Desk::serve": 3, "middle": SERVED})
 
-    @harness.both_compilers
+    @both_compilers
     def test_depth(self, compiler):
         calls, _ = self.calls(compiler, "-D", "2", "-F", "shop::*::serve")
         self.assertEqual(calls, {"Desk::serve": 3, "middle": SERVED})
 
-    @harness.both_compilers
+    @both_compilers
     def test_duration(self, compiler):
         calls, _ = self.calls(compiler, "-t", "25ms")
         self.assertEqual(calls["slow"], 1)
@@ -77,12 +76,12 @@ class Filters(harness.ShimTest):
             if "inherited" not in call.get("flags", []):
                 self.assertGreater(call["delta_ns"], 24_000_000, call)
 
-    @harness.both_compilers
+    @both_compilers
     def test_fork_child_goes_on(self, compiler):
         calls, _ = self.calls(compiler, "-F", "shop::forks")
         self.assertEqual(calls, {"forks": 1, "middle": 1, "leaf": 1})
 
-    @harness.both_compilers
+    @both_compilers
     def test_module_and_size(self, compiler):
         calls, warnings = self.calls(compiler, "-L", "filte[r]ed")
         self.assertEqual(calls, {"main": 1, **CALLS})
@@ -97,7 +96,7 @@ class Filters(harness.ShimTest):
         calls, _ = self.calls(compiler, "-Z", str(sizes["main"]))
         self.assertEqual(calls, {"main": 1})
 
-    @harness.both_compilers
+    @both_compilers
     def test_unknown(self, compiler):
         calls, warnings = self.calls(compiler, "-F", "shop::lead", "-N", "nobody_has_this")
         self.assertEqual(calls, {})
@@ -105,7 +104,7 @@ class Filters(harness.ShimTest):
             'arctrace: warning: no function matches -F shop::lead; did you mean "shop::leaf"?',
             "arctrace: warning: no function matches -N nobody_has_this"])
 
-    @harness.unittest.skipIf(harness.KIND.startswith("patched"), "it builds its own program with hooks")
+    @unittest.skipIf(KIND.startswith("patched"), "it builds its own program with hooks")
     def test_names_without_libstdcxx(self):
         """Patterns that match C++ names of a program that has nothing to demangle them."""
         program = self.directory / "bare"
@@ -117,23 +116,22 @@ class Filters(harness.ShimTest):
             subprocess.run([os.environ["ARCTRACE_GCC"], "-x", "c++", "-", "-O1", "-finstrument-functions",
                             "-o", program, *options], input=source, text=True, check=True)
             for pattern, named in (("shop::leaf", "it"), ("shop::*", '"shop::leaf(int)"')):
-                done = self.start([harness.ARCTRACE, "record", "-o", self.directory / "bare.data", "--no-libcall",
-                                   "-F", pattern, "--", program], self.directory)
+                done = arctrace("record", "-o", self.directory / "bare.data", "--no-libcall", "-F", pattern, "--",
+                                program, cwd=self.directory)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 warning = (f"arctrace: warning: no function matches -F {pattern}; {named} is in the program, "
                            f"but {why}\n")
                 records = 0 if why else 2
                 self.assertTrue(done.stderr.startswith((warning if why else "") + f"arctrace: {records} records, "),
                                 done.stderr)
-        done = self.start([harness.ARCTRACE, "record", "-o", self.directory / "bare.data", "--no-libcall",
-                           "-F", "strlen", "--", "cat", "/dev/null"], self.directory)
+        done = arctrace("record", "-o", self.directory / "bare.data", "--no-libcall", "-F", "strlen", "--", "cat",
+                        "/dev/null", cwd=self.directory)
         self.assertIn("no function matches -F strlen; it is a library's, and no call of it was hooked\n",
                       done.stderr)
 
     def test_malformed(self):
         directory = self.directory
-        done = self.start([harness.ARCTRACE, "record", "-F", "a[", "--", "touch", "made"],
-                          directory)
+        done = arctrace("record", "-F", "a[", "--", "touch", "made", cwd=directory)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, 'arctrace: record: -F "a[": no ] to this [; a backslash '
                          "before it makes it plain\n  a[\n   ^\n")

@@ -4,23 +4,25 @@ import os
 import shutil
 
 import cases
-from harness import FIXTURES, SHIM, ShimTest, both_compilers, unittest
+from command import run
+from hooked import SHIM, ShimTest, both_compilers
+from tracing import FIXTURES
 
 
 class Replaced(ShimTest):
     @both_compilers
     def test_own_malloc_and_wrappers(self, compiler):
         """Instrumented ones, which the loader calls before anything else runs."""
-        traced = self.compare(compiler, "./replaced")
+        traced = self.compare("./replaced", compiler=compiler)
         self.assertEqual(traced.status, 12)
         self.assert_counts(traced)
-        self.assertEqual(traced.calls["_exit"], 1)
-        self.assertEqual(traced.calls["main"], 2)
+        self.assertEqual(traced.counted["_exit"], 1)
+        self.assertEqual(traced.counted["main"], 2)
 
     @both_compilers
     def test_own_function_hooks(self, compiler):
         """Hooks of a library of the program's go on being called."""
-        traced = self.compare(compiler, "./own_hooks")
+        traced = self.compare("./own_hooks", compiler=compiler)
         self.assertEqual(traced.stdout, "21\n")
         self.assert_counts(traced)
 
@@ -29,7 +31,7 @@ class NothingToDo(ShimTest):
     """The shim without a session, or not alone."""
 
     def run_with(self, directory, command, **variables):
-        return self.start(command, directory, env={**os.environ, **variables})
+        return run(*command, cwd=directory, env={**os.environ, **variables})
 
     @both_compilers
     def test_without_session(self, compiler):
@@ -38,7 +40,7 @@ class NothingToDo(ShimTest):
             for command in (["./plugins"], ["./threads", "1"], ["./forks", "8"], ["./vforks"],
                             ["./programs", "child-vfork", "execve", "end"], ["./jumps"]):
                 with self.subTest(session=session, command=command):
-                    bare = self.start(command, self.place("untraced", compiler))
+                    bare = run(*command, cwd=self.place("untraced", compiler))
                     done = self.run_with(self.place("shim", compiler), command,
                                          LD_PRELOAD=SHIM, **variables)
                     self.assertEqual((done.returncode, done.stdout, done.stderr),
@@ -56,13 +58,13 @@ class NothingToDo(ShimTest):
         for order in ((other, SHIM), (SHIM, other), (SHIM, SHIM)):
             for program in (["./plugins"], ["./threads", "1"], ["./vforks"]):
                 with self.subTest(order=order, program=program):
-                    traced, _ = self.record(
-                        compiler, ["env", "LD_PRELOAD=" + ":".join(order), *program])
+                    traced = self.record_quietly("env", "LD_PRELOAD=" + ":".join(order), *program,
+                                                 compiler=compiler)
                     self.assert_counts(traced)
 
     def test_environment_is_left_alone(self):
         """A traced program sees the two variables that tracing needs, and no other change."""
-        traced, _ = self.record("gcc", ["env"], env={"PATH": os.environ["PATH"], "A": "b"})
+        traced = self.record_quietly("env", compiler="gcc", env={"PATH": os.environ["PATH"], "A": "b"})
         lines = dict(line.split("=", 1) for line in traced.stdout.splitlines())
         self.assertEqual(lines.pop("LD_PRELOAD"), SHIM)
         self.assertTrue(lines.pop("ARCTRACE_SESSION"))
@@ -80,7 +82,7 @@ class NothingToDo(ShimTest):
                 "print(subprocess.run(['sh', '-c', 'echo child; exit 3'], env={}).returncode); "
                 "os.abort()")]):
             with self.subTest(command=command[0]):
-                self.compare("gcc", *command)
+                self.compare(*command, compiler="gcc")
 
 
 if __name__ == "__main__":

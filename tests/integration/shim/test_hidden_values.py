@@ -1,16 +1,13 @@
 """Functions whose hooks don't see their arguments and results: the recorder reports them."""
 
-import subprocess
-
 import cases
-from harness import ARCTRACE, ShimTest, unittest
+from command import arctrace
+from hooked import ShimTest
 
 
 class HiddenValues(ShimTest):
     def warnings(self, *options):
-        done = subprocess.run([ARCTRACE, "record", *options, "./jumps"],
-                              cwd=self.place("hidden", "gcc"), text=True, capture_output=True,
-                              check=False)
+        done = arctrace("record", *options, "./jumps", cwd=self.place("hidden", "gcc"))
         self.assertEqual(done.returncode, 7)
         return [line for line in done.stderr.splitlines() if "warning" in line]
 

@@ -10,14 +10,16 @@ import test_filters
 import test_modules
 import test_processes
 import turns_account
-from harness import COMPILERS, FIXTURES, ShimTest, both_compilers, plain_name, unittest
+from command import run
+from hooked import COMPILERS, ShimTest, both_compilers, plain_name
+from tracing import FIXTURES
 
 
 class Plugins(test_modules.Modules):
     @both_compilers
     def test_plugins(self, compiler):
         """Functions of modules that come later are hooked before any of them runs."""
-        self.assert_plugin_calls(self.compare(compiler, "./plugins"))
+        self.assert_plugin_calls(self.compare("./plugins", compiler=compiler))
 
     test_under_gdb = test_gdb_attached_inside = None  # they are about modules
 
@@ -29,7 +31,7 @@ class StaticChains(ShimTest):
         if "gcc" not in COMPILERS:
             self.skipTest("gcc has no such hooks")
         for fixture in ("./nested", "./nested_landing", "./nested_room", "./nested_landing_room"):
-            self.assert_counts(self.compare("gcc", fixture))
+            self.assert_counts(self.compare(fixture, compiler="gcc"))
 
 
 class Uprobes(ShimTest):
@@ -40,11 +42,11 @@ class Uprobes(ShimTest):
         one, and what a function with little room calls later, is not recorded."""
         for fixture in sorted((FIXTURES / compiler).glob("probed*")):
             command = f"./{fixture.name}"
-            bare = self.start([command], self.place("probed", compiler))
+            bare = run(command, cwd=self.place("probed", compiler))
             if bare.returncode == 77:
                 self.skipTest("uprobes are refused")
             for option in ("--no-libcall", "--libcall"):
-                traced = self.compare(compiler, command, options=(option,))
+                traced = self.compare(command, compiler=compiler, options=(option,))
                 self.assertEqual(traced.status, 0)
                 calls = [row["calls"] for row in traced.report("flat")["functions"]
                          if plain_name(row["name"]) == "probed"]
@@ -53,7 +55,7 @@ class Uprobes(ShimTest):
 
 class Frames(ShimTest):
     def traced(self, compiler, *command, status=0):
-        traced = self.compare(compiler, *command)
+        traced = self.compare(*command, compiler=compiler)
         self.assertEqual(traced.status, status)
         self.assert_counts(traced)
         self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
@@ -68,7 +70,7 @@ class Frames(ShimTest):
     def test_frames_end_where_they_are_left(self, compiler):
         """Even if the next function that is recorded is deeper on the stack."""
         for options in ((), ("--libcall",), ("--nest-libcall",)):
-            traced = self.compare(compiler, "./left", options=options)
+            traced = self.compare("./left", compiler=compiler, options=options)
             self.assertEqual(traced.paths(), test_calls.LEFT)
 
     @both_compilers
@@ -77,7 +79,7 @@ class Frames(ShimTest):
         if not (FIXTURES / compiler / "interpreter").exists():
             self.skipTest("its frames are x86-64's")
         for options in ((), ("--libcall",), ("--nest-libcall",)):
-            traced = self.compare(compiler, "./interpreter", options=options)
+            traced = self.compare("./interpreter", compiler=compiler, options=options)
             self.assertEqual(traced.status, 0)
             self.assert_counts(traced)
 
@@ -122,8 +124,8 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_coroutines(self, compiler):
-        self.compare(compiler, "./contexts")
-        traced = self.compare(compiler, "./turns", "array")
+        self.compare("./contexts", compiler=compiler)
+        traced = self.compare("./turns", "array", compiler=compiler)
         self.assertEqual(traced.status, 15)
         self.assert_counts(traced)
         turns_account.check(self, traced.directory, traced.report("tree"),
@@ -132,7 +134,7 @@ class Frames(ShimTest):
     @both_compilers
     def test_coroutines_on_the_own_stack(self, compiler):
         """Frames further out are entered while others, further in, are suspended."""
-        traced = self.compare(compiler, "./own_stack")
+        traced = self.compare("./own_stack", compiler=compiler)
         self.assertEqual(traced.status, 13)
         self.assert_counts(traced)
 
@@ -143,14 +145,14 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_deep_recursion(self, compiler):
-        traced = self.compare(compiler, "./deep")
+        traced = self.compare("./deep", compiler=compiler)
         self.assertEqual(traced.status, 11)
         # Beyond 4096 calls within one another there is no room for return addresses.
         self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
 
     @both_compilers
     def test_threads(self, compiler):
-        self.compare(compiler, "./threads", "20")
+        self.compare("./threads", "20", compiler=compiler)
 
     @cases.not_in_gate
     @both_compilers
@@ -159,28 +161,26 @@ class Frames(ShimTest):
         if the other waits for it."""
         for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):
             waits = flags == "v"
-            traced = self.compare(compiler, "./tasks", flags, stack, thread, may_lose=not waits)
-            calls = {plain_name(function["name"]): function["calls"]
-                     for function in traced.report("flat")["functions"]}
+            traced = self.compare("./tasks", flags, stack, thread, compiler=compiler, may_lose=not waits)
+            calls = traced.plain_calls()
             self.assertEqual(calls["work"], 3 if waits else 2)
 
     @both_compilers
     def test_no_lock_at_a_first_call(self, compiler):
         """Both tasks would hold it as the same thread, and leave it locked."""
         for options in ((), ("--libcall",), ("--nest-libcall",)):
-            traced = self.compare(compiler, "./first_calls", options=options)
+            traced = self.compare("./first_calls", compiler=compiler, options=options)
             self.assertIn(" locked 0 times", traced.stdout)
-            calls = {plain_name(function["name"]): function["calls"]
-                     for function in traced.report("flat")["functions"]}
+            calls = traced.plain_calls()
             self.assertEqual([calls[name] for name in ("one", "two", "three")], [3, 2, 1])
 
     @both_compilers
     def test_a_task_that_libc_does_not_know(self, compiler):
-        self.compare(compiler, "./tasks", "r", "m", "m", may_lose=True)
+        self.compare("./tasks", "r", "m", "m", compiler=compiler, may_lose=True)
 
     @both_compilers
     def test_own_malloc(self, compiler):
-        self.compare(compiler, "./replaced")
+        self.compare("./replaced", compiler=compiler)
 
     @both_compilers
     def test_vfork(self, compiler):
@@ -188,7 +188,7 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_fork_storm(self, compiler):
-        traced = self.compare(compiler, "./forks", "40")
+        traced = self.compare("./forks", "40", compiler=compiler)
         self.assertEqual(traced.status, 6)
         self.assert_counts(traced)
 
@@ -196,7 +196,7 @@ class Frames(ShimTest):
 class Signals(ShimTest):
     @both_compilers
     def test_handlers_that_return(self, compiler):
-        traced = self.compare(compiler, "./signals", "return")
+        traced = self.compare("./signals", "return", compiler=compiler)
         self.assert_counts(traced)
         self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
 
@@ -204,7 +204,7 @@ class Signals(ShimTest):
     def test_siglongjmp_out_of_handlers(self, compiler):
         for way in ("jump", "altstack"):
             with self.subTest(way=way):
-                traced = self.compare(compiler, "./signals", way)
+                traced = self.compare("./signals", way, compiler=compiler)
                 self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
 
 

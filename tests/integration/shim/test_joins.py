@@ -1,34 +1,34 @@
 """Programs that load the shim themselves, by dlopen, when threads of theirs run already."""
 
 import os
-import subprocess
 
 import cases
-from harness import ARCTRACE, SHIM, Recorded, ShimTest, both_compilers, unittest
+from command import arctrace, read, run
+from hooked import SHIM, ShimTest, both_compilers
+from tracing import Recorded
 
 
 class Joins(ShimTest):
     def run_alone(self, compiler, *arguments, **variables):
         """The program's output, after it has run in a directory with these variables."""
         directory = self.place("joins", compiler)
-        done = self.start(["./joins", SHIM, *arguments], directory, env={**os.environ, **variables})
+        done = run("./joins", SHIM, *arguments, cwd=directory, env={**os.environ, **variables})
         self.assertEqual((done.returncode, done.stderr), (3, ""))
         return done.stdout
 
     def run_joining(self, compiler, *arguments):
         """The same in a session, and the session's trace."""
         session = f"joins-{os.getpid()}"
-        subprocess.run([ARCTRACE, "create", session, "-b", "64M", "--start"], check=True, stdout=subprocess.DEVNULL)
-        self.addCleanup(subprocess.run, [ARCTRACE, "destroy", session, "--force"], stderr=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL, check=False)
-        printed = subprocess.run([ARCTRACE, "env", session], check=True, text=True, stdout=subprocess.PIPE).stdout
+        read("create", session, "-b", "64M", "--start")
+        self.addCleanup(arctrace, "destroy", session, "--force")
+        printed = read("env", session)
         variables = dict(line.replace("'", "").removeprefix("export ").split("=", 1) for line in printed.splitlines())
         del variables["LD_PRELOAD"]
         output = self.run_alone(compiler, *arguments, **variables)
         trace = self.directory / "joins.data"
-        subprocess.run([ARCTRACE, "snapshot", session, "-o", trace], check=True, stderr=subprocess.DEVNULL)
-        subprocess.run([ARCTRACE, "destroy", session, "--force"], check=True, stdout=subprocess.DEVNULL)
-        return output, Recorded(self.directory, trace, 3, output, {})
+        read("snapshot", session, "-o", trace)
+        read("destroy", session, "--force")
+        return output, Recorded(self.directory, trace, 3, output, "")
 
     def assert_joined(self, compiler, *arguments):
         bare = self.run_alone(compiler, *arguments)
@@ -43,7 +43,7 @@ class Joins(ShimTest):
         self.assertEqual(new["getuid"], 100)
         self.assertTrue(any("fwrite_unlocked" in calls or "fputs_unlocked" in calls for calls in threads["echo"]),
                         "the child that executes a program is not recorded")
-        self.assertNotIn("twice", {function["name"] for function in traced.report("flat")["functions"]})
+        self.assertNotIn("twice", traced.calls())
         return traced
 
     @both_compilers

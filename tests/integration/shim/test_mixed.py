@@ -4,7 +4,7 @@ import collections
 import re
 
 import cases
-from harness import ShimTest, both_compilers, unittest
+from hooked import ShimTest, both_compilers
 
 PROCESSES = 4
 THREADS = 4  # of each, beside the main thread
@@ -14,14 +14,14 @@ LOOPS = 50
 class Mixed(ShimTest):
     @both_compilers
     def test_threads_and_processes(self, compiler):
-        traced = self.compare(compiler, "./mixed")
+        traced = self.compare("./mixed", compiler=compiler)
         self.assertEqual(traced.status, 14)
         self.assert_counts(traced, but_for=("counter",))
         summary = traced.report("flat")["summary"]
         self.assertEqual(summary["orphans"], 0)
         self.assertEqual((summary["processes"], summary["threads"]),
                          (PROCESSES, PROCESSES * (1 + THREADS)))
-        self.assertEqual(traced.calls["scoped"], PROCESSES * THREADS * LOOPS)
+        self.assertEqual(traced.counted["scoped"], PROCESSES * THREADS * LOOPS)
         self.assert_events(traced)
         self.assert_nesting(traced)
 
@@ -41,7 +41,7 @@ class Mixed(ShimTest):
         counters = collections.defaultdict(list)
         for record in traced.records("--type=COUNTER"):
             counters[record["pid"], record["tid"]].append(record["value"])
-        self.assertEqual(sum(map(len, counters.values())), traced.calls["counter"])
+        self.assertEqual(sum(map(len, counters.values())), traced.counted["counter"])
         self.assertEqual(len(counters), PROCESSES * THREADS)
         for values in counters.values():
             self.assertEqual(values, sorted(set(values)))
@@ -58,7 +58,7 @@ class Mixed(ShimTest):
                     f"{main}/outer scope/inner scope/leaf": calls}
         self.assertEqual(ours, expected)
         # Beside them: what catches, and what the children's main threads call.
-        thrown = traced.calls["scoped"] - traced.calls["counter"]
+        thrown = traced.counted["scoped"] - traced.counted["counter"]
         self.assertEqual(paths["work/leaf"], thrown)
         leaves = sum(count for path, count in paths.items() if path.endswith("leaf"))
         self.assertEqual(leaves, 2 * calls + thrown + PROCESSES - 1)

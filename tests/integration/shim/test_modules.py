@@ -1,9 +1,11 @@
 """Modules that come and go, and code that runs before and after everything else."""
 
 import shutil
+import unittest
 
 import cases
-from harness import ARCTRACE, ShimTest, both_compilers, unittest
+from command import ARCTRACE, run
+from hooked import ShimTest, both_compilers
 
 LOOPS = 40
 
@@ -20,7 +22,7 @@ class Modules(ShimTest):
 
     @both_compilers
     def test_plugins(self, compiler):
-        traced = self.compare(compiler, "./plugins")
+        traced = self.compare("./plugins", compiler=compiler)
         self.assertEqual(traced.stdout, "same address: yes\nmissing: 1\n")
         self.assert_plugin_calls(traced)
         modules = traced.info()["processes"][0]["modules"]
@@ -34,10 +36,9 @@ class Modules(ShimTest):
     @both_compilers
     def test_under_gdb(self, compiler):
         """gdb has its breakpoint where we would jump; it stops at loads, and so do we see them."""
-        traced, _ = self.record(compiler, [
-            "gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off",
-            "-ex", "catch load plugin_b", "-ex", "run", "-ex", "delete", "-ex", "continue",
-            "./plugins"])
+        traced = self.record_quietly("gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off", "-ex",
+                                     "catch load plugin_b", "-ex", "run", "-ex", "delete", "-ex", "continue",
+                                     "./plugins", compiler=compiler)
         self.assertIn("Inferior loaded ./plugin_b.so", traced.stdout)
         self.assertIn("same address: yes", traced.stdout)
         self.assertIn("exited with code 011", traced.stdout)
@@ -48,12 +49,10 @@ class Modules(ShimTest):
     def test_gdb_attached_inside(self, compiler):
         """gdb on a program that `arctrace record` started: breakpoints and backtraces work."""
         directory = self.place("gdb", compiler)
-        done = self.start([
-            "gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off",
-            "-ex", "set follow-fork-mode child", "-ex", "set detach-on-fork on",
-            "-ex", "set breakpoint pending on", "-ex", "break bravo_leaf", "-ex", "run",
-            "-ex", "backtrace", "--args", ARCTRACE, "record", "-o", "arctrace.data", "--",
-            "./plugins"], directory)
+        done = run("gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off", "-ex",
+                   "set follow-fork-mode child", "-ex", "set detach-on-fork on", "-ex", "set breakpoint pending on",
+                   "-ex", "break bravo_leaf", "-ex", "run", "-ex", "backtrace", "--args", ARCTRACE, "record", "-o",
+                   "arctrace.data", "--", "./plugins", cwd=directory)
         self.assertRegex(done.stdout, r"#0 .*bravo_leaf")
         self.assertRegex(done.stdout, r"#\d+ .* main \(\)")
 
@@ -61,12 +60,12 @@ class Modules(ShimTest):
 class Early(ShimTest):
     @both_compilers
     def test_constructors_and_destructors(self, compiler):
-        traced = self.compare(compiler, "./early")
+        traced = self.compare("./early", compiler=compiler)
         self.assertEqual(traced.status, 10)
         self.assert_counts(traced)
         for function in ("library_constructor", "library_destructor", "first_constructor",
                          "constructor", "destructor"):
-            self.assertEqual(traced.calls[function], 1)
+            self.assertEqual(traced.counted[function], 1)
         # The process' end is its last record, after the destructors.
         kinds = [record["type"] for record in traced.records() if record["pid"] is not None]
         last = max(i for i, kind in enumerate(kinds) if kind in ("ENTER", "EXIT"))

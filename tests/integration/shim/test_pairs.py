@@ -2,7 +2,8 @@
 
 import cases
 import test_calls
-from harness import FIXTURES, ShimTest, both_compilers, unittest
+from hooked import ShimTest, both_compilers
+from tracing import FIXTURES
 
 
 def pairs(compiler, program):
@@ -16,7 +17,7 @@ class Pairs(ShimTest):
         self.assertEqual(len(programs), 5 if compiler == "gcc" else 7)
         for program in programs:
             with self.subTest(program=program):
-                traced = self.compare(compiler, f"./{program}")
+                traced = self.compare(f"./{program}", compiler=compiler)
                 self.assert_counts(traced)
                 self.assertEqual(traced.paths(), test_calls.JUMPS)
 
@@ -25,7 +26,7 @@ class Pairs(ShimTest):
         for program in pairs(compiler, "pair"):
             for mode in ("--libcall", "--nest-libcall"):
                 with self.subTest(program=program, mode=mode):
-                    traced = self.compare(compiler, f"./{program}", options=(mode,))
+                    traced = self.compare(f"./{program}", compiler=compiler, options=(mode,))
                     self.assert_counts(traced)
 
 

@@ -7,13 +7,16 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import struct
 import subprocess
+import unittest
 import unittest.mock
 
 import cases
-from harness import (ANY_COMPILER, ARCTRACE, FIXTURES, ShimTest, both_compilers,
-                     functions_of, signal, unittest)
+from command import ARCTRACE, read, read_info, read_report, run, start_arctrace
+from hooked import ANY_COMPILER, ShimTest, both_compilers, functions_of
+from tracing import FIXTURES
 
 # Programs with their arguments; what they do must not change, and of the functions that can be
 # patched every call that the program counts must be in the trace.
@@ -79,11 +82,11 @@ class Patched(ShimTest):
             if not LONG and command[0] not in SHORT:
                 continue
             with self.subTest(command=command):
-                traced = self.compare(compiler, *command)
+                traced = self.compare(*command, compiler=compiler)
                 if command[0] in UNCOUNTED:
                     continue
                 verdicts = functions_of(traced.directory / command[0])
-                left = {name for name in traced.calls if not verdicts.get(name)}
+                left = {name for name in traced.counted if not verdicts.get(name)}
                 self.assert_counts(traced, but_for=left)
 
     @cases.not_in_gate
@@ -100,10 +103,9 @@ class Patched(ShimTest):
             seed = str(random.randrange(1 << 32))
             with self.subTest(options=chosen, seed=seed):
                 for canary in ("./canary", "./canary_pushes"):
-                    traced = self.compare(compiler, canary, seed, "3000", options=chosen)
+                    traced = self.compare(canary, seed, "3000", compiler=compiler, options=chosen)
                     self.assertEqual(traced.stdout, "3000 rounds\n")
-                    calls = {row["name"]: row["calls"] for row in
-                             traced.report("flat")["functions"]}
+                    calls = traced.calls()
                     if "-t" not in chosen and "-F" not in chosen and "-N" not in chosen:
                         if "--mode=overwrite" not in chosen:
                             self.assertEqual(calls["callee"], 3000)
@@ -113,39 +115,35 @@ class Patched(ShimTest):
         compiler = ANY_COMPILER
         for pattern, recorded in (("callee", {"callee"}), ("jumper", {"jumper"}),
                                   ("re:^call_c", {"call_callee"})):
-            directory = self.place("chosen", compiler)
-            done = self.start([ARCTRACE, "record", "--no-libcall", "-P", pattern, "-o", "t", "--",
-                               "./canary", "7", "100"], directory)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            shown = self.start([ARCTRACE, "report", "--view=flat", "--format=json", "t"], directory)
-            names = {row["name"] for row in json.loads(shown.stdout)["functions"]}
-            self.assertEqual({name for name in names if not name.startswith("[")}, recorded)
+            traced = self.record_patched(self.place("chosen", compiler), "-P", pattern)
+            self.assertEqual(traced.status, 0, traced.stderr)
+            self.assertEqual(set(traced.calls()), recorded)
 
     def test_uprobes(self):
         """They stand on the first instruction, which stays in its place, or on a landing pad."""
         place = self.place("probed", "gcc")
-        bare = self.start(["./probed_plain", "before"], place)
+        bare = run("./probed_plain", "before", cwd=place)
         if bare.returncode == 77:
             self.skipTest("uprobes are refused")
         self.assertEqual(bare.returncode, 0, bare.stderr)
         self.assertIn(" 100 hits", bare.stdout)
         for command in (("./probed_plain", "before"), ("./probed_plain",), ("./probed", "before"), ("./probed",)):
-            bare = self.start(command, place)
+            bare = run(*command, cwd=place)
             directory = self.place("traced", "gcc")
-            done = self.start_patched(directory, "-P", "probed", command=command)
-            self.assertEqual((done.returncode, done.stdout), (bare.returncode, bare.stdout), done.stderr)
-            last = self.info(directory)[-1]
+            traced = self.record_patched(directory, "-P", "probed", command=command)
+            self.assertEqual((traced.status, traced.stdout), (bare.returncode, bare.stdout), traced.stderr)
+            last = self.patches(traced.trace)[-1]
             self.assertEqual((last["patched"], last["left"].get("changed", 0)), (1, 0))
 
     def test_uprobes_by_first_instruction(self):
         """Uprobes and uretprobes that come and go, on what compilers begin functions with: all calls are
         recorded, and do what they should."""
-        bare = self.start(["./probed_firsts"], self.place("probed", "gcc"))
+        bare = run("./probed_firsts", cwd=self.place("probed", "gcc"))
         if bare.returncode == 77:
             self.skipTest("uprobes are refused")
         for options in ((), ("--mode=overwrite",), ("-A", "pushes_rbx@arg1")):
-            traced = self.compare("gcc", "./probed_firsts", options=("-Z", "1", *options))
-            calls = {row["name"]: row["calls"] for row in traced.report("flat")["functions"]}
+            traced = self.compare("./probed_firsts", compiler="gcc", options=("-Z", "1", *options))
+            calls = traced.calls()
             for line in bare.stdout.splitlines():
                 self.assertEqual(calls[line.split(":")[0]], 500)
 
@@ -155,24 +153,27 @@ class Patched(ShimTest):
         directory = self.place("gdb", "gcc")
         gdb = ["gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off", "-ex", "run",
                "./jumps"]
-        done = self.start(["timeout", "-k", "5", "120", ARCTRACE, "record", "-P", "main",
-                           "--no-libcall", "-o", "t", "--", *gdb], directory)
+        done = run("timeout", "-k", "5", "120", ARCTRACE, "record", "-P", "main", "--no-libcall", "-o", "t", "--",
+                   *gdb, cwd=directory)
         self.assertRegex(done.stdout, r"\[Inferior 1 \(process \d+\) exited ", done.stderr)
-        patches = [program for program in self.info(directory) if program is not None]
+        patches = [program for program in self.patches(directory / "t") if program is not None]
         self.assertIn(1, [program["patched"] for program in patches])
 
-    def start_patched(self, directory, *options, command=("./canary", "7", "100")):
-        return self.start([ARCTRACE, "record", "--no-libcall", *options, "-o", "t", "--", *command],
-                          directory)
+    def record_patched(self, directory, *options, command=("./canary", "7", "100"), **run_options):
+        return self.record(*command, options=("--no-libcall", *options), directory=directory, **run_options)
+
+    @staticmethod
+    def patches(trace):
+        """What info says of the patches of each process, in the order in which they joined."""
+        return [process["patches"] for process in read_info(trace, "-v")["processes"]]
 
     def test_what_was_left(self):
         """info counts it by reason, and names it."""
         directory = self.place("left", ANY_COMPILER)
-        done = self.start_patched(directory, "-P", ".")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        shown = self.start([ARCTRACE, "functions", "--list", "--format=json", "canary"], directory)
-        functions = json.loads(shown.stdout)
-        info = self.info(directory)[0]
+        traced = self.record_patched(directory, "-P", ".")
+        self.assertEqual(traced.status, 0, traced.stderr)
+        functions = json.loads(read("functions", "--list", "--format=json", directory / "canary"))
+        info = self.patches(traced.trace)[0]
         large = {function["name"] for function in functions["list"]
                  if function["verdict"] == "patchable" and (function["size"] >= 64 or function["may_last"])}
         left = {function["name"]: function["verdict"] for function in functions["list"]
@@ -182,7 +183,7 @@ class Patched(ShimTest):
         self.assertEqual(info["left"]["small"], functions["patchable"] - len(large))
         self.assertEqual({row["name"]: row["verdict"] for row in info["functions"]}, left)
         self.assertIsNone(info["refused"])
-        text = self.start([ARCTRACE, "info", "-v", "t"], directory).stdout
+        text = traced.read("info", "-v")
         self.assertIn(f"{len(large)} patched functions of", text)
         self.assertIn("left: small, without calls and loops, or smaller than -Z says", text)
         for name in left:
@@ -191,30 +192,26 @@ class Patched(ShimTest):
     def test_refused(self):
         """Where no function can be patched, record and info say why."""
         directory = self.place("confined", ANY_COMPILER)
-        done = self.start([ARCTRACE, "record", "--no-libcall", "-P", ".", "-o", "t", "--",
-                           "./canary", "7", "100"], directory, preexec_fn=allow_all)
-        self.assertEqual((done.returncode, done.stdout), (0, "100 rounds\n"), done.stderr)
+        traced = self.record_patched(directory, "-P", ".", preexec_fn=allow_all)
+        self.assertEqual((traced.status, traced.stdout), (0, "100 rounds\n"), traced.stderr)
         why = "it is under a seccomp filter"
-        self.assertIn(f"; nothing was patched for -P: {why}\n", done.stderr)
-        [patches] = self.info(directory)
+        self.assertIn(f"; nothing was patched for -P: {why}\n", traced.stderr)
+        [patches] = self.patches(traced.trace)
         self.assertEqual((patches["patched"], patches["refused"]), (0, why))
-        text = self.start([ARCTRACE, "info", "t"], directory).stdout
+        text = traced.read("info")
         self.assertIn("\n0 patched functions of ", text)
         self.assertIn(f"\n  none was patched: {why}\n", text)
 
     def assert_refused(self, directory, why, command=("./canary", "7", "100"), status=0,
                        stdout="100 rounds\n", **options):
         """Nothing is patched, record and info say so, and the program does the same."""
-        done = self.start([ARCTRACE, "record", "--no-libcall", "-P", ".", "-Z", "1", "-o", "t", "--",
-                           *command], directory, **options)
-        self.assertEqual((done.returncode, done.stdout), (status, stdout), done.stderr)
-        refused = [patches["refused"] for patches in self.info(directory) if patches]
+        traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=command, **options)
+        self.assertEqual((traced.status, traced.stdout), (status, stdout), traced.stderr)
+        refused = [patches["refused"] for patches in self.patches(traced.trace) if patches]
         self.assertIn(why, refused)
-        [patches] = [patches for patches in self.info(directory)
-                     if patches and patches["refused"] == why]
+        [patches] = [patches for patches in self.patches(traced.trace) if patches and patches["refused"] == why]
         self.assertEqual(patches["patched"], 0)
-        self.assertIn(f"\n  none was patched: {why}\n",
-                      self.start([ARCTRACE, "info", "t"], directory).stdout)
+        self.assertIn(f"\n  none was patched: {why}\n", traced.read("info"))
 
     def test_threads_before(self):
         """A thread may stand in the code that would change."""
@@ -238,12 +235,11 @@ class Patched(ShimTest):
         (installed / "bin").mkdir()
         command = installed / "bin" / "arctrace"
         shutil.copy(ARCTRACE, command)
-        done = self.start([command, "record", "--no-libcall", "-P", ".", "-o", "t", "--", "sh", "-c",
-                           f"rm {command}; ./canary 7 100; true"], directory)
+        done = run(command, "record", "--no-libcall", "-P", ".", "-o", "t", "--", "sh", "-c",
+                   f"rm {command}; ./canary 7 100; true", cwd=directory)
         self.assertEqual((done.returncode, done.stdout), (0, "100 rounds\n"), done.stderr)
         refused = {process["executable"].rpartition("/")[2]: process["patches"]["refused"]
-                   for process in json.loads(self.start(
-                       [ARCTRACE, "info", "--format=json", "t"], directory).stdout)["processes"]}
+                   for process in read_info(directory / "t")["processes"]}
         self.assertEqual(refused["canary"], "the arctrace command could not be run in it")
 
     def test_code_that_cannot_change(self):
@@ -264,14 +260,12 @@ class Patched(ShimTest):
         """-A, -R, and -t with them, of functions that are patched."""
         directory = self.place("args", ANY_COMPILER)
         for options, rounds in (((), 20), (("-t", "100ms"), 1)):
-            done = self.start_patched(
+            traced = self.record_patched(
                 directory, "-P", "serve", "-A", "serve@arg1/i32,arg2/i32,arg3/i32",
                 "-R", "serve@retval/i32", *options, command=("./flight", "20", "7", "9"))
-            self.assertEqual(done.returncode, 0, done.stderr)
-            shown = self.start([ARCTRACE, "report", "--view=invocations", "--format=json", "t"],
-                               directory)
+            self.assertEqual(traced.status, 0, traced.stderr)
             calls = [(call["args"], call["retval"])
-                     for call in json.loads(shown.stdout)["invocations"] if call["name"] == "serve"]
+                     for call in traced.report("invocations")["invocations"] if call["name"] == "serve"]
             expected = [([i, 7, 9], -7 if i == 9 else i + 1) for i in range(20)]
             if rounds == 1:
                 self.assertIn(expected[7], calls)
@@ -282,24 +276,22 @@ class Patched(ShimTest):
     def test_changed_instructions(self):
         """A function with a debugger's breakpoint stays as it is; others are patched."""
         directory = self.place("changed", ANY_COMPILER)
-        done = self.start_patched(directory, "-P", ".", "-Z", "1", command=("./changed",))
-        self.assertEqual((done.returncode, done.stdout), (0, "3 4\n"), done.stderr)
-        [patches] = self.info(directory)
+        traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./changed",))
+        self.assertEqual((traced.status, traced.stdout), (0, "3 4\n"), traced.stderr)
+        [patches] = self.patches(traced.trace)
         self.assertEqual(patches["left"]["changed"], 1)
         self.assertEqual([row["name"] for row in patches["functions"]
                           if row["verdict"] == "changed"], ["changed"])
-        flat = self.start([ARCTRACE, "report", "--view=flat", "--format=json", "t"], directory)
-        names = {row["name"] for row in json.loads(flat.stdout)["functions"]}
-        self.assertIn("same", names)
-        self.assertNotIn("changed", names)
+        calls = traced.calls()
+        self.assertIn("same", calls)
+        self.assertNotIn("changed", calls)
 
     def test_waiting_is_no_constructor(self):
         """The time that the program waits for its image is a call of its own, before main."""
         directory = self.place("waited", ANY_COMPILER)
-        done = self.start_patched(directory, "-P", "callee", command=("./canary", "7", "10"))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        shown = self.start([ARCTRACE, "report", "--view=tree", "--format=json", "t"], directory)
-        [thread] = json.loads(shown.stdout)["threads"]
+        traced = self.record_patched(directory, "-P", "callee", command=("./canary", "7", "10"))
+        self.assertEqual(traced.status, 0, traced.stderr)
+        [thread] = traced.report("tree")["threads"]
         [constructors] = [node for node in thread["root"]["children"] if node["name"] == "[constructors]"]
         [patching] = [node for node in constructors["children"] if node["name"] == "[patching]"]
         self.assertEqual(patching["calls"], 1)
@@ -308,8 +300,7 @@ class Patched(ShimTest):
         self.assertGreater(patching["cum_ns"], constructors["cum_ns"] - patching["cum_ns"])
         # It is recording's own time, so that nothing of it is left in a corrected report.
         self.assertEqual(patching["overhead_ns"], patching["cum_ns"])
-        shown = self.start([ARCTRACE, "report", "--view=tree", "--corrected", "--format=json", "t"], directory)
-        [thread] = json.loads(shown.stdout)["threads"]
+        [thread] = traced.report("tree", "--corrected")["threads"]
         [corrected] = [node for node in thread["root"]["children"] if node["name"] == "[constructors]"]
         self.assertEqual([node["cum_ns"] for node in corrected["children"] if node["name"] == "[patching]"], [0])
         self.assertLessEqual(corrected["cum_ns"], constructors["cum_ns"] - patching["cum_ns"])
@@ -317,9 +308,9 @@ class Patched(ShimTest):
     def test_too_many_functions(self):
         """Those for which there is no stub are counted and named."""
         directory = self.place("many", ANY_COMPILER)
-        done = self.start_patched(directory, "-P", ".", "-Z", "1", command=("./many",))
-        self.assertEqual(done.returncode, 5, done.stderr)
-        [patches] = self.info(directory)
+        traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./many",))
+        self.assertEqual(traced.status, 5, traced.stderr)
+        [patches] = self.patches(traced.trace)
         self.assertGreater(patches["patched"], 30_000)
         self.assertGreater(patches["left"]["no_stub"], 100)
         listed = [row for row in patches["functions"] if row["verdict"] == "no_stub"]
@@ -332,28 +323,28 @@ class Patched(ShimTest):
                 ("calee", 'no function of ./canary matches -P calee; did you mean "callee"'),
                 ("jump*", "-P jump* matches only functions of ./canary of fewer than 64 bytes"),
                 ("_start", "-P _start: _start cannot be patched: not entered like a function")):
-            done = self.start_patched(directory, "-P", "callee", "-P", pattern)
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("", 1))
-            self.assertIn(f"arctrace: record: {said}", done.stderr)
-            self.assertFalse((directory / "t").exists())
+            traced = self.record_patched(directory, "-P", "callee", "-P", pattern)
+            self.assertEqual(traced.status, 2, traced.stderr)
+            self.assertEqual((traced.stdout, len(traced.stderr.splitlines())), ("", 1))
+            self.assertIn(f"arctrace: record: {said}", traced.stderr)
+            self.assertFalse(traced.trace.exists())
         # What -P leaves is not there for a filter either.
-        done = self.start_patched(directory, "-P", ".", "-F", "jumper")
+        traced = self.record_patched(directory, "-P", ".", "-F", "jumper")
         self.assertIn("no function matches -F jumper; it is in the program, but was not patched: try -P jumper, or "
-                      "see arctrace functions --list\n", done.stderr)
-        done = self.start_patched(directory, "-P", "callee",
-                                  command=("sh", "-c", "./canary 7 100; true"))
-        self.assertEqual(done.returncode, 0, done.stderr)
+                      "see arctrace functions --list\n", traced.stderr)
+        traced = self.record_patched(directory, "-P", "callee",
+                                     command=("sh", "-c", "./canary 7 100; true"))
+        self.assertEqual(traced.status, 0, traced.stderr)
 
     def flood(self, kind, *patterns, options=("--no-libcall",)):
         """Records a program whose calls fill the buffer, which nobody empties meanwhile. Returns
-        what record said, the calls by function, and the directory."""
+        what record said, the calls by function, and the trace."""
         directory = self.place("flooding", ANY_COMPILER)
         chosen = [word for pattern in patterns for word in ("-P", pattern)]
-        command = [ARCTRACE, "record", *options, "--buffer-size=2M", "-Z", "1", *chosen, "-o", "t",
-                   "--", "./flooding", kind, "50", "20000"]
-        with subprocess.Popen(command, cwd=directory, stdin=subprocess.PIPE, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        trace = directory / "arctrace.data"
+        with start_arctrace("record", *options, "--buffer-size=2M", "-Z", "1", *chosen, "-o", trace, "--", "./flooding",
+                            kind, "50", "20000", cwd=directory, stdin=subprocess.PIPE, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
             self.assertEqual(recorder.stdout.readline(), "ready\n")
             recorder.send_signal(signal.SIGSTOP)
             try:
@@ -364,68 +355,59 @@ class Patched(ShimTest):
                 recorder.send_signal(signal.SIGCONT)
             said = recorder.stderr.read()
         self.assertEqual(recorder.returncode, 0, said)
-        checked = self.start([ARCTRACE, "check", "t"], directory)
-        self.assertEqual(checked.returncode, 0, checked.stdout)
-        shown = self.start([ARCTRACE, "report", "--view=flat", "--format=json", "t"], directory)
-        calls = {row["name"]: row["calls"] for row in json.loads(shown.stdout)["functions"]}
-        return said, calls, directory
-
-    def info(self, directory):
-        """What info says of the patches of each process, in the order in which they joined."""
-        shown = self.start([ARCTRACE, "info", "-v", "--format=json", "t"], directory)
-        return [process["patches"] for process in json.loads(shown.stdout)["processes"]]
+        calls = {row["name"]: row["calls"] for row in read_report(trace, "flat")["functions"]}
+        return said, calls, trace
 
     def test_flooding(self):
         """A function whose calls fill the buffer is switched off, so that none is lost."""
-        said, calls, directory = self.flood("own", "*")
+        said, calls, trace = self.flood("own", "*")
         self.assertIn(" 0 lost, ", said)
         self.assertIn("arctrace: 1 function was switched off", said)
         self.assertEqual(calls["outer"], 50)
         self.assertTrue(10_000 < calls["leaf"] < 1_000_000, calls)
-        [patches] = self.info(directory)
+        [patches] = self.patches(trace)
         self.assertEqual(patches["switched_off"], 1)
         self.assertEqual([row["name"] for row in patches["functions"]
                           if row["verdict"] == "flooded"], ["leaf"])
-        text = self.start([ARCTRACE, "info", "-v", "t"], directory).stdout
+        text = read("info", "-v", trace)
         self.assertIn("        1  of them switched off, because their calls filled the buffer\n"
                       "             leaf\n", text)
 
     def test_flooding_child(self):
         """A forked process has what its parent has patched, and switches functions off alone."""
-        said, calls, directory = self.flood("child", "*")
+        said, calls, trace = self.flood("child", "*")
         self.assertIn(" 0 lost, ", said)
         self.assertLess(calls["leaf"], 1_000_000)
-        parent, child = self.info(directory)
+        parent, child = self.patches(trace)
         self.assertEqual((parent["switched_off"], child["switched_off"]), (0, 1))
         self.assertEqual(parent["patched"], child["patched"])
         self.assertEqual(parent["left"], child["left"])
-        text = self.start([ARCTRACE, "info", "t"], directory).stdout
+        text = read("info", trace)
         self.assertIn(f"\n{parent['patched']} patched functions of ", text)
         self.assertIn("        1  of them switched off", text)
-        dump = self.start([ARCTRACE, "dump", "--type=PATCHES", "--format=json", "t"],
-                          directory).stdout
+        dump = read("dump", "--type=PATCHES", "--format=json", trace)
         self.assertEqual((dump.count('"flooded"'), dump.count('"patchable"')), (1, 1))
 
     def test_named_functions_stay_on(self):
         """Also if their calls are lost."""
-        said, _, directory = self.flood("own", "*", "leaf")
+        said, _, trace = self.flood("own", "*", "leaf")
         self.assertNotIn(" 0 lost, ", said)
         self.assertNotIn("switched off", said)
-        self.assertEqual(self.info(directory)[0]["switched_off"], 0)
+        self.assertEqual(self.patches(trace)[0]["switched_off"], 0)
 
     def test_others_flood(self):
         """Functions stay on if it is library calls that fill the buffer."""
-        said, _, directory = self.flood("libc", "*", options=())
+        said, _, trace = self.flood("libc", "*", options=())
         self.assertNotIn(" 0 lost, ", said)
         self.assertNotIn("switched off", said)
-        self.assertEqual(self.info(directory)[0]["switched_off"], 0)
+        self.assertEqual(self.patches(trace)[0]["switched_off"], 0)
 
     def test_nothing_to_patch(self):
         """A line says so, and the program goes on."""
         directory = self.place("bare", ANY_COMPILER)
-        done = self.start_patched(directory, "-P", ".", command=("./jumps_no_tables",))
-        self.assertEqual(done.returncode, 7, done.stderr)
-        self.assertIn("arctrace: warning: no function matches -P .", done.stderr)
+        traced = self.record_patched(directory, "-P", ".", command=("./jumps_no_tables",))
+        self.assertEqual(traced.status, 7, traced.stderr)
+        self.assertIn("arctrace: warning: no function matches -P .", traced.stderr)
 
     def test_small_functions(self):
         """Small ones are recorded if time can be spent in them: if they call or loop."""
@@ -441,11 +423,9 @@ class Patched(ShimTest):
                                   (("-Z", "1"), {"looping", "calling", "plain"}),
                                   (("-P", "plain"), {"looping", "calling", "plain"})):
             with self.subTest(options=options):
-                done = self.start_patched(directory, "-P", ".", *options, command=("./small",))
-                self.assertEqual(done.returncode, 0, done.stderr)
-                shown = self.start([ARCTRACE, "report", "--view=flat", "--format=json", "t"], directory)
-                names = {row["name"] for row in json.loads(shown.stdout)["functions"]}
-                self.assertEqual(names & {"looping", "calling", "plain"}, recorded)
+                traced = self.record_patched(directory, "-P", ".", *options, command=("./small",))
+                self.assertEqual(traced.status, 0, traced.stderr)
+                self.assertEqual(set(traced.calls()) & {"looping", "calling", "plain"}, recorded)
 
     def test_nothing_large_enough(self):
         """What is left because it is small is said to be so."""
@@ -453,13 +433,13 @@ class Patched(ShimTest):
         source = "int main(int count, char** v) { return v[count] == 0 ? 7 : 0; }"
         subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", directory / "small"], input=source,
                        text=True, check=True)
-        done = self.start_patched(directory, "-P", ".", command=("./small",))
-        self.assertEqual(done.returncode, 7, done.stderr)
+        traced = self.record_patched(directory, "-P", ".", command=("./small",))
+        self.assertEqual(traced.status, 7, traced.stderr)
         self.assertIn("fewer than 64 bytes, without calls and loops, or than -Z says: -Z 1 takes them, too",
-                      done.stderr)
-        self.assertRegex(done.stderr, r"no function matches -P \.\n")
-        done = self.start_patched(directory, "-P", ".", "-Z", "1", command=("./small",))
-        self.assertNotIn("warning", done.stderr)
+                      traced.stderr)
+        self.assertRegex(traced.stderr, r"no function matches -P \.\n")
+        traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./small",))
+        self.assertNotIn("warning", traced.stderr)
 
 
 if __name__ == "__main__":

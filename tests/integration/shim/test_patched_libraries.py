@@ -1,13 +1,13 @@
 """record -P lib:...: functions of shared libraries, those that a program is linked with and those
 that it loads, and of libc."""
 
-import json
 import os
 import shutil
 import sys
 
 import cases
-from harness import ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, functions_of, plain_name, unittest
+from command import arctrace, read_info, read_report, run
+from hooked import ANY_COMPILER, ShimTest, both_compilers, functions_of
 
 LOOPS = 40  # of the fixture plugins
 # With all functions of libc that can be recorded.
@@ -23,35 +23,27 @@ print(hashlib.pbkdf2_hmac("sha1", b"password", b"salt", 500).hex())
 
 
 class Libraries(ShimTest):
-    def calls_of(self, directory, trace="t"):
-        shown = self.start([ARCTRACE, "report", "--view=flat", "--format=json", trace], directory)
-        self.assertEqual(shown.returncode, 0, shown.stderr)
-        return {row["name"]: row["calls"] for row in json.loads(shown.stdout)["functions"]}
+    def calls_of(self, directory, trace="arctrace.data"):
+        return {row["name"]: row["calls"] for row in read_report(directory / trace, "flat")["functions"]}
 
-    def patches(self, directory, trace="t"):
+    def patches(self, directory, trace="arctrace.data"):
         """What info says of the libraries of the first process: {file name: object}."""
-        shown = self.start([ARCTRACE, "info", "-v", "--format=json", trace], directory)
-        patches = json.loads(shown.stdout)["processes"][0]["patches"]
+        patches = read_info(directory / trace, "-v")["processes"][0]["patches"]
         return {library["path"].rpartition("/")[2]: library for library in patches["libraries"]}
 
     def run_patched(self, directory, *patterns, command, options=()):
         """Runs the command bare, then recorded: it does the same, and the trace is right."""
-        bare = self.start(command, directory)
+        bare = run(*command, cwd=directory)
         chosen = [word for pattern in patterns for word in ("-P", pattern)]
-        done = self.start([ARCTRACE, "record", "--no-libcall", "-o", "t", *chosen, *options, "--",
-                           *command], directory)
-        rest = "".join(line for line in done.stderr.splitlines(True)
-                       if not line.startswith("arctrace: "))
-        self.assertEqual((done.returncode, done.stdout, rest),
-                         (bare.returncode, bare.stdout, bare.stderr), done.stderr)
-        checked = self.start([ARCTRACE, "check", "t"], directory)
-        self.assertEqual(checked.returncode, 0, checked.stdout)
-        return done.stderr
+        traced = self.record(*command, options=("--no-libcall", *chosen, *options), directory=directory)
+        self.assert_same(bare, traced)
+        traced.read("check")
+        return traced.stderr
 
     @both_compilers
     def test_loaded_later(self, compiler):
         """Two plugins that are loaded and unloaded in turn, one at the other's addresses."""
-        traced = self.compare(compiler, "./plugins", options=("-P", "lib:plugin_*"))
+        traced = self.compare("./plugins", compiler=compiler, options=("-P", "lib:plugin_*"))
         self.assertEqual(traced.stdout, "same address: yes\nmissing: 1\n")
         self.assert_counts(traced)
         paths = traced.paths()
@@ -69,16 +61,15 @@ class Libraries(ShimTest):
     @both_compilers
     def test_linked(self, compiler):
         """Libraries whose destructors call functions. Their constructors run before ours."""
-        traced = self.compare(compiler, "./early", options=("-P", "lib:libearly*"))
+        traced = self.compare("./early", compiler=compiler, options=("-P", "lib:libearly*"))
         left = {"library_constructor", "library_leaf"}
         for name in ("early", "libearly.so", "libearly_user.so"):
             left |= {function for function, can in functions_of(traced.directory / name).items()
                      if not can}
         self.assert_counts(traced, but_for=left)
         self.assertNotIn("library_chosen", left)
-        self.assertGreater({plain_name(row["name"]): row["calls"] for row in
-                            traced.report("flat")["functions"]}["library_leaf"], 0)
-        self.assertTrue({"library_chosen", "library_destructor"} <= set(traced.calls))
+        self.assertGreater(traced.plain_calls()["library_leaf"], 0)
+        self.assertTrue({"library_chosen", "library_destructor"} <= set(traced.counted))
         self.assertEqual(set(self.patches(traced.directory, traced.trace)),
                          {"libearly.so", "libearly_user.so"})
 
@@ -118,8 +109,7 @@ class Libraries(ShimTest):
                               ("lib::f", "no library's name after lib:"),
                               ("lib:a:", "no pattern after the library"),
                               ("lib:[a", ""), ("lib:a:re:(", "")):
-            done = self.start([ARCTRACE, "record", "-P", pattern, "-o", "t2", "--", "./early"],
-                              directory)
+            done = arctrace("record", "-P", pattern, "-o", "t2", "--", "./early", cwd=directory)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(said, done.stderr)
             self.assertFalse((directory / "t2").exists())

@@ -2,9 +2,11 @@
 
 import collections
 import os
+import signal
+import unittest
 
 import cases
-from harness import ShimTest, both_compilers, signal, signal_status, unittest
+from hooked import ShimTest, both_compilers
 
 ENDS = {  # way: status as subprocess has it, how it ended by the trace
     "": (30, ("exit", 30)),
@@ -14,10 +16,10 @@ ENDS = {  # way: status as subprocess has it, how it ended by the trace
     "quick_exit": (34, None),
     "syscall": (35, None),
     "thread": (36, ("exit", 36)),
-    "abort": (signal_status(signal.SIGABRT), None),
-    "term": (signal_status(signal.SIGTERM), None),
-    "kill": (signal_status(signal.SIGKILL), None),
-    "segv": (signal_status(signal.SIGSEGV), None),
+    "abort": (-signal.SIGABRT, None),
+    "term": (-signal.SIGTERM, None),
+    "kill": (-signal.SIGKILL, None),
+    "segv": (-signal.SIGSEGV, None),
 }
 
 CHAINS = {  # ways to execute: status in the end, processes in the trace, those that executed
@@ -43,7 +45,7 @@ class Forks(ShimTest):
     @both_compilers
     def test_fork_storm(self, compiler):
         children = 200
-        traced = self.compare(compiler, "./forks", str(children))
+        traced = self.compare("./forks", str(children), compiler=compiler)
         self.assertEqual(traced.status, 6)
         self.assert_counts(traced)
         found = processes(traced)
@@ -66,7 +68,7 @@ class Forks(ShimTest):
     def test_levels(self, compiler):
         """What a child calls is at one level, in the frames that it has of its parent."""
         for options in ((), ("--libcall",)):
-            traced = self.compare(compiler, "./forks", "20", options=options)
+            traced = self.compare("./forks", "20", compiler=compiler, options=options)
             in_tree = collections.defaultdict(set)
             for thread in traced.report("tree")["threads"]:
                 nodes = [(child, 1) for child in thread["root"]["children"]]
@@ -85,7 +87,7 @@ class Forks(ShimTest):
 
     @both_compilers
     def test_vfork(self, compiler):
-        traced = self.compare(compiler, "./vforks")
+        traced = self.compare("./vforks", compiler=compiler)
         self.assertEqual(traced.status, 8)
         self.assert_counts(traced)
         start = "main/start"
@@ -103,7 +105,7 @@ class Executions(ShimTest):
     def test_chains(self, compiler):
         for chain, (status, count, executions) in CHAINS.items():
             with self.subTest(chain=" ".join(chain)):
-                traced = self.compare(compiler, "./programs", *chain)
+                traced = self.compare("./programs", *chain, compiler=compiler)
                 self.assertEqual(traced.status, status)
                 self.assert_counts(traced)
                 ends = collections.Counter(process["end_how"] for process in processes(traced))
@@ -113,14 +115,14 @@ class Executions(ShimTest):
     @both_compilers
     def test_opt_out(self, compiler):
         """A program whose ARCTRACE_SESSION is empty is not traced, nor are its children."""
-        traced = self.compare(compiler, "./programs", "execve-opt-out", "execve", "end")
+        traced = self.compare("./programs", "execve-opt-out", "execve", "end", compiler=compiler)
         self.assertEqual(len(processes(traced)), 1)
-        self.assertEqual(traced.calls["main"], 3)
+        self.assertEqual(traced.counted["main"], 3)
         self.assertEqual(traced.paths()["main"], 1)
 
     @both_compilers
     def test_own_preload_is_kept(self, compiler):
-        traced = self.compare(compiler, "./programs", "execve-preload", "end")
+        traced = self.compare("./programs", "execve-preload", "end", compiler=compiler)
         last = processes(traced)[-1]
         self.assertTrue(any("libm.so" in module["path"] for module in last["modules"]))
 
@@ -130,10 +132,10 @@ class Ends(ShimTest):
     def test_ends(self, compiler):
         for way, (status, how) in ENDS.items():
             with self.subTest(way=way):
-                traced = self.compare(compiler, "./ends", way)
+                traced = self.compare("./ends", way, compiler=compiler)
                 self.assertEqual(traced.status, status)
                 self.assert_counts(traced)
-                self.assertGreaterEqual(traced.calls["leaf"], 1001)
+                self.assertGreaterEqual(traced.counted["leaf"], 1001)
                 process = processes(traced)[0]
                 if how is None:
                     self.assertNotIn(process.get("end_how"), ("exit", "_exit"))
@@ -144,7 +146,7 @@ class Ends(ShimTest):
 class Confined(ShimTest):
     @both_compilers
     def test_all_descriptors_closed(self, compiler):
-        traced = self.compare(compiler, "./confined", "closed")
+        traced = self.compare("./confined", "closed", compiler=compiler)
         self.assertEqual(traced.status, 17)
         self.assertEqual(traced.stdout, "descriptor 3\n")
         self.assert_counts(traced)
@@ -152,7 +154,7 @@ class Confined(ShimTest):
     @unittest.skipUnless(os.geteuid() == 0, "only root may change its root")
     @both_compilers
     def test_chroot(self, compiler):
-        traced = self.compare(compiler, "./confined", "chroot")
+        traced = self.compare("./confined", "chroot", compiler=compiler)
         self.assertEqual(traced.status, 18)
         self.assert_counts(traced)
 
@@ -160,7 +162,7 @@ class Confined(ShimTest):
     def test_strict_seccomp(self, compiler):
         """Small blocks: thousands of them are changed without a system call, or a clock read
         that seccomp forbids."""
-        traced = self.compare(compiler, "./confined", "seccomp", options=("--block-size=4k",))
+        traced = self.compare("./confined", "seccomp", compiler=compiler, options=("--block-size=4k",))
         self.assertEqual(traced.status, 19)
         self.assertEqual(traced.stdout, "still here\n")
         self.assert_counts(traced)
@@ -168,13 +170,13 @@ class Confined(ShimTest):
     @both_compilers
     def test_refused_seccomp(self, compiler):
         """What the kernel refuses confines nobody: children join as ever."""
-        traced = self.compare(compiler, "./confined", "probed")
+        traced = self.compare("./confined", "probed", compiler=compiler)
         self.assertEqual(traced.status, 20)
         self.assert_counts(traced)
 
     @both_compilers
     def test_seccomp_before_the_first_call(self, compiler):
-        traced = self.compare(compiler, "./confined", "child")
+        traced = self.compare("./confined", "child", compiler=compiler)
         self.assertEqual(traced.status, 20)
         self.assert_counts(traced)
 

@@ -1,10 +1,10 @@
 """record --snapshot-when: the flight recorder takes a snapshot when a certain call ends."""
 
-import json
 import re
 
 import cases
-from harness import ANY_COMPILER, ARCTRACE, ShimTest, unittest
+from command import arctrace, read, read_dump
+from hooked import ANY_COMPILER, ShimTest
 
 ROUNDS, SLOW, FAILING = 4000, 2500, 3100
 
@@ -13,9 +13,8 @@ class SnapshotWhen(ShimTest):
     def fly(self, directory, *conditions, rounds=(ROUNDS, SLOW, FAILING), options=()):
         """Records the fixture. Returns (snapshots taken, requests that came too early)."""
         chosen = [word for condition in conditions for word in ("--snapshot-when", condition)]
-        done = self.start([ARCTRACE, "record", "--mode=overwrite", "-P", "serve", "-P", "step",
-                           *chosen, *options, "-o", "t", "--", "./flight",
-                           *(str(number) for number in rounds)], directory)
+        done = arctrace("record", "--mode=overwrite", "-P", "serve", "-P", "step", *chosen, *options, "-o", "t", "--",
+                        "./flight", *rounds, cwd=directory)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, f"{int(0 <= rounds[2] < rounds[0])} failed\n")
         taken = int(re.search(r"arctrace: (\d+) snapshots? for --snapshot-when", done.stderr)[1])
@@ -25,12 +24,9 @@ class SnapshotWhen(ShimTest):
 
     def calls(self, directory, trace, name="serve"):
         """The calls of a function that have ended in the trace, in order: their times in ns."""
-        checked = self.start([ARCTRACE, "check", trace], directory)
-        self.assertEqual(checked.returncode, 0, checked.stdout)
+        read("check", directory / trace)
         times, open_since = [], []
-        for line in self.start([ARCTRACE, "dump", "--format=json", "--type=ENTER,EXIT", trace],
-                               directory).stdout.splitlines():
-            record = json.loads(line)
+        for record in read_dump(directory / trace, "--type=ENTER,EXIT"):
             if record["type"] == "ENTER":
                 open_since.append((record.get("function", record.get("name")), record["time_ns"]))
             elif open_since:
@@ -88,13 +84,13 @@ class SnapshotWhen(ShimTest):
                                 ("serve > 20", "not a time such as 20ms"),
                                 ("serve returns < x", "not a number such as -1"),
                                 ("re:( > 1s", "")):
-            done = self.start([ARCTRACE, "record", "--mode=overwrite", "--snapshot-when", condition,
-                               "-o", "t", "--", "./flight", "1", "2", "3"], directory)
+            done = arctrace("record", "--mode=overwrite", "--snapshot-when", condition, "-o", "t", "--", "./flight",
+                            "1", "2", "3", cwd=directory)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
             self.assertIn("arctrace: record: --snapshot-when", done.stderr)
             self.assertIn(said, done.stderr)
-        done = self.start([ARCTRACE, "record", "--snapshot-when", "serve > 1s", "-o", "t", "--",
-                           "./flight", "1", "2", "3"], directory)
+        done = arctrace("record", "--snapshot-when", "serve > 1s", "-o", "t", "--", "./flight", "1", "2", "3",
+                        cwd=directory)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, "arctrace: record: --snapshot-when needs --mode=overwrite, "
                                       "the flight recorder\n")

@@ -3,7 +3,9 @@
 import os
 
 import cases
-from harness import FIXTURES, ShimTest, unittest
+from command import run
+from hooked import ShimTest
+from tracing import FIXTURES
 
 
 class SplitStacks(ShimTest):
@@ -11,13 +13,13 @@ class SplitStacks(ShimTest):
         """A hook needs little of a part, also where the kernel has taken the most for a handler."""
         # What has no room ends, instead of overwriting what lies below its part.
         guarded = {**os.environ, "SPLIT_STACK_GUARD": "1"}
-        untraced = self.start("./split", self.place("alone", "gcc"), env=guarded)
+        untraced = run("./split", cwd=self.place("alone", "gcc"), env=guarded)
         if untraced.returncode == 77:
             self.skipTest("the processor's state is too large for such handlers")
         for options in (("--no-libcall",), ("--libcall",), ("--nest-libcall", "-a"),
                         ("--libcall", "--scope=shared")):
             with self.subTest(options=options):
-                traced = self.compare("gcc", "./split", options=options, env=guarded)
+                traced = self.compare("./split", compiler="gcc", options=options, env=guarded)
                 self.assertEqual(traced.status, 0)
                 # With -pg alone gcc calls mcount only where a function asks for more.
                 if FIXTURES.name != "pg":

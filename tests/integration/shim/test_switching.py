@@ -8,25 +8,18 @@ import subprocess
 import sys
 
 import cases
-from harness import (ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, options_of_kind,
-                     plain_name, unittest)
-from trace_checks import read
+from command import arctrace, read, start_arctrace
+from hooked import ANY_COMPILER, ShimTest, both_compilers, options_of_kind, plain_name
 
 CALLS = 100  # fixtures/switched.c
 sys.setrecursionlimit(20000)  # json's, of a deep tree
 
 
 class Switching(ShimTest):
-    def arctrace(self, *arguments):
-        done = subprocess.run([ARCTRACE, *arguments], check=False, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stderr
-
     def session(self, compiler):
         name = f"switching-{os.getpid()}-{compiler}"
-        self.arctrace("create", name, "--mode=overwrite", "-b", "64M", "--start")
-        self.addCleanup(self.arctrace, "destroy", name)
+        read("create", name, "--mode=overwrite", "-b", "64M", "--start")
+        self.addCleanup(read, "destroy", name)
         return name
 
     @staticmethod
@@ -56,10 +49,8 @@ class Switching(ShimTest):
 
     def program(self, directory, session, *command, options=("--no-libcall",)):
         """Runs and waits for words."""
-        program = subprocess.Popen(
-            [ARCTRACE, "record", *options_of_kind(options), *options, f"--session={session}", "--",
-             *command],
-            cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        program = start_arctrace("record", *options_of_kind(options), *options, f"--session={session}", "--",
+                                 *command, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(program.kill)
         self.addCleanup(program.stdout.close)
         self.assertEqual(program.stdout.readline(), "ready\n")
@@ -70,7 +61,7 @@ class Switching(ShimTest):
         program.stdin.close()
         self.assertEqual(program.wait(600), status)
         trace = directory / "arctrace.data"
-        self.arctrace("snapshot", session, "-o", str(trace))
+        read("snapshot", session, "-o", str(trace))
         flat = json.loads(read("report", trace, "--view=flat", "--format=json"))
         self.assertEqual(flat["summary"]["orphans"], 0)
         return self.functions(trace)
@@ -91,11 +82,11 @@ class Switching(ShimTest):
         subprocess.run(["g++", "-O1", "-pg", "-mfentry", "many.cpp", "-o", "many"],
                        cwd=directory, check=True)
         program = self.program(directory, name, "./many")
-        self.assertEqual(self.arctrace("ctl", name, "-F", "Some::*"), "")
+        self.assertEqual(read("ctl", name, "-F", "Some::*"), "")
         self.ask(program, "go", "done")
-        self.arctrace("ctl", name, "-F", "Some::*", "-N", "re:_1[0-9]{2}$")
+        read("ctl", name, "-F", "Some::*", "-N", "re:_1[0-9]{2}$")
         self.ask(program, "go", "done")
-        self.assertEqual(self.arctrace("ctl", name, "-F", "re:^Other::.*name_.$"), "")
+        self.assertEqual(read("ctl", name, "-F", "re:^Other::.*name_.$"), "")
         self.ask(program, "go", "done")
         found = self.end(program, name, directory, 0)
         found.pop("main", None)
@@ -109,21 +100,21 @@ class Switching(ShimTest):
         directory = self.place("switched", compiler)
         program = self.program(directory, name, "./switched")
         self.ask(program, "go", "done")
-        self.arctrace("ctl", name, "--off=functions")
+        read("ctl", name, "--off=functions")
         self.ask(program, "go", "done")
-        self.arctrace("ctl", name, "--on=functions")
+        read("ctl", name, "--on=functions")
         # Off while a function waits, and back on.
         self.ask(program, "hold", "held")
-        self.arctrace("ctl", name, "--off=functions")
+        read("ctl", name, "--off=functions")
         self.ask(program, "go", "done")
         self.ask(program, "hold", "held")
-        self.arctrace("ctl", name, "--on=functions")
+        read("ctl", name, "--on=functions")
         self.ask(program, "go", "done")
-        self.arctrace("stop", name)
+        read("stop", name)
         for _ in range(20):  # while the other thread calls
             self.ask(program, "go", "done")
-            self.arctrace("ctl", name, "--on=functions")
-            self.arctrace("ctl", name, "--off=functions")
+            read("ctl", name, "--on=functions")
+            read("ctl", name, "--off=functions")
         calls = self.end(program, name, directory, 3)
         self.assertEqual(calls["outer"], 2 * CALLS)
         self.assertEqual(calls["inner"], 2 * CALLS)
@@ -135,9 +126,9 @@ class Switching(ShimTest):
         name = self.session(compiler)
         directory = self.place("switched", compiler)
         program = self.program(directory, name, "./switched")
-        self.arctrace("ctl", name, "--off=functions")
+        read("ctl", name, "--off=functions")
         self.ask(program, "hold", "held")
-        self.arctrace("ctl", name, "--on=functions")
+        read("ctl", name, "--on=functions")
         self.ask(program, "go", "done")
         calls = self.end(program, name, directory, 3)
         self.assertEqual((calls["main"], calls["held"], calls["outer"]), (1, 0, CALLS))
@@ -155,7 +146,7 @@ class Switching(ShimTest):
                                       (["--trace", "*uter", "--no-trace", "i*"], 1, 0),
                                       (["-F", "nobody"], 0, 0), (["-F", "re:^no"], 0, 0),
                                       (["--trace-all"], 1, 1)):
-            self.arctrace("ctl", name, *options)
+            read("ctl", name, *options)
             self.ask(program, "go", "done")
             calls.update(outer=outer * CALLS, inner=inner * CALLS)
         recorded = self.end(program, name, directory, 3)
@@ -168,7 +159,7 @@ class Switching(ShimTest):
         directory = self.place("deep", compiler)
         program = self.program(directory, name, "./switched")
         self.ask(program, "deep", "held")
-        self.arctrace("ctl", name, "-F", "inner")
+        read("ctl", name, "-F", "inner")
         self.ask(program, "deep", "done")  # out of it
         self.ask(program, "deep", "held")
         self.ask(program, "go", "done")
@@ -189,7 +180,7 @@ class Switching(ShimTest):
         for pattern, matched in (("shapes::Circle::draw", ("Circle", "Circle")),
                                 ("shapes::*::draw(int)", ("Circle", "Square")),
                                 ("re:Square::draw\\(", ("Square",)), ("*6Circle4draw*d", ("Circle",))):
-            self.arctrace("ctl", name, "-F", pattern)
+            read("ctl", name, "-F", pattern)
             self.ask(program, "go", "done")
             expected.update(matched)
         self.end(program, name, directory, 0)
@@ -207,28 +198,26 @@ class Switching(ShimTest):
         name = self.session(compiler)
         directory = self.place("library", compiler)
         program = self.program(directory, name, "./switched", options=("--libcall",))
-        self.arctrace("ctl", name, "-F", "put?")
+        read("ctl", name, "-F", "put?")
         self.ask(program, "go", "done")
-        self.arctrace("ctl", name, "-F", "fflush", "-F", "fgets", "-N", "fgets")
+        read("ctl", name, "-F", "fflush", "-F", "fgets", "-N", "fgets")
         self.ask(program, "go", "done")
-        self.arctrace("ctl", name, "-F", "nobody")
+        read("ctl", name, "-F", "nobody")
         calls = self.end(program, name, directory, 3)
         self.assertEqual([calls[called] for called in ("puts", "fflush", "fgets")], [2, 2, 1])
 
     def test_names_that_nothing_has(self):
         name = self.session(ANY_COMPILER)
         directory = self.place("names", ANY_COMPILER)
-        self.assertIn("no process has joined", self.arctrace("ctl", name, "-F", "inne"))
+        self.assertIn("no process has joined", arctrace("ctl", name, "-F", "inne", check=True).stderr)
         program = self.program(directory, name, "./switched")
-        self.assertRegex(self.arctrace("ctl", name, "-F", "inne", "-F", "outer"),
+        self.assertRegex(arctrace("ctl", name, "-F", "inne", "-F", "outer", check=True).stderr,
                          '^arctrace: warning: no function matches -F inne; did you mean .*"inner".*\\n$')
-        self.assertEqual(self.arctrace("ctl", name, "-F", "oute?"), "")
-        done = subprocess.run([ARCTRACE, "ctl", name, "-N", "re:("], check=False,
-                              stderr=subprocess.PIPE, text=True)
+        self.assertEqual(arctrace("ctl", name, "-F", "oute?", check=True).stderr, "")
+        done = arctrace("ctl", name, "-N", "re:(")
         self.assertEqual(done.returncode, 2)
         self.assertIn('-N "re:("', done.stderr)
-        done = subprocess.run([ARCTRACE, "ctl", name, "-F", "re:e"], check=False,
-                              stderr=subprocess.PIPE, text=True)
+        done = arctrace("ctl", name, "-F", "re:e")
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"-F re:e matches \d+ functions, whose names take more")
         self.end(program, name, directory, 3)

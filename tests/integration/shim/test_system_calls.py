@@ -3,9 +3,10 @@
 import collections
 import re
 import shutil
+import unittest
 
 import cases
-from harness import ShimTest, both_compilers, unittest
+from hooked import ShimTest, both_compilers
 
 FEW = 1_000
 MANY = 200_000
@@ -18,9 +19,8 @@ OPTIONS = ("--block-size=4k", "--buffer-size=64M", "--high-water=0")
 class SystemCalls(ShimTest):
     def count(self, compiler, way, events, *options):
         """A traced run, and {system call: how often the program made it}."""
-        traced, _ = self.record(
-            compiler, ["strace", "-f", "-qq", "-o", "strace.txt", "./events", way, str(events)],
-            options=OPTIONS + options)
+        traced = self.record_quietly("strace", "-f", "-qq", "-o", "strace.txt", "./events", way, str(events),
+                                     compiler=compiler, options=OPTIONS + options)
         self.assertEqual(traced.status, 0)
         lines = (traced.directory / "strace.txt").read_text(encoding="utf-8").splitlines()
         found = [re.match(r"\d+ +(\w+)\(", line) for line in lines]
@@ -50,7 +50,7 @@ class SystemCalls(ShimTest):
         for scope in ("thread", "shared"):
             with self.subTest(scope=scope):
                 traced = self.assert_no_more(compiler, "functions", f"--scope={scope}")
-                self.assertEqual(traced.calls["leaf"], MANY)
+                self.assertEqual(traced.counted["leaf"], MANY)
                 self.assert_counts(traced)
                 self.assert_blocks(traced.info())
 

@@ -4,14 +4,14 @@ import collections
 
 import cases
 import turns_account
-from harness import ShimTest, both_compilers, plain_name, unittest
+from hooked import ShimTest, both_compilers, plain_name
 
 
 class Threads(ShimTest):
     @both_compilers
     def test_threads(self, compiler):
         storms = 20
-        traced = self.compare(compiler, "./threads", str(storms))
+        traced = self.compare("./threads", str(storms), compiler=compiler)
         self.assertEqual(traced.status, 0)
         self.assert_counts(traced)
 
@@ -38,11 +38,11 @@ class Threads(ShimTest):
     def test_late_destructors(self, compiler):
         """Destructors of keys and cleanups run after everything else of a thread; frames and
         errno are as the program expects."""
-        traced = self.compare(compiler, "./late")
+        traced = self.compare("./late", compiler=compiler)
         self.assertEqual(traced.status, 15)
         self.assertIn("errno kept\n", traced.stdout)
         self.assert_counts(traced)
-        self.assertEqual(traced.calls["key_destructor"], 2 * 20)
+        self.assertEqual(traced.counted["key_destructor"], 2 * 20)
         paths = traced.paths()
         # Not below thread_body, which pthread_exit left in half of the threads.
         self.assertEqual(paths["key_destructor/leaf"], 2 * 20)
@@ -54,12 +54,12 @@ class Threads(ShimTest):
     @both_compilers
     def test_coroutines(self, compiler):
         """Nothing is promised of where their frames are, but that each is counted once."""
-        traced = self.compare(compiler, "./contexts")
+        traced = self.compare("./contexts", compiler=compiler)
         self.assertEqual(traced.status, 13)
         self.assertIn("coroutine 0: 60\n", traced.stdout)
         self.assert_counts(traced)
         for fixture, status in (("./own_stack", 13), ("./reused", 11)):
-            traced = self.compare(compiler, fixture)
+            traced = self.compare(fixture, compiler=compiler)
             self.assertEqual(traced.status, status)
             self.assert_counts(traced)
 
@@ -69,7 +69,7 @@ class Threads(ShimTest):
         for options in ((), ("--scope=shared",), ("--mode=overwrite",), ("--libcall",),
                         ("-t", "1us"), ("-N", "work")):
             with self.subTest(options=options):
-                traced = self.compare(compiler, "./turns", "array", options=options)
+                traced = self.compare("./turns", "array", compiler=compiler, options=options)
                 self.assertEqual(traced.status, 15)
                 nodes = turns_account.check(self, traced.directory, traced.report("tree"),
                                             traced.records("--type=COROUTINE"))

@@ -6,7 +6,8 @@ import re
 import subprocess
 
 import cases
-from harness import ANY_COMPILER, ARCTRACE, ShimTest, both_compilers, unittest
+from command import arctrace, read, read_report, run
+from hooked import ANY_COMPILER, ShimTest, both_compilers
 
 SPECS = [
     "-A", "integers@arg1/i8,arg2/i16,arg3/i32,arg4/i64,arg5/u8,arg6/u64", "-R", "integers@retval",
@@ -40,14 +41,14 @@ class Values(ShimTest):
 
     @both_compilers
     def test_each_kind(self, compiler):
-        traced = self.compare(compiler, "./values", options=SPECS)
+        traced = self.compare("./values", compiler=compiler, options=SPECS)
         self.assertEqual(traced.status, 0)
         counted, found = self.account(traced)
         self.assertEqual(found, counted)
 
     @both_compilers
     def test_a_large_result_has_a_pointer_before_the_arguments(self, compiler):
-        traced = self.compare(compiler, "./values",
+        traced = self.compare("./values", compiler=compiler,
                               options=["-A", "large@arg1/p,arg2/i32", "-R", "large@retval/p"])
         call = next(call for call in traced.report("invocations")["invocations"]
                     if call["name"] == "large")
@@ -56,7 +57,7 @@ class Values(ShimTest):
 
     @both_compilers
     def test_values_as_dwarf_has_them(self, compiler):
-        traced = self.compare(compiler, "./values", options=[
+        traced = self.compare("./values", compiler=compiler, options=[
             word for pattern in ("mixed", "halved", "shapes::*", "integers", "text", "many", "sum")
             for option in ("-A", "-R") for word in (option, pattern)])
         counted, found = self.account(traced)
@@ -85,7 +86,7 @@ class Values(ShimTest):
 
     @both_compilers
     def test_only_arguments_or_only_results(self, compiler):
-        traced = self.compare(compiler, "./values", options=["-A", "tail@arg1/i32",
+        traced = self.compare("./values", compiler=compiler, options=["-A", "tail@arg1/i32",
                                                              "-R", "tail_end@retval/i32"])
         calls = [(call["name"], call.get("args"), call.get("retval"))
                  for call in traced.report("invocations")["invocations"]
@@ -95,7 +96,7 @@ class Values(ShimTest):
 
     @both_compilers
     def test_with_filters(self, compiler):
-        traced = self.compare(compiler, "./values", options=[*SPECS, "-F", "tail"])
+        traced = self.compare("./values", compiler=compiler, options=[*SPECS, "-F", "tail"])
         self.assertEqual([(call["name"], call["args"], call["retval"])
                           for call in traced.report("invocations")["invocations"]],
                          [("tail", [4], 15), ("tail_end", [5], 15), ("tail", [1], 6),
@@ -103,7 +104,7 @@ class Values(ShimTest):
 
     @both_compilers
     def test_what_is_well_known_is_so_of_libraries(self, compiler):
-        traced = self.compare(compiler, "./replaced", options=["-a"])
+        traced = self.compare("./replaced", compiler=compiler, options=["-a"])
         for call in traced.report("invocations")["invocations"]:
             self.assertNotIn("args", call)
             self.assertNotIn("retval", call)
@@ -115,22 +116,20 @@ class Values(ShimTest):
                         "./signals jump", "./signals altstack", "./ends exit",
                         "./confined closed", "./confined seccomp"):
             with self.subTest(command=command):
-                self.compare(compiler, *command.split(),
+                self.compare(*command.split(), compiler=compiler,
                              options=[*ALL, "--mode=overwrite", "-b", "16M", "--block-size=4k"])
 
     @both_compilers
     def test_frames_are_the_same(self, compiler):
         for command in ("./jumps", "./exceptions", "./vforks"):
-            traced = self.compare(compiler, command, options=ALL)
+            traced = self.compare(command, compiler=compiler, options=ALL)
             self.assert_counts(traced)
             self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
 
     def test_no_types(self):
         directory = self.place("stripped", ANY_COMPILER)
         subprocess.run(["objcopy", "--strip-debug", "values", "bare"], cwd=directory, check=True)
-        done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "ta*",
-                               "-R", "depth@retval", "./bare"], cwd=directory, text=True,
-                              capture_output=True, check=False)
+        done = arctrace("record", "--no-libcall", "-A", "ta*", "-R", "depth@retval", "./bare", cwd=directory)
         self.assertEqual(done.returncode, 0)
         self.assertIn("-A ta*: no types are known of tail, tail_end: build with -g, or say "
                       "-A ta*@arg1/i32\n", done.stderr)
@@ -149,17 +148,13 @@ class Values(ShimTest):
             int main(void) { mixed(GREEN, WET | OLD, 5); mixed(LAST, 9, 7); return mixed(0, 2, 0); }""")
         subprocess.run(["gcc", "-g", "-O1", "-pg", "-mfentry", "paint.c", "-o", "paint"],
                        cwd=directory, check=True)
-        subprocess.run([ARCTRACE, "record", "-A", "mixed", "-R", "mixed", "./paint"],
-                       cwd=directory, check=True, capture_output=True)
-        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=directory, text=True,
-                              capture_output=True, check=True).stdout
+        read("record", "-A", "mixed", "-R", "mixed", "./paint", cwd=directory)
+        flow = read("report", "--view=flow", directory / "arctrace.data")
         shown = re.findall(r"> mixed(\(.*\))|< mixed = (\w+)", flow)
         self.assertEqual([entry or result for entry, result in shown],
                          ["(a=GREEN, b=WET|OLD, c=5)", "GREEN", "(a=LAST, b=9, c=7)", "7",
                           "(a=RED, b=NEW, c=0)", "RED"])
-        calls = json.loads(subprocess.run(
-            [ARCTRACE, "report", "--view=invocations", "--format=json"],
-            cwd=directory, capture_output=True, check=True).stdout)["invocations"]
+        calls = read_report(directory / "arctrace.data", "invocations")["invocations"]
         self.assertEqual([(call["args"], call["retval"]) for call in calls if call["name"] == "mixed"],
                          [(["GREEN", "WET|OLD", 5], "GREEN"), (["LAST", 9, 7], 7), (["RED", "NEW", 0], "RED")])
 
@@ -176,20 +171,17 @@ class Values(ShimTest):
             double weigh(const char*, int, double);
             int main(void) { return (int)weigh("feathers", 6, 0.5); }""")
 
-        def run(*command):
-            return subprocess.run(command, cwd=directory, text=True, capture_output=True,
-                                  check=False)
-
         def calls():
-            done = run(ARCTRACE, "record", "-A", "weigh", "-R", "weigh", "-A", "inner", "-R", "inner", "./weighs")
+            done = arctrace("record", "-A", "weigh", "-R", "weigh", "-A", "inner", "-R", "inner", "./weighs",
+                            cwd=directory)
             self.assertEqual(done.returncode, 3)
-            found = json.loads(run(ARCTRACE, "report", "--view=invocations", "--format=json").stdout)
+            found = read_report(directory / "arctrace.data", "invocations")
             return [(call["name"], call.get("arg_names"), call.get("args"), call.get("retval"))
                     for call in found["invocations"]], done.stderr
 
         for command in (["gcc", "-g", "-O2", "-fPIC", "-shared", "-pg", "-mfentry", "scale.c", "-o", "libscale.so"],
                         ["gcc", "-O1", "weighs.c", "-o", "weighs", "-L.", "-lscale", "-Wl,-rpath,$ORIGIN"]):
-            self.assertEqual(run(*command).returncode, 0)
+            run(*command, cwd=directory, check=True)
         weigh = ("weigh", ["what", "count", "each"], ["feathers", 6, 0.5], 3)
         expected = [weigh, ("inner", ["one", "count"], [0.5, 6], 3)]  # by its hook, not by its call
         found, printed = calls()
@@ -197,7 +189,7 @@ class Values(ShimTest):
         self.assertNotIn("warning", printed)
         for command in (["objcopy", "--only-keep-debug", "libscale.so", "scale.debug"],
                         ["objcopy", "-g", "--add-gnu-debuglink=scale.debug", "libscale.so"]):
-            self.assertEqual(run(*command).returncode, 0)
+            run(*command, cwd=directory, check=True)
         self.assertEqual(calls()[0], expected)
         (directory / "scale.debug").unlink()
         found, printed = calls()
@@ -221,14 +213,11 @@ class Values(ShimTest):
             }""")
         subprocess.run(["gcc", "-g", "-O0", "-pg", "-mfentry", "waits.c", "-o", "waits"],
                        cwd=directory, check=True)
-        done = subprocess.run([ARCTRACE, "record", "-t", "30ms", "-a", "-A", "deep", "-A", "quick",
-                               "-R", "deep", "./waits"],
-                              cwd=directory, text=True, capture_output=True, check=False)
+        done = arctrace("record", "-t", "30ms", "-a", "-A", "deep", "-A", "quick", "-R", "deep", "./waits",
+                        cwd=directory)
         self.assertEqual(done.returncode, 0, done.stderr)
-        subprocess.run([ARCTRACE, "check"], cwd=directory, check=True, capture_output=True)
-        calls = json.loads(subprocess.run(
-            [ARCTRACE, "report", "--view=invocations", "--format=json"],
-            cwd=directory, capture_output=True, check=True).stdout)["invocations"]
+        read("check", directory / "arctrace.data")
+        calls = read_report(directory / "arctrace.data", "invocations")["invocations"]
         found = [(call.get("args"), call["retval"]) for call in calls if call["name"] == "deep"]
         self.assertEqual(found[:2], [([1, "first"], 0), ([0, "first"], 0)])
         text = "1234567890" * 6 + "12"
@@ -257,12 +246,10 @@ class Values(ShimTest):
             }""")
         subprocess.run(["g++", "-g", "-O0", "-D_GLIBCXX_USE_CXX11_ABI=1", "-pg", "-mfentry", "made.cpp", "-o", "made"],
                        cwd=directory, check=True)
-        done = subprocess.run([ARCTRACE, "record", "-A", "*", "./made"], cwd=directory, text=True,
-                              capture_output=True, check=False)
+        done = arctrace("record", "-A", "*", "./made", cwd=directory)
         self.assertEqual(done.returncode, 0)
         self.assertNotRegex(done.stderr, r"known of ,|_ITM_|__fentry__")
-        flow = subprocess.run([ARCTRACE, "report", "--view=flow"], cwd=directory, text=True,
-                              capture_output=True, check=True).stdout
+        flow = read("report", "--view=flow", directory / "arctrace.data")
         self.assertIn('> length(std::__cxx11::basic_string', flow)
         self.assertIn('(text="./made")', flow)
         made = [line for line in flow.splitlines() if "this=" in line]
@@ -271,9 +258,8 @@ class Values(ShimTest):
             self.assertRegex(line, r"this=0x[0-9a-f]+\b")
 
     def test_a_function_that_is_not_there(self):
-        done = subprocess.run([ARCTRACE, "record", "--no-libcall", "-A", "integer@arg1",
-                               "./values"], cwd=self.place("missing", ANY_COMPILER), text=True,
-                              capture_output=True, check=False)
+        done = arctrace("record", "--no-libcall", "-A", "integer@arg1", "./values",
+                        cwd=self.place("missing", ANY_COMPILER))
         self.assertEqual(done.returncode, 0)
         self.assertIn('no function matches -A integer; did you mean "integers"?', done.stderr)
 

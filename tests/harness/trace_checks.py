@@ -1,18 +1,15 @@
 """What must hold of every trace and its reports, whatever was recorded.
 
-A test derived from CheckedTraces has all this checked at its end, for each trace in its directory.
+A test derived from TracedTest (tracing.py) has all this checked at its end, for each trace in its directory.
 """
 
 import collections
-import json
 import os
-import pathlib
+import struct
 import subprocess
-import tempfile
-import unittest
 
-ARCTRACE = os.environ["ARCTRACE"]  # the command
-SANITIZED = bool(os.environ.get("ARCTRACE_SANITIZE"))
+from command import SANITIZED, read, read_report, start_arctrace
+
 FILE_MAGIC = b"ARCTFILE"
 # Beyond this JSON is nested too deep for Python; what is called further in is not shown.
 DEPTH_MAX = 200
@@ -23,26 +20,11 @@ ALL_VIEWS = not SANITIZED and not os.environ.get("ARCTRACE_FIXTURE_KIND")
 RECORDS_MAX = 200_000
 
 
-def read(*arguments):
-    """What arctrace prints; it must succeed."""
-    done = subprocess.run([ARCTRACE, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{arguments}: status {done.returncode}\n"
-                             f"{done.stdout[:4000]}{done.stderr}")
-    return done.stdout
-
-
-def read_report(trace, view, *options):
-    return json.loads(read("report", trace, f"--view={view}", "--format=json", *options))
-
-
 def assert_time_order(trace):
     """dump has the records of all processes in order of time. Its times are aligned, so that
     lines compare like numbers."""
     last = b""
-    with subprocess.Popen([ARCTRACE, "dump", "--no-header", "--fields=time", trace],
-                          stdout=subprocess.PIPE) as dump:
+    with start_arctrace("dump", "--no-header", "--fields=time", trace, stdout=subprocess.PIPE) as dump:
         for line in dump.stdout:
             if line < last or len(line) != len(last or line):
                 raise AssertionError(f"{trace}: {line} stands after {last}")
@@ -182,24 +164,25 @@ class ReportChecks:
             self.test.assertLessEqual(cum_ns, most, f"{self.trace}: time of thread {thread}")
 
 
-class CheckedTraces(unittest.TestCase):
-    """A test with a directory of its own, self.directory, that is gone afterwards. Every trace that
-    it leaves there is checked at its end."""
+def traces_below(directory):
+    """The trace files in a directory and those in it."""
+    for path in sorted(directory.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                if file.read(len(FILE_MAGIC)) == FILE_MAGIC:
+                    yield path
 
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-        self.addCleanup(self.check_traces)
 
-    def traces(self):
-        for path in sorted(self.directory.rglob("*")):
-            if path.is_file() and not path.is_symlink():
-                with path.open("rb") as file:
-                    if file.read(len(FILE_MAGIC)) == FILE_MAGIC:
-                        yield path
+def check_trace(test, trace, with_views=True):
+    """`arctrace check` finds nothing, and the views agree with each other, if they are looked at."""
+    read("check", trace)
+    if with_views:
+        ReportChecks(test, trace).check()
 
-    def check_traces(self):
-        for trace in self.traces():
-            read("check", trace)
-            ReportChecks(self, trace).check()
+
+def assert_indexed(test, trace):
+    """The file's header leads to an INDEX (SPEC FILE-7); that it is right is for check."""
+    content = trace.read_bytes()
+    (offset,) = struct.unpack_from("<Q", content, 160)
+    test.assertGreater(offset, 4096, trace)
+    test.assertEqual(struct.unpack_from("<IH", content, offset), (0x4B4E4843, 4))
