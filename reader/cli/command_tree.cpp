@@ -1,5 +1,6 @@
 #include "reader/cli/command_tree.hpp"
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 namespace arctrace::cli {
@@ -34,6 +35,12 @@ std::vector<Command> add_commands(CLI::App& root, const std::string& config_file
     commands.push_back({root.get_subcommands({}).at(before), std::move(run)});
   }
   return commands;
+}
+
+std::shared_ptr<const CLI::App> command_tree() {
+  auto root = std::make_shared<CLI::App>();
+  add_commands(*root);
+  return root;
 }
 
 }  // namespace arctrace::cli

@@ -1,53 +1,19 @@
-// arctrace: the command. Parses the command line, runs one subcommand, and prints an
-// error in one line.
-#include <absl/status/status.h>
-#include <absl/strings/match.h>
-#include <absl/strings/str_cat.h>
+// arctrace: the command. Runs what the command line says, and prints an error in one
+// line.
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
-#include <memory>
-#include <sstream>
-#include <string>
+#include <new>
 #include <string_view>
-#include <vector>
 
-#include "reader/cli/command_tree.hpp"
-#include "reader/cli/options/command_line.hpp"
-#include "reader/cli/options/config_file.hpp"
-#include "reader/cli/options/help_text.hpp"
-#include "reader/cli/options/options.hpp"
 #include "reader/cli/record/patch_program.hpp"
-#include "reader/render/output.hpp"
-#include "reader/render/terminal.hpp"
-#include "reader/trace/text_escape.hpp"
-#include "src/base/near_names.hpp"
+#include "reader/cli/run_command.hpp"
 #include "src/shim_protocol/patch_table.hpp"
 
 namespace arctrace::cli {
 namespace {
-
-constexpr int kStatusError = 2;
-
-int fail(std::string_view message) {
-  reader::print_message(reader::escaped(message));
-  return kStatusError;
-}
-
-// What to do where the file that is read by default is not here; else empty.
-std::string advice_for(const absl::Status& error) {
-  if (!absl::IsNotFound(error) ||
-      !absl::StartsWith(error.message(),
-                        absl::StrCat("cannot open ", kDefaultFile, ": "))) {
-    return {};
-  }
-  return "; record a program first (arctrace record -- PROGRAM), or give the FILE to "
-         "read";
-}
 
 // Opens the standard streams that our parent closed, so that no other file gets their
 // number. Using such a stream remains an error.
@@ -60,138 +26,6 @@ void reserve_standard_descriptors() {
   }
 }
 
-std::string default_config_file() {
-  const char* directory = std::getenv("XDG_CONFIG_HOME");
-  if (directory != nullptr && *directory == '/')
-    return absl::StrCat(directory, "/arctrace/config");
-  const char* home = std::getenv("HOME");
-  return home == nullptr ? "" : absl::StrCat(home, "/.config/arctrace/config");
-}
-
-// The name of the option with which a message of CLI11 begins.
-std::string name_in(const std::string& message) {
-  return message.substr(0, message.find_first_of(": "));
-}
-
-// "--output" and so on.
-std::vector<std::string> options_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-// The error in plain words. `app`: the subcommand, or the root.
-std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
-  std::string what = error.what();
-  std::replace(what.begin(), what.end(), '\n', ' ');
-  constexpr std::string_view kConversion = "Could not convert: ";
-  constexpr std::string_view kValue = " = ";
-  if (const size_t equals = what.find(kValue);
-      what.starts_with(kConversion) && equals != std::string::npos) {
-    const std::string name = what.substr(kConversion.size(), equals - kConversion.size());
-    const CLI::Option* option = app.get_option_no_throw(name);
-    const bool is_flag = option != nullptr && option->get_items_expected_max() == 0;
-    return absl::StrCat(name, ": \"", what.substr(equals + kValue.size()), "\" is ",
-                        is_flag ? "neither true nor false" : "not a valid number");
-  }
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    if (what.find("At Most 1 ") != std::string::npos) {
-      return name_in(what) + " is given twice";
-    }
-    if (what.find("missing") != std::string::npos)
-      return name_in(what) + " needs a value";
-  }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    const std::string given = what.substr(what.rfind(' ') + 1);
-    const std::string near =
-        near_names(given.substr(0, given.find('=')), options_of(app));
-    if (!near.empty()) return what + near;
-    const bool is_root = app.get_parent() == nullptr;
-    return absl::StrCat(what, "; try arctrace ", is_root ? "" : app.get_name() + " ",
-                        "--help");
-  }
-  return what;
-}
-
-class CommandLine {
- public:
-  CommandLine() {
-    const char* given = std::getenv("ARCTRACE_CONFIG");
-    const bool is_given = given != nullptr && *given != '\0';
-    std::string warning;
-    const std::string file =
-        is_given ? given : default_config_at(default_config_file(), warning);
-    if (!warning.empty()) reader::print_warning(reader::escaped(warning));
-    commands_ = add_commands(root_, file, is_given);
-    root_.config_formatter(config_);
-  }
-
-  int run(std::vector<std::string> arguments) {
-    if (const std::string problem = check_command(arguments); !problem.empty()) {
-      return fail(problem);
-    }
-    separate_command(root_, arguments);
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them in reverse
-    try {
-      root_.parse(std::move(arguments));
-    } catch (const CLI::ParseError& error) {
-      return parse_error(error);
-    }
-    for (const auto& [app, runner] : commands_) {
-      if (!app->parsed()) continue;
-      const absl::StatusOr<int> status = runner();
-      if (status.ok()) return *status;
-      return fail(absl::StrCat(std::string(status.status().message()),
-                               advice_for(status.status())));
-    }
-    return fail("no command given: arctrace --help lists the commands");
-  }
-
- private:
-  // What is wrong with the first argument, which must be an option or a subcommand; else
-  // empty.
-  std::string check_command(const std::vector<std::string>& arguments) const {
-    if (arguments.empty() || arguments.front().starts_with("-")) return {};
-    std::vector<std::string> names;
-    for (const auto& [app, runner] : commands_) {
-      if (app->get_name() == arguments.front()) return {};
-      if (!app->get_group().empty()) names.push_back(app->get_name());
-    }
-    return absl::StrCat("no command \"", arguments.front(), "\"",
-                        near_names(arguments.front(), names));
-  }
-
-  // CLI11 reports --help and --version as errors, too.
-  int parse_error(const CLI::ParseError& error) const {
-    if (error.get_exit_code() == 0) {
-      std::ostringstream text;
-      root_.exit(error, text, text);
-      reader::Output output;
-      output.write(
-          fit_help(text.str(), reader::terminal_style(reader::ColorMode::kAuto, false)));
-      const absl::Status status = output.finish();
-      return status.ok() ? 0 : fail(std::string(status.message()));
-    }
-    const CLI::App* command = &root_;
-    for (const auto& [app, runner] : commands_) {
-      if (app->parsed()) command = app;
-    }
-    const std::string what = parse_error_text(*command, error);
-    const std::string line = config_->line_of(command->get_name(), name_in(what));
-    if (!line.empty()) return fail(line + what);
-    const bool is_of_file = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr;
-    return fail(is_of_file || command == &root_
-                    ? what
-                    : absl::StrCat(command->get_name(), ": ", what));
-  }
-
-  CLI::App root_;
-  std::shared_ptr<ConfigFile> config_ = std::make_shared<ConfigFile>(root_);
-  std::vector<Command> commands_;
-};
-
 }  // namespace
 }  // namespace arctrace::cli
 
@@ -202,7 +36,7 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == arctrace::shim::kPatchVerb) {
       return arctrace::cli::make_patches({argv + 2, argv + argc});
     }
-    return arctrace::cli::CommandLine().run({argv + std::min(argc, 1), argv + argc});
+    return arctrace::cli::run_command({argv + std::min(argc, 1), argv + argc});
   } catch (const std::bad_alloc&) {
     return arctrace::cli::fail("out of memory");
   } catch (const std::exception& error) {

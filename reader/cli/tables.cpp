@@ -13,6 +13,7 @@
 
 #include "reader/cli/command_tree.hpp"
 #include "reader/cli/manual/completions.hpp"
+#include "reader/cli/manual/option_table.hpp"
 #include "reader/cli/manual/option_text.hpp"
 
 namespace arctrace::cli {
@@ -35,9 +36,7 @@ std::string command_lines(const std::vector<CommandRow>& commands) {
 
 // Empty: there is nothing of that name.
 std::string text_of(const std::string& what, const std::string& argument) {
-  CLI::App root;
-  add_commands(root);
-  const std::vector<CommandRow> commands = read_commands(root);
+  const std::vector<CommandRow> commands = read_commands(*command_tree());
   if (what == "bash") return bash_completion(commands);
   if (what == "zsh") return zsh_completion(commands);
   if (what == "fish") return fish_completion(commands);

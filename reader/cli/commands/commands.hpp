@@ -3,8 +3,9 @@
 
 #include <absl/status/statusor.h>
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "reader/cli/options/cli11.hpp"
 
 namespace arctrace::cli {
 

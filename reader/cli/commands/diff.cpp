@@ -1,6 +1,7 @@
 // arctrace diff: what changed between two programs, or two versions of one, by function.
 #include <absl/strings/str_cat.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <utility>

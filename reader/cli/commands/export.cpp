@@ -1,5 +1,6 @@
 // arctrace export: writes a trace in the format of another program, by one of the
 // exporters of reader/export/.
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "reader/cli/commands/commands.hpp"

@@ -1,5 +1,6 @@
 // arctrace graph: all paths to a function, and all that it calls. It is the view "graph"
 // of a report.
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "reader/cli/commands/commands.hpp"

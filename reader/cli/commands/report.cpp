@@ -1,5 +1,6 @@
 // arctrace report: shows call stacks and the time spent in them, in one of the views of
 // reader/report/.
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "reader/cli/commands/commands.hpp"

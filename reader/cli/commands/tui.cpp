@@ -1,6 +1,7 @@
 // arctrace tui: shows a trace in the terminal, to move through.
 #include <absl/strings/str_cat.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <memory>

@@ -1,10 +1,11 @@
 // The command line as plain data, read from CLI11's objects, for what is made from it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "reader/cli/options/cli11.hpp"
 
 namespace arctrace::cli {
 

@@ -2,6 +2,7 @@
 
 #include <absl/time/time.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>

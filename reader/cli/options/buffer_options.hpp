@@ -3,8 +3,7 @@
 
 #include <absl/status/status.h>
 
-#include <CLI/CLI.hpp>
-
+#include "reader/cli/options/cli11.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <regex.h>
 
+#include <CLI/CLI.hpp>
 #include <string_view>
 #include <utility>
 #include <variant>

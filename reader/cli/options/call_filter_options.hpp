@@ -2,7 +2,6 @@
 // recorded, with the letters of uftrace. They are checked here and encoded for the shim.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/cli/options/cli11.hpp"
 #include "src/shim_protocol/options.hpp"
 #include "src/shim_protocol/options_encoder.hpp"
 

@@ -1,5 +1,6 @@
 #include "reader/cli/options/command_line.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
 

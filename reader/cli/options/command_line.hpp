@@ -1,9 +1,10 @@
 // The arguments of arctrace, before they are parsed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "reader/cli/options/cli11.hpp"
 
 namespace arctrace::cli {
 

@@ -1,5 +1,6 @@
 #include "reader/cli/options/dump_filter.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "reader/replay/filter.hpp"

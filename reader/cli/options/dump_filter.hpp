@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/replay/replay.hpp"

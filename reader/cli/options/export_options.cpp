@@ -4,6 +4,8 @@
 #include <absl/strings/str_join.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+
 #include "reader/export/export_file.hpp"
 #include "reader/render/text_style.hpp"
 #include "src/base/near_names.hpp"

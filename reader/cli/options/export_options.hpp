@@ -3,10 +3,10 @@
 
 #include <absl/status/status.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/replay_filter_options.hpp"
 #include "reader/export/export_formats.hpp"
 

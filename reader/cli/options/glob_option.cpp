@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <CLI/CLI.hpp>
+
 #include "src/base/glob.hpp"
 
 namespace arctrace::cli {

@@ -1,12 +1,12 @@
 // Globs (src/base/glob.hpp) as values of options, and what is wrong with them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "reader/cli/options/arg_spec.hpp"
+#include "reader/cli/options/cli11.hpp"
 
 namespace arctrace::cli {
 

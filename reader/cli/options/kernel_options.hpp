@@ -1,10 +1,10 @@
 // Options of the records that the kernel writes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
+#include "reader/cli/options/cli11.hpp"
 #include "src/recorder/kernel/kernel_writer.hpp"
 
 namespace arctrace::cli {

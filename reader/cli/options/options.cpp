@@ -2,8 +2,10 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <absl/time/time.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 
@@ -81,6 +83,25 @@ CLI::Option* add_definitions_option(CLI::App& app, std::string& path) {
                   "recorder wrote until it died, or writes")
       ->check(not_empty())
       ->type_name("FILE");
+}
+
+CLI::Option* add_word_option(CLI::App& app, const std::string& name,
+                             const std::vector<std::string>& words,
+                             const std::function<void(size_t)>& take,
+                             const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [=](const std::string& text) {
+            const std::string wanted = CLI::detail::to_lower(text);
+            const auto word = std::find(words.begin(), words.end(), wanted);
+            if (word == words.end()) {
+              throw CLI::ValidationError(long_name(name), not_a_choice(text, words));
+            }
+            take(static_cast<size_t>(word - words.begin()));
+          },
+          help)
+      ->type_name(absl::StrJoin(words, "|"));
 }
 
 CLI::Option* add_size_option(CLI::App& app, const std::string& name,

@@ -3,7 +3,7 @@
 
 #include <absl/status/statusor.h>
 
-#include <CLI/CLI.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/cli/options/cli11.hpp"
 #include "reader/trace/time_range.hpp"
 
 namespace arctrace::cli {
@@ -58,30 +59,22 @@ std::string either_of(const std::vector<std::string>& words);
 // What is wrong with an option's value that is none of `words`.
 std::string not_a_choice(const std::string& value, const std::vector<std::string>& words);
 
-// An option whose value is one of a few words, in capitals or not. Calls take(choice)
-// with what the word stands for.
+// An option whose value is one of `words`, in capitals or not. Calls take() with the
+// word's index.
+CLI::Option* add_word_option(CLI::App& app, const std::string& name,
+                             const std::vector<std::string>& words,
+                             const std::function<void(size_t)>& take,
+                             const std::string& help);
+
+// The same, where each word stands for something. Calls take(choice).
 template <class Choice, class Take>
 CLI::Option* add_choice_option(CLI::App& app, const std::string& name,
                                const std::vector<std::pair<std::string, Choice>>& choices,
                                const Take& take, const std::string& help) {
   std::vector<std::string> words;
-  std::string type;
-  for (const auto& [word, choice] : choices) {
-    words.push_back(word);
-    type += (type.empty() ? "" : "|") + word;
-  }
-  return app
-      .add_option_function<std::string>(
-          name,
-          [=](const std::string& text) {
-            const std::string wanted = CLI::detail::to_lower(text);
-            for (const auto& [word, choice] : choices) {
-              if (word == wanted) return take(choice);
-            }
-            throw CLI::ValidationError(long_name(name), not_a_choice(text, words));
-          },
-          help)
-      ->type_name(type);
+  for (const auto& [word, choice] : choices) words.push_back(word);
+  return add_word_option(
+      app, name, words, [=](size_t i) { take(choices[i].second); }, help);
 }
 
 // The same, stored in `value`, which may be an optional Choice.

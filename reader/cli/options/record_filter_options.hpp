@@ -1,11 +1,12 @@
 // Options that say which events, and which processes' and threads' records, are recorded.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "reader/cli/options/cli11.hpp"
 
 namespace arctrace::cli {
 

@@ -1,5 +1,6 @@
 #include "reader/cli/options/replay_filter_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "reader/analysis/tree_groups.hpp"

@@ -2,11 +2,11 @@
 // `export` have in common.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/replay/filter.hpp"
 #include "reader/trace/definitions.hpp"

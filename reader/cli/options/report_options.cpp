@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 

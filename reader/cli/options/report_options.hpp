@@ -3,13 +3,13 @@
 
 #include <absl/status/status.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
+#include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/replay_filter_options.hpp"
 #include "reader/cli/options/terminal_options.hpp"

@@ -1,9 +1,9 @@
 // The options of how text appears on a terminal.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "reader/cli/options/cli11.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
 

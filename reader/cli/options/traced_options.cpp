@@ -1,5 +1,7 @@
 #include "reader/cli/options/traced_options.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include "reader/cli/options/options.hpp"
 
 namespace arctrace::cli {

@@ -3,10 +3,10 @@
 
 #include <sys/types.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/record_options.hpp"
 
 namespace arctrace::cli {

@@ -1,9 +1,9 @@
 // The options of `tui`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/replay_filter_options.hpp"
 
 namespace arctrace::cli {

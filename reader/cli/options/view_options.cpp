@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <CLI/CLI.hpp>
+
 #include "reader/cli/options/options.hpp"
 
 namespace arctrace::cli {

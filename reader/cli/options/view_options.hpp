@@ -1,10 +1,11 @@
 // The options of `view`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "reader/cli/options/cli11.hpp"
 
 namespace arctrace::cli {
 

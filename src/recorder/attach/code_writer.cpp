@@ -5,7 +5,6 @@
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "src/recorder/attach/process_memory.hpp"
 #include "src/recorder/attach/stack_words.hpp"
 
 namespace arctrace {
@@ -22,12 +22,6 @@ using shim::CodeChange;
 using shim::CodeChanges;
 
 constexpr uint64_t kPage = 4096;
-
-bool read_memory(pid_t pid, uint64_t address, void* to, size_t size) {
-  iovec local{to, size};
-  iovec remote{reinterpret_cast<void*>(address), size};
-  return process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
-}
 
 absl::StatusOr<CodeChanges> read_list(pid_t pid, uint64_t list) {
   CodeChanges changes{};

@@ -3,7 +3,6 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <elfutils/libdwfl.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -15,18 +14,13 @@
 #include <string>
 #include <string_view>
 
+#include "src/recorder/attach/process_memory.hpp"
 #include "src/recorder/attach/unwind_modules.hpp"
 
 namespace arctrace {
 namespace {
 
 constexpr size_t kFramesMax = 512;
-
-bool read_memory(pid_t pid, uint64_t address, void* to, size_t size) {
-  const iovec local{to, size};
-  const iovec remote{reinterpret_cast<void*>(static_cast<uintptr_t>(address)), size};
-  return process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
-}
 
 // How often the thread has left a CPU, of its own accord and not; nullopt: it is gone.
 std::optional<uint64_t> switches_of(const std::string& directory) {
