@@ -45,12 +45,63 @@ done.set()
 still.join()
 """
 
+# Calls functions until its timer's handler has jumped out of what it had interrupted so many times:
+# the argument.
+JUMPS = """
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+static sigjmp_buf before;
+static volatile sig_atomic_t may_jump;
+static void jump(int number) {
+  (void)number;
+  if (!may_jump) return;
+  may_jump = 0;
+  siglongjmp(before, 1);
+}
+__attribute__((noinline)) static int leaf(int value) { return value * 7 + 1; }
+__attribute__((noinline)) static int work(int value) {
+  for (int i = 0; i < 50; ++i) value += leaf(value);
+  return value;
+}
+int main(int count, char** arguments) {
+  const struct sigaction action = {.sa_handler = jump};
+  sigaction(SIGALRM, &action, NULL);
+  const struct itimerval often = {{0, 200}, {0, 200}};
+  setitimer(ITIMER_REAL, &often, NULL);
+  static volatile int left, sum;
+  left = atoi(arguments[count - 1]);
+  if (sigsetjmp(before, 1) != 0) --left;
+  may_jump = 1;
+  while (left > 0) sum += work(sum);
+  may_jump = 0;
+  return 0;
+}
+"""
+
 
 class OverwriteTest(support.TraceTest):
     def python(self, program, *arguments, options=SMALL):
         recorded = self.record(sys.executable, "-c", program, *map(str, arguments), options=options)
         self.assertEqual(recorded.status, 0, recorded.stderr)
         return recorded
+
+    @cases.in_gate
+    def test_handlers_that_jump(self):
+        """What a jump leaves half done, such as a block that is being taken, is taken over, and costs no record."""
+        (self.directory / "jumps.c").write_text(JUMPS, encoding="utf-8")
+        subprocess.run(["gcc", "-O1", "-finstrument-functions", "jumps.c", "-o", "jumps"], cwd=self.directory, check=True)
+        for scope in cases.shortened(("thread", "adaptive", "shared")):
+            with self.subTest(scope=scope):
+                trace = self.record("./jumps", "500", options=(*SMALL, f"--scope={scope}")).trace
+                summary = self.report(trace, "flat")["summary"]
+                self.assertGreater(summary["overwritten"], 10 * summary["records"])
+                self.assertEqual(summary["lost"], 0, summary)
+                kept = [record["time_ns"] for record in self.dump(trace) if record["type"] in ("ENTER", "EXIT")]
+                ends = [process["end_ns"] for process in self.info(trace)["processes"]]
+                self.assertGreater(min(kept), max(ends) / 2)
+                trace.unlink()  # what gave way may be needed to understand what jumped
 
     @cases.in_gate
     def test_the_newest_records_with_their_first_frames(self):
