@@ -21,6 +21,7 @@
 #include "reader/cli/options/config_file.hpp"
 #include "reader/cli/options/help_text.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/patch_program.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
@@ -194,6 +195,11 @@ class CommandLine {
 
 }  // namespace
 }  // namespace arctrace::cli
+
+// Before the constructors of other files run.
+__attribute__((constructor(101))) static void begin() {
+  arctrace::cli::ignore_snapshot_signal();
+}
 
 int main(int argc, char** argv) {
   arctrace::cli::reserve_standard_descriptors();

@@ -211,6 +211,11 @@ class GapsTest(support.TraceTest):
         self.assertGreater(lost, 0)
         self.assertEqual(sum(g["records"] for g in report["gaps"]), lost)
         self.assertEqual({g["reason"] for g in report["gaps"]}, {"lost: full"})
+        gaps = [record for record in self.dump(done.trace) if record["type"] == "GAP"]
+        self.assertEqual(sum(gap["records"] for gap in gaps), lost)
+        self.assertEqual(self.dump(done.trace, "--type", "GAP"), gaps)
+        self.assertEqual([record["type"] for record in self.dump(done.trace, "--type", "GAP,PROCESS")
+                          if record["type"] != "GAP"], ["PROCESS"])
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 gave way is counted; snapshots while recording goes on."""
 
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
+import time
 
 import cases
 import support
@@ -86,6 +89,34 @@ class OverwriteTest(support.TraceTest):
         recorded = self.record(sys.executable, "-c", program, *map(str, arguments), options=options)
         self.assertEqual(recorded.status, 0, recorded.stderr)
         return recorded
+
+    @cases.in_gate
+    def test_snapshot_signal_at_any_moment(self):
+        """SIGUSR2 ends no recorder that does not listen yet, or any more; the program has the signal as without us."""
+        status = "grep SigIgn /proc/self/status; exit 7"
+        ignored = subprocess.run(["sh", "-c", status], stdout=subprocess.PIPE, text=True, check=False).stdout
+        for number in range(20):
+            recorder = subprocess.Popen([support.ARCTRACE, "record", *SMALL, "-o", self.directory / "asked.data", "--",
+                                         "sh", "-c", status], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(recorder.communicate)
+            began = time.monotonic()
+            # From when its main file's code runs: what the loader does before is not in its hands.
+            wait_until(lambda: recorder.poll() is not None or self.ignores(recorder.pid, signal.SIGUSR2), "it ignores SIGUSR2")
+            while recorder.poll() is None:
+                recorder.send_signal(signal.SIGUSR2)
+                time.sleep(0.0002 * number)
+            output = recorder.stdout.read()
+            self.assertEqual((recorder.returncode, output), (7, ignored), (number, time.monotonic() - began))
+            for file in self.directory.glob("asked.data*"):
+                file.unlink()
+
+    @staticmethod
+    def ignores(pid, number):
+        try:
+            text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        except OSError:
+            return False
+        return int(re.search(r"(?m)^SigIgn:\s*([0-9a-f]+)$", text)[1], 16) >> (number - 1) & 1 != 0
 
     @cases.in_gate
     def test_handlers_that_jump(self):
