@@ -174,7 +174,9 @@ VERIFIED_ALONE uint32_t open_next_block(uint32_t cpu, uint32_t level, uint64_t b
   struct arctrace_cpu_slot* slot = cpu_slot_of(base, cpu);
   // WRT-10: the rest is for definitions.
   const uint64_t freed = load_u64(&control_of(base)->freed);
-  if (load_u64(&control_of(base)->taken) - freed >= layout.data_blocks) return NO_BLOCK;
+  const uint64_t used = load_u64(&control_of(base)->taken) - freed;
+  // Below 0: somebody died between taking a block and counting it.
+  if ((int64_t)used >= 0 && used >= layout.data_blocks) return NO_BLOCK;
   const uint64_t distance = find_free(base, slot);
   if (distance == UINT64_MAX) return NO_BLOCK;
   const uint64_t handout =

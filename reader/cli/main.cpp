@@ -8,6 +8,7 @@
 #include <new>
 #include <string_view>
 
+#include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/patch_program.hpp"
 #include "reader/cli/run_command.hpp"
 #include "src/shim_protocol/patch_table.hpp"
@@ -28,6 +29,11 @@ void reserve_standard_descriptors() {
 
 }  // namespace
 }  // namespace arctrace::cli
+
+// Before the constructors of other files run.
+__attribute__((constructor(101))) static void begin() {
+  arctrace::cli::ignore_snapshot_signal();
+}
 
 int main(int argc, char** argv) {
   arctrace::cli::reserve_standard_descriptors();

@@ -22,8 +22,6 @@ void write_losses_json(std::string_view name, std::span<const uint64_t> by_cause
                        JsonWriter& json) {
   json.key(name).begin_object();
   for (uint32_t cause = 0; cause < by_cause.size(); ++cause) {
-    // Causes that the format reserves appear only if a writer counted something there.
-    if (cause > ARCTRACE_LOST_NO_SLOT && by_cause[cause] == 0) continue;
     json.member(loss_cause_text(cause), by_cause[cause]);
   }
   json.end();

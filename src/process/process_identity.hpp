@@ -23,7 +23,6 @@ struct ProcessState {
   uint64_t forked_ticks;       // of the call of fork that made it; 0: not known
   uint64_t definitions_chain;  // this process' SharedChain word
   uint32_t defined;            // 1: its PROCESS record is written
-  uint32_t emitting;           // 1: a thread emits the registry (a try-lock)
   uint64_t emitted;            // registry entries written so far
   uint32_t round;              // control.definitions_round for which they are written
   uint64_t emitted_bytes;      // of registry entries, since all were begun anew
@@ -31,7 +30,6 @@ struct ProcessState {
   uint64_t counted;            // registry entries counted as lost, up to this one
   uint32_t self_counted;       // 1: so is its PROCESS record
   uint32_t compactions;        // how often all was begun anew to make room
-  uint32_t compacting;         // 1: a thread does that (a try-lock)
   uint64_t filter_verdict;     // of the record filter (src/writer/record_filter.cpp)
   uint32_t thread_slot;        // a slot in which a thread of it was seen, from 1; 0: none
 

@@ -11,6 +11,7 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
+#include "src/protocol/block_counts.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/overwrite.hpp"
 
@@ -50,9 +51,7 @@ class Handout {
   // Whether the blocks that are free are kept for definitions: records of class data get
   // none of them.
   static bool rest_is_for_definitions(const BufferView& view) {
-    arctrace_control& control = view.control();
-    const uint64_t freed = A::load_relaxed(control.freed);
-    return A::load_relaxed(control.taken) - freed >= most_for_data(view.geometry());
+    return blocks_in_use<A>(view.control()) >= most_for_data(view.geometry());
   }
 
   // How many looks at blocks one call has, at most. In overwrite mode there is no
@@ -90,7 +89,6 @@ class Handout {
         }
         if (const uint64_t owned =
                 Overwrite<A>::take(view, slot, name, handout, searches)) {
-          A::fetch_add_relaxed(control.taken, uint64_t{1});
           return Taken{index, handout, owned};
         }
         continue;
@@ -118,9 +116,7 @@ class Handout {
              DefinitionsLife<A>::searches(view) / kSearchesForBlock < count;
     }
     if (looks(view, count) >= count) return false;
-    arctrace_control& control = view.control();
-    const uint64_t freed = A::load_relaxed(control.freed);
-    return A::load_relaxed(control.taken) - freed < count;
+    return blocks_in_use<A>(view.control()) < count;
   }
 
   // Writes the header of a block that we own, its magic last, because a block without the

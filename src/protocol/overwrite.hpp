@@ -47,8 +47,7 @@ class Overwrite {
       const uint64_t resetting =
           reset(view, slot, name, index, searches, has_definitions);
       if (resetting == 0) continue;
-      const BlockState state = BlockState::unpack(resetting);
-      change(view, index, resetting, {state.generation + 1, 0, ARCTRACE_PHASE_FREE});
+      free(view, index, resetting);
       A::store_release(name, uint32_t{0});
       if (DefinitionsLife<A>::have_room(view)) return true;
     }
@@ -65,10 +64,7 @@ class Overwrite {
     uint32_t searches = DefinitionsLife<A>::searches(view);
     const uint64_t resetting = reset(view, ARCTRACE_KERNEL_SLOT, name, index, searches,
                                      is_before(view, handout));
-    if (resetting == 0) return false;
-    // A2, by the exchange.
-    const BlockState state = BlockState::unpack(resetting);
-    return change(view, index, resetting, {state.generation + 1, 0, ARCTRACE_PHASE_FREE});
+    return resetting != 0 && free(view, index, resetting);
   }
 
  private:
@@ -93,10 +89,11 @@ class Overwrite {
     };
   }
 
-  // CLOSED -> RESETTING, and refills the block. Returns the state as stored, or 0 if the
-  // block's contents must stay, also because may_go(header) is false. This is asked after
-  // the state was loaded, and the exchange fails if the block has got other contents
-  // since: what a stopped writer saw of it before it stopped counts for nothing.
+  // CLOSED -> RESETTING, which counts as taken, and refills the block. Returns the state
+  // as stored, or 0 if the block's contents must stay, also because may_go(header) is
+  // false. This is asked after the state was loaded, and the exchange fails if the block
+  // has got other contents since: what a stopped writer saw of it before it stopped
+  // counts for nothing.
   template <class MayGo>
   static uint64_t reset(const BufferView& view, uint32_t slot, uint32_t& name,
                         uint32_t index, uint32_t& searches, const MayGo& may_go) {
@@ -115,9 +112,22 @@ class Overwrite {
     const uint64_t resetting =
         BlockState{closed.generation, slot, ARCTRACE_PHASE_RESETTING}.pack();
     if (!A::compare_exchange_acq_rel(header.state, seen, resetting)) return 0;
+    // Before the refill, which takes long enough for signal handlers to come and jump.
+    A::fetch_add_relaxed(view.control().taken, uint64_t{1});
     DefinitionsLife<A>::count_reset(view, header);
     Recycle<A>::wipe(view, index, view.geometry().block_size);
     return resetting;
+  }
+
+  // RESETTING -> FREE.
+  static bool free(const BufferView& view, uint32_t index, uint64_t resetting) {
+    const BlockState state = BlockState::unpack(resetting);
+    // A2, by the exchange.
+    if (!change(view, index, resetting, {state.generation + 1, 0, ARCTRACE_PHASE_FREE})) {
+      return false;
+    }
+    A::fetch_add_relaxed(view.control().freed, uint64_t{1});
+    return true;
   }
 
   // Fails only if the state word is damaged.

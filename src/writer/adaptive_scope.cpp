@@ -1,6 +1,7 @@
 #include "src/writer/adaptive_scope.hpp"
 
 #include "src/process/session.hpp"
+#include "src/protocol/block_counts.hpp"
 #include "src/protocol/shared_close.hpp"
 #include "src/writer/exclusive_records.hpp"
 #include "src/writer/reservation.hpp"
@@ -20,11 +21,8 @@ uint32_t chain_bytes() {
 // of them are not in use. The last half is for threads that have blocks already and fill
 // them, and the last quarter for the chain, which serves any number of threads.
 bool are_blocks_plenty(uint64_t part) {
-  arctrace_control& control = session.view.control();
-  const uint64_t used =
-      IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
   const uint64_t count = session.view.geometry().block_count;
-  return used < count - count / part;
+  return blocks_in_use<IpcAtomics>(session.view.control()) < count - count / part;
 }
 constexpr uint64_t kToBegin = 2;
 constexpr uint64_t kToGoOn = 4;

@@ -10,6 +10,7 @@
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/process/session.hpp"
+#include "src/process/work_claims.hpp"
 #include "src/protocol/definitions_life.hpp"
 #include "src/protocol/moments.hpp"
 #include "src/protocol/shared_close.hpp"
@@ -260,11 +261,8 @@ bool is_worth_compacting(ProcessState& process) {
 
 // Has all that holds written again, and lets go what was written before, as soon as no
 // record needs it.
-void compact(ProcessState& process) {
-  uint32_t none = 0;
-  if (!IpcAtomics::compare_exchange_acq_rel(process.compacting, none, uint32_t{1})) {
-    return;
-  }
+void compact(const ThreadState& state, ProcessState& process) {
+  if (!claim_work(Work::kCompactDefinitions, process, state.slot.writer)) return;
   const BufferView& view = session.view;
   const uint64_t next = IpcAtomics::load_acquire(view.control().next);
   for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
@@ -281,7 +279,7 @@ void compact(ProcessState& process) {
   IpcAtomics::store_relaxed(process.emitted_bytes, uint64_t{0});
   IpcAtomics::store_release(process.since_ticks, session_ticks());
   IpcAtomics::fetch_add_acq_rel(process.compactions, uint32_t{1});
-  IpcAtomics::store_release(process.compacting, uint32_t{0});
+  end_work(Work::kCompactDefinitions);
 }
 
 // Counts what there was no room for, each definition once.
@@ -445,7 +443,7 @@ void renew_definitions(ProcessState& process) {
 }
 
 bool emit_definitions(ThreadState& state, ProcessState& process) {
-  if (is_worth_compacting(process)) compact(process);
+  if (is_worth_compacting(process)) compact(state, process);
   if (emit_missing(state, process)) {
     state.definitions.are_enough = true;
     return true;

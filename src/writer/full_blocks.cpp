@@ -2,6 +2,8 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/process/session.hpp"
+#include "src/process/work_claims.hpp"
+#include "src/protocol/block_counts.hpp"
 #include "src/writer/definitions.hpp"
 
 namespace arctrace {
@@ -9,20 +11,12 @@ namespace {
 
 arctrace_shim_full_block* full_block_hook;  // null: there is none
 
-// The session identity of the process of whose threads one looks at its block; 0: none
-// does. In a fork child it may be the parent's, of a thread that the child does not have.
-// If a signal handler jumps out of a look, nobody looks any more.
-uint32_t looking;
-
-// In overwrite mode the buffer is always full, and nobody has to keep up. A hint: the two
-// words are of two moments, and other programs may write anything there.
+// In overwrite mode the buffer is always full, and nobody has to keep up. A hint: the
+// counts are of two moments, and other programs may write anything there.
 bool recorder_is_behind() {
   const Geometry& geometry = session.view.geometry();
-  arctrace_control& control = session.view.control();
   return geometry.mode != ARCTRACE_MODE_OVERWRITE &&
-         IpcAtomics::load_relaxed(control.taken) -
-                 IpcAtomics::load_relaxed(control.freed) >=
-             geometry.block_count / 2;
+         blocks_in_use<IpcAtomics>(session.view.control()) >= geometry.block_count / 2;
 }
 
 void define_switched_off(const uint64_t* functions, uint32_t count, uint64_t ticks) {
@@ -45,11 +39,7 @@ void set_full_block_hook(arctrace_shim_full_block* hook) { full_block_hook = hoo
 void look_at_full_block(const ThreadState& state, const ProcessState& process,
                         uint64_t ticks) {
   if (full_block_hook == nullptr || !state.block.is_open || !recorder_is_behind()) return;
-  uint32_t last = IpcAtomics::load_relaxed(looking);
-  if (last == process.id ||
-      !IpcAtomics::compare_exchange_acq_rel(looking, last, process.id)) {
-    return;
-  }
+  if (!claim_work(Work::kLookAtFullBlock, process, state.slot.writer)) return;
   std::byte* begin =
       session.view.block(state.block.taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
   const std::byte* end = state.block.pos;
@@ -59,9 +49,8 @@ void look_at_full_block(const ThreadState& state, const ProcessState& process,
     count = full_block_hook(begin, end, functions);
     if (count != 0) define_switched_off(functions, count, ticks);
   } while (count == ARCTRACE_SHIM_SWITCHED_OFF_MAX);
-  // The next thread that looks acquires it with its compare-exchange: the table in which
-  // the hook counts.
-  IpcAtomics::store_release(looking, uint32_t{0});
+  // With it goes the table in which the hook counts.
+  end_work(Work::kLookAtFullBlock);
 }
 
 }  // namespace arctrace

@@ -4,6 +4,7 @@
 
 #include "src/buffer/wake_word.hpp"
 #include "src/os/kernel_use.hpp"
+#include "src/protocol/block_counts.hpp"
 #include "src/writer/writer_call.hpp"
 
 namespace arctrace {
@@ -100,9 +101,7 @@ void wake_past_mark() {
   if (mark == 0 || !may_call_kernel() || IpcAtomics::load_relaxed(control.wake) != 0) {
     return;
   }
-  const uint64_t used =
-      IpcAtomics::load_relaxed(control.taken) - IpcAtomics::load_relaxed(control.freed);
-  if (used >= mark) wake_collector(control);
+  if (blocks_in_use<IpcAtomics>(control) >= mark) wake_collector(control);
 }
 
 void note_no_block(ThreadState& state, uint64_t freed) {

@@ -2,6 +2,7 @@
 
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
+#include "src/process/work_claims.hpp"
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/protocol/reported_losses.hpp"
@@ -95,7 +96,11 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
                                          session.view.slot(state->slot.index));
       state->loss.pending = true;  // it may have been about to report them
       state->chain.take_grant_back();
+      if (ProcessState* process = process_state_of_session(); process != nullptr) {
+        abandon_work(*process, state->slot.writer);
+      }
       abandon_calls(*state);
+      if (state->calls != nullptr) state->calls->is_compacting = 0;
       if (state->loss.stack_differs) require_stack(*state);
       if (!state->block.is_open) abandon_block(*state);
       // If it was reporting the waiting calls: from the first on again.

@@ -13,7 +13,7 @@ from states import wait_until
 from tracing import TracedTest
 
 JOINED = os.environ["ARCTRACE_JOINED"]
-KILL_AT_STOP = os.environ["ARCTRACE_KILL_AT_STOP"]
+AT_STEP = os.environ["ARCTRACE_AT_STEP"]
 LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
 FIXTURES = pathlib.Path(os.environ["ARCTRACE_FIXTURES"])
 # In each of three threads a function may be open, and one that its handler has interrupted.
@@ -117,18 +117,21 @@ class AttachTest(TracedTest):
         self.assertEqual(named, wanted)
         read("check", self.directory / "arctrace.data")
 
-    def run_killed(self, mode, last, *options, again=False):
-        """Kills the recorder, as it joins a program, when it makes its ptrace() call number `last`. The program goes on
-        as always. How many such calls there were."""
+    def run_to_step(self, mode, last, *options, again=False, what="kill"):
+        """Kills the recorder, as it joins a program, when it makes its ptrace() call number `last`; or, if `what` is
+        "stop", has the program stop then and go on. How many such calls there were, and the program."""
         buffers = tempfile.mkdtemp(dir="/dev/shm")
         self.addCleanup(shutil.rmtree, buffers)
         program, place = self.start(mode)
         if again:
             self.assertEqual(self.attach(program.pid, options=("--duration=1ms", *options)).returncode, 0)
-        done = run(KILL_AT_STOP, last, ARCTRACE, "record", f"--buffer-dir={buffers}", "-b", "1M", "-o",
-                   self.directory / "killed.data", "--duration=10ms", "-p", program.pid, *options, check=True)
+        done = run(AT_STEP, last, program.pid if what == "stop" else what, ARCTRACE, "record", f"--buffer-dir={buffers}",
+                   "-b", "1M", "-o", self.directory / "step.data", "--duration=10ms", "-p", program.pid, *options)
+        # What a thread that stands still holds, another one may wait for.
+        waits = what == "stop" and "it was stopped by a signal meanwhile; continue it (kill -CONT)" in done.stderr
+        self.assertEqual(done.returncode, 2 if waits else 0, done.stderr)
         # A child of the recorder restores them.
         wait_until(lambda: not any(self.policies(program.pid)), "the threads are scheduled as before")
-        for file in self.directory.glob("killed.data*"):
+        for file in self.directory.glob("step.data*"):
             file.unlink()
         return int(done.stdout or 0), program, place

@@ -391,7 +391,7 @@ class Attach(AttachTest):
         modes = [mode for mode in MODES if mode != "polls"]
 
         def killed(mode, last, again=False):
-            steps, program, place = self.run_killed(mode, last, again=again)
+            steps, program, place = self.run_to_step(mode, last, again=again)
             self.assert_unharmed(program, place)
             return steps
 
@@ -408,6 +408,18 @@ class Attach(AttachTest):
             for mode in [*modes, *HOOKED] if LONG else [random.choice(["sleeps", "computes", "signals", "gcc/patchable"])]:
                 with self.subTest(last=last, mode=mode):
                     killed(mode, last)
+
+    @cases.in_gate
+    def test_program_stopped_at_each_step(self):
+        """By SIGSTOP, and SIGCONT at once, later or after the recording: what a thread is doing for the recorder is
+        done to its end, so that no lock of the loader stays held."""
+        steps, program, place = self.run_to_step("loads", 1_000_000)
+        self.assert_unharmed(program, place)
+        for last in range(random.randrange(5), steps, 1 if LONG else max(1, steps // (10 if cases.IS_GATE else 60))):
+            mode = random.choice(["loads", "loads", "threads", "gcc/patchable"])
+            with self.subTest(last=last, mode=mode):
+                _, program, place = self.run_to_step(mode, last, what="stop")
+                self.assert_unharmed(program, place)
 
     @unittest.skipIf(os.geteuid() != 0, "needs root")
     def test_another_user(self):

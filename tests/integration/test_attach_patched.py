@@ -214,12 +214,12 @@ class AttachPatched(AttachTest):
     def test_recorder_killed_at_each_step(self):
         """The program goes on, and what was patched by then is recorded when it is joined again."""
         for again in (False, True):
-            steps, program, place = self.run_killed("counts", 1_000_000, *COUNTED, again=again)
+            steps, program, place = self.run_to_step("counts", 1_000_000, *COUNTED, again=again)
             self.assert_unharmed(program, place)
             chosen = range(1, steps + 1) if LONG else sorted(random.sample(range(1, steps), 5))
             for last in chosen:
                 with self.subTest(last=last, again=again):
-                    _, program, place = self.run_killed("counts", last, *COUNTED, again=again)
+                    _, program, place = self.run_to_step("counts", last, *COUNTED, again=again)
                     self.record_patched(program, place, *COUNTED)
                     self.assertEqual([part for part in self.calls_in_parts() if part != CALLS], [])
                     self.assertLessEqual(set(CALLS), set(self.functions()))

@@ -199,6 +199,11 @@ class GapsTest(TracedTest):
         self.assertGreater(lost, 0)
         self.assertEqual(sum(g["records"] for g in report["gaps"]), lost)
         self.assertEqual({g["reason"] for g in report["gaps"]}, {"lost: full"})
+        gaps = [record for record in done.records() if record["type"] == "GAP"]
+        self.assertEqual(sum(gap["records"] for gap in gaps), lost)
+        self.assertEqual(done.records("--type", "GAP"), gaps)
+        self.assertEqual([record["type"] for record in done.records("--type", "GAP,PROCESS")
+                          if record["type"] != "GAP"], ["PROCESS"])
 
 
 if __name__ == "__main__":

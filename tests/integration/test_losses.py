@@ -72,6 +72,8 @@ class LossTest(TracedTest):
         self.assertEqual(summary["records"] + summary["lost"] + summary["overwritten"],
                          3 * ATTEMPTED)
         self.assertEqual(summary["lost"], sum(summary["lost_by_cause"].values()))
+        self.assertEqual(list(summary["lost_by_cause"]), ["full", "too_big", "nested", "no_slot", "kernel", "file",
+                                                          "identity", "definitions"])
         self.assertEqual(summary["lost_by_cause"]["too_big"], 3 * TOO_BIG)
         if mode == "stop":
             self.assertGreater(summary["lost_by_cause"]["full"], 0)

@@ -2,9 +2,12 @@
 gave way is counted; snapshots while recording goes on."""
 
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
+import time
 
 import cases
 import support
@@ -47,12 +50,91 @@ done.set()
 still.join()
 """
 
+# Calls functions until its timer's handler has jumped out of what it had interrupted so many times:
+# the argument.
+JUMPS = """
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+static sigjmp_buf before;
+static volatile sig_atomic_t may_jump;
+static void jump(int number) {
+  (void)number;
+  if (!may_jump) return;
+  may_jump = 0;
+  siglongjmp(before, 1);
+}
+__attribute__((noinline)) static int leaf(int value) { return value * 7 + 1; }
+__attribute__((noinline)) static int work(int value) {
+  for (int i = 0; i < 50; ++i) value += leaf(value);
+  return value;
+}
+int main(int count, char** arguments) {
+  const struct sigaction action = {.sa_handler = jump};
+  sigaction(SIGALRM, &action, NULL);
+  const struct itimerval often = {{0, 200}, {0, 200}};
+  setitimer(ITIMER_REAL, &often, NULL);
+  static volatile int left, sum;
+  left = atoi(arguments[count - 1]);
+  if (sigsetjmp(before, 1) != 0) --left;
+  may_jump = 1;
+  while (left > 0) sum += work(sum);
+  may_jump = 0;
+  return 0;
+}
+"""
+
 
 class OverwriteTest(TracedTest):
     def python(self, program, *arguments, options=SMALL):
         recorded = self.record(sys.executable, "-c", program, *map(str, arguments), options=options)
         self.assertEqual(recorded.status, 0, recorded.stderr)
         return recorded
+
+    @cases.in_gate
+    def test_snapshot_signal_at_any_moment(self):
+        """SIGUSR2 ends no recorder that does not listen yet, or any more; the program has the signal as without us."""
+        status = "grep SigIgn /proc/self/status; exit 7"
+        ignored = run("sh", "-c", status).stdout
+        for number in range(20):
+            recorder = start_arctrace("record", *SMALL, "-o", self.directory / "asked.data", "--", "sh", "-c", status,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(recorder.communicate)
+            began = time.monotonic()
+            # From when its main file's code runs: what the loader does before is not in its hands.
+            wait_until(lambda: recorder.poll() is not None or self.ignores(recorder.pid, signal.SIGUSR2), "it ignores SIGUSR2")
+            while recorder.poll() is None:
+                recorder.send_signal(signal.SIGUSR2)
+                time.sleep(0.0002 * number)
+            output = recorder.stdout.read()
+            self.assertEqual((recorder.returncode, output), (7, ignored), (number, time.monotonic() - began))
+            for file in self.directory.glob("asked.data*"):
+                file.unlink()
+
+    @staticmethod
+    def ignores(pid, number):
+        try:
+            text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        except OSError:
+            return False
+        return int(re.search(r"(?m)^SigIgn:\s*([0-9a-f]+)$", text)[1], 16) >> (number - 1) & 1 != 0
+
+    @cases.in_gate
+    def test_handlers_that_jump(self):
+        """What a jump leaves half done, such as a block that is being taken, is taken over, and costs no record."""
+        (self.directory / "jumps.c").write_text(JUMPS, encoding="utf-8")
+        run("gcc", "-O1", "-finstrument-functions", "jumps.c", "-o", "jumps", cwd=self.directory, check=True)
+        for scope in cases.shortened(("thread", "adaptive", "shared")):
+            with self.subTest(scope=scope):
+                recorded = self.record("./jumps", 500, options=(*SMALL, f"--scope={scope}"))
+                summary = recorded.report("flat")["summary"]
+                self.assertGreater(summary["overwritten"], 10 * summary["records"])
+                self.assertEqual(summary["lost"], 0, summary)
+                kept = [record["time_ns"] for record in recorded.records() if record["type"] in ("ENTER", "EXIT")]
+                ends = [process["end_ns"] for process in recorded.info()["processes"]]
+                self.assertGreater(min(kept), max(ends) / 2)
+                recorded.trace.unlink()  # what gave way may be needed to understand what jumped
 
     @cases.in_gate
     def test_the_newest_records_with_their_first_frames(self):

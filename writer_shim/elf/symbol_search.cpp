@@ -234,8 +234,8 @@ bool is_late() {
   return result;
 }
 
-uintptr_t function_before(const char* name) {
-  static const ModuleImage image = is_late() ? shim_image() : ModuleImage{};
+uintptr_t own_function(const char* name) {
+  static const ModuleImage image = shim_image();
   return find_in_module(image, name).address;
 }
 

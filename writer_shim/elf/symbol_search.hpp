@@ -46,9 +46,9 @@ enum class SearchFrom : uint8_t {
 // Then no search by name comes to the shim's functions.
 bool is_late();
 
-// If the shim is late, its function that stands before the function `name` of another
-// library: what would have been found if it were not late. Otherwise 0.
-uintptr_t function_before(const char* name);
+// The shim's own function `name`, which stands before those of that name in libraries; 0:
+// it has none.
+uintptr_t own_function(const char* name);
 
 // The address of the function or object `name`; 0: no module has it. Takes the loader's
 // lock; some microseconds with many modules.

@@ -28,6 +28,7 @@
 #include "writer_shim/plt/caller_readers.hpp"
 #include "writer_shim/plt/copied_stacks.hpp"
 #include "writer_shim/plt/led_calls.hpp"
+#include "writer_shim/plt/passed_hooks.hpp"
 #include "writer_shim/unwind/libunwind.hpp"
 
 namespace arctrace::shim {
@@ -114,19 +115,13 @@ void hook_slot(uint64_t* slot, uint64_t target, const char* name,
   }
 }
 
-// Binds a slot of the function `name` to the shim's function of that name, if it has one
-// that the loader did not find because the shim is late.
-void bind_to_shim(uint64_t* slot, const char* name) {
-  const uintptr_t function = function_before(name);
-  if (function != 0) IpcAtomics::store_release(*slot, uint64_t{function});
-}
-
 // When the modules that are hooked now are relocated.
 Relocated relocated = Relocated::kAtStart;
 
 // Hooks the slots of functions that have no PLT entry of their own, if the module's code
 // does nothing with them but to call the function.
-void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
+void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which,
+                      bool is_past_shim) {
   constexpr size_t kUsesMax = 1024;
   static constinit SlotUse uses[kUsesMax]{};
   static constinit const char* names[kUsesMax]{};
@@ -137,7 +132,7 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
     const char* name = image.name_of(relocation);
     if (!image.is_function_of_another(relocation)) continue;
     uint64_t* slot = image.slot_of(relocation);
-    bind_to_shim(slot, name);
+    if (is_past_shim) bind_data_slot_to_shim(image, relocation);
     lead_slot(image, relocation, slot, name, relocated);
     if (kind_of(name, which) == CallKind::kUntouched) continue;
     size_t at = count++;
@@ -189,10 +184,9 @@ bool is_excluded(const ModuleImage& image) {
 }
 
 // Whether slots have to change in a module whose calls are not recorded, which uses this
-// function: it leaves frames, the late shim has one of that name, or its calls are led.
+// function: it leaves frames, or its calls are led.
 bool is_hooked_silently(const char* name) {
-  return silent_call_kind(name) != CallKind::kUntouched || function_before(name) != 0 ||
-         are_led(name);
+  return silent_call_kind(name) != CallKind::kUntouched || are_led(name);
 }
 
 // Whether the module uses such a function.
@@ -219,7 +213,8 @@ bool is_unwinders_own(const ModuleImage& image, const ElfW(Rela) & relocation) {
 }
 
 void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
-  if (which == Hooked::kJumps && !has_silent_hooks(image) &&
+  const bool is_past_shim = is_bound_past_shim(image, relocated);
+  if (which == Hooked::kJumps && !is_past_shim && !has_silent_hooks(image) &&
       !awaited_initialization(image)) {
     return;
   }
@@ -231,7 +226,7 @@ void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
     if (ELF64_R_TYPE(relocation.r_info) != machine::kJumpSlot) continue;
     uint64_t* slot = image.slot_of(relocation);
     const char* name = image.name_of(relocation);
-    bind_to_shim(slot, name);
+    if (is_past_shim) bind_jump_slot_to_shim(image, i);
     lead_slot(image, relocation, slot, name, relocated);
     if (is_unwinders_own(image, relocation)) continue;
     const uint64_t target = IpcAtomics::load_relaxed(*slot);
@@ -239,7 +234,7 @@ void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
     const LazyBinding binding = find_lazy_binding(image, i, target, is_known);
     if (is_known) hook_slot(slot, target, name, binding, which);
   }
-  hook_other_slots(image, cells, which);
+  hook_other_slots(image, cells, which, is_past_shim);
 }
 
 // The calls of the module that are hooked by what is recorded now.

@@ -124,7 +124,7 @@ Runner add_ctl(CLI::App& root) {
   add_classes("--off", options->off, "do not record these classes any more");
   app->add_option("--high-water", options->high_water_percent,
                   "wake the collector when PERCENT of the blocks are used; 0 = never")
-      ->check(from_to(0, 100))
+      ->check(from_to(0, kHighWaterPercentMax))
       ->type_name("PERCENT");
   const auto add_patterns = [app](const char* flags, std::vector<std::string>& patterns,
                                   const char* what) {

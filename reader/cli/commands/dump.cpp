@@ -57,11 +57,17 @@ absl::StatusOr<std::vector<reader::DumpField>> parse_fields(const DumpOptions& o
   return fields;
 }
 
+constexpr const char* kGap = "GAP";  // no record: the printer makes it
+
 absl::Status parse_types(const std::vector<std::string>& names, DumpFilter& filter) {
   for (const std::string& name : names) {
+    if (name == kGap) {
+      filter.asks_for_gaps = true;
+      continue;
+    }
     const std::optional<uint16_t> type = reader::type_of_name(name);
     if (!type.has_value()) {
-      std::vector<std::string> known;
+      std::vector<std::string> known{kGap};
       for (uint16_t t = 0; t < reader::kKnownTypes; ++t) {
         if (!reader::type_name(t).empty()) known.emplace_back(reader::type_name(t));
       }
@@ -106,20 +112,21 @@ absl::StatusOr<int> dump(DumpOptions& options) {
 
   reader::GapFinder gaps(definitions, &trace->clock(), trace->session().mode);
   int64_t now_ns = 0;
+  uint64_t printed = 0;
   const auto print_gap = [&](const reader::Gap& gap) {
     const bool is_wanted =
         gap.thread == reader::kNoIndex || filter.wants_thread(definitions, gap.thread);
-    if (!is_wanted || filter.selects_records() || !filter.wants_time(now_ns)) return;
+    if (!is_wanted || !filter.wants_gaps() || !filter.wants_time(now_ns)) return;
     if (json) {
       printer.print_gap_json(gap, now_ns);
     } else {
       printer.print_gap_text(gap, now_ns);
     }
+    ++printed;
   };
 
   const bool header = !json && !options.no_header;
   if (header) printer.print_header(options.raw);
-  uint64_t printed = 0;
   bool whole = true;
   const absl::Status status = trace->read([&](const reader::Record& record) {
     if (printed >= options.limit || record.time_ns >= filter.range.until_ns ||
@@ -180,7 +187,8 @@ Runner add_dump(CLI::App& root) {
   add_thread_options(*app, options->pids, options->tids);
   app->add_option(
          "--type", options->types,
-         "print only records of these types, such as ENTER,EVENT, or their numbers")
+         "print only records of these types, such as ENTER,EVENT, or their numbers; GAP: "
+         "where records are missing")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("TYPE");

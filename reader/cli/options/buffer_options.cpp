@@ -87,7 +87,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       ->default_str("adaptive");
   app.add_option("--high-water", buffer.high_water_percent,
                  "wake the collector when PERCENT of the blocks are used; 0: never")
-      ->check(from_to(0, 100))
+      ->check(from_to(0, kHighWaterPercentMax))
       ->type_name("PERCENT")
       ->capture_default_str();
   add_choice<PinPolicy>(app, "--pin", buffer.pin,

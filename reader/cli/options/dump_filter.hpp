@@ -18,7 +18,9 @@ namespace arctrace::cli {
 // Empty sets let everything through.
 struct DumpFilter {
   absl::flat_hash_set<uint32_t> pids, tids;
-  absl::flat_hash_set<uint16_t> types;
+  absl::flat_hash_set<uint16_t>
+      types;                   // of records; empty: all, unless only gaps are wanted
+  bool asks_for_gaps = false;  // among the types
   std::vector<std::string> functions;  // globs
   TimeRange range;
 
@@ -28,9 +30,14 @@ struct DumpFilter {
     return selects_records() || !pids.empty() || !tids.empty() ||
            range.from_ns != INT64_MIN || range.until_ns != INT64_MAX;
   }
-  // Whether records of some types or functions only are wanted.
-  bool selects_records() const { return !types.empty() || !functions.empty(); }
-  bool wants_type(uint16_t type) const { return types.empty() || types.contains(type); }
+  // Whether only some types or functions are wanted.
+  bool selects_records() const {
+    return !types.empty() || asks_for_gaps || !functions.empty();
+  }
+  bool wants_type(uint16_t type) const {
+    return types.empty() ? !asks_for_gaps : types.contains(type);
+  }
+  bool wants_gaps() const { return asks_for_gaps || !selects_records(); }
   bool wants_time(int64_t time_ns) const {
     return time_ns >= range.from_ns && time_ns < range.until_ns;
   }

@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::array kEnds = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
+bool snapshot_was_ignored = false;  // SIGUSR2, when this process started
+
 std::string variable_name(const std::string& assignment) {
   return assignment.substr(0, assignment.find('=') + 1);
 }
@@ -94,6 +96,14 @@ int exit_status_of(const absl::Status& start_error) {
   const bool is_ours =
       absl::IsUnavailable(start_error) || absl::IsResourceExhausted(start_error);
   return is_ours ? 2 : kNotExecutable;
+}
+
+void ignore_snapshot_signal() {
+  struct sigaction ignore {};
+  struct sigaction before {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGUSR2, &ignore, &before);
+  snapshot_was_ignored = before.sa_handler == SIG_IGN;
 }
 
 SignalScope::SignalScope() {
@@ -171,6 +181,7 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
   sigemptyset(&defaults);
   if (!signals.pipe_was_ignored()) sigaddset(&defaults, SIGPIPE);
   if (!signals.size_limit_was_ignored()) sigaddset(&defaults, SIGXFSZ);
+  if (!snapshot_was_ignored) sigaddset(&defaults, SIGUSR2);
   add_internal_signals(defaults);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   flags |= POSIX_SPAWN_SETSIGDEF;

@@ -14,6 +14,11 @@
 
 namespace arctrace::cli {
 
+// Has this process ignore SIGUSR2, which asks for a snapshot, wherever no SignalScope
+// handles it: it would end the recorder before it listens, and while it ends. To be
+// called first of all. Commands start with what this process started with.
+void ignore_snapshot_signal();
+
 // Blocks the signals that ChildProcess::wait() handles, and ignores SIGPIPE and SIGXFSZ,
 // so that a closed output pipe or a limit of file sizes is an error and does not end this
 // process. The destructor undoes all, and drops signals that came too late to be handled:

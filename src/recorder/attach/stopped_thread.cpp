@@ -1,6 +1,9 @@
 // The thread is seized, which sends it no signal. What it runs for us returns to a system
 // call, before which it stops without a signal, and which is not made. At each stop the
-// stack is such that the thread would return to where it was: see return_frame.hpp.
+// stack is such that the thread would return to where it was: see return_frame.hpp. If
+// all threads of the process are stopped meanwhile (SIGSTOP, Ctrl-Z), this one goes on
+// until it has returned, because it may hold the loader's lock; the kernel stops it, too,
+// when it is left.
 #include "src/recorder/attach/stopped_thread.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -134,9 +137,6 @@ absl::Status StoppedThread::await_stop() {
     registers.rax = static_cast<uint64_t>(kRestartNoHandler);
     if (absl::Status set_again = set(registers); !set_again.ok()) return set_again;
   }
-  if (WSTOPSIG(status) != SIGTRAP) {
-    return absl::UnavailableError("it is being stopped by a signal");
-  }
   return absl::OkStatus();
 }
 
@@ -153,15 +153,19 @@ StoppedThread::StoppedThread(StoppedThread&& other) noexcept
       state_(std::move(other.state_)),
       is_asked_(other.is_asked_),
       is_borrowed_(other.is_borrowed_),
+      is_running_(other.is_running_),
       code_(other.code_) {}
 
 StoppedThread::~StoppedThread() {
   if (tid_ == 0) return;
   // One that has not stopped can't be detached, and could not be stopped again.
   if (is_asked_ && !await_stop().ok()) return;
-  if (is_borrowed_) {
+  int status = 0;
+  if (is_running_) {
+    ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
+    if (!await_event(tid_, status)) return;
+  } else if (is_borrowed_) {
     // The kernel makes a system call again only where it looks for signals.
-    int status = 0;
     ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
     ptrace(PTRACE_CONT, tid_, nullptr, nullptr);
     await_event(tid_, status);
@@ -209,15 +213,29 @@ absl::Status StoppedThread::borrow(const ReturnCode& code) {
 }
 
 absl::Status StoppedThread::run_to_system_call() {
-  int status = 0;
-  if (ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0 ||
-      !await_any_stop(tid_, status)) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("thread ", tid_, " has ended or does not go on"));
+  int passed_on = 0;
+  bool are_all_stopped = false;
+  for (;;) {
+    int status = 0;
+    if (ptrace(PTRACE_SYSCALL, tid_, nullptr, passed_on) != 0) return lost();
+    if (!await_any_stop(tid_, status)) {
+      is_running_ = true;
+      return absl::DeadlineExceededError(
+          are_all_stopped
+              ? "it was stopped by a signal meanwhile; continue it (kill "
+                "-CONT), and try again"
+              : absl::StrCat("thread ", tid_, " has ended or does not go on"));
+    }
+    const int signal = WSTOPSIG(status);
+    if (signal == kSystemCallStop) return absl::OkStatus();
+    // All threads are to stop, or to go on. Neither is for this one to wait for.
+    if (!is_event_stop(status) && signal != SIGSTOP) {
+      return absl::AbortedError(
+          absl::StrCat("signal ", signal, " came of a call in thread ", tid_));
+    }
+    are_all_stopped = signal != SIGTRAP;
+    passed_on = is_event_stop(status) ? 0 : signal;
   }
-  if (WSTOPSIG(status) == kSystemCallStop) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat("signal ", WSTOPSIG(status), " came of a call in thread ", tid_));
 }
 
 absl::StatusOr<uint64_t> StoppedThread::call(uint64_t address,
@@ -225,6 +243,10 @@ absl::StatusOr<uint64_t> StoppedThread::call(uint64_t address,
                                              uint64_t stack) {
   constexpr uint64_t kInstructionSize = 2;
   constexpr uint64_t kDirectionFlag = 0x400;
+  if (is_running_) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("thread ", tid_, " has not returned from a call"));
+  }
   const ReturnFrame frame =
       make_return_frame(state_, code_, stack != 0 ? stack : own_stack_end(state_));
   if (absl::Status written = write(frame.slot, frame.bytes); !written.ok())

@@ -18,7 +18,7 @@ namespace arctrace {
 
 // Its registers, signal mask and vectors are as they were when the object is gone, and
 // the system call that it was in is made again. If this process ends before, by SIGKILL
-// for example, the thread returns to them by itself.
+// for example, or a function takes too long, the thread returns to them by itself.
 class StoppedThread {
  public:
   // Stops the thread in two steps, so that many can be on their way at once. Error: it
@@ -48,7 +48,8 @@ class StoppedThread {
   // To be called once before call(): signals are kept from the thread from now on.
   absl::Status borrow(const ReturnCode& code);
   // Calls the function at `address`, on the stack that ends at `stack`; 0: on its own
-  // stack. Error: a signal came of it, or it did not return in 10 s.
+  // stack. Error: a signal came of it, or it did not return in 10 s: then it goes on, the
+  // stack has to stay, and no other function can be called.
   absl::StatusOr<uint64_t> call(uint64_t address, const std::array<uint64_t, 6>& args,
                                 uint64_t stack);
   absl::Status write(uint64_t address, absl::Span<const char> bytes) const;
@@ -66,6 +67,7 @@ class StoppedThread {
   StoppedState state_;
   bool is_asked_ = false;  // and has not stopped yet, as far as we know
   bool is_borrowed_ = false;
+  bool is_running_ = false;  // a function that has not returned in time
   ReturnCode code_{};
 };
 

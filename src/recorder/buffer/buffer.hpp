@@ -24,6 +24,9 @@ enum class PinPolicy : uint8_t { kNo, kAuto, kTry, kRequire };
 // Of a buffer that is not small.
 constexpr uint32_t kUsualBlockSize = 64u << 10;
 
+// A higher mark is never reached: data fills 15/16 of the blocks (SPEC.md WRT-10).
+inline constexpr uint32_t kHighWaterPercentMax = 93;
+
 struct BufferOptions {
   uint64_t buffer_size = uint64_t{64} << 20;  // bytes of blocks
   bool is_size_asked = false;                 // else fit_to_memory() may reduce it
@@ -34,8 +37,9 @@ struct BufferOptions {
   arctrace_scope scope = ARCTRACE_SCOPE_ADAPTIVE;
   arctrace_clock clock = choose_clock();
   PinPolicy pin = PinPolicy::kAuto;
-  std::optional<bool> huge_pages;    // nullopt: if possible, without a warning if not
-  uint32_t high_water_percent = 50;  // of the blocks; 0: never wake
+  std::optional<bool> huge_pages;  // nullopt: if possible, without a warning if not
+  // Of the blocks, at most kHighWaterPercentMax; 0: never wake.
+  uint32_t high_water_percent = 50;
   std::string directory = kBufferDirectory;
   bool is_directory_asked = false;  // else it is not to be on a disk
   std::string file = {};   // the buffer's own path; empty: a new name in `directory`

@@ -6,6 +6,7 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/wake_word.hpp"
+#include "src/protocol/block_counts.hpp"
 
 namespace arctrace {
 namespace {
@@ -19,8 +20,9 @@ constexpr long kShortestStepNs = 1'000'000;
 bool RecorderSleep::is_past_mark(arctrace_control& control) {
   const uint64_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
   const uint64_t taken = IpcAtomics::load_relaxed(control.taken);
-  const uint64_t used = taken - IpcAtomics::load_relaxed(control.freed);
-  if (mark == 0 || used < mark || taken == taken_seen_) return false;
+  if (mark == 0 || blocks_in_use<IpcAtomics>(control) < mark || taken == taken_seen_) {
+    return false;
+  }
   taken_seen_ = taken;
   return true;
 }

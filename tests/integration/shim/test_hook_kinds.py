@@ -19,9 +19,12 @@ class Plugins(test_modules.Modules):
     @both_compilers
     def test_plugins(self, compiler):
         """Functions of modules that come later are hooked before any of them runs."""
-        self.assert_plugin_calls(self.compare("./plugins", compiler=compiler))
+        for how in ((), ("deep",), ("deep", "lazy")):
+            with self.subTest(how=how):
+                self.assert_plugin_calls(self.compare("./plugins", *how, compiler=compiler))
 
-    test_under_gdb = test_gdb_attached_inside = None  # they are about modules
+    # These are about modules.
+    test_plugins_that_find_libc_first = test_under_gdb = test_gdb_attached_inside = None
 
 
 class StaticChains(ShimTest):

@@ -32,6 +32,13 @@ class Modules(ShimTest):
             self.assertTrue(all(module["unloaded_ns"] is not None for module in found))
             self.assertTrue(all(module["build_id"] for module in found))
 
+    @both_compilers
+    def test_plugins_that_find_libc_first(self, compiler):
+        """RTLD_DEEPBIND: the loader binds a plugin's calls of the hooks to libc's functions of their names."""
+        for how in (("deep",), ("deep", "lazy")):
+            with self.subTest(how=how):
+                self.assert_plugin_calls(self.compare("./plugins", *how, compiler=compiler))
+
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     @both_compilers
     def test_under_gdb(self, compiler):

@@ -67,10 +67,10 @@ TEST_CASE("buffer options: bad values") {
         "--slots: \"0\" is not a number from 1 to 65535");
   CHECK(Parsed({"--slots", "65536"}).error ==
         "--slots: \"65536\" is not a number from 1 to 65535");
-  CHECK(Parsed({"--high-water", "101"}).error ==
-        "--high-water: \"101\" is not a number from 0 to 100");
+  CHECK(Parsed({"--high-water", "94"}).error ==
+        "--high-water: \"94\" is not a number from 0 to 93");
   CHECK(Parsed({"--high-water", "-1"}).error ==
-        "--high-water: \"-1\" is not a number from 0 to 100");
+        "--high-water: \"-1\" is not a number from 0 to 93");
   CHECK(Parsed({"--mode", "drops"}).error ==
         "--mode: \"drops\" is not drop, overwrite or stop; did you mean \"drop\"?");
   CHECK(Parsed({"--pin", "yes"}).error ==
