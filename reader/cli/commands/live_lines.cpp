@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "reader/render/session_text.hpp"
+
 namespace arctrace::cli {
 
 void print_missed(uint64_t missed_blocks) {
