@@ -38,13 +38,13 @@ TEST_CASE("buffer options: what is not given stays") {
 
 TEST_CASE("buffer options: geometry") {
   const Parsed parsed({"-b", "16M", "--block-size=4k", "--slots", "65535", "--high-water",
-                       "100", "--mode=STOP", "--scope=shared", "--pin", "require"});
+                       "93", "--mode=STOP", "--scope=shared", "--pin", "require"});
   CHECK(parsed.error == "");
   CHECK(parsed.buffer.buffer_size == 16u << 20);
   CHECK(parsed.buffer.is_size_asked);
   CHECK(parsed.buffer.block_size == 4096);
   CHECK(parsed.buffer.slot_count == 65535);
-  CHECK(parsed.buffer.high_water_percent == 100);
+  CHECK(parsed.buffer.high_water_percent == 93);
   CHECK(parsed.buffer.mode == ARCTRACE_MODE_STOP);
   CHECK(parsed.buffer.scope == ARCTRACE_SCOPE_SHARED);
   CHECK(parsed.buffer.pin == PinPolicy::kRequire);
