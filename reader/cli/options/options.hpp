@@ -72,6 +72,7 @@ CLI::Option* add_choice_option(CLI::App& app, const std::string& name,
                                const std::vector<std::pair<std::string, Choice>>& choices,
                                const Take& take, const std::string& help) {
   std::vector<std::string> words;
+  words.reserve(choices.size());
   for (const auto& [word, choice] : choices) words.push_back(word);
   return add_word_option(
       app, name, words, [=](size_t i) { take(choices[i].second); }, help);
