@@ -166,7 +166,8 @@ TEST_CASE("emulated library calls: unwinding from a signal, wherever it comes" *
 }
 
 TEST_CASE(
-    "emulated library calls: arguments and results of every kind, jumps at the end") {
+    "emulated library calls: arguments and results of every kind, jumps at the end" *
+    doctest::test_suite("emulated")) {
   for (const char* variant : kVariants) {
     check_counts(record(variant, {"./abi"}, "libcall=program"), {{"two_doubles", 2001},
                                                                  {"four_doubles", 2000},

@@ -61,7 +61,7 @@ class Modules(ShimTest):
                    "-ex", "break bravo_leaf", "-ex", "run", "-ex", "backtrace", "--args", ARCTRACE, "record", "-o",
                    "arctrace.data", "--", "./plugins", cwd=directory)
         self.assertRegex(done.stdout, r"#0 .*bravo_leaf")
-        self.assertRegex(done.stdout, r"#\d+ .* main \(\)")
+        self.assertRegex(done.stdout, r"#\d+ .* main \(")
 
 
 class Early(ShimTest):
