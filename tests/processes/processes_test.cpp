@@ -34,6 +34,8 @@ struct RoundOptions {
   // Slots are used again: by a thread that may have to report its predecessor's losses,
   // so that losses add up over all writers only.
   bool few_slots;
+  // There is room for more than what the writers define, in stop mode, too.
+  bool is_roomy;
 };
 
 struct Totals {
@@ -43,9 +45,12 @@ struct Totals {
 };
 
 BufferOptions tiny_buffer(const RoundOptions& round, Random& random) {
-  BufferOptions options =
-      small_buffer(ARCTRACE_BLOCK_SIZE_MIN + 64 * random.below(6), 4 + random.below(30),
-                   round.few_slots ? kFewSlots : kWriters);
+  constexpr uint32_t kSizes = 6;
+  constexpr uint32_t kRoom = 100;
+  const uint32_t size = round.is_roomy ? kSizes - 1 : random.below(kSizes);
+  const uint32_t count = round.is_roomy ? kRoom : 4 + random.below(30);
+  BufferOptions options = small_buffer(ARCTRACE_BLOCK_SIZE_MIN + 64 * size, count,
+                                       round.few_slots ? kFewSlots : kWriters);
   options.mode = round.mode;
   if (other_writer() != nullptr) options.clock = ARCTRACE_CLOCK_MONOTONIC;
   options.scope = round.scope;
@@ -93,9 +98,9 @@ class Round {
   void kill_one() {
     auto victim = running_.begin();
     std::advance(victim, random_.below(static_cast<uint32_t>(running_.size())));
-    // An emulator begins so slowly that few would come to write.
+    // On a busy machine, or in an emulator, few would come to write else.
     const bool begins = progress_[victim->second].begun == 0;
-    if (other_writer() != nullptr && begins && random_.below(100) != 0) return;
+    if (begins && victim->second % 8 != 0) return;
     kill(victim->first, SIGKILL);  // or it has ended just now
   }
 
@@ -216,10 +221,11 @@ void run_rounds(arctrace_mode mode, bool kills) {
   for (uint64_t i = 0; i < rounds; ++i) {
     const RoundOptions options = {
         mode, i % 2 == 0 ? ARCTRACE_SCOPE_THREAD : ARCTRACE_SCOPE_SHARED, kills,
-        i % 4 >= 2};
+        i % 4 >= 2, i % 8 < 2};
     CAPTURE(i);
     CAPTURE(options.scope);
     CAPTURE(options.few_slots);
+    CAPTURE(options.is_roomy);
     Round(options, seeds.next()).run(totals);
   }
   CHECK(totals.written > 0);
