@@ -42,7 +42,7 @@ function(arctrace_test name)
     FIXTURES_REQUIRED "${arg_FIXTURES}" SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT}
     RESOURCE_LOCK "${arg_LOCKS}" RUN_SERIAL ${arg_SERIAL})
 
-  if(TARGET products AND NOT arg_PROGRAM)
+  if(TARGET products AND NOT arg_PROGRAM AND NOT "canary" IN_LIST arg_LABELS)
     list(APPEND arg_DEPENDS products)
   endif()
   add_custom_target(needs.${name})

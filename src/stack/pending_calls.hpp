@@ -63,7 +63,7 @@ struct LeftCalls {
   PendingCall calls[kEntries];  // return_slot 0: free
 
   // To be called before the first use of memory that is all zero.
-  void begin_use() { top = address_of(none); }
+  void begin_use() { IpcAtomics::store_relaxed(top, address_of(none)); }
   bool was_used() { return IpcAtomics::load_relaxed(top) != address_of(none); }
 
   // `own`: the stack whose slots can be read.
@@ -101,7 +101,7 @@ struct PendingCalls {
   // `outermost`, so that nothing needs to ask whether there is a call.
   void begin_use() {
     outermost.return_slot = UINTPTR_MAX;
-    top = address_of(outermost);
+    IpcAtomics::store_relaxed(top, address_of(outermost));
     last = address_of(calls[kMaxCalls - 1]);
     left.begin_use();
   }
