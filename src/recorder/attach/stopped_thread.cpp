@@ -131,6 +131,7 @@ absl::Status StoppedThread::await_stop() {
       ptrace(PTRACE_GETREGS, tid_, nullptr, &state_.registers) != 0) {
     return lost();
   }
+  are_all_stopped_ = WSTOPSIG(status) != SIGTRAP;
   user_regs_struct& registers = state_.registers;
   if (static_cast<int64_t>(registers.rax) == -EINTR &&
       is_ended_by_stop(system_call_number())) {
@@ -154,6 +155,7 @@ StoppedThread::StoppedThread(StoppedThread&& other) noexcept
       is_asked_(other.is_asked_),
       is_borrowed_(other.is_borrowed_),
       is_running_(other.is_running_),
+      are_all_stopped_(other.are_all_stopped_),
       code_(other.code_) {}
 
 StoppedThread::~StoppedThread() {
@@ -214,14 +216,13 @@ absl::Status StoppedThread::borrow(const ReturnCode& code) {
 
 absl::Status StoppedThread::run_to_system_call() {
   int passed_on = 0;
-  bool are_all_stopped = false;
   for (;;) {
     int status = 0;
     if (ptrace(PTRACE_SYSCALL, tid_, nullptr, passed_on) != 0) return lost();
     if (!await_any_stop(tid_, status)) {
       is_running_ = true;
       return absl::DeadlineExceededError(
-          are_all_stopped
+          are_all_stopped_
               ? "it was stopped by a signal meanwhile; continue it (kill "
                 "-CONT), and try again"
               : absl::StrCat("thread ", tid_, " has ended or does not go on"));
@@ -233,7 +234,7 @@ absl::Status StoppedThread::run_to_system_call() {
       return absl::AbortedError(
           absl::StrCat("signal ", signal, " came of a call in thread ", tid_));
     }
-    are_all_stopped = signal != SIGTRAP;
+    are_all_stopped_ = signal != SIGTRAP;
     passed_on = is_event_stop(status) ? 0 : signal;
   }
 }

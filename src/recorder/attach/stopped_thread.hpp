@@ -67,7 +67,8 @@ class StoppedThread {
   StoppedState state_;
   bool is_asked_ = false;  // and has not stopped yet, as far as we know
   bool is_borrowed_ = false;
-  bool is_running_ = false;  // a function that has not returned in time
+  bool is_running_ = false;       // a function that has not returned in time
+  bool are_all_stopped_ = false;  // by a signal, as far as the last stop told
   ReturnCode code_{};
 };
 
