@@ -13,12 +13,42 @@ import unittest
 
 import cases
 from attached_programs import HOOKED, JOINED, LONG, AttachTest
-from command import ARCTRACE, arctrace, read, read_report, start_arctrace
+from command import ARCTRACE, arctrace, read, read_report, run, start_arctrace
 from states import wait_until
 from tmux_terminal import Terminal
 
 READ = 0  # the system call
 MODES = ["sleeps", "polls", "computes", "signals", "threads", "executes", "loads", "robust"]
+
+
+# A thread is in dlopen until a line is read; main sleeps meanwhile.
+HELD = """
+#include <unistd.h>
+__attribute__((constructor)) static void hold(void) {
+  char byte;
+  write(1, "begins\\n", 7);
+  if (read(0, &byte, 1) != 1) _exit(1);
+}
+"""
+HOLDS = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int done;
+static void* load(void* unused) {
+  done = dlopen("./held.so", RTLD_NOW) != NULL ? 1 : 2;
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, load, NULL);
+  while (!done) usleep(1000);
+  pthread_join(thread, NULL);
+  puts(done == 1 ? "as always" : "failed");
+  return 7;
+}
+"""
 
 
 class Attach(AttachTest):
@@ -420,6 +450,31 @@ class Attach(AttachTest):
             with self.subTest(last=last, mode=mode):
                 _, program, place = self.run_to_step(mode, last, what="stop")
                 self.assert_unharmed(program, place)
+
+    @cases.not_in_gate
+    def test_loader_that_another_thread_holds(self):
+        """A thread that does not come back from dlopen is let go after 10 s, and comes back by itself; another process
+        is recorded all the same."""
+        (self.directory / "holds.c").write_text(HOLDS, encoding="utf-8")
+        (self.directory / "held.c").write_text(HELD, encoding="utf-8")
+        run("gcc", "-shared", "-fPIC", "held.c", "-o", "held.so", cwd=self.directory, check=True)
+        run("gcc", "-pthread", "holds.c", "-o", "holds", cwd=self.directory, check=True)
+        holds = subprocess.Popen(["./holds"], cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, holds)
+        self.assertEqual(holds.stdout.readline(), "begins\n")
+        program, place = self.start("sleeps")
+        with start_arctrace("record", "-b", "1M", "-o", self.directory / "arctrace.data", "-p", f"{holds.pid},{program.pid}",
+                            stderr=subprocess.PIPE, text=True) as recorder:
+            self.addCleanup(recorder.kill)
+            self.assertIn(f"cannot join process {holds.pid}: ", recorder.stderr.readline())
+            self.assertIn(f"joined process {program.pid} ", recorder.stderr.readline())
+            status = pathlib.Path(f"/proc/{holds.pid}/status").read_text(encoding="utf-8")
+            self.assertRegex(status, r"TracerPid:\t0\n")
+            self.assertEqual(holds.communicate("end\n", timeout=600), ("as always\n", None))
+            self.assertEqual(holds.returncode, 7)
+            recorder.send_signal(signal.SIGINT)
+            recorder.stderr.read()
+        self.assert_unharmed(program, place)
 
     @unittest.skipIf(os.geteuid() != 0, "needs root")
     def test_another_user(self):

@@ -122,7 +122,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
     } else {
       printer.print_gap_text(gap, now_ns);
     }
-    ++printed;
+    if (filter.asks_for_gaps) ++printed;
   };
 
   const bool header = !json && !options.no_header;

@@ -92,13 +92,14 @@ bool await_any_stop(pid_t tid, int& status) {
   }
 }
 
-// Waits for a stop that is no signal's; these are passed on. A stop for a signal takes
-// the place of the one that was asked for, which is asked for again.
+// Waits for a stop that is neither a signal's, which is passed on, nor a system call's.
+// Such a stop takes the place of the one that was asked for, which is asked for again.
 bool await_event(pid_t tid, int& status) {
   while (await_any_stop(tid, status)) {
     if (is_event_stop(status)) return true;
+    const int signal = WSTOPSIG(status) == kSystemCallStop ? 0 : WSTOPSIG(status);
     if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 ||
-        ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status)) != 0) {
+        ptrace(PTRACE_CONT, tid, nullptr, signal) != 0) {
       return false;
     }
   }

@@ -20,6 +20,18 @@ BlockState state_of(const TestSession& session, uint32_t index) {
   return Recycle<IpcAtomics>::state(session.view(), index);
 }
 
+TEST_CASE("handout: a step that was not counted leaves room for data") {
+  TestSession session(small_buffer(384, 64));
+  arctrace_control& control = session.view().control();
+  REQUIRE(control.taken == 0);
+  control.freed = 1;  // of a block whose taker died before it had counted
+  CHECK(blocks_in_use<IpcAtomics>(control) == 0);
+  CHECK_FALSE(Plain::rest_is_for_definitions(session.view()));
+  control.taken = 61;
+  CHECK(blocks_in_use<IpcAtomics>(control) == 60);
+  CHECK(Plain::rest_is_for_definitions(session.view()));
+}
+
 TEST_CASE("handout: each block once, then none, and the name says which") {
   TestSession session(small_buffer(384, 5));
   uint32_t& name = session.view().slot(3).current;
