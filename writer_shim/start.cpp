@@ -76,6 +76,7 @@ void set_filter(const ShimOptions& options) {
   if (options.live) keep_names_for_live_filter();
   if (started_by == StartedBy::kRecorder) know_functions_that_may_be_open();
   read_function_symbols();
+  arctrace_shim_set_name_flags(options.filters() ? named_frame_flags : nullptr);
   if (!options.filters()) return;
   const arctrace_shim_filter filter = {filter_in_only ? 1U : 0U, options.depth_max,
                                        options.min_ns};

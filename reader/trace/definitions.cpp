@@ -103,6 +103,13 @@ const EventLayout* Definitions::layout(ProcessIndex process, uint32_t event_id) 
   return nullptr;
 }
 
+std::vector<std::string_view> Definitions::names(ProcessIndex process) const {
+  std::vector<std::string_view> found;
+  if (process >= scopes_.size()) return found;
+  for (const auto& [id, name] : scopes_[process].names) found.push_back(name);
+  return found;
+}
+
 std::vector<const EventLayout*> Definitions::layouts(ProcessIndex process) const {
   std::vector<const EventLayout*> found;
   if (process >= scopes_.size()) return found;

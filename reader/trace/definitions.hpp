@@ -60,6 +60,9 @@ class Definitions {
   // escape them (text_escape.hpp) before they reach a terminal or JSON.
   std::optional<std::string_view> name(ProcessIndex process, uint32_t id) const;
 
+  // The names that the process itself has defined, in no order; raw bytes, as above.
+  std::vector<std::string_view> names(ProcessIndex process) const;
+
   // The layout of an event id in a process, or nullptr.
   const EventLayout* layout(ProcessIndex process, uint32_t event_id) const;
   // Those that the process itself has defined, in no order.

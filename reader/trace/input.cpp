@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "reader/trace/readable_file.hpp"
+#include "src/buffer/keeper_lock.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -25,6 +26,7 @@ class FileInput : public Input {
 
   const std::string& name() const override { return name_; }
   uint64_t size() const override { return size_; }
+  bool has_keeper() const override { return arctrace::has_keeper(descriptor_); }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
     size_t done = 0;

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/buffer/wake_word.hpp"
+#include "src/calls/named_frame_filter.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
@@ -45,6 +47,18 @@ void record_text(uint16_t type, const char* text, uint32_t length) {
                });
 }
 
+// Null: there is no memory.
+Definition* define_name(const char* name, uint32_t& id) {
+  id = IpcAtomics::fetch_add_relaxed(last_name_id, uint32_t{1}) + 1;
+  const auto n = static_cast<uint32_t>(text_length(name, kNameMax));
+  const arctrace_string_body body{.process = 0, .id = id, .text_size = n};
+  const BodyPart parts[] = {{&body, sizeof body}, {name, n}};
+  constexpr uint32_t kCutAt = offsetof(arctrace_string_body, text_size);
+  Definition* definition = add_definition(ARCTRACE_TYPE_STRING, parts, 2, kCutAt, 0);
+  if (definition != nullptr) emit_from_this_thread();
+  return definition;
+}
+
 }  // namespace
 }  // namespace arctrace
 
@@ -74,14 +88,16 @@ void arctrace_flush(void) {
 }
 
 uint32_t arctrace_define_name(const char* name) {
-  const uint32_t id = IpcAtomics::fetch_add_relaxed(last_name_id, uint32_t{1}) + 1;
-  const auto n = static_cast<uint32_t>(text_length(name, kNameMax));
-  const arctrace_string_body body{.process = 0, .id = id, .text_size = n};
-  const BodyPart parts[] = {{&body, sizeof body}, {name, n}};
-  constexpr uint32_t kCutAt = offsetof(arctrace_string_body, text_size);
-  if (add_definition(ARCTRACE_TYPE_STRING, parts, 2, kCutAt, 0) == nullptr) return 0;
-  emit_from_this_thread();
+  uint32_t id = 0;
+  Definition* definition = define_name(name, id);
+  if (definition == nullptr) return 0;
+  judge_name(*definition);
   return id;
+}
+
+uint32_t arctrace_shim_define_name(const char* name) {
+  uint32_t id = 0;
+  return define_name(name, id) == nullptr ? 0 : id;
 }
 
 uint32_t arctrace_define_event(const char* name, uint32_t level,

@@ -11,6 +11,7 @@
 #include "src/calls/call_filter.hpp"
 #include "src/calls/call_records.hpp"
 #include "src/calls/library_calls.hpp"
+#include "src/calls/named_frame_filter.hpp"
 #include "src/calls/opening_frames.hpp"
 #include "src/calls/room.hpp"
 #include "src/calls/stack_switch.hpp"
@@ -80,6 +81,10 @@ const char* arctrace_shim_session(void) {
 
 void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {
   if (session.joined) set_call_filter(*filter);
+}
+
+void arctrace_shim_set_name_flags(arctrace_shim_name_flags* flags_of) {
+  if (session.joined) set_flags_of_names(flags_of);
 }
 
 const volatile uint32_t* arctrace_shim_live_filter_number(void) {

@@ -44,6 +44,16 @@ ARCTRACE_API int arctrace_shim_claim(void);
 /* Sets the call filter. To be called once, before the program's code runs. */
 ARCTRACE_API void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter);
 
+/* Sets what tells the flags that the filter has for a frame's name (arctrace_name_key()):
+ * ARCTRACE_SHIM_FILTERED_IN, ARCTRACE_SHIM_NOTRACE. It is asked at once for each name
+ * that is there, and later when one is defined, and may allocate. To be called with each
+ * call filter; NULL: there is no filter. */
+typedef uint32_t arctrace_shim_name_flags(const char* name);
+ARCTRACE_API void arctrace_shim_set_name_flags(arctrace_shim_name_flags* flags_of);
+
+/* Like arctrace_define_name(), for a name that is none of the program's. */
+ARCTRACE_API uint32_t arctrace_shim_define_name(const char* name);
+
 /* The address of the live filter's number (src/protocol/live_filter.hpp), in the buffer,
  * which stays mapped. The number is 0 while no live filter has been set. NULL without a
  * session. */

@@ -90,6 +90,7 @@ void set_call_filter(const arctrace_shim_filter& filter) {
   constexpr uint64_t kSecond = 1'000'000'000;
   const uint64_t rate = header.ticks_per_second;
   call_filter.filter_in_only = filter.filter_in_only;
+  call_filter.filter_in_only_at_start = filter.filter_in_only;
   call_filter.depth_max = filter.depth_max;
   call_filter.ticks_min =
       filter.min_ns / kSecond * rate + filter.min_ns % kSecond * rate / kSecond;
@@ -140,6 +141,16 @@ FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t 
   frame.reporting =
       call_filter.ticks_min != 0 ? Reporting::kWaiting : Reporting::kReported;
   return frame;
+}
+
+bool may_report_deeper(const ThreadLocal& local, uint32_t flags) {
+  constexpr uint32_t kExcluded = ARCTRACE_SHIM_NOTRACE | ARCTRACE_SHIM_HIDDEN;
+  const FilterContext& inside = local.filter_context;
+  if (inside.is_notrace || (flags & kExcluded) != 0) return false;
+  if ((flags & ARCTRACE_SHIM_FILTERED_IN) != 0) return true;
+  const bool filter_in_only = IpcAtomics::load_relaxed(call_filter.filter_in_only) != 0;
+  return (inside.is_filtered_in || !filter_in_only) &&
+         (call_filter.depth_max == 0 || inside.level < call_filter.depth_max);
 }
 
 void keep_args(ThreadState& state, FilteredFrame& frame, const ArgsBody& body) {

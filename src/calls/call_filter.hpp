@@ -23,9 +23,10 @@ namespace arctrace {
 struct CallFilter {
   uint32_t is_active;       // once set, as long as the session
   uint32_t filter_in_only;  // nothing but functions that -F matched, and what they call
-  uint32_t number;          // of the live filter that is in force
-  uint32_t depth_max;       // 0: any
-  uint64_t ticks_min;       // 0: any
+  uint32_t filter_in_only_at_start;  // the same where the live filter has no text
+  uint32_t number;                   // of the live filter that is in force
+  uint32_t depth_max;                // 0: any
+  uint64_t ticks_min;                // 0: any
 };
 
 extern CallFilter call_filter;
@@ -47,6 +48,10 @@ void set_live_filter(uint32_t number, bool filter_in_only);
 // The filter's view of a function with these flags (enum arctrace_shim_call_flags) that
 // is entered now. REQUIRES: the thread is attached.
 FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks);
+
+// Whether a call of a function with these flags would be reported that is entered in more
+// open frames than are kept, as far as that is known.
+bool may_report_deeper(const ThreadLocal& local, uint32_t flags);
 
 // Keeps the arguments of a frame that is about to be added and to wait, as long as there
 // is room.

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "src/base/memory.hpp"
+#include "src/calls/named_frame_filter.hpp"
 #include "src/calls/opening_frames.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/calls/waiting_calls.hpp"
@@ -10,6 +11,7 @@
 #include "src/stack/left_frames.hpp"
 #include "src/writer/inherited_frames.hpp"
 #include "src/writer/lent_storage.hpp"
+#include "src/writer/loss.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/record_filter.hpp"
 #include "src/writer/stack_change.hpp"
@@ -128,12 +130,17 @@ void push_unreported(Nesting nesting, ThreadState& state,
 }
 
 // The filter's view of a call that is about to be entered, after frames were dropped that
-// can't be open then. REQUIRES: the thread is attached.
+// can't be open then. It has none of a call for whose frame there is no room, which is
+// lost. REQUIRES: the thread is attached.
 FilteredFrame filter_call(Nesting nesting, uint64_t key, const MachineFrame& frame,
                           const arctrace_shim_call& call, uint64_t ticks) {
   ThreadState& state = *thread_local_state.state;
   report_long_calls(nesting, state, ticks);
   if (frame.location != 0) leave_frames(nesting, key, frame, call, ticks);
+  if (state.open.depth >= OpenFrames::kMax &&
+      may_report_deeper(thread_local_state, call.flags)) {
+    count_lost_call(state, ticks);
+  }
   FilteredFrame filtered = filtered_frame(thread_local_state, call.flags, ticks);
   // A call that interrupts a record is written into another block, and can't wait.
   if (filtered.reporting == FilteredFrame::Reporting::kWaiting && nesting.nested()) {
@@ -267,6 +274,7 @@ bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
   look_for_borrower(here);
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return false;
+  call.flags |= named_frame_flags(key);
   const uint64_t ticks = session_ticks();
   const MachineFrame frame(call);
   follow_stack(writer_call, frame.location != 0 ? frame.location : here, ticks);

@@ -8,6 +8,7 @@
 #include "src/process/session.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/writer/lent_storage.hpp"
+#include "src/writer/loss.hpp"
 #include "src/writer/record_filter.hpp"
 #include "src/writer/slow_path.hpp"
 
@@ -211,6 +212,16 @@ void gather_call(const StubCall& call, uint32_t args, const uintptr_t* registers
   gather_args(all_args[args], {registers, vectors, stack}, body);
 }
 
+// Counts the entry and the exit of a call that can't be a pending one, because there is
+// no room for its return address.
+void lose_call(const StubCall& call) {
+  const WriterCall writer_call(call.here());
+  if (writer_call.refuses_record()) return;
+  const uint64_t ticks = session_ticks();
+  ThreadState* state = recording_thread(writer_call, ticks);
+  if (state != nullptr) count_lost_call(*state, ticks);
+}
+
 // `pending_key`: of the pending call. enter() records the entry.
 template <class Enter>
 int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
@@ -230,12 +241,14 @@ int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
     if (!around.is_one()) return 0;
     if (around.pending == nullptr &&
         !resume_left_call(*calls, *around.left, pending.return_slot)) {
+      lose_call(call);
       return 0;
     }
     pending.return_address = around.return_address;
     pending.key |= PendingCall::kInside;
   }
   if (__builtin_expect(!calls->push(thread_local_state.stacks, pending, inside), 0)) {
+    lose_call(call);
     return 0;
   }
   if (__builtin_expect(!enter(), 0)) {

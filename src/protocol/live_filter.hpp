@@ -5,7 +5,9 @@
 #include <arctrace/format.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
@@ -62,6 +64,40 @@ bool publish_filter(Area& area, const uint64_t* text, uint32_t size) {
   uint32_t expected = changing;
   const uint32_t next = changing + 1 == 0 ? 2 : changing + 1;
   return IpcAtomics::compare_exchange_acq_rel(area.round, expected, next);  // Q1
+}
+
+// Calls use(entry) for each entry of `text`, a filter's text, which may be of both
+// filters.
+template <class Use>
+void for_each_filter_entry(std::string_view text, const Use& use) {
+  while (!text.empty()) {
+    size_t size = 0;
+    while (size < text.size() && text[size] != '\0') ++size;
+    use(text.substr(0, size));
+    text.remove_prefix(size < text.size() ? size + 1 : size);
+  }
+}
+
+// What the live filter's text says of a function or a scope.
+struct LiveFilterMatch {
+  bool filter_in_only = false;  // the text has a kFilterMark, whatever that matches
+  bool is_filtered_in = false;
+  bool is_notrace = false;
+};
+
+// `matches(glob)`: whether the glob matches a name of the function or the scope.
+template <class Matches>
+LiveFilterMatch match_live_filter(std::string_view text, const Matches& matches) {
+  LiveFilterMatch match;
+  for_each_filter_entry(text, [&](std::string_view entry) {
+    if (entry.empty()) return;
+    const bool is_filter = entry[0] == kFilterMark;
+    match.filter_in_only |= is_filter;
+    entry.remove_prefix(1);
+    if (!matches(entry)) return;
+    (is_filter ? match.is_filtered_in : match.is_notrace) = true;
+  });
+  return match;
 }
 
 }  // namespace arctrace

@@ -50,18 +50,6 @@ inline void copy_record_filter_untrusted(const BufferView& view, RecordFilterCop
   copy.size = copy_filter_untrusted(record_filter_area(view), copy.words, copy.round);
 }
 
-// Calls use(entry) for each entry of `text`, a filter's text, which may be of both
-// filters.
-template <class Use>
-void for_each_filter_entry(std::string_view text, const Use& use) {
-  while (!text.empty()) {
-    size_t size = 0;
-    while (size < text.size() && text[size] != '\0') ++size;
-    use(text.substr(0, size));
-    text.remove_prefix(size < text.size() ? size + 1 : size);
-  }
-}
-
 // If the entry begins with `mark`, takes it off.
 inline bool take_mark(std::string_view& entry, std::string_view mark) {
   if (entry.size() < mark.size() || entry.substr(0, mark.size()) != mark) return false;
@@ -123,7 +111,7 @@ inline uint32_t filtered_classes(std::string_view text) {
   return threads.by_pid || threads.by_tid ? kOfThreads : uint32_t{ARCTRACE_GATE_EVENTS};
 }
 
-// Stores control.unfiltered as the gate and the filter have it. To be called after each
+// Stores control.unfiltered as the gate and both filters have it. To be called after each
 // change of one of them: of processes that do so at once the last one stores what holds.
 inline void update_unfiltered(const BufferView& view) {
   arctrace_control& control = view.control();
@@ -132,13 +120,18 @@ inline void update_unfiltered(const BufferView& view) {
     RecordFilterCopy filter;
     copy_record_filter_untrusted(view, filter);
     const uint32_t gate = IpcAtomics::load_acquire(control.gate);
-    const uint32_t classes =
+    arctrace_live_filter& live = live_filter_area(view);
+    const uint32_t live_round = IpcAtomics::load_acquire(live.round);  // Q2
+    const bool has_live = IpcAtomics::load_relaxed(live.size) != 0;
+    uint32_t classes =
         filter.size < 0 ? uint32_t{ARCTRACE_GATE_ALL} : filtered_classes(filter.text());
+    if (has_live) classes |= ARCTRACE_GATE_FUNCTIONS;
     // R1 release, matches R2 (was_off_meanwhile).
     IpcAtomics::store_release(control.unfiltered, gate & ~classes);
     // Against another process that changes one of them and then stores this word too.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (IpcAtomics::load_relaxed(control.gate) == gate &&
+        IpcAtomics::load_relaxed(live.round) == live_round &&
         IpcAtomics::load_relaxed(record_filter_area(view).round) == filter.round) {
       return;
     }

@@ -1,6 +1,5 @@
 #include "src/writer/definitions.hpp"
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -21,95 +20,14 @@
 
 namespace arctrace {
 
-// A linked list in memory that is only ever added to.
-struct Definition {
-  uint64_t next;  // address, 0 at the end
-  uint64_t ticks;
-  uint64_t retired_ticks;  // UINT64_MAX: holds still
-  uint32_t size;           // of the body
-  uint32_t cut_at;
-  uint32_t type;
-  uint32_t number;  // in the order in which they were made
-
-  std::byte* body() { return reinterpret_cast<std::byte*>(this + 1); }
-};
-
 namespace {
 
-constexpr size_t kChunkSize = size_t{256} << 10;
 // The first field of every definition's body.
 constexpr uint32_t kProcessSize = sizeof(arctrace_string_body::process);
 
-struct Chunk {
-  uint64_t used;
-};
-
-uint64_t newest_chunk;  // address
-uint64_t first_definition;
-uint64_t last_definition;  // a hint: the end is where next is 0
-uint32_t definition_count;
-uint64_t valid_bytes;  // of the bodies of those that hold still
 // The session identity of the process whose facts were read, but have not been written
 // for lack of room; 0: none. In a fork child it may be an ancestor's.
 uint32_t facts_read_for;
-
-template <class T>
-T* at_address(uint64_t address) {
-  return reinterpret_cast<T*>(static_cast<uintptr_t>(address));
-}
-uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-
-void* allocate(size_t size) {
-  size = (size + 7) & ~size_t{7};
-  if (size > kChunkSize - sizeof(Chunk)) return nullptr;
-  for (;;) {
-    uint64_t newest = IpcAtomics::load_acquire(newest_chunk);
-    if (newest != 0) {
-      const uint64_t offset = IpcAtomics::fetch_add_relaxed(
-          at_address<Chunk>(newest)->used, static_cast<uint64_t>(size));
-      if (offset + size <= kChunkSize) return at_address<std::byte>(newest) + offset;
-    }
-    void* made =
-        sys::map(kChunkSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    if (made == nullptr) return nullptr;
-    static_cast<Chunk*>(made)->used = sizeof(Chunk);
-    if (!IpcAtomics::compare_exchange_acq_rel(newest_chunk, newest, address_of(made))) {
-      raw_syscall(SYS_munmap, sys::pointer_argument(made), long{kChunkSize});
-    }
-  }
-}
-
-void append(Definition& definition) {
-  const uint64_t address = address_of(&definition);
-  uint64_t expected = 0;
-  if (IpcAtomics::compare_exchange_acq_rel(first_definition, expected, address)) {
-    IpcAtomics::store_release(last_definition, address);
-    return;
-  }
-  const uint64_t hint = IpcAtomics::load_acquire(last_definition);
-  auto* at = at_address<Definition>(hint != 0 ? hint : expected);
-  for (;;) {
-    uint64_t next = 0;
-    if (IpcAtomics::compare_exchange_acq_rel(at->next, next, address)) break;
-    at = at_address<Definition>(next);
-  }
-  IpcAtomics::store_release(last_definition, address);
-}
-
-uint32_t parts_size(const BodyPart* parts, uint32_t part_count) {
-  uint32_t size = 0;
-  for (uint32_t i = 0; i < part_count; ++i) size += padded_size(parts[i].size);
-  return size;
-}
-
-void copy_parts(std::byte* to, const BodyPart* parts, uint32_t part_count) {
-  for (uint32_t i = 0; i < part_count; ++i) {
-    const uint32_t size = parts[i].size;
-    copy_bytes(to, parts[i].bytes, size);
-    fill_zero(to + size, padded_size(size) - size);
-    to += padded_size(size);
-  }
-}
 
 uint32_t body_max() {
   return record_length_max(session.view.geometry()) - ARCTRACE_FULL_HEAD_SIZE;
@@ -253,7 +171,7 @@ bool is_worth_compacting(ProcessState& process) {
   constexpr uint64_t kTimes = 4;
   const uint64_t used =
       IpcAtomics::load_relaxed(session.view.control().definition_blocks);
-  const uint64_t valid = IpcAtomics::load_relaxed(valid_bytes);
+  const uint64_t valid = valid_definition_bytes();
   return used >= geometry.block_count / 4 &&
          IpcAtomics::load_relaxed(process.emitted_bytes) >
              kTimes * (valid + geometry.block_size);
@@ -297,13 +215,12 @@ void count_missing(ThreadState& state, ProcessState& process) {
   const uint64_t emitted = IpcAtomics::load_acquire(process.emitted);
   uint64_t counted = IpcAtomics::load_acquire(process.counted);
   const bool is_ahead =
-      counted != 0 && (emitted == 0 || at_address<Definition>(counted)->number >
-                                           at_address<Definition>(emitted)->number);
+      counted != 0 &&
+      (emitted == 0 || definition_at(counted)->number > definition_at(emitted)->number);
   uint64_t last = is_ahead ? counted : emitted;
   uint64_t found = 0;
   for (;;) {
-    const uint64_t next = IpcAtomics::load_acquire(
-        last == 0 ? first_definition : at_address<Definition>(last)->next);
+    const uint64_t next = definition_after(last);
     if (next == 0) break;
     last = next;
     ++found;
@@ -357,51 +274,15 @@ bool emit_missing(ThreadState& state, ProcessState& process) {
   // otherwise this loop might never end.
   while (IpcAtomics::load_relaxed(process.round) == round) {
     uint64_t done = IpcAtomics::load_acquire(process.emitted);
-    const uint64_t next = IpcAtomics::load_acquire(
-        done == 0 ? first_definition : at_address<Definition>(done)->next);
+    const uint64_t next = definition_after(done);
     if (next == 0) break;
-    if (!write_definition(state, process, *at_address<Definition>(next))) return false;
+    if (!write_definition(state, process, *definition_at(next))) return false;
     IpcAtomics::compare_exchange_acq_rel(process.emitted, done, next);
   }
   return true;
 }
 
 }  // namespace
-
-Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
-                           uint32_t cut_at, uint64_t ticks) {
-  const uint32_t size = parts_size(parts, part_count);
-  auto* definition = static_cast<Definition*>(allocate(sizeof(Definition) + size));
-  if (definition == nullptr) return nullptr;
-  definition->ticks = ticks;
-  definition->retired_ticks = UINT64_MAX;
-  definition->size = size;
-  definition->cut_at = cut_at;
-  definition->type = type;
-  definition->number = IpcAtomics::fetch_add_relaxed(definition_count, uint32_t{1});
-  if (type != ARCTRACE_TYPE_MODULE_GONE) {
-    IpcAtomics::fetch_add_relaxed(valid_bytes, uint64_t{size});
-  }
-  copy_parts(definition->body(), parts, part_count);
-  append(*definition);
-  return definition;
-}
-
-EventFacts find_event(uint32_t id) {
-  uint64_t next = IpcAtomics::load_acquire(first_definition);
-  while (next != 0) {
-    auto* definition = at_address<Definition>(next);
-    if (definition->type == ARCTRACE_TYPE_EVENT_LAYOUT) {
-      const auto& body = part_at<arctrace_event_layout_body>(definition->body());
-      if (body.id == id) {
-        const auto* name = reinterpret_cast<const char*>(&body + 1);
-        return {std::string_view(name, body.name_size), body.level};
-      }
-    }
-    next = IpcAtomics::load_acquire(definition->next);
-  }
-  return {};
-}
 
 bool write_parts(ThreadState& state, ProcessState& process, uint16_t type,
                  const BodyPart* parts, uint32_t part_count, uint64_t ticks) {
@@ -424,11 +305,6 @@ bool write_thread(ThreadState& state, ProcessState& process, const ThreadFacts& 
                                   .start_ticks = thread.start_ticks};
   const BodyPart parts[] = {{&body, sizeof body}, {thread.name, n}};
   return write_parts(state, process, ARCTRACE_TYPE_THREAD, parts, 2, ticks);
-}
-
-void retire_definition(Definition& definition, uint64_t ticks) {
-  IpcAtomics::store_release(definition.retired_ticks, ticks);
-  IpcAtomics::fetch_add_relaxed(valid_bytes, ~uint64_t{definition.size} + 1);
 }
 
 void renew_definitions(ProcessState& process) {

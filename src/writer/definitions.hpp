@@ -1,46 +1,17 @@
-// The definitions of this process: names, event layouts, modules. They are kept in
-// private memory, so that a fork child, or a process that joins a session later, can
-// write all of them again.
+// Writes the definitions of this process (definition_list.hpp) to the buffer, and again
+// where earlier copies may be gone.
 #pragma once
 
 #include <arctrace/format.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "src/process/process_identity.hpp"
+#include "src/writer/definition_list.hpp"
 #include "src/writer/writer_call.hpp"
 
 namespace arctrace {
-
-// One part of a definition's body. The parts are written one after another, each padded
-// with zeros to a multiple of 4.
-struct BodyPart {
-  const void* bytes;
-  uint32_t size;
-};
-
-struct Definition;
-
-// Adds a definition whose body is the parts in order; its first word must be the process
-// (any value: it is set when written). `ticks`: since when it holds, 0: since the process
-// began. If it is too long for the buffer's blocks, the last string is cut, whose u32
-// length stands at body offset `cut_at`. Null: no memory. Lock-free.
-Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
-                           uint32_t cut_at, uint64_t ticks);
-
-// What defines an event. An id that is not defined has no name and level 0.
-struct EventFacts {
-  std::string_view name;
-  uint32_t level;
-};
-// Looks through all definitions of this process.
-EventFacts find_event(uint32_t id);
-
-// The definition holds no longer than `ticks` (an unloaded module): processes that begin
-// later do not write it.
-void retire_definition(Definition& definition, uint64_t ticks);
 
 // Has all definitions written once more, into a new block. This is needed when the
 // earlier copies may have been overwritten, because the process seemed to have ended.

@@ -31,6 +31,14 @@ inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
   add_to_lost(slot, cause, 1);
 }
 
+// Counts the entry and the exit of a call for which there is no room among those that the
+// thread has open.
+inline void count_lost_call(ThreadState& state, uint64_t ticks) {
+  arctrace_writer_slot& slot = state.slot.slot();
+  count_lost(slot, state, ARCTRACE_LOST_NESTED, ticks);
+  add_to_lost(slot, ARCTRACE_LOST_NESTED, 1);
+}
+
 // How many records a slot had lost, by cause, at one moment.
 struct CountedLosses {
   uint64_t counts[ARCTRACE_LOST_CAUSES];

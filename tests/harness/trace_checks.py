@@ -12,7 +12,7 @@ from command import SANITIZED, read, read_report, start_arctrace
 
 FILE_MAGIC = b"ARCTFILE"
 # Beyond this JSON is nested too deep for Python; what is called further in is not shown.
-DEPTH_MAX = 200
+DEPTH_MAX = 199
 # A sanitized command takes a second for what it says of one trace, and the views do not depend on the
 # kind of hook: then only one of them is looked at.
 ALL_VIEWS = not SANITIZED and not os.environ.get("ARCTRACE_FIXTURE_KIND")

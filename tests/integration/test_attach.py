@@ -218,7 +218,7 @@ class Attach(AttachTest):
     def test_patterns_that_no_function_matches(self):
         program, place = self.start("sleeps")
         errors = self.attach_for_rounds(program, place, "-N", "getppit", "-N", "access")
-        self.assertIn('arctrace: warning: no function matches -N getppit; did you mean "getppid"?\n', errors)
+        self.assertIn('arctrace: warning: no function or scope matches -N getppit; did you mean "getppid"?\n', errors)
         self.assertEqual(errors.count("warning"), 1, errors)
         name = f"attach-patterns-{os.getpid()}"
         read("create", name, "-b", "8M", "--start")
@@ -226,7 +226,7 @@ class Attach(AttachTest):
         done = arctrace("attach", name, "-o", self.directory / "session.data", "--duration=1s", "-p", program.pid,
                         "-N", "getppit", "-N", "access")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn('arctrace: warning: no function matches -N getppit; did you mean "getppid"?\n', done.stderr)
+        self.assertIn('arctrace: warning: no function or scope matches -N getppit; did you mean "getppid"?\n', done.stderr)
         self.assertEqual(done.stderr.count("warning"), 1, done.stderr)
         self.assert_unharmed(program, place)
 

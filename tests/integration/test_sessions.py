@@ -4,6 +4,9 @@ them; the rights that this takes; another collector when the first died."""
 import json
 import os
 import pathlib
+import re
+import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -12,7 +15,7 @@ import unittest
 
 import cases
 import support
-from command import ARCTRACE, LIBRARY, arctrace, read, read_dump, read_info, refused, run, start_arctrace
+from command import ARCTRACE, LIBRARY, SANITIZED, arctrace, read, read_dump, read_info, refused, run, start_arctrace
 from states import wait_until
 from tracing import TracedTest
 
@@ -36,6 +39,31 @@ for _ in sys.stdin: print(rounds, flush=True)
 end = True
 t.join()
 """
+
+
+def has_ended(pid):
+    """Whether the process has ended, whoever is to wait for it."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return status.rpartition(")")[2].split()[0] in "ZX"
+
+
+def locking(path):
+    """The processes that have all of their mappings of the file locked."""
+    inode = str(path.stat().st_ino)
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            text = (process / "smaps").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # it is gone, or another user's
+        mappings = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", text)
+        its = [mapping for mapping in mappings if mapping.split()[4:5] == [inode]]
+        if its and all(re.search(r"(?m)^VmFlags:.* lo\b", mapping) for mapping in its):
+            found.append(int(process.name))
+    return found
 
 
 class SessionTest(TracedTest):
@@ -226,7 +254,7 @@ class SessionTest(TracedTest):
                         "-A", "re:^mall", "sh", "-c", "exit 3")
         self.assertEqual(done.returncode, 3)
         self.assertEqual(done.stderr.splitlines(), [
-            'arctrace: warning: no function matches -F strlne; did you mean "strlen"?',
+            'arctrace: warning: no function or scope matches -F strlne; did you mean "strlen"?',
             "arctrace: warning: no function of a module like -L libnone*"])
 
     def test_options_of_another_buffer(self):
@@ -253,6 +281,83 @@ class SessionTest(TracedTest):
         for command in ("attach", "snapshot", "recover", "destroy"):
             refused(command, notes)
         self.assertTrue(notes.exists())
+
+    @unittest.skipIf(SANITIZED, "sanitizers' mlock() does nothing")
+    @cases.in_gate
+    def test_pinned_sessions(self):
+        """What is said to be pinned is locked in some process, as long as that is said."""
+        path = self.create("--pin=require")
+        keeper, = locking(path)
+        self.assertEqual(pathlib.Path(f"/proc/{keeper}/comm").read_text(encoding="ascii"), "arctrace-keeper\n")
+        self.assertEqual(os.getsid(keeper), keeper)
+        self.assertEqual({os.readlink(fd) for fd in pathlib.Path(f"/proc/{keeper}/fd").iterdir()},
+                         {"/dev/null", str(path), "anon_inode:inotify"})
+        self.assertTrue(read_info(self.name)["session"]["pinned"])
+        os.kill(keeper, signal.SIGINT)  # no terminal ends it
+        collector = self.start_collector()
+        self.assertTrue(read_info(self.name)["session"]["pinned"])
+        self.end_collector(collector)
+        self.assertTrue(read_info(self.name)["session"]["pinned"])
+        self.assertEqual(locking(path), [keeper])
+        read("destroy", self.name)
+        wait_until(lambda: has_ended(keeper), "the keeper ends with its session")
+
+    @unittest.skipIf(SANITIZED, "sanitizers' mlock() does nothing")
+    @cases.in_gate
+    def test_collectors_pin(self):
+        path = self.create()
+        self.assertFalse(read_info(self.name)["session"]["pinned"])
+        collector = self.start_collector()
+        self.assertEqual(locking(path), [collector.pid])
+        self.assertTrue(read_info(self.name)["session"]["pinned"])
+        self.end_collector(collector)
+        self.assertEqual(locking(path), [])
+        self.assertFalse(read_info(self.name)["session"]["pinned"])
+        self.assertTrue(read_info(self.directory / "collected")["session"]["pinned"])
+        collector = self.start_collector("--pin=no")
+        self.assertEqual(locking(path), [])
+        self.end_collector(collector)
+
+    @unittest.skipIf(SANITIZED, "sanitizers' mlock() does nothing")
+    @cases.in_gate
+    def test_a_dead_keeper_pins_nothing(self):
+        path = self.create("--pin=auto")
+        keeper, = locking(path)
+        os.kill(keeper, signal.SIGKILL)
+        wait_until(lambda: not read_info(self.name)["session"]["pinned"], "nothing is pinned any more")
+        self.assertEqual(locking(path), [])
+
+    @unittest.skipIf(SANITIZED, "sanitizers' mlock() does nothing")
+    @unittest.skipIf(os.geteuid() == 0 and shutil.which("setpriv") is None, "no setpriv to drop CAP_IPC_LOCK with")
+    @cases.in_gate
+    def test_what_cannot_be_pinned(self):
+        def limited(*options):
+            command = [ARCTRACE, "create", self.name, "-b", "1M", "--block-size", "8k", *options]
+            if os.geteuid() == 0:
+                command = ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock", *command]
+            return run(*command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)))
+
+        done = limited("--pin=require")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("RLIMIT_MEMLOCK is 65536", done.stderr)
+        self.assertNotIn(self.name, arctrace("list").stdout)
+        self.addCleanup(arctrace, "destroy", "--force", self.name)
+        done = limited("--pin=try")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("going on with 65536 bytes pinned", done.stderr)
+        self.assertEqual(read_info(self.name)["session"]["pinned_bytes"], 65536)
+
+    def start_collector(self, *options):
+        collector = start_arctrace("attach", self.name, "-o", self.directory / "collected", *options, text=True,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(collector.stderr.close)
+        self.addCleanup(collector.kill)
+        self.assertIn("collecting session", collector.stderr.readline())
+        return collector
+
+    def end_collector(self, collector):
+        collector.send_signal(signal.SIGINT)
+        self.assertEqual(collector.wait(timeout=300), 0, collector.stderr.read())
 
     def test_links_are_not_followed(self):
         path = self.create()

@@ -103,7 +103,7 @@ void read_auto_args(const char* name, Part part, arctrace_shim_call_args& specs)
 
 // The id in `known`, which is that of `name` once there is one; 0 if it is empty.
 uint32_t name_id(const char* name, uint32_t& known) {
-  if (known == 0 && *name != '\0') known = arctrace_define_name(name);
+  if (known == 0 && *name != '\0') known = arctrace_shim_define_name(name);
   return known;
 }
 

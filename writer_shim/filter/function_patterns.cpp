@@ -164,6 +164,22 @@ uint32_t filter_flags(const char* name, const char* path, uint64_t size) {
   return match.flags;
 }
 
+uint32_t named_frame_flags(const char* name) {
+  uint64_t found = 0;
+  uint32_t flags = 0;
+  for (size_t i = 0; options != nullptr && i < options->pattern_count; ++i) {
+    const Pattern::Kind kind = options->patterns[i].kind;
+    const bool is_asked =
+        kind == Pattern::Kind::kFilter || kind == Pattern::Kind::kNotrace;
+    if (!is_asked || !matches(i, name)) continue;
+    found |= uint64_t{1} << i;
+    flags |= kind == Pattern::Kind::kFilter ? uint32_t{ARCTRACE_SHIM_FILTERED_IN}
+                                            : uint32_t{ARCTRACE_SHIM_NOTRACE};
+  }
+  note_matched(found);
+  return flags;
+}
+
 uint32_t filter_flags_by_size(uint64_t size) {
   const bool is_small = options != nullptr && size != 0 && size < options->size_min;
   return is_small ? uint32_t{ARCTRACE_SHIM_HIDDEN} : 0U;

@@ -26,6 +26,10 @@ void find_demangler();
 // call the program's demangler, so it must not be called in a hook.
 uint32_t filter_flags(const char* name, const char* path, uint64_t size);
 
+// The filter's flags for a frame that the program names itself, by that name; may
+// allocate.
+uint32_t named_frame_flags(const char* name);
+
 // The same without a word that a pattern has matched: the function may never be recorded.
 struct FilterMatch {
   uint32_t flags;

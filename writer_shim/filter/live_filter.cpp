@@ -35,25 +35,17 @@ bool apply_live_filter(const char* name, uint32_t at_start, uint32_t& flags,
   uint64_t words[kLiveFilterWords];
   const int64_t size = arctrace_shim_copy_live_filter(words, &round);
   if (size < 0) return false;
-  const char* line = reinterpret_cast<const char*>(words);
-  const char* const end = line + size;
+  const std::string_view text(reinterpret_cast<const char*>(words),
+                              static_cast<size_t>(size));
   const std::string_view linked(name, text_length(name, kLinkerNameMax));
   const std::string_view base = plain_linker_name(linked);
-  bool filter_in_only = false;
-  uint32_t found = 0;
-  while (line < end) {
-    const size_t length = text_length(line, static_cast<size_t>(end - line));
-    if (length != 0) {
-      const bool is_filter = *line == kFilterMark;
-      filter_in_only = filter_in_only || is_filter;
-      const std::string_view glob(line + 1, length - 1);
-      if (glob_matches(glob, base) || glob_matches(glob, linked)) {
-        found |= is_filter ? ARCTRACE_SHIM_FILTERED_IN : ARCTRACE_SHIM_NOTRACE;
-      }
-    }
-    line += length + 1;
-  }
-  if (size == 0) filter_in_only = only_chosen_at_start;
+  const LiveFilterMatch match = match_live_filter(text, [&](std::string_view glob) {
+    return glob_matches(glob, base) || glob_matches(glob, linked);
+  });
+  const uint32_t found =
+      (match.is_filtered_in ? uint32_t{ARCTRACE_SHIM_FILTERED_IN} : 0U) |
+      (match.is_notrace ? uint32_t{ARCTRACE_SHIM_NOTRACE} : 0U);
+  const bool filter_in_only = size == 0 ? only_chosen_at_start : match.filter_in_only;
   flags = size == 0 ? at_start : (at_start & ~kByPattern) | found;
   arctrace_shim_follow_live_filter(round, filter_in_only ? 1 : 0);
   return true;

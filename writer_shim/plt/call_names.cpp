@@ -52,7 +52,7 @@ uint32_t call_name_id(const char* name) {
     free = &known;
     break;
   }
-  const uint32_t id = arctrace_define_name(name);
+  const uint32_t id = arctrace_shim_define_name(name);
   uint64_t expected = 0;
   if (id != 0 && free != nullptr &&
       IpcAtomics::compare_exchange_acq_rel(free->hash, expected, uint64_t{1})) {

@@ -178,7 +178,7 @@ uint32_t unwind(const arctrace_shim_call* call, int begins, arctrace_shim_memory
 void find_open_functions(OpenFunctionFlags* flags_of) {
   filter_flags_of = flags_of;
   if (key_of_unknown == 0) {
-    const uint32_t name = arctrace_define_name("[frames that could not be unwound]");
+    const uint32_t name = arctrace_shim_define_name("[frames that could not be unwound]");
     if (name != 0) key_of_unknown = arctrace_name_key(name);
   }
   libc = find_loaded_object(reinterpret_cast<uintptr_t>(&gnu_get_libc_version)).range;

@@ -87,7 +87,7 @@ enum arctrace_gate_bit {
 enum arctrace_loss_cause {
   ARCTRACE_LOST_FULL = 0,        /* no block was free */
   ARCTRACE_LOST_TOO_BIG = 1,     /* longer than a record may be in this geometry */
-  ARCTRACE_LOST_NESTED = 2,      /* too many nested signal handlers, or held payloads */
+  ARCTRACE_LOST_NESTED = 2,      /* too many nested handlers, held payloads, open calls */
   ARCTRACE_LOST_NO_SLOT = 3,     /* the thread found no writer slot */
   ARCTRACE_LOST_KERNEL = 4,      /* the kernel writer found no block */
   ARCTRACE_LOST_FILE = 5,        /* written, but the trace file had no room for them */
@@ -148,7 +148,7 @@ struct arctrace_control {
   /* line 0: read by every writer for every record */
   uint32_t gate;         /* enum arctrace_gate_bit */
   uint32_t functions_on; /* how often functions were switched on */
-  uint32_t unfiltered; /* the gate without the classes that the record filter is about */
+  uint32_t unfiltered;   /* the gate without the classes that a filter is about */
   uint32_t reserved0[13];
   /* line 1 */
   uint64_t next; /* hand-out counter: candidate block = next % block_count */

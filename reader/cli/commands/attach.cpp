@@ -24,6 +24,7 @@
 #include "reader/render/output.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/recorder/buffer/memory_keeper.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
@@ -38,7 +39,8 @@ struct AttachOptions {
   OutputFile output;
   std::string definitions;   // an earlier collector's file; empty: none
   uint64_t duration_ns = 0;  // 0: without end
-  bool respawn = false;      // another one takes the place of a collector that dies
+  PinPolicy pin = PinPolicy::kAuto;
+  bool respawn = false;  // another one takes the place of a collector that dies
   FlightOptions flight;
   RecordOptions traced;  // of processes that join; its pids: these
 };
@@ -72,9 +74,10 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   }
   absl::StatusOr<ResumedSession> resumed = earlier_collector(options, *buffer);
   if (!resumed.ok()) return resumed.status();
-  if (!buffer->pin_again()) {
-    reader::print_warning("the session's memory can't be pinned; going on unpinned");
+  if (!is_kept_pinned(*buffer)) {
+    if (absl::Status pinned = buffer->pin(options.pin); !pinned.ok()) return pinned;
   }
+  if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
   reclaim_blocks(*buffer);
   // Definitions that were written so far may be in the file of another collector:
   // programs repeat them.
@@ -191,6 +194,7 @@ Runner add_attach(CLI::App& root) {
   add_definitions_option(*app, options->definitions);
   add_snapshot_options(*app, options->flight);
   add_duration_option(*app, options->duration_ns, "collecting");
+  add_pin_option(*app, options->pin);
   app->add_flag("--respawn", options->respawn,
                 "collect in a process of its own; if that is killed, another one goes on "
                 "in FILE.1, FILE.2 ..., with the definitions of the one before");

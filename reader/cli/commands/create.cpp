@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
@@ -12,6 +13,7 @@
 #include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/record/hook_costs.hpp"
 #include "reader/render/output.hpp"
+#include "src/recorder/buffer/memory_keeper.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
@@ -43,6 +45,8 @@ absl::StatusOr<int> create(CreateOptions& options) {
     options.buffer.group = found->gr_gid;
   }
   if (absl::Status status = fit(options.buffer); !status.ok()) return status;
+  // This command's own lock would end with it.
+  const PinPolicy pin = std::exchange(options.buffer.pin, PinPolicy::kNo);
   absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
   if (absl::IsAlreadyExists(buffer.status())) {
     return absl::AlreadyExistsError(absl::StrCat(
@@ -55,6 +59,11 @@ absl::StatusOr<int> create(CreateOptions& options) {
     if (!filtered.ok()) return filtered;
   }
   if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
+  if (pin != PinPolicy::kNo) {
+    const absl::StatusOr<std::string> refused = keep_pinned(*buffer, pin);
+    if (!refused.ok()) return refused.status();
+    if (!refused->empty()) reader::print_warning(*refused);
+  }
   hook_costs();  // for snapshots of the session: it may be overwritten while they are
                  // taken
   reader::Output output;
@@ -78,14 +87,15 @@ Runner add_create(CLI::App& root) {
                   "let members of GROUP write to the session and read it")
       ->type_name("GROUP");
   app->add_flag("--start", options->start, "switch recording on at once");
+  options->buffer.pin = PinPolicy::kNo;
   add_buffer_options(*app, options->buffer);
   add_record_filter_options(*app, options->record_filter, false);
   app->footer(
       "Prints the path of the buffer's file. A program joins the session if its\n"
       "environment has ARCTRACE_SESSION=FILE, or if arctrace record --session=NAME\n"
-      "starts it. With --buffer-dir other commands take that path, not NAME. Memory does "
-      "not stay pinned after this command has ended.");
-  options->buffer.pin = PinPolicy::kNo;
+      "starts it. With --buffer-dir other commands take that path, not NAME. With --pin\n"
+      "a process arctrace-keeper keeps the memory pinned until the session is "
+      "destroyed.");
   return [options] { return create(*options); };
 }
 

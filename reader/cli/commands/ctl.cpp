@@ -40,8 +40,8 @@ struct CtlOptions {
 };
 
 // Says what the record filter names and the session's programs do not have, as far as
-// its buffer tells. Programs may still define or become it, so where none has defined an
-// event yet, nothing is said of events.
+// its buffer tells. Programs may still define or become it, so where none has joined yet,
+// nothing is said of events.
 absl::Status warn_of_unmatched(const RecordFilterOptions& filter,
                                const std::string& path) {
   const absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
@@ -51,7 +51,7 @@ absl::Status warn_of_unmatched(const RecordFilterOptions& filter,
     reader::print_warning(line);
   }
   const EventLevels events = events_of(trace->definitions());
-  if (events.empty()) return absl::OkStatus();
+  if (trace->definitions().processes().empty()) return absl::OkStatus();
   const char* note = trace->buffer()->collector_alive
                          ? "; definitions that the collector has taken were not looked at"
                          : "";
@@ -76,7 +76,8 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
         make_live_filter(options.functions, buffer->path());
     if (!filter.ok()) return filter.status();
     for (const std::string& line : filter->warnings) reader::print_warning(line);
-    if (absl::Status status = publish(*filter, *buffer); !status.ok()) return status;
+    absl::Status published = publish_live_filter(view, filter->text);
+    if (!published.ok()) return published;
   }
   if (options.all_records || !options.records.empty()) {
     absl::Status filtered = set_record_filter(buffer->view(), options.records.text());
@@ -135,10 +136,12 @@ Runner add_ctl(CLI::App& root) {
   };
   add_patterns(
       "-F,--trace", options->functions.filter,
-      "trace only functions that match PATTERN, and what they call; may be repeated");
-  add_patterns("-N,--no-trace", options->functions.notrace,
-               "do not trace functions that match PATTERN, nor what they call; takes "
-               "precedence over -F; may be repeated");
+      "trace only functions and scopes that match PATTERN, and what they call; may be "
+      "repeated");
+  add_patterns(
+      "-N,--no-trace", options->functions.notrace,
+      "do not trace functions and scopes that match PATTERN, nor what they call; takes "
+      "precedence over -F; may be repeated");
   app->add_flag(
          "--trace-all", options->all_functions,
          "trace what the programs were started with: all functions, or those of -F "

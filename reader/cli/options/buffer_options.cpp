@@ -44,6 +44,18 @@ void add_buffer_size_option(CLI::App& app, BufferOptions& buffer) {
       ->default_str("64M, or less where memory is short");
 }
 
+void add_pin_option(CLI::App& app, PinPolicy& pin) {
+  add_choice<PinPolicy>(app, "--pin", pin,
+                        {{"no", PinPolicy::kNo},
+                         {"auto", PinPolicy::kAuto},
+                         {"try", PinPolicy::kTry},
+                         {"require", PinPolicy::kRequire}},
+                        "lock the buffer in memory. auto: as much of it as "
+                        "RLIMIT_MEMLOCK permits, which arctrace info shows; try: with a "
+                        "warning if that is not all; require: all, or do not record")
+      ->default_str(pin == PinPolicy::kNo ? "no" : "auto");
+}
+
 void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
   add_buffer_size_option(app, buffer);
   app.add_option_function<std::string>(
@@ -90,15 +102,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       ->check(from_to(0, kHighWaterPercentMax))
       ->type_name("PERCENT")
       ->capture_default_str();
-  add_choice<PinPolicy>(app, "--pin", buffer.pin,
-                        {{"no", PinPolicy::kNo},
-                         {"auto", PinPolicy::kAuto},
-                         {"try", PinPolicy::kTry},
-                         {"require", PinPolicy::kRequire}},
-                        "lock the buffer in memory. auto: as much of it as "
-                        "RLIMIT_MEMLOCK permits, which arctrace info shows; try: with a "
-                        "warning if that is not all; require: all, or do not record")
-      ->default_str("auto");
+  add_pin_option(app, buffer.pin);
   app.add_flag_callback(
       "--huge-pages", [&buffer] { buffer.huge_pages = true; },
       "use huge pages, and warn if there are none for the buffer");

@@ -13,6 +13,7 @@ namespace arctrace::cli {
 void add_buffer_size_option(CLI::App& app, BufferOptions& buffer);
 // That, and the others.
 void add_buffer_options(CLI::App& app, BufferOptions& buffer);
+void add_pin_option(CLI::App& app, PinPolicy& pin);
 void add_snapshot_options(CLI::App& app, FlightOptions& flight);
 
 // Makes the buffer fit into the memory that there is (fit_to_memory()), and prints what

@@ -118,9 +118,10 @@ void add_call_filter_options(CLI::App& app, CallFilterOptions& options) {
         ->group("What to trace");
   };
   add("-F,--filter", options.filter,
-      "only functions that match, and what they call; may be repeated, as -N and -L");
+      "only functions and scopes that match, and what they call; may be repeated, as -N "
+      "and -L");
   add("-N,--notrace", options.notrace,
-      "not functions that match, nor what they call: stronger than -F");
+      "not functions and scopes that match, nor what they call: stronger than -F");
   add("-L,--module", options.modules,
       "only functions of program files and libraries whose name matches");
   add("-P,--patch", options.patch,

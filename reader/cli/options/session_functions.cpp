@@ -26,14 +26,16 @@ void add_functions(const std::string& path, bool is_demangled,
 // The files of modules, and whether a process that has them has a demangler.
 using ModuleFiles = std::map<std::string, bool>;
 
+bool is_asked_for(const reader::Process& process, const std::vector<pid_t>& pids) {
+  return pids.empty() || std::find(pids.begin(), pids.end(),
+                                   static_cast<pid_t>(process.pid)) != pids.end();
+}
+
 ModuleFiles module_files(const reader::Trace& trace, const std::vector<pid_t>& pids) {
   ModuleFiles files;
   std::map<std::string, bool> exporting;
   for (const reader::Process& process : trace.definitions().processes()) {
-    if (!pids.empty() && std::find(pids.begin(), pids.end(),
-                                   static_cast<pid_t>(process.pid)) == pids.end()) {
-      continue;
-    }
+    if (!is_asked_for(process, pids)) continue;
     bool has_demangler = false;
     for (const reader::Module& module : process.modules) {
       const auto [known, is_new] = exporting.try_emplace(module.path);
@@ -60,6 +62,11 @@ absl::StatusOr<SessionFunctions> functions_of_session(const std::string& path,
   if (!trace.ok()) return trace.status();
   const ModuleFiles files = module_files(*trace, pids);
   SessionFunctions found;
+  const reader::Definitions& definitions = trace->definitions();
+  for (reader::ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
+    if (!is_asked_for(definitions.processes()[i], pids)) continue;
+    for (const std::string_view name : definitions.names(i)) found.scopes.emplace(name);
+  }
   for (const bool is_demangled : {true, false}) {  // whatever is in both stays demangled
     for (const auto& [file, has_demangler] : files) {
       if (has_demangler != is_demangled) continue;

@@ -1,4 +1,5 @@
-// The functions of the programs in a session, from the symbol tables of their modules.
+// The functions of the programs in a session, from the symbol tables of their modules,
+// and their scopes.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -22,10 +23,12 @@ struct SessionFunction : FunctionNames {
 
 struct SessionFunctions {
   absl::btree_set<SessionFunction> functions;
+  // The names that programs gave to scopes, and to other things, by the API.
+  absl::btree_set<std::string> scopes;
   absl::btree_set<std::string> modules;  // names of their files, without a directory
 };
 
-// The functions of the processes whose definitions the buffer or trace in the file `path`
+// Those of the processes whose definitions the buffer or trace in the file `path`
 // holds. `pids`: of these processes only; empty: of all. Error: the file cannot be read.
 absl::StatusOr<SessionFunctions> functions_of_session(
     const std::string& path, const std::vector<pid_t>& pids = {});

@@ -1,7 +1,9 @@
 #include "reader/cli/record/join_processes.hpp"
 
 #include <absl/strings/str_cat.h>
-#include <signal.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -33,6 +35,17 @@ absl::Status can_match(const RecordOptions& options) {
     if (first.empty()) first = problems.front();
   }
   return absl::NotFoundError(first);
+}
+
+// Whether all threads of the process have ended, also if nobody waits for it. A process
+// whose first thread alone has ended goes on.
+bool has_ended(pid_t pid) {
+  const auto fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) return errno == ESRCH;
+  pollfd ended{fd, POLLIN, 0};
+  const bool is_readable = poll(&ended, 1, 0) > 0;
+  close(fd);
+  return is_readable;
 }
 
 }  // namespace
@@ -97,8 +110,7 @@ std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
 }
 
 bool have_ended(const std::vector<pid_t>& pids) {
-  return std::all_of(pids.begin(), pids.end(),
-                     [](pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; });
+  return std::all_of(pids.begin(), pids.end(), has_ended);
 }
 
 }  // namespace arctrace::cli

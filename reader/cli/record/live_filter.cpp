@@ -2,8 +2,9 @@
 
 #include <absl/strings/str_cat.h>
 
-#include <array>
-#include <cstring>
+#include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "reader/cli/options/function_pattern.hpp"
@@ -12,17 +13,14 @@
 #include "reader/cli/record/prefix_cover.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/near_names.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/buffer/clock.hpp"
 #include "src/protocol/live_filter.hpp"
-#include "src/protocol/moments.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 class Maker {
  public:
-  explicit Maker(SessionFunctions session) : functions_(std::move(session.functions)) {}
+  explicit Maker(SessionFunctions session) : session_(std::move(session)) {}
 
   // ResourceExhausted: the filter does not fit any more.
   absl::Status add(char mark, const std::string& option, const FunctionPattern& pattern) {
@@ -30,27 +28,42 @@ class Maker {
     // libraries that are loaded later.
     if (!pattern.is_regex()) put(mark, pattern.text());
     size_t found = 0;
-    std::vector<CoveredName> names;
+    std::map<std::string_view, Coverage> names;
     std::vector<std::string> globs;
     size_t size = filter_.text.size();
-    for (const SessionFunction& function : functions_) {
-      const bool is_put = !pattern.is_regex() && (pattern.matches(function.linked) ||
-                                                  pattern.matches(function.base));
-      const bool is_wanted = !is_put && pattern.matches_any(function);
-      names.push_back({function.linked, is_wanted ? Coverage::kWanted
-                                        : is_put  ? Coverage::kAllowed
-                                                  : Coverage::kForbidden});
+    // `is_put`: by the glob itself.
+    const auto cover = [&](const std::string& name, bool is_put, bool is_matched) {
+      const bool is_wanted = !is_put && is_matched;
+      Coverage& coverage = names.try_emplace(name, Coverage::kForbidden).first->second;
+      coverage = std::max(coverage, is_wanted ? Coverage::kWanted
+                                    : is_put  ? Coverage::kAllowed
+                                              : Coverage::kForbidden);
       if (is_wanted || is_put) ++found;
-      if (!is_wanted) continue;
-      globs.push_back(exactly(function.linked));
+      if (!is_wanted) return;
+      globs.push_back(exactly(name));
       size += globs.back().size() + 2;
+    };
+    for (const SessionFunction& function : session_.functions) {
+      cover(function.linked,
+            !pattern.is_regex() &&
+                (pattern.matches(function.linked) || pattern.matches(function.base)),
+            pattern.matches_any(function));
     }
-    if (size > ARCTRACE_LIVE_FILTER_TEXT_MAX) globs = prefix_cover(names);
+    for (const std::string& scope : session_.scopes) {
+      const bool is_matched = pattern.matches(scope);
+      cover(scope, !pattern.is_regex() && is_matched, is_matched);
+    }
+    if (size > ARCTRACE_LIVE_FILTER_TEXT_MAX) {
+      std::vector<CoveredName> covered;
+      for (const auto& [name, coverage] : names) covered.push_back({name, coverage});
+      globs = prefix_cover(covered);
+    }
     for (const std::string& glob : globs) put(mark, glob);
     if (filter_.text.size() > ARCTRACE_LIVE_FILTER_TEXT_MAX) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "ctl: ", option, " ", reader::escaped(pattern.text()), " matches ", found,
-          " functions, whose names take more than the ", ARCTRACE_LIVE_FILTER_TEXT_MAX,
+          " functions and scopes, whose names take more than the ",
+          ARCTRACE_LIVE_FILTER_TEXT_MAX,
           " bytes that a live session has for them; a glob of linker's names takes few"));
     }
     if (found == 0) {
@@ -71,17 +84,20 @@ class Maker {
 
   void warn(const std::string& option, const FunctionPattern& pattern) {
     std::vector<std::string> names;
-    for (const SessionFunction& function : functions_) names.push_back(function.plain);
+    for (const SessionFunction& function : session_.functions) {
+      names.push_back(function.plain);
+    }
+    names.insert(names.end(), session_.scopes.begin(), session_.scopes.end());
     filter_.warnings.push_back(
-        functions_.empty()
+        session_.functions.empty() && session_.scopes.empty()
             ? absl::StrCat("no process has joined: what ", option, " ",
                            reader::escaped(pattern.text()), " matches is not known yet")
-            : absl::StrCat("no function matches ", option, " ",
+            : absl::StrCat("no function or scope matches ", option, " ",
                            reader::escaped(pattern.text()),
                            near_names(plain_part(pattern.text()), names)));
   }
 
-  absl::btree_set<SessionFunction> functions_;
+  SessionFunctions session_;
   LiveFilter filter_;
 };
 
@@ -102,18 +118,6 @@ absl::StatusOr<LiveFilter> make_live_filter(const CallFilterOptions& options,
     if (!added.ok()) return added;
   }
   return maker.take();
-}
-
-absl::Status publish(const LiveFilter& filter, const Buffer& buffer) {
-  std::array<uint64_t, kLiveFilterWords> words{};
-  std::memcpy(words.data(), filter.text.data(), filter.text.size());
-  const bool is_done = publish_filter(live_filter_area(buffer.view()), words.data(),
-                                      static_cast<uint32_t>(filter.text.size()));
-  if (!is_done) {
-    return absl::AbortedError("another arctrace ctl sets the filter: try again");
-  }
-  note_gate_change(buffer.view(), read_ticks(buffer.view().geometry().clock));
-  return absl::OkStatus();
 }
 
 }  // namespace arctrace::cli

@@ -1,6 +1,6 @@
 // Makes the live filter of `arctrace ctl` for running programs. These match globs of
 // linker's names only; so regular expressions and demangled C++ names are resolved here,
-// among the functions of the programs in the session.
+// among the functions and scopes of the programs in the session.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "reader/cli/options/call_filter_options.hpp"
-#include "src/recorder/buffer/buffer.hpp"
 
 namespace arctrace::cli {
 
@@ -23,9 +22,5 @@ struct LiveFilter {
 // ResourceExhausted: it is longer than the control page allows.
 absl::StatusOr<LiveFilter> make_live_filter(const CallFilterOptions& options,
                                             const std::string& path);
-
-// Puts the filter into the control page. The session's programs then apply it to each
-// function from its next call on. Aborted: another process does the same.
-absl::Status publish(const LiveFilter& filter, const Buffer& buffer);
 
 }  // namespace arctrace::cli

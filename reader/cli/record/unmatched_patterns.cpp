@@ -27,6 +27,10 @@ bool is_for_library(const PatternOption& option, const std::string& text) {
          !shim::split_patch_pattern(text).library.empty();
 }
 
+bool is_for_scopes(const PatternOption& option) {
+  return option.kind == PatternKind::kFilter || option.kind == PatternKind::kNotrace;
+}
+
 // A program's functions, as far as its file has their names.
 class ProgramFunctions {
  public:
@@ -140,8 +144,9 @@ std::string library_line(const std::string& text, const std::string& command) {
 std::string line_for(const PatternOption& option, const std::string& text,
                      const ProgramFunctions& program, bool patches) {
   const std::string pattern = pattern_of(option, text);
-  std::string line = absl::StrCat("no function matches ", option.option, " ",
-                                  reader::escaped(text == "." ? text : pattern));
+  std::string line = absl::StrCat(
+      is_for_scopes(option) ? "no function or scope matches " : "no function matches ",
+      option.option, " ", reader::escaped(text == "." ? text : pattern));
   // Of the functions that it matches, any would be an example of nothing.
   if (text == "." || pattern == "*") return line;
   const FunctionPattern compiled(pattern);
@@ -173,7 +178,11 @@ uint64_t matched_patterns(const CallFilterOptions& options,
                             [&](const auto& name) { return pattern.matches(name); })
               : std::any_of(
                     session.functions.begin(), session.functions.end(),
-                    [&](const auto& names) { return names.is_matched_by(pattern); });
+                    [&](const auto& names) { return names.is_matched_by(pattern); }) ||
+                    (is_for_scopes(option) &&
+                     std::any_of(
+                         session.scopes.begin(), session.scopes.end(),
+                         [&](const auto& name) { return pattern.matches(name); }));
       matched |= uint64_t{found} << i++;
     }
   }

@@ -156,7 +156,9 @@ absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   made = buffer.allocate(options, fd, base, size);
   if (!made.ok()) return made;
   buffer.fill();
-  if (absl::Status status = buffer.pin(options); !status.ok()) return status;
+  if (!options.in_kernel) {
+    if (absl::Status status = buffer.pin(options.pin); !status.ok()) return status;
+  }
   buffer.write_header(options);
   if (absl::Status status = buffer.name_file(fd); !status.ok()) return status;
   return buffer;
@@ -276,7 +278,7 @@ absl::Status Buffer::make_map(const BufferOptions& options, uint64_t size, int& 
   absl::StatusOr<std::string> path = pin_map(fd, options.group);
   if (!path.ok()) return path.status();
   path_ = *std::move(path);
-  pinned_ = kAllPinned;
+  header_.pinned = kAllPinned;
   return absl::OkStatus();
 }
 
@@ -321,18 +323,17 @@ void Buffer::fill() {
 
 bool Buffer::lock(uint64_t size) { return mlock(view_.base(), size) == 0; }
 
-bool Buffer::pin_again() {
-  if (header_.pinned == kAllPinned) return lock(view_.geometry().total_size);
-  const uint64_t part = uint64_t{header_.pinned} * kPinnedUnit;
-  if (part < view_.geometry().total_size) lock(part);
-  return true;
+void Buffer::note_pinned(uint32_t pinned) {
+  header_.pinned = pinned;
+  auto& shared = *reinterpret_cast<arctrace_session_header*>(view_.base());
+  IpcAtomics::store_relaxed(shared.pinned, pinned);
 }
 
-absl::Status Buffer::pin(const BufferOptions& options) {
-  if (options.pin == PinPolicy::kNo || pinned_ != 0) return absl::OkStatus();
+absl::Status Buffer::pin(PinPolicy policy) {
+  if (policy == PinPolicy::kNo) return absl::OkStatus();
   const uint64_t size = view_.geometry().total_size;
   if (lock(size)) {
-    pinned_ = kAllPinned;
+    note_pinned(kAllPinned);
     return absl::OkStatus();
   }
   const int error = errno;
@@ -341,13 +342,13 @@ absl::Status Buffer::pin(const BufferOptions& options) {
   const std::string reason = absl::StrCat(
       "the buffer of ", size, " bytes can't be pinned: ", std::strerror(error),
       " (RLIMIT_MEMLOCK is ", limit.rlim_cur, ")");
-  if (options.pin == PinPolicy::kRequire) return absl::ResourceExhaustedError(reason);
+  if (policy == PinPolicy::kRequire) return absl::ResourceExhaustedError(reason);
   // Less may be permitted than the limit, because it counts what else is locked.
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   uint64_t part = std::min<uint64_t>(limit.rlim_cur, size - 1) / page * page;
   while (part >= page && !lock(part)) part = part / 2 / page * page;
-  pinned_ = static_cast<uint32_t>(part / kPinnedUnit);
-  if (options.pin == PinPolicy::kTry) {
+  note_pinned(static_cast<uint32_t>(part / kPinnedUnit));
+  if (policy == PinPolicy::kTry) {
     warn(absl::StrCat(reason, "; going on with ", part, " bytes pinned"));
   }
   return absl::OkStatus();
@@ -384,7 +385,6 @@ void Buffer::write_header(const BufferOptions& options) {
   header.clock = geometry.clock;
   header.creator_pid = static_cast<uint32_t>(getpid());
   header.creator_uid = static_cast<uint32_t>(getuid());
-  header.pinned = pinned_;
   header.ticks_per_second = measure_ticks_per_second(geometry.clock);
   const ClockSync sync = take_clock_sync(geometry.clock);
   header.start_ticks = sync.ticks;
@@ -403,7 +403,6 @@ Buffer::Buffer(Buffer&& other) noexcept
       header_(other.header_),
       path_(std::exchange(other.path_, std::string())),
       warning_(std::move(other.warning_)),
-      pinned_(other.pinned_),
       is_kept_(other.is_kept_),
       map_(std::exchange(other.map_, -1)) {}
 
@@ -412,7 +411,6 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(header_, other.header_);
   std::swap(path_, other.path_);
   std::swap(warning_, other.warning_);
-  std::swap(pinned_, other.pinned_);
   std::swap(is_kept_, other.is_kept_);
   std::swap(map_, other.map_);
   return *this;

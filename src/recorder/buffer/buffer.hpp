@@ -91,10 +91,12 @@ class Buffer {
   // Whether somebody has cut off the buffer's file, so that what it held is gone. It
   // reads as zeros since then.
   bool is_cut_off() const;
-  // Locks as much memory as the session's creator did, which has ended. False: all was
-  // locked, and the kernel refuses.
-  bool pin_again();
-  // Optional features that create() could not provide; empty if there are none.
+  // Locks the memory until the mapping ends, and notes in the header how much of it. What
+  // is refused under kTry is in warning(). ResourceExhausted: refused under kRequire.
+  absl::Status pin(PinPolicy policy);
+  // Another process has done so, which stays.
+  void note_pinned(uint32_t pinned);
+  // Optional features that could not be provided; empty if there are none.
   const std::string& warning() const { return warning_; }
 
  private:
@@ -105,7 +107,6 @@ class Buffer {
                         uint64_t size);
   absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
   bool lock(uint64_t size);
-  absl::Status pin(const BufferOptions& options);
   void fill();
   void guard();
   void warn(const std::string& what);
@@ -116,7 +117,6 @@ class Buffer {
   std::string path_;
   std::string nameless_;  // the path that a new file gets when it is filled
   std::string warning_;
-  uint32_t pinned_ = 0;  // as in the header
   bool is_kept_ = false;
   int map_ = -1;
 };

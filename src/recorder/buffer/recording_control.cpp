@@ -63,6 +63,23 @@ absl::Status set_record_filter(const BufferView& view, const std::string& text) 
   return absl::OkStatus();
 }
 
+absl::Status publish_live_filter(const BufferView& view, const std::string& text) {
+  uint64_t words[kLiveFilterWords] = {};
+  std::memcpy(words, text.data(), text.size());
+  // The fast path does not ask for the filter. Relaxed: a thread that still reads the old
+  // value records as it did before the change.
+  IpcAtomics::fetch_and_relaxed(view.control().unfiltered,
+                                ~uint32_t{ARCTRACE_GATE_FUNCTIONS});
+  const bool is_done =
+      publish_filter(live_filter_area(view), words, static_cast<uint32_t>(text.size()));
+  update_unfiltered(view);
+  if (!is_done) {
+    return absl::AbortedError("another arctrace ctl sets the filter: try again");
+  }
+  note_gate_change(view, read_ticks(view.geometry().clock));
+  return absl::OkStatus();
+}
+
 void close_gate(const BufferView& view) {
   // Relaxed: they publish nothing; a thread that still reads the old values records as
   // before.

@@ -1,5 +1,5 @@
 // What a session records, as whoever may write to its buffer changes it: by the gate, the
-// record filter and the demand for definitions in the control page (SPEC.md FLT-2).
+// two filters and the demand for definitions in the control page (SPEC.md FLT-1, FLT-2).
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,6 +19,12 @@ void set_gate(const BufferView& view, uint32_t bits);
 // ResourceExhausted: it is longer than the control page allows. Aborted: another process
 // sets one at the same time.
 absl::Status set_record_filter(const BufferView& view, const std::string& text);
+
+// Puts a live filter (SPEC.md FLT-1) into force; with an empty text the filters with
+// which the programs were started hold. The session's programs apply it to each function
+// and scope from its next call on. REQUIRES: the text fits into the control page.
+// Aborted: another process sets one at the same time.
+absl::Status publish_live_filter(const BufferView& view, const std::string& text);
 
 // Stops all writers because the recording ends: unlike set_gate(0) it is not among the
 // changes from which ENABLED records are made.

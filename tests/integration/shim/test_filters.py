@@ -101,8 +101,8 @@ class Filters(ShimTest):
         calls, warnings = self.calls(compiler, "-F", "shop::lead", "-N", "nobody_has_this")
         self.assertEqual(calls, {})
         self.assertEqual(warnings, [
-            'arctrace: warning: no function matches -F shop::lead; did you mean "shop::leaf"?',
-            "arctrace: warning: no function matches -N nobody_has_this"])
+            'arctrace: warning: no function or scope matches -F shop::lead; did you mean "shop::leaf"?',
+            "arctrace: warning: no function or scope matches -N nobody_has_this"])
 
     @unittest.skipIf(KIND.startswith("patched"), "it builds its own program with hooks")
     def test_names_without_libstdcxx(self):
@@ -119,14 +119,14 @@ class Filters(ShimTest):
                 done = arctrace("record", "-o", self.directory / "bare.data", "--no-libcall", "-F", pattern, "--",
                                 program, cwd=self.directory)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                warning = (f"arctrace: warning: no function matches -F {pattern}; {named} is in the program, "
+                warning = (f"arctrace: warning: no function or scope matches -F {pattern}; {named} is in the program, "
                            f"but {why}\n")
                 records = 0 if why else 2
                 self.assertTrue(done.stderr.startswith((warning if why else "") + f"arctrace: {records} records, "),
                                 done.stderr)
         done = arctrace("record", "-o", self.directory / "bare.data", "--no-libcall", "-F", "strlen", "--", "cat",
                         "/dev/null", cwd=self.directory)
-        self.assertIn("no function matches -F strlen; it is a library's, and no call of it was hooked\n",
+        self.assertIn("no function or scope matches -F strlen; it is a library's, and no call of it was hooked\n",
                       done.stderr)
 
     def test_malformed(self):

@@ -10,7 +10,7 @@ import test_filters
 import test_modules
 import test_processes
 import turns_account
-from command import run
+from command import arctrace, run
 from hooked import COMPILERS, ShimTest, both_compilers, plain_name
 from tracing import FIXTURES
 
@@ -148,10 +148,23 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_deep_recursion(self, compiler):
-        traced = self.compare("./deep", compiler=compiler)
-        self.assertEqual(traced.status, 11)
-        # Beyond 4096 calls within one another there is no room for return addresses.
-        self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
+        """Beyond 4,096 calls within one another there is no room for return addresses, and beyond 1,024 for what a
+        filter says of them: what is not recorded is counted."""
+        for options in ((), ("-N", "nobody"), ("-D", "100")):
+            traced = self.compare("./deep", compiler=compiler, options=options, may_lose=True,
+                                  may_say=("no function or scope matches -N nobody",))
+            self.assertEqual(traced.status, 11)
+            summary = traced.report("flat")["summary"]
+            self.assertEqual(summary["orphans"], 0)
+            self.assertEqual(summary["lost"], summary["lost_by_cause"]["nested"])
+            if "-D" in options:
+                self.assertEqual(summary["lost"], 0)
+                continue
+            made, recorded = traced.counted["descend"], traced.plain_calls()["descend"]
+            self.assertGreaterEqual(recorded, 1000 if options else 4000)
+            self.assertEqual(2 * (made - recorded), summary["lost"])
+            if summary["lost"] != 0:
+                self.assertIn("nested", arctrace("report", traced.trace).stdout)
 
     @both_compilers
     def test_threads(self, compiler):

@@ -330,7 +330,7 @@ class Patched(ShimTest):
             self.assertFalse(traced.trace.exists())
         # What -P leaves is not there for a filter either.
         traced = self.record_patched(directory, "-P", ".", "-F", "jumper")
-        self.assertIn("no function matches -F jumper; it is in the program, but was not patched: try -P jumper, or "
+        self.assertIn("no function or scope matches -F jumper; it is in the program, but was not patched: try -P jumper, or "
                       "see arctrace functions --list\n", traced.stderr)
         traced = self.record_patched(directory, "-P", "callee",
                                      command=("sh", "-c", "./canary 7 100; true"))

@@ -212,14 +212,14 @@ class Switching(ShimTest):
         self.assertIn("no process has joined", arctrace("ctl", name, "-F", "inne", check=True).stderr)
         program = self.program(directory, name, "./switched")
         self.assertRegex(arctrace("ctl", name, "-F", "inne", "-F", "outer", check=True).stderr,
-                         '^arctrace: warning: no function matches -F inne; did you mean .*"inner".*\\n$')
+                         '^arctrace: warning: no function or scope matches -F inne; did you mean .*"inner".*\\n$')
         self.assertEqual(arctrace("ctl", name, "-F", "oute?", check=True).stderr, "")
         done = arctrace("ctl", name, "-N", "re:(")
         self.assertEqual(done.returncode, 2)
         self.assertIn('-N "re:("', done.stderr)
         done = arctrace("ctl", name, "-F", "re:e")
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stderr, r"-F re:e matches \d+ functions, whose names take more")
+        self.assertRegex(done.stderr, r"-F re:e matches \d+ functions and scopes, whose names take more")
         self.end(program, name, directory, 3)
 
 

@@ -46,8 +46,8 @@ void spend(uint64_t ns) {
 
 // What `calls` records under `filter`, in small blocks: "+1 +2 -2 -1"; u: unwound, *: an
 // event, ?: an exit with a name.
-std::string record(const arctrace_shim_filter& filter,
-                   const std::function<void()>& calls) {
+std::string record(const arctrace_shim_filter& filter, const std::function<void()>& calls,
+                   uint64_t lost = 0) {
   TestSession test(small_buffer(512, 4000));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
@@ -57,7 +57,7 @@ std::string record(const arctrace_shim_filter& filter,
   });
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
-  CHECK(trace.lost() == 0);
+  CHECK(trace.lost() == lost);
   std::string text;
   std::vector<uint64_t> open;
   std::map<uint32_t, uint64_t> last_ticks;  // by writer
@@ -168,17 +168,19 @@ TEST_CASE("call filter: a jump out of a notrace function ends the filter") {
         }) == "+1 +4 +5 u2 -1");
 }
 
-TEST_CASE("call filter: too deep to be kept, nothing is recorded") {
-  CHECK(record({0, 0, 0}, [] {
-          enter(1, 1, ARCTRACE_SHIM_HIDDEN);
-          for (uint32_t level = 2; level <= 1500; ++level) {
-            enter(2, level, level % 2 == 0 ? ARCTRACE_SHIM_HIDDEN : 0);
-          }
-          for (uint32_t level = 1500; level >= 3; --level) leave(2, level);
-          leave(2, 2);
-          leave(1, 1);
-          CHECK(thread_local_state.state->open.depth == 0);
-        }).size() == 511 * 6 - 1);  // "+2 " and "-2 "
+TEST_CASE("call filter: too deep to be kept, what would be recorded is lost") {
+  constexpr uint64_t kLost = (1500 - ARCTRACE_OPEN_FRAMES_MAX) / 2;
+  const auto calls = [] {
+    enter(1, 1, ARCTRACE_SHIM_HIDDEN);
+    for (uint32_t level = 2; level <= 1500; ++level) {
+      enter(2, level, level % 2 == 0 ? ARCTRACE_SHIM_HIDDEN : 0);
+    }
+    for (uint32_t level = 1500; level >= 3; --level) leave(2, level);
+    leave(2, 2);
+    leave(1, 1);
+    CHECK(thread_local_state.state->open.depth == 0);
+  };
+  CHECK(record({0, 0, 0}, calls, 2 * kLost).size() == 511 * 6 - 1);  // "+2 " and "-2 "
 }
 
 TEST_CASE("call filter: short calls leave nothing, long ones their true times") {

@@ -28,7 +28,7 @@ void arctrace_shim_set_call_args(const arctrace_shim_call_args* all) {
   fake_writer().arg_specs = all;
 }
 
-uint32_t arctrace_define_name(const char* name) {
+uint32_t arctrace_shim_define_name(const char* name) {
   fake_writer().names.emplace_back(name);
   return static_cast<uint32_t>(fake_writer().names.size());
 }

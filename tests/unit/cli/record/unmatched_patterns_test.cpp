@@ -13,7 +13,7 @@ TEST_CASE("patterns without a match are named in the order of their bits") {
   options.notrace = {"100%;"};
   options.modules = {"lib*"};
   CHECK(unmatched_patterns(options, 0b0101, "/") ==
-        std::vector<std::string>{"no function matches -F re:b|c",
+        std::vector<std::string>{"no function or scope matches -F re:b|c",
                                  "no function of a module like -L lib*"});
   options.args = {"f;@arg1/s,arg2/x32,arg3"};
   options.retvals = {"g@retval/i32"};
