@@ -11,7 +11,8 @@ import subprocess
 from command import SANITIZED, read, read_report, start_arctrace
 
 FILE_MAGIC = b"ARCTFILE"
-# Beyond this JSON is nested too deep for Python; what is called further in is not shown.
+# Beyond this JSON is nested too deep for Python; what is called further in is not shown. A gap there stands one level
+# further in.
 DEPTH_MAX = 199
 # A sanitized command takes a second for what it says of one trace, and the views do not depend on the
 # kind of hook: then only one of them is looked at.

@@ -55,6 +55,7 @@ class Maker {
     }
     if (size > ARCTRACE_LIVE_FILTER_TEXT_MAX) {
       std::vector<CoveredName> covered;
+      covered.reserve(names.size());
       for (const auto& [name, coverage] : names) covered.push_back({name, coverage});
       globs = prefix_cover(covered);
     }

@@ -162,7 +162,9 @@ class Frames(ShimTest):
                 continue
             made, recorded = traced.counted["descend"], traced.plain_calls()["descend"]
             self.assertGreaterEqual(recorded, 1000 if options else 4000)
-            self.assertEqual(2 * (made - recorded), summary["lost"])
+            # clang's functions that count have hooks of their own: at most two are called by each call.
+            self.assertGreaterEqual(summary["lost"], 2 * (made - recorded))
+            self.assertLess(summary["lost"], 7 * max(made - recorded, 1))
             if summary["lost"] != 0:
                 self.assertIn("nested", arctrace("report", traced.trace).stdout)
 
