@@ -198,7 +198,6 @@ class Slot:
 
     live: bool
     writer: int
-    tid: int
     written: int
     lost: tuple  # by cause
     reported: tuple
@@ -250,7 +249,11 @@ class Buffer:
         if (sizes[:2] != (4096, 256) or sizes[3] != 128 or sizes[5] != 128
                 or sizes[8:] != (self.slots_offset, self.blocks_offset, total) or total > size):
             raise NotValid(f"BUF-1: {sizes} in {size} bytes")
-        self.ticks_per_second, self.start_ticks, self.start_monotonic_ns, _ = struct.unpack_from("<4Q", header, 112)
+        self.ticks_per_second, self.start_ticks = struct.unpack_from("<QQ", header, 112)
+
+    def time_ns(self, ticks):
+        """Since the session's start, by its header alone (LIVE-8)."""
+        return (ticks - self.start_ticks) * 10**9 / self.ticks_per_second
 
     def read_slots(self):
         """LIVE-9: the slots that have had an owner."""
@@ -259,8 +262,8 @@ class Buffer:
             at = self.slots_offset + 256 * index
             lock = self.words[at // 4]
             longs = [self.longs[at // 8 + i] for i in range(13, 32)]
-            slots.append(Slot(is_live(lock), self.words[at // 4 + 10], self.words[at // 4 + 13],
-                              longs[0] + longs[1] - longs[2], tuple(longs[3:11]), tuple(longs[11:])))
+            slots.append(Slot(is_live(lock), self.words[at // 4 + 10], longs[0] + longs[1] - longs[2],
+                              tuple(longs[3:11]), tuple(longs[11:])))
         return slots
 
     def named(self):

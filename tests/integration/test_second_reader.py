@@ -31,7 +31,8 @@ LIBC = ctypes.CDLL(None)
 THREADS = 4
 EACH = 50  # events with one layout, as in known_events.c
 READINGS = 40 if cases.IS_GATE else 400
-COPIES = 8  # of an open block in one reading: each is a chance that a writer comes between
+ROOM = "10M" if cases.IS_GATE else "100M"  # for all that is written in so many readings
+COPIES = 12  # of an open block in one reading: each is a chance that a writer comes between
 STEP = 100  # events of each thread, at most, from one reading to the next
 USER_TYPES = range(5, 32)
 KERNEL_TYPES = range(64, 128)
@@ -126,6 +127,7 @@ class Account:
 
     def __init__(self):
         self.layouts, self.names, self.processes = {}, set(), {}
+        self.ticks = {}  # of each event
         self.blocks = {}  # handout -> (the Block, its events)
         self.bad = []
 
@@ -176,6 +178,7 @@ class Account:
             if layout["name"] != b"event %d of %d" % (number // EACH, thread) \
                     or [field["type"] for field in layout["list"]] != [3, 3, 4, 13]:
                 raise NotValid(f"the layout: {layout}")
+            self.ticks[thread << 32 | number] = record.ticks
             return thread << 32 | number
         keys = [entry["key"] for entry in fields.get("list", [])] + ([fields["key"]] if "key" in fields else [])
         for key in keys:
@@ -213,12 +216,15 @@ class Faults:
                          f"in {self.readings} readings")
 
 
-def events_of_product(trace):
-    """The same of what the product reads; AssertionError if it reads one twice."""
-    found = [record["fields"]["thread"] << 32 | record["fields"]["number"]
-             for record in read_dump(trace, "--type", "EVENT")]
-    assert len(found) == len(set(found)), "doubled"
-    return set(found)
+def times_of_product(trace):
+    """event -> time_ns, of what the product reads."""
+    times = {}
+    for record in read_dump(trace, "--type", "EVENT"):
+        event = record["fields"]["thread"] << 32 | record["fields"]["number"]
+        if event in times:
+            raise AssertionError(f"there twice: {record}")
+        times[event] = record["time_ns"]
+    return times
 
 
 class Text(TracedTest):
@@ -316,7 +322,7 @@ class LiveTest(TracedTest):
         file.update()
         events = faults.add(file.blocks, writers.written(), gapless=True)
         faults.assert_none(self)
-        self.assertEqual(events, events_of_product(trace))
+        self.assertEqual(events, set(times_of_product(trace)))
 
 
 class Live(LiveTest):
@@ -329,7 +335,7 @@ class Live(LiveTest):
                 self.read_without_a_collector(scope)
 
     def read_without_a_collector(self, scope):
-        path = self.create("-b", "10M" if cases.IS_GATE else "100M", "--block-size", "8k", f"--scope={scope}")
+        path = self.create("-b", ROOM, "--block-size", "8k", f"--scope={scope}")
         writers, faults = self.writers(path), Faults()
         buffer = Racing(path, writers)
         readings = self.read_while(writers, lambda: buffer.read().blocks, faults, gapless=True)
@@ -338,8 +344,12 @@ class Live(LiveTest):
         events = faults.add(last.blocks, writers.written(), gapless=True)
         faults.assert_none(self)
         self.assertEqual(sum(slot.live for slot in last.slots if slot.written > 0), THREADS)
+        self.assertLessEqual({slot.writer for slot in last.slots}, set(faults.account.processes))
+        self.assertEqual((last.session_lost, last.cpu_lost), ((0,) * 8, 0))
         self.assertEqual(sum(slot.written for slot in last.slots), 3 * len(events))
-        self.assertEqual(events, events_of_product(self.session))
+        times = times_of_product(self.session)
+        self.assertEqual(events, set(times))
+        self.assertLess(max(abs(buffer.time_ns(faults.account.ticks[event]) - times[event]) for event in events), 2)
         writers.end()
         self.assertEqual([slot.live for slot in buffer.read_slots()], [False] * len(last.slots))
         read("destroy", self.session)
@@ -351,7 +361,7 @@ class Live(LiveTest):
                 self.read_beside_a_collector(scope)
 
     def read_beside_a_collector(self, scope):
-        path = self.create("-b", "10M" if cases.IS_GATE else "100M", "--block-size", "8k", f"--scope={scope}", "--high-water=1")
+        path = self.create("-b", ROOM, "--block-size", "8k", f"--scope={scope}", "--high-water=1")
         trace = self.directory / f"{scope}.data"
         collector = start_arctrace("attach", self.session, "-o", trace, stderr=subprocess.DEVNULL)
         self.addCleanup(collector.kill)
@@ -372,7 +382,8 @@ class Live(LiveTest):
                 self.read_what_is_overwritten(scope)
 
     def read_what_is_overwritten(self, scope):
-        path = self.create("-b", "512k" if cases.IS_GATE else "4M", "--block-size", "4k", f"--scope={scope}", "--mode=overwrite")
+        path = self.create("-b", "512k" if cases.IS_GATE else "4M", "--block-size", "4k", f"--scope={scope}",
+                           "--mode=overwrite")
         writers, faults = self.writers(path), Faults()
         buffer = Racing(path, writers)
         readings = self.read_while(writers, lambda: buffer.read().blocks, faults, keeps_all=False)
@@ -382,7 +393,7 @@ class Live(LiveTest):
             faults.missing += sum(event & 0xFFFFFFFF < written[event >> 32] for event in last - events)
         faults.assert_none(self)
         self.assertLess(len(last), sum(writers.written()) // 2, "nothing was overwritten")
-        self.assertEqual(last, events_of_product(self.session))
+        self.assertEqual(last, set(times_of_product(self.session)))
         writers.end()
         read("destroy", self.session)
 
