@@ -5,6 +5,7 @@
 
 #include "reader/replay/call_tree.hpp"
 #include "reader/replay/cpu_time.hpp"
+#include "reader/trace/kernel_gaps.hpp"
 #include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
@@ -23,6 +24,7 @@ struct StateInfo {
   RunState state = RunState::kRunning;
   bool preempted = false;   // if kReady: it was when it left its CPU; else it was woken
   uint32_t task_state = 0;  // if kBlocked: the kernel's TASK_* bits, ARCTRACE_SWITCH_IO
+  uint32_t cpu = kCpuNotKnown;  // if kRunning: on which one
   int64_t start_ns = 0, stop_ns = 0;
   // Its innermost shown frame when the stretch began. Of a running thread that it had run
   // before the time range is not always known.

@@ -152,6 +152,9 @@ class Walk {
       return;
     }
     switch (state.state) {
+      case RunState::kNotKnown:
+        take_piece(*piece, low_ns, PathState::kNotKnown);
+        return;
       case RunState::kRunning:
         take_piece(*piece, low_ns, PathState::kRunning);
         return;
@@ -172,8 +175,10 @@ class Walk {
         is_whole ? wait_state(replay_, state, last_node(*piece)) : PathState::kNotKnown);
   }
 
-  // Whether the thread's log does not contradict that it runs now.
+  // Whether the thread's log does not contradict that it runs now. What a thread did
+  // whose process is not recorded is not in the trace.
   bool runs(ThreadIndex thread) {
+    if (replay_.definitions().threads()[thread].is_foreign) return false;
     const SchedulePiece* piece = piece_of(thread);
     if (piece == nullptr) return made(thread).has_value();
     return piece->state.stop_ns < now_ || piece->state.state == RunState::kRunning;
@@ -218,6 +223,7 @@ std::optional<PathEnd> whole_stretch(ScheduleLog& log, const Replay& replay) {
   // The one that ended last; of several, one that ran, and the one that began to do last.
   std::tuple<int64_t, bool, int64_t> best;
   for (const ThreadTree& tree : replay.threads()) {
+    if (replay.definitions().threads()[tree.thread].is_foreign) continue;
     const std::optional<SchedulePiece> piece = log.last(tree.thread);
     if (!piece.has_value()) continue;
     const std::tuple<int64_t, bool, int64_t> rank = {
