@@ -112,19 +112,27 @@ Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context)
   return waker;
 }
 
-// The child is the first thread that begins with this number from now on. It is looked
-// for when it is made, because its number may be given again.
+// The child is the first thread with this number that has not run yet. If it writes
+// records, it begins with the time at which its parent called fork, which has passed. It
+// is looked for when it is made, because its number may be given again.
 void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber child) {
   if (schedule_ == nullptr) return;
   ThreadStack* parent = find_stack(parent_tid, record.time_ns);
   const auto list = by_number_.find(child);
   if (parent == nullptr || list == by_number_.end()) return;
-  const auto next = std::lower_bound(
+  auto next = std::lower_bound(
       list->second.begin(), list->second.end(), record.time_ns,
       [&](ThreadIndex i, int64_t time) { return begin_of(definitions_, i) < time; });
+  if (next != list->second.begin() &&
+      definitions_.threads()[*(next - 1)].start_ns >= record.time_ns) {
+    --next;
+  }
   if (next == list->second.end()) return;
   parent->ran_until(record.time_ns, cpu_of_kernel(record));
-  schedule_->thread_made(find(parent_tid, record.time_ns), *next, record.time_ns);
+  schedule_->thread_made({.parent = find(parent_tid, record.time_ns),
+                          .child = *next,
+                          .time_ns = record.time_ns,
+                          .runs_in_parent = parent->in_vfork()});
 }
 
 void Dispatches::apply(const Record& record) {

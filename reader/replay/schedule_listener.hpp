@@ -41,6 +41,15 @@ struct PathTime {
   uint32_t coroutine = 0;  // on whose stack
 };
 
+// A thread made another one.
+struct ThreadMade {
+  ThreadIndex parent = kNoIndex;
+  ThreadIndex child = kNoIndex;
+  int64_t time_ns = 0;
+  // By vfork: what the child does before it executes a program, the parent's stack has.
+  bool runs_in_parent = false;
+};
+
 class ScheduleListener {
  public:
   virtual ~ScheduleListener() = default;
@@ -53,9 +62,7 @@ class ScheduleListener {
   // another one comes before that is reported.
   virtual void time_passed(const PathTime& /*time*/) {}
 
-  // `parent` made `child`.
-  virtual void thread_made(ThreadIndex /*parent*/, ThreadIndex /*child*/,
-                           int64_t /*time_ns*/) {}
+  virtual void thread_made(const ThreadMade& /*made*/) {}
 };
 
 }  // namespace arctrace::reader

@@ -183,8 +183,8 @@ class ThreadStack {
   };
   absl::flat_hash_map<uint32_t, Known> known_;  // by coroutine
   uint64_t losses_ = 0;
-  bool is_gone_ = false;     // it has exited, or is another program's
-  bool has_exited_ = false;  // the kernel recorded its exit, and nothing after that
+  bool is_gone_ = false;     // it has ended, or is another program's
+  bool has_exited_ = false;  // the kernel has begun to end it
   uint32_t adopted_ = 0;
   uint64_t end_within_ns_ = 0;
   // A time in which records were lost or are missing, up to the last record.
