@@ -247,13 +247,15 @@ struct arctrace_reader_call {
   uint32_t coroutine; /* on whose stack it is; 0: the thread's own */
   uint32_t
       count; /* frames that it stands for: more than 1 if only their number is known */
-  int64_t start_ns;    /* cut at the filter's range */
-  int64_t end_ns;      /* the same; of a call that did not end, the thread's end */
-  uint64_t total_ns;   /* end_ns - start_ns, without time of other coroutines */
-  uint64_t self_ns;    /* of it, in the function itself */
-  uint64_t off_cpu_ns; /* of total_ns, not on a CPU; 0 without the kernel's records */
-  const char* args;    /* "(3, \"name\")"; "": none were recorded */
-  const char* retval;  /* "-1 ENOENT"; "": none was recorded */
+  int64_t start_ns;      /* cut at the filter's range */
+  int64_t end_ns;        /* the same; of a call that did not end, the thread's end */
+  uint64_t total_ns;     /* end_ns - start_ns, without time of other coroutines */
+  uint64_t self_ns;      /* of it, in the function itself */
+  uint64_t off_cpu_ns;   /* of total_ns, not on a CPU; 0 without the kernel's records */
+  const char* args;      /* "(3, \"name\")"; "": none were recorded */
+  const char* retval;    /* "-1 ENOENT"; "": none was recorded */
+  uint64_t not_known_ns; /* of total_ns, on a CPU or not: the kernel's records that would
+                            tell are missing. The rest was on a CPU */
 };
 
 enum arctrace_reader_calls_flag {
@@ -290,6 +292,7 @@ struct arctrace_reader_columns {
   uint32_t* path;
   uint32_t* flags;
   uint32_t* coroutine;
+  uint64_t* not_known_ns;
 };
 
 /* Puts the next calls, as many as there are up to `capacity`, into columns, and sets
@@ -410,6 +413,7 @@ struct arctrace_reader_function_sums {
   /* Of calls whose begin and end were seen; quantiles within 1.6 %. */
   uint64_t avg_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns, p999_ns;
   uint64_t cpu_ns, off_cpu_ns; /* parts of cum_ns; 0 without the kernel's records */
+  uint64_t not_known_ns;       /* the third part: records of the kernel's are missing */
 };
 
 /* Row `row`, from 0, of a group: functions by falling cum_ns. NULL: there are not so

@@ -40,7 +40,8 @@ void SlowCauses::call_ended(const FrameInfo& frame, bool shown) {
   }
   stack.erase(std::next(found).base());
   if (!shown || frame.count > 1 || !is_timed(frame.flags)) return;
-  add(frame.function, frame.cpu.cpu_ns + frame.cpu.off_ns, std::move(open.shares));
+  add(frame.function, frame.cpu.cpu_ns + frame.cpu.off_ns + frame.cpu.unknown_ns,
+      std::move(open.shares));
 }
 
 void SlowCauses::time_passed(const PathTime& time) {
@@ -66,7 +67,8 @@ void SlowCauses::state_ended(const StateInfo& state) {
   if (state.thread >= open_.size() || state.state == RunState::kRunning) return;
   for (Open& open : open_[state.thread]) {
     if (open.pending.empty()) continue;
-    PathState what = PathState::kPreempted;
+    PathState what =
+        state.state == RunState::kNotKnown ? PathState::kNotKnown : PathState::kPreempted;
     if (state.state == RunState::kBlocked) {
       what = wait_state(*replay_, state, open.pending.back().node);
       if (what != PathState::kDisk && is_woken_by_thread(state.waker)) {

@@ -94,8 +94,9 @@ uint64_t WorkLoops::frame_opened(const FrameInfo& frame) {
   return 0;
 }
 
-void WorkLoops::thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) {
-  if (parent != child) made_.try_emplace(child, Made{parent, time_ns});
+void WorkLoops::thread_made(const ThreadMade& made) {
+  if (made.parent == made.child) return;
+  made_.try_emplace(made.child, Made{made.parent, made.time_ns});
 }
 
 bool WorkLoops::is_from_outside(const StateInfo& state) const {

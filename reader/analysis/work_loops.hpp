@@ -73,7 +73,7 @@ class WorkLoops : public ReplayListener, public ScheduleListener {
   void frame_adopted(const FrameInfo& /*frame*/) override {}
   void point(const PointInfo& /*point*/) override {}
   void state_ended(const StateInfo& state) override;
-  void thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) override;
+  void thread_made(const ThreadMade& made) override;
 
  private:
   // "Again and again". What happens more rarely is no pattern.

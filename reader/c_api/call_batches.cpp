@@ -62,6 +62,7 @@ arctrace_reader_call CallBatches::made(const FrameInfo& frame, NodeIndex path) {
   call.total_ns = frame.cum_ns;
   call.self_ns = frame.base_ns;
   call.off_cpu_ns = frame.cpu.off_ns;
+  call.not_known_ns = frame.cpu.unknown_ns;
   call.args = call.retval = "";
   return call;
 }

@@ -178,6 +178,7 @@ int arctrace_reader_calls_columns(arctrace_reader_calls* calls,
       put(to.path, &arctrace_reader_call::path);
       put(to.flags, &arctrace_reader_call::flags);
       put(to.coroutine, &arctrace_reader_call::coroutine);
+      put(to.not_known_ns, &arctrace_reader_call::not_known_ns);
       calls->next += part;
       done += part;
     }

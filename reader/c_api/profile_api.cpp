@@ -84,6 +84,7 @@ class ProfileMaker {
       sums.cum_ns = total.cum_ns;
       sums.cpu_ns = total.cpu.cpu_ns;
       sums.off_cpu_ns = total.cpu.off_ns;
+      sums.not_known_ns = total.cpu.unknown_ns;
       set_times(sums, times_.find(group, total.function));
       made.functions.push_back(sums);
     }

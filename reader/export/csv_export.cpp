@@ -14,8 +14,8 @@ namespace arctrace::reader {
 namespace {
 
 constexpr const char* kHead =
-    "type,pid,tid,thread,start_ns,duration_ns,self_ns,off_cpu_ns,depth,coroutine,name,"
-    "module,args,retval,fields,flags\n";
+    "type,pid,tid,thread,start_ns,duration_ns,self_ns,off_cpu_ns,not_known_ns,depth,"
+    "coroutine,name,module,args,retval,fields,flags\n";
 
 std::string_view without_prefix(std::string_view text, std::string_view prefix) {
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
@@ -61,6 +61,7 @@ class CsvExport : public RowsExport {
     add_number(row.duration_ns);
     add_number(row.self_ns);
     add_number(row.off_cpu_ns);
+    add_number(row.not_known_ns);
     add_number(row.depth);
     add_number(row.coroutine);
     add(row.name);

@@ -23,7 +23,10 @@ void RowsExport::call(const WholeCall& call) {
   if (call.has_ended)
     row.duration_ns = static_cast<uint64_t>(frame.stop_ns - frame.start_ns);
   row.self_ns = frame.base_ns;
-  if (has_dispatches_) row.off_cpu_ns = frame.cpu.off_ns;
+  if (has_dispatches_) {
+    row.off_cpu_ns = frame.cpu.off_ns;
+    row.not_known_ns = frame.cpu.unknown_ns;
+  }
   row.depth = frame.depth;
   if (frame.coroutine != 0) row.coroutine = frame.coroutine;
   const std::string module = safe_name((*functions_)[frame.function].module);

@@ -18,7 +18,7 @@ struct ExportRow {
   int64_t start_ns = 0;
   std::optional<uint64_t> duration_ns;  // none: it is a moment, or has not ended
   // Of calls; of one that has not ended, up to the end of its thread.
-  std::optional<uint64_t> self_ns, off_cpu_ns;
+  std::optional<uint64_t> self_ns, off_cpu_ns, not_known_ns;
   std::optional<uint32_t> depth, coroutine;
   std::string_view name, module;  // safe
   // In the form of the exporter's describe(); empty: there are none.

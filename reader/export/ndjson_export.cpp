@@ -49,6 +49,9 @@ class NdjsonExport : public RowsExport {
     json.member("duration_ns", row.duration_ns);
     if (row.self_ns.has_value()) json.member("self_ns", *row.self_ns);
     if (row.off_cpu_ns.has_value()) json.member("off_cpu_ns", *row.off_cpu_ns);
+    if (row.not_known_ns.value_or(0) != 0) {
+      json.member("not_known_ns", *row.not_known_ns);
+    }
     if (row.depth.has_value()) json.member("depth", *row.depth);
     if (row.coroutine.has_value()) json.member("coroutine", *row.coroutine);
     json.member("name", row.name);

@@ -44,7 +44,7 @@ class SqliteExport : public CallExporter {
     file_.create();
     file_.execute(kSqliteTables);
     paths_rows_.prepare(file_, "paths", 4);
-    calls_rows_.prepare(file_, "calls", 13);
+    calls_rows_.prepare(file_, "calls", 14);
     states_rows_.prepare(file_, "scheduling", 7);
     events_rows_.prepare(file_, "events", 5);
     losses_rows_.prepare(file_, "losses", 4);
@@ -94,7 +94,8 @@ class SqliteExport : public CallExporter {
         {++last_call_, thread_id(frame.thread), path_id, function_id(frame.function),
          frame.start_ns, ended ? SqlValue(frame.stop_ns - frame.start_ns) : SqlValue(),
          frame.base_ns, has_cpu ? SqlValue(frame.cpu.off_ns) : SqlValue(),
-         has_ready ? SqlValue(frame.cpu.ready_ns) : SqlValue(), frame.coroutine,
+         has_ready ? SqlValue(frame.cpu.ready_ns) : SqlValue(),
+         has_cpu ? SqlValue(frame.cpu.unknown_ns) : SqlValue(), frame.coroutine,
          SqlValue::text_or_null(args), SqlValue::text_or_null(result),
          SqlValue::text_or_null(flags.empty() ? std::string_view()
                                               : std::string_view(flags).substr(1))});
@@ -196,7 +197,7 @@ class SqliteExport : public CallExporter {
 
   void add_threads() {
     SqlInsert rows;
-    rows.prepare(file_, "threads", 8);
+    rows.prepare(file_, "threads", 9);
     const Definitions& definitions = replay_->definitions();
     std::vector<const ThreadTree*> trees(definitions.threads().size());
     for (const ThreadTree& tree : replay_->threads()) trees[tree.thread] = &tree;
@@ -209,7 +210,8 @@ class SqliteExport : public CallExporter {
                 tree == nullptr ? SqlValue() : SqlValue(tree->start_ns),
                 tree == nullptr ? SqlValue() : SqlValue(tree->stop_ns),
                 has_cpu ? SqlValue(cpu.cpu_ns) : SqlValue(),
-                has_cpu ? SqlValue(cpu.off_ns) : SqlValue()});
+                has_cpu ? SqlValue(cpu.off_ns) : SqlValue(),
+                has_cpu ? SqlValue(cpu.unknown_ns) : SqlValue()});
     }
   }
 

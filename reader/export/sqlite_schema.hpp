@@ -12,14 +12,15 @@ CREATE TABLE processes(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER,
   parent_id INTEGER, origin TEXT, name TEXT, executable TEXT, command TEXT,
   start_ns INTEGER, end_ns INTEGER, end_how TEXT, status INTEGER);
 CREATE TABLE threads(id INTEGER PRIMARY KEY, process_id INTEGER, tid INTEGER, name TEXT,
-  start_ns INTEGER, stop_ns INTEGER, cpu_ns INTEGER, off_cpu_ns INTEGER);
+  start_ns INTEGER, stop_ns INTEGER, cpu_ns INTEGER, off_cpu_ns INTEGER,
+  not_known_ns INTEGER);
 CREATE TABLE functions(id INTEGER PRIMARY KEY, name TEXT, module TEXT);
 CREATE TABLE paths(id INTEGER PRIMARY KEY, parent_id INTEGER, function_id INTEGER,
   depth INTEGER);
 CREATE TABLE calls(id INTEGER PRIMARY KEY, thread_id INTEGER, path_id INTEGER,
   function_id INTEGER, start_ns INTEGER, duration_ns INTEGER, self_ns INTEGER,
-  off_cpu_ns INTEGER, ready_ns INTEGER, coroutine INTEGER, args TEXT, result TEXT,
-  flags TEXT);
+  off_cpu_ns INTEGER, ready_ns INTEGER, not_known_ns INTEGER, coroutine INTEGER,
+  args TEXT, result TEXT, flags TEXT);
 CREATE TABLE scheduling(thread_id INTEGER, start_ns INTEGER, duration_ns INTEGER,
   state TEXT, task_state INTEGER, waker_id INTEGER, waker_interrupt INTEGER);
 CREATE TABLE events(thread_id INTEGER, time_ns INTEGER, type TEXT, name TEXT,
@@ -37,7 +38,7 @@ CREATE INDEX scheduling_by_thread ON scheduling(thread_id, start_ns);
 CREATE INDEX events_by_name ON events(name, time_ns);
 CREATE VIEW named_calls AS SELECT calls.id AS id, pid, tid, threads.name AS thread,
   functions.name AS name, module, calls.start_ns AS start_ns, duration_ns, self_ns,
-  calls.off_cpu_ns AS off_cpu_ns, depth, coroutine, args, result, flags, path_id
+  calls.off_cpu_ns AS off_cpu_ns, calls.not_known_ns AS not_known_ns, depth, coroutine, args, result, flags, path_id
   FROM calls JOIN functions ON functions.id = calls.function_id
   JOIN paths ON paths.id = path_id JOIN threads ON threads.id = thread_id
   LEFT JOIN processes ON processes.id = process_id;
@@ -46,7 +47,7 @@ CREATE VIEW function_sums AS SELECT functions.name AS name, module,
   avg(CASE WHEN is_call THEN duration_ns END) AS avg_ns,
   min(CASE WHEN is_call THEN duration_ns END) AS min_ns,
   max(CASE WHEN is_call THEN duration_ns END) AS max_ns,
-  sum(off_cpu_ns) AS off_cpu_ns
+  sum(off_cpu_ns) AS off_cpu_ns, sum(not_known_ns) AS not_known_ns
   FROM (SELECT *, flags IS NULL OR flags NOT LIKE '%inherited by fork%' AS is_call
     FROM calls) JOIN functions ON functions.id = function_id GROUP BY function_id;
 CREATE VIEW path_names AS WITH RECURSIVE named(id, text) AS (

@@ -14,7 +14,7 @@ uint64_t own_weight(const CallTree& tree, NodeIndex node, ExportWeight weight) {
     case ExportWeight::kWall:
       break;
     case ExportWeight::kCpu:
-      return wall_ns - tree.cpu_base(node).off_ns;
+      return tree.cpu_base(node).cpu_of(wall_ns);
     case ExportWeight::kOffCpu:
       return tree.cpu_base(node).off_ns;
     case ExportWeight::kCount:

@@ -175,7 +175,7 @@ void LiveModel::add_times(const Replay& replay, const std::vector<LiveThread>& t
     if (writer == writers.end()) continue;
     const CpuTime& times = replay.tree().cpu_cum(thread.root);
     tick.threads[writer->second] = {replay.tree()[thread.root].cum_ns, times.cpu_ns,
-                                    times.ready_ns};
+                                    times.ready_ns, times.unknown_ns};
   }
 }
 
@@ -196,6 +196,7 @@ LiveCpu LiveModel::cpu_of(uint32_t writer, const StateInfo& state,
     cpu.wall_ns += times.wall_ns;
     cpu.cpu_ns += times.cpu_ns;
     cpu.ready_ns += times.ready_ns;
+    cpu.unknown_ns += times.unknown_ns;
   }
   return cpu;
 }

@@ -94,7 +94,7 @@ class LiveModel : public LiveTick {
   using Table = absl::flat_hash_map<std::string, LiveSums>;
   // Of a thread in a tick.
   struct ThreadTimes {
-    uint64_t wall_ns, cpu_ns, ready_ns;
+    uint64_t wall_ns, cpu_ns, ready_ns, unknown_ns;
   };
   struct Tick {
     int64_t duration_ns = 0;

@@ -88,7 +88,7 @@ std::string marks_text(const NodeMarks& marks) {
     if (count > 1) absl::StrAppend(&text, " ", count);
   }
   if (!text.empty()) text += ']';
-  return text + within_text(marks.within_ns());
+  return text + not_known_text(marks.unknown_ns) + within_text(marks.within_ns());
 }
 
 bool is_signal(const Function& function) {
@@ -107,6 +107,11 @@ std::string signals_text(const CallTree& tree, NodeIndex node,
   return text.empty() ? text : text + "]";
 }
 
+std::string not_known_text(uint64_t unknown_ns) {
+  if (unknown_ns == 0) return {};
+  return absl::StrCat(" [state not known for ", duration_text(unknown_ns), "]");
+}
+
 std::string within_text(uint64_t within_ns) {
   if (within_ns == 0) return {};
   return absl::StrCat(" [up to ", duration_text(within_ns), " less]");
@@ -121,12 +126,13 @@ void write_marks_json(const NodeMarks& marks, JsonWriter& json) {
     is_open = true;
     json.member(mark.key, count);
   }
-  for (const auto& [key, within_ns] : {std::pair("end_within_ns", marks.end_within_ns),
-                                       {"begin_within_ns", marks.begin_within_ns}}) {
-    if (within_ns == 0) continue;
+  for (const auto& [key, time_ns] : {std::pair("not_known_ns", marks.unknown_ns),
+                                     {"end_within_ns", marks.end_within_ns},
+                                     {"begin_within_ns", marks.begin_within_ns}}) {
+    if (time_ns == 0) continue;
     if (!is_open) json.key("marks").begin_object();
     is_open = true;
-    json.member(key, within_ns);
+    json.member(key, time_ns);
   }
   if (is_open) json.end();
 }

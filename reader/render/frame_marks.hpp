@@ -24,6 +24,9 @@ bool is_signal(const Function& function);
 // " [signal 11, signal 10 3]" for the signals that came upon a node; empty for none.
 std::string signals_text(const CallTree& tree, NodeIndex node,
                          const Functions& functions);
+// " [state not known for 9.500 ms]" for a time of which the kernel's records do not tell
+// whether it was on a CPU; empty for 0. marks_text() includes it.
+std::string not_known_text(uint64_t unknown_ns);
 // " [up to 9.500 ms less]" for a time of which so much may have come before threads began
 // or after they ended; empty for 0. marks_text() includes it.
 std::string within_text(uint64_t within_ns);

@@ -77,6 +77,7 @@ void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json) {
   json.member("cpu_ns", cpu.cpu_ns);
   json.member("off_cpu_ns", cpu.off_ns);
   if (known == KnownTimes::kReady) json.member("ready_ns", cpu.ready_ns);
+  if (cpu.unknown_ns != 0) json.member("not_known_ns", cpu.unknown_ns);
   json.member("switches", cpu.switches);
 }
 

@@ -5,6 +5,7 @@
 namespace arctrace::reader {
 
 const char* run_state_text(const StateInfo& state) {
+  if (state.state == RunState::kNotKnown) return "not known";
   if (state.state == RunState::kRunning) return "running";
   if (state.state == RunState::kReady) {
     return state.preempted ? "ready: preempted" : "ready: woken";

@@ -21,6 +21,7 @@ void NodeMarks::add(const NodeMarks& other) {
   lost_records += other.lost_records;
   orphan_exits += other.orphan_exits;
   at_most += other.at_most;
+  unknown_ns += other.unknown_ns;
   end_within_ns += other.end_within_ns;
   begin_within_ns += other.begin_within_ns;
 }
@@ -94,8 +95,9 @@ void CallTree::choose_clock(NodeIndex root, ReportClock clock) {
   for (NodeIndex at = root; at != kNoNode; at = next_in_preorder(at, root)) {
     CpuTime& cpu = cpu_time(at);
     const uint64_t wall_ns = nodes_[at].base_ns;
-    cpu.cpu_ns = wall_ns - cpu.off_ns;
-    nodes_[at].base_ns = on_clock(clock, wall_ns, cpu.off_ns);
+    cpu.cpu_ns = cpu.cpu_of(wall_ns);
+    nodes_[at].base_ns = on_clock(clock, wall_ns, cpu);
+    if (cpu.unknown_ns != 0) mark(at).unknown_ns = cpu.unknown_ns;
   }
 }
 

@@ -44,6 +44,7 @@ struct NodeMarks {
   uint64_t lost_records = 0;    // lost while the node was the innermost
   uint64_t orphan_exits = 0;    // exits that fit no frame, while it was the innermost
   uint64_t at_most = 0;         // calls that may have begun later
+  uint64_t unknown_ns = 0;      // so long it is not known whether it was on a CPU
   // So much of base_ns may have come after the ends of threads, which are known to within
   // a round of the collector.
   uint64_t end_within_ns = 0;

@@ -9,6 +9,10 @@
 namespace arctrace::reader {
 namespace {
 
+uint32_t cpu_of_kernel(const Record& record) {
+  return load_part_untrusted<arctrace_kernel_body>(record.body).cpu;
+}
+
 // The number of every CPU's idle thread.
 constexpr uint32_t kIdleTid = 0;
 
@@ -108,47 +112,56 @@ Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context)
   return waker;
 }
 
-// The child is the first thread that begins with this number from now on. It is looked
-// for when it is made, because its number may be given again.
+// The child is the first thread with this number that has not run yet. If it writes
+// records, it begins with the time at which its parent called fork, which has passed. It
+// is looked for when it is made, because its number may be given again.
 void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber child) {
   if (schedule_ == nullptr) return;
   ThreadStack* parent = find_stack(parent_tid, record.time_ns);
   const auto list = by_number_.find(child);
   if (parent == nullptr || list == by_number_.end()) return;
-  const auto next = std::lower_bound(
+  auto next = std::lower_bound(
       list->second.begin(), list->second.end(), record.time_ns,
       [&](ThreadIndex i, int64_t time) { return begin_of(definitions_, i) < time; });
+  if (next != list->second.begin() &&
+      definitions_.threads()[*(next - 1)].start_ns >= record.time_ns) {
+    --next;
+  }
   if (next == list->second.end()) return;
-  parent->ran_until(record.time_ns);
-  schedule_->thread_made(find(parent_tid, record.time_ns), *next, record.time_ns);
+  parent->ran_until(record.time_ns, cpu_of_kernel(record));
+  schedule_->thread_made({.parent = find(parent_tid, record.time_ns),
+                          .child = *next,
+                          .time_ns = record.time_ns,
+                          .runs_in_parent = parent->in_vfork()});
 }
 
 void Dispatches::apply(const Record& record) {
   const Thread* running = definitions_.thread(record.thread);
   if (running == nullptr) return;
+  const uint32_t cpu = cpu_of_kernel(record);
   switch (record.type) {
     case ARCTRACE_TYPE_SWITCH: {
       const auto body = load_part_untrusted<arctrace_switch_body>(record.body);
       if (ThreadStack* previous = stack_that_runs(running->tid, record.time_ns)) {
-        previous->left_cpu(record.time_ns, body.prev_state);
+        previous->left_cpu(record.time_ns, cpu, body.prev_state);
       }
       if (ThreadStack* next = stack_that_runs(body.next_tid, record.time_ns)) {
-        next->got_cpu(record.time_ns);
+        next->got_cpu(record.time_ns, cpu);
       }
       break;
     }
     case ARCTRACE_TYPE_SWITCH_IN:
       if (ThreadStack* stack = stack_that_runs(running->tid, record.time_ns)) {
-        stack->got_cpu(record.time_ns);
+        stack->got_cpu(record.time_ns, cpu);
       }
       break;
     case ARCTRACE_TYPE_WAKING: {
       const auto body = load_part_untrusted<arctrace_waking_body>(record.body);
       if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
         if ((body.context & ARCTRACE_WAKING_INTERRUPT) != 0) {
-          stack->interrupted(record.time_ns);
+          stack->interrupted(record.time_ns, cpu);
         } else {
-          stack->ran_until(record.time_ns);
+          stack->ran_until(record.time_ns, cpu);
         }
       }
       woken(record, body.woken_tid, waker_of(record, running->tid, body.context));
@@ -187,6 +200,11 @@ void Dispatches::apply(const Record& record) {
     case ARCTRACE_TYPE_BLOCK_IO_END:
       if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
         stack->block_io(record);
+      }
+      break;
+    case ARCTRACE_TYPE_NAMED:
+      if (ThreadStack* stack = find_stack(running->tid, record.time_ns)) {
+        stack->not_recorded(record.time_ns);
       }
       break;
     default:

@@ -71,7 +71,9 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
       frames_[top.shown].base_ns += passed;
       wall_ += passed;
       if (state != RunState::kRunning && passed != 0) {
-        charge({0, passed, state == RunState::kReady ? passed : 0, 0, 0});
+        CpuTime parts;
+        parts.add(state, passed);
+        charge(parts);
       }
     }
     report_time(time_ns, state, top.node);
@@ -90,9 +92,10 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
     state_.tree[node].base_ns += passed;
     wall_ += passed;
     if (state != RunState::kRunning) {
-      const CpuTime off{0, passed, state == RunState::kReady ? passed : 0, 0, 0};
-      state_.tree.cpu_time(node) += off;
-      cpu_ += off;
+      CpuTime parts;
+      parts.add(state, passed);
+      state_.tree.cpu_time(node) += parts;
+      cpu_ += parts;
     }
     report_time(time_ns, state, node);
   }
@@ -107,11 +110,11 @@ void FrameStack::report_time(int64_t until_ns, RunState state, NodeIndex node) c
 }
 
 void FrameStack::count_switch() {
-  if (in_range()) charge({0, 0, 0, 1, 0});
+  if (in_range()) charge({.switches = 1});
 }
 
 void FrameStack::count_interrupt() {
-  if (in_range()) charge({0, 0, 0, 0, 1});
+  if (in_range()) charge({.interrupts = 1});
 }
 
 void FrameStack::charge(const CpuTime& cpu) {
@@ -201,9 +204,9 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   const uint64_t wall_ns = wall_ - frame.wall_before;
   info.cpu = cpu_;
   info.cpu -= frame.before;
-  info.cpu.cpu_ns = wall_ns - info.cpu.off_ns;
-  info.cum_ns = on_clock(state_.clock, wall_ns, info.cpu.off_ns);
-  info.base_ns = on_clock(state_.clock, frame.base_ns, frame.cpu.off_ns);
+  info.cpu.cpu_ns = info.cpu.cpu_of(wall_ns);
+  info.cum_ns = on_clock(state_.clock, wall_ns, info.cpu);
+  info.base_ns = on_clock(state_.clock, frame.base_ns, frame.cpu);
   if (state_.is_corrected) {
     const uint64_t own_ns = removed_from(frame);
     const uint64_t all_ns = removed_ - frame.removed_before + own_ns;
@@ -307,7 +310,7 @@ void FrameStack::charge_cost(const Frame& frame, uint64_t ps) {
 // the thread itself, so none of it is time off the CPU.
 uint64_t FrameStack::removed_from(const Frame& frame) const {
   if (!state_.is_corrected) return 0;
-  return std::min(frame.overhead_ps / 1000, frame.base_ns - frame.cpu.off_ns);
+  return std::min(frame.overhead_ps / 1000, frame.cpu.cpu_of(frame.base_ns));
 }
 
 void FrameStack::leave(uint64_t count, uint16_t flags) {

@@ -124,7 +124,7 @@ void Replay::go_on_in_kernel(const Record& record) {
 std::optional<StateInfo> Replay::state_of(ThreadIndex thread) const {
   if (!has_dispatches() || thread >= entries_.size()) return std::nullopt;
   const ThreadStack* stack = entries_[thread].stack.get();
-  return stack == nullptr ? std::nullopt : stack->state_now();
+  return stack == nullptr ? std::nullopt : stack->state_at(last_ns_);
 }
 
 KnownTimes Replay::known_times() const {

@@ -5,6 +5,7 @@
 
 #include "reader/replay/call_tree.hpp"
 #include "reader/replay/cpu_time.hpp"
+#include "reader/trace/kernel_gaps.hpp"
 #include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
@@ -23,6 +24,7 @@ struct StateInfo {
   RunState state = RunState::kRunning;
   bool preempted = false;   // if kReady: it was when it left its CPU; else it was woken
   uint32_t task_state = 0;  // if kBlocked: the kernel's TASK_* bits, ARCTRACE_SWITCH_IO
+  uint32_t cpu = kCpuNotKnown;  // if kRunning: on which one
   int64_t start_ns = 0, stop_ns = 0;
   // Its innermost shown frame when the stretch began. Of a running thread that it had run
   // before the time range is not always known.
@@ -39,6 +41,15 @@ struct PathTime {
   uint32_t coroutine = 0;  // on whose stack
 };
 
+// A thread made another one.
+struct ThreadMade {
+  ThreadIndex parent = kNoIndex;
+  ThreadIndex child = kNoIndex;
+  int64_t time_ns = 0;
+  // By vfork: what the child does before it executes a program, the parent's stack has.
+  bool runs_in_parent = false;
+};
+
 class ScheduleListener {
  public:
   virtual ~ScheduleListener() = default;
@@ -51,9 +62,7 @@ class ScheduleListener {
   // another one comes before that is reported.
   virtual void time_passed(const PathTime& /*time*/) {}
 
-  // `parent` made `child`.
-  virtual void thread_made(ThreadIndex /*parent*/, ThreadIndex /*child*/,
-                           int64_t /*time_ns*/) {}
+  virtual void thread_made(const ThreadMade& /*made*/) {}
 };
 
 }  // namespace arctrace::reader

@@ -1,16 +1,25 @@
 // What the kernel's records say of a thread.
 #include "reader/replay/thread_stack.hpp"
 #include "reader/trace/record_types.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-constexpr uint32_t kTaskUninterruptible = 2;  // the kernel's
+// The kernel's TASK_* bits.
+constexpr uint32_t kTaskUninterruptible = 2;
+constexpr uint32_t kTaskDead = 0x80;
+
+uint32_t cpu_of(const Record& record) {
+  return load_part_untrusted<arctrace_kernel_body>(record.body).cpu;
+}
 
 }  // namespace
 
 // Before the thread's own first record and after its end its number is another thread's.
+// A number of which only the kernel's records know may have several threads in turn.
 bool ThreadStack::follows_kernel(int64_t time_ns) {
+  if (kernel_only_ && is_gone_) is_gone_ = has_exited_ = false;
   if (kernel_only_ && !frames_.has_begun()) begin(time_ns);
   // A program's first thread is there from its exec on, and a later one from its start
   // on.
@@ -28,23 +37,41 @@ void ThreadStack::report_signal(const Record& record) {
 
 void ThreadStack::apply_kernel(const Record& record) {
   if (!follows_kernel(record.time_ns)) return;
-  run_until(record.time_ns);
-  has_exited_ = record.type == ARCTRACE_TYPE_EXITED;
-  // The exec from which the thread began comes before it joins.
-  const bool is_another =
-      record.type == ARCTRACE_TYPE_EXECED &&
-      record.time_ns >= state_.definitions.threads()[thread_].start_ns;
-  if (has_exited_ || is_another) {
+  // A thread that ends calls the kernel no more: another one has its number.
+  if (has_exited_ && (record.type == ARCTRACE_TYPE_SYSCALL ||
+                      record.type == ARCTRACE_TYPE_EXECED ||
+                      record.type == ARCTRACE_TYPE_EXITED)) {
     is_gone_ = !kernel_only_;
-  } else {
-    if (record.type == ARCTRACE_TYPE_SIGNAL) report_signal(record);
-    kernel_.apply(record);
+    has_exited_ = is_gone_;
+    if (is_gone_) return;
   }
+  run_until(record.time_ns, cpu_of(record));
+  // What it does up to its last SWITCH, the kernel does to end it.
+  if (record.type == ARCTRACE_TYPE_EXITED) {
+    has_exited_ = true;
+    return;
+  }
+  // The exec from which the thread began comes before it joins.
+  if (record.type == ARCTRACE_TYPE_EXECED &&
+      record.time_ns >= state_.definitions.threads()[thread_].start_ns) {
+    is_gone_ = !kernel_only_;
+    return;
+  }
+  if (record.type == ARCTRACE_TYPE_SIGNAL) report_signal(record);
+  kernel_.apply(record);
 }
 
-std::optional<StateInfo> ThreadStack::state_now() const {
+std::optional<StateInfo> ThreadStack::state_at(int64_t now_ns) const {
   if (!frames_.has_begun() || is_gone_) return std::nullopt;
-  return schedule_.current();
+  StateInfo state = schedule_.current();
+  if (schedule_.known_until_ns() < now_ns) {
+    state = {};
+    state.thread = thread_;
+    state.state = RunState::kNotKnown;
+    state.start_ns = schedule_.known_until_ns();
+    state.node = frames_.top().node;
+  }
+  return state;
 }
 
 void ThreadStack::go_on(int64_t time_ns, const StateInfo& state) {
@@ -58,45 +85,58 @@ void ThreadStack::go_on_in_kernel(const Record& record) {
   if (follows_kernel(record.time_ns)) kernel_.apply(record, kFrameInherited);
 }
 
-void ThreadStack::left_cpu(int64_t time_ns, uint32_t task_state) {
+void ThreadStack::left_cpu(int64_t time_ns, uint32_t cpu, uint32_t task_state) {
   if (!follows_kernel(time_ns)) return;
-  run_until(time_ns);
+  run_until(time_ns, cpu);
   frames_.count_switch();
   schedule_.leave(task_state);
+  is_gone_ = has_exited_ && task_state != ARCTRACE_SWITCH_UNKNOWN &&
+             (task_state & kTaskDead) != 0;
 }
 
 void ThreadStack::woken(int64_t time_ns, const Waker& waker) {
-  if (!follows_kernel(time_ns) || schedule_.state() != RunState::kBlocked) return;
-  pass(time_ns, RunState::kBlocked);
+  if (!follows_kernel(time_ns)) return;
+  const RunState before = schedule_.state();
+  if (before != RunState::kBlocked && before != RunState::kNotKnown) return;
+  pass(time_ns);
   schedule_.wake(waker);
 }
 
-void ThreadStack::got_cpu(int64_t time_ns) {
-  if (!follows_kernel(time_ns) || schedule_.state() == RunState::kRunning) return;
-  pass(time_ns, schedule_.state());
-  schedule_.run();
+void ThreadStack::got_cpu(int64_t time_ns, uint32_t cpu) {
+  if (follows_kernel(time_ns)) run_until(time_ns, cpu);
 }
 
 void ThreadStack::resumable(int64_t time_ns, const Waker& waker) {
   if (!follows_kernel(time_ns)) return;
-  pass(time_ns, schedule_.state());
+  pass(time_ns);
   schedule_.leave(kTaskUninterruptible);
   schedule_.wake(waker);
 }
 
-void ThreadStack::ran_until(int64_t time_ns) {
-  if (follows_kernel(time_ns)) run_until(time_ns);
+void ThreadStack::ran_until(int64_t time_ns, uint32_t cpu) {
+  if (follows_kernel(time_ns)) run_until(time_ns, cpu);
 }
 
-void ThreadStack::interrupted(int64_t time_ns) {
+void ThreadStack::not_recorded(int64_t time_ns) {
+  if (!frames_.has_begun() || is_gone_ ||
+      time_ns < state_.definitions.threads()[thread_].start_ns) {
+    return;
+  }
+  pass(time_ns);
+  schedule_.set_foreign();
+}
+
+void ThreadStack::interrupted(int64_t time_ns, uint32_t cpu) {
   if (!follows_kernel(time_ns)) return;
-  run_until(time_ns);
+  run_until(time_ns, cpu);
   frames_.count_interrupt();
 }
 
 void ThreadStack::block_io(const Record& record) {
   if (!follows_kernel(record.time_ns)) return;
-  if (record.type == ARCTRACE_TYPE_BLOCK_IO) run_until(record.time_ns);
+  if (record.type == ARCTRACE_TYPE_BLOCK_IO) {
+    run_until(record.time_ns, cpu_of(record));
+  }
   frames_.set_record_time(record.time_ns);
   frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }

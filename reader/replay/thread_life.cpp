@@ -62,12 +62,19 @@ void ThreadStack::begin_life(int64_t now_ns) {
   } else if (fork_child_) {
     begin_in_fork(begins_at_ns());
   } else if (parts_.size() > 1) {
-    begin(parts_.back().from_ns);
+    begin_program(parts_.back().from_ns);
   }
   // Records of the kernel may come before the thread's own first one.
   const Thread& thread = state_.definitions.threads()[thread_];
   note_missing(thread.start_ns, thread.overwritten_until_ns,
                state_.made_up.overwritten());
+}
+
+// One of which is not known when it was executed was there before, and did what it did.
+void ThreadStack::begin_program(int64_t time_ns) {
+  begin(time_ns);
+  const Process* process = state_.definitions.process(process_);
+  if (process == nullptr || process->exec_ns == INT64_MIN) schedule_.start_not_known();
 }
 
 // In the parent's frames, as far as they are known. It runs when it gets a CPU.
@@ -128,7 +135,7 @@ int64_t ThreadStack::missing_from_ns(const Record& record) const {
 void ThreadStack::begin_at(const Record& record) {
   plan_life();
   if (parts_.size() > 1 && parts_.back().from_ns < record.time_ns) {
-    begin(parts_.back().from_ns);
+    begin_program(parts_.back().from_ns);
     return;
   }
   // In blocks of several writers every STACK might follow a gap. But no record can have
@@ -136,7 +143,10 @@ void ThreadStack::begin_at(const Record& record) {
   const bool is_first = !record.after_gap ||
                         record.time_ns <= state_.definitions.threads()[thread_].start_ns;
   if (parent_.time_ns == INT64_MIN || has_frames(record) || !is_first) {
-    begin(std::min(missing_from_ns(record), record.time_ns));
+    const int64_t from_ns = std::min(missing_from_ns(record), record.time_ns);
+    begin(from_ns);
+    // What the kernel's records say of it counts from now on only.
+    if (from_ns < begins_at_ns()) schedule_.start_not_known();
     return;
   }
   begin_in_fork(std::min(parent_.time_ns, record.time_ns));
@@ -216,10 +226,10 @@ void ThreadStack::finish(int64_t recording_end_ns) {
     }
     end_within_ns_ = static_cast<uint64_t>(frames_.clip(last.time_ns)) -
                      static_cast<uint64_t>(frames_.clip(first_ns));
-    pass(first_ns, schedule_.state());
+    pass(first_ns);
     const NodeIndex innermost = frames_.top().node;
     const uint64_t known_ns = state_.tree[innermost].base_ns;
-    pass(last.time_ns, schedule_.state());
+    pass(last.time_ns);
     const uint64_t late_ns = state_.tree[innermost].base_ns - known_ns;
     if (last.within_ns != 0 && late_ns != 0) {
       state_.tree.mark(innermost).end_within_ns += late_ns;

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "reader/trace/call_args.hpp"
 #include "src/base/untrusted_bytes.hpp"
@@ -35,9 +36,12 @@ ThreadStack::ThreadStack(ReplayState& state, ThreadIndex thread)
       kernel_only_(state.definitions.threads()[thread].of_kernel()),
       frames_(state, thread),
       kernel_(frames_, state),
-      schedule_(frames_, thread, state.schedule) {
+      schedule_(frames_, thread,
+                state.has_dispatches ? &state.definitions.kernel_gaps() : nullptr,
+                state.schedule) {
   const Process* process = state.definitions.process(process_);
   fork_child_ = process != nullptr && process->origin == ARCTRACE_ORIGIN_FORK;
+  if (state.definitions.threads()[thread].is_foreign) schedule_.set_foreign();
 }
 
 void ThreadStack::apply(const Record& record) {
@@ -138,7 +142,12 @@ bool ThreadStack::begins_in_frames(const Record& record) {
 
 void ThreadStack::begin(int64_t time_ns) {
   frames_.begin(time_ns);
-  schedule_.start();
+  // A thread of which only the kernel's records tell was there before the first of them.
+  if (kernel_only_) {
+    schedule_.start_not_known();
+  } else {
+    schedule_.start();
+  }
 }
 
 // What is unusual counts where the range is.
@@ -190,10 +199,21 @@ bool ThreadStack::is_missing_until(int64_t from_ns, int64_t end_ns) const {
   });
 }
 
-// The time up to `time_ns` passes. Where records are missing it is charged to no frame.
-// The innermost `left_in_gap` frames were left in the first such stretch: when it began,
-// as far as is known. A thread that is in the kernel is there whatever is missing.
-void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
+// The time up to `time_ns` passes, as far as the thread's state is known in that, and
+// then in one that is not.
+void ThreadStack::pass(int64_t time_ns, uint64_t left_in_gap) {
+  if (const int64_t known_ns = schedule_.known_until_ns(); known_ns < time_ns) {
+    pass_life(known_ns, has_gap_until(known_ns) ? std::exchange(left_in_gap, 0) : 0);
+    schedule_.lose();
+  }
+  pass_life(time_ns, left_in_gap);
+}
+
+// The time up to `time_ns` passes in one state. Where records are missing it is charged
+// to no frame. The innermost `left_in_gap` frames were left in the first such stretch:
+// when it began, as far as is known. A thread that is in the kernel is there whatever is
+// missing.
+void ThreadStack::pass_life(int64_t time_ns, uint64_t left_in_gap) {
   while (!parts_.empty() && parts_.back().from_ns <= time_ns &&
          frames_.kernel_frames() == 0) {
     // Before [exit] begins in a gap, frames are left that were left in the gap. The other
@@ -201,13 +221,14 @@ void ThreadStack::pass(int64_t time_ns, RunState state, uint64_t left_in_gap) {
     const LifePart& part = parts_.back();
     if (part.is_innermost && is_missing_until(part.from_ns, INT64_MAX)) break;
     const bool leaves = part.is_innermost && has_gap_until(part.from_ns);
-    pass_part(part.from_ns, state, leaves ? std::exchange(left_in_gap, 0) : 0);
+    pass_part(part.from_ns, leaves ? std::exchange(left_in_gap, 0) : 0);
     begin_part();
   }
-  pass_part(time_ns, state, left_in_gap);
+  pass_part(time_ns, left_in_gap);
 }
 
-void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_gap) {
+void ThreadStack::pass_part(int64_t time_ns, uint64_t left_in_gap) {
+  const RunState state = schedule_.state();
   const std::vector<OffStretch>& off = state_.off;
   const auto skip_past = [&] {
     while (off_index_ < off.size() &&
@@ -242,9 +263,9 @@ void ThreadStack::pass_part(int64_t time_ns, RunState state, uint64_t left_in_ga
 
 // The thread runs now. If it had left its CPU, the record that it got one is missing, or
 // comes only now: by what is known it was off the CPU until then.
-void ThreadStack::run_until(int64_t time_ns, uint64_t left_in_gap) {
-  pass(time_ns, schedule_.state(), left_in_gap);
-  if (schedule_.state() != RunState::kRunning) schedule_.run();
+void ThreadStack::run_until(int64_t time_ns, uint32_t cpu, uint64_t left_in_gap) {
+  pass(time_ns, left_in_gap);
+  schedule_.run(cpu);
 }
 
 // ---- The thread's own records ------------------------------------------------
@@ -355,7 +376,7 @@ void ThreadStack::unwind(const Record& record) {
   const uint64_t count = load_part_untrusted<arctrace_unwind_body>(record.body).count;
   // What was left while records were missing is reported by the first record after that.
   if (has_gap_until(record.time_ns)) {
-    run_until(record.time_ns, count);
+    run_until(record.time_ns, kCpuNotKnown, count);
     return;
   }
   run_until(record.time_ns);
@@ -482,7 +503,7 @@ void ThreadStack::stack(const Record& record) {
     }
     end = begin;
   }
-  run_until(record.time_ns,
+  run_until(record.time_ns, kCpuNotKnown,
             changed && !known && !is_skipped && known_depth > right && !frames_.in_vfork()
                 ? known_depth - right
                 : 0);

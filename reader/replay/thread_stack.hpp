@@ -62,25 +62,28 @@ class ThreadStack {
   // TASK_* state; 0: it could run on), that it was woken, that it got a CPU. Ignored
   // before its first own record and after its end.
   void apply_kernel(const Record& record);
-  void left_cpu(int64_t time_ns, uint32_t task_state);
+  void left_cpu(int64_t time_ns, uint32_t cpu, uint32_t task_state);
   void woken(int64_t time_ns, const Waker& waker);
-  void got_cpu(int64_t time_ns);
+  void got_cpu(int64_t time_ns, uint32_t cpu);
   // A child of vfork, which had run in this thread's place until now, needs that no more.
   // Until then left_cpu, woken and got_cpu are to be called for what the child does.
   void resumable(int64_t time_ns, const Waker& waker);
   bool in_vfork() const { return frames_.in_vfork(); }
-  void interrupted(int64_t time_ns);
-  // What the thread does now, without the end of that; nullopt: it has not begun, or is
-  // gone.
-  std::optional<StateInfo> state_now() const;
+  void interrupted(int64_t time_ns, uint32_t cpu);
+  // What the thread does at `now_ns`, without the end of that; nullopt: it has not begun,
+  // or is gone. REQUIRES: no record of it came later.
+  std::optional<StateInfo> state_at(int64_t now_ns) const;
   // To be called before any record of the kernel: an earlier replay knew that the thread
   // is in this state, and since when.
   void go_on(int64_t time_ns, const StateInfo& state);
   // Before that: an earlier replay knew that the thread is in the kernel's frame that
   // this record opened.
   void go_on_in_kernel(const Record& record);
-  // The kernel's records show that it runs.
-  void ran_until(int64_t time_ns);
+  // The kernel's records show that it runs, on this CPU.
+  void ran_until(int64_t time_ns, uint32_t cpu);
+  // The kernel's records are not about its process, from now on: those that name it are
+  // about others.
+  void not_recorded(int64_t time_ns);
   // A request to a block device, which the thread made then, or the end of one that it
   // made before.
   void block_io(const Record& record);
@@ -121,13 +124,15 @@ class ThreadStack {
   void begin(int64_t time_ns);
   void begin_at(const Record& record);
   void begin_in_fork(int64_t time_ns);
+  void begin_program(int64_t time_ns);
   void plan_life();
   int64_t begins_at_ns() const;
   void begin_part();
   void note_missing(int64_t from_ns, int64_t to_ns, FunctionId function);
-  void pass(int64_t time_ns, RunState state, uint64_t left_in_gap = 0);
-  void pass_part(int64_t time_ns, RunState state, uint64_t left_in_gap);
-  void run_until(int64_t time_ns, uint64_t left_in_gap = 0);
+  void pass(int64_t time_ns, uint64_t left_in_gap = 0);
+  void pass_life(int64_t time_ns, uint64_t left_in_gap);
+  void pass_part(int64_t time_ns, uint64_t left_in_gap);
+  void run_until(int64_t time_ns, uint32_t cpu = kCpuNotKnown, uint64_t left_in_gap = 0);
   bool has_gap_until(int64_t time_ns) const;
   bool is_missing_until(int64_t from_ns, int64_t end_ns) const;
   bool is_about(const OffStretch& stretch) const;
@@ -178,8 +183,8 @@ class ThreadStack {
   };
   absl::flat_hash_map<uint32_t, Known> known_;  // by coroutine
   uint64_t losses_ = 0;
-  bool is_gone_ = false;     // it has exited, or is another program's
-  bool has_exited_ = false;  // the kernel recorded its exit, and nothing after that
+  bool is_gone_ = false;     // it has ended, or is another program's
+  bool has_exited_ = false;  // the kernel has begun to end it
   uint32_t adopted_ = 0;
   uint64_t end_within_ns_ = 0;
   // A time in which records were lost or are missing, up to the last record.

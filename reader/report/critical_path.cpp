@@ -67,7 +67,6 @@ class Walk {
     }
     now_ = time_ns;
     jumps_ = 0;
-    is_woken_by_ = false;
   }
 
   // The same for the time of a piece, divided like that of the whole piece.
@@ -120,7 +119,7 @@ class Walk {
     return found;
   }
 
-  std::optional<ScheduleLog::Made> made(ThreadIndex thread) const {
+  std::optional<ThreadMade> made(ThreadIndex thread) const {
     if (const auto known = log_.made(thread)) return known;
     // Without the kernel's word, a fork child begins where its parent's thread called
     // fork.
@@ -132,11 +131,11 @@ class Walk {
     }
     const ThreadIndex forker = definitions.find_thread(process->forker);
     if (forker == kNoIndex || forker == thread) return std::nullopt;
-    return ScheduleLog::Made{forker, definitions.threads()[thread].start_ns};
+    return ThreadMade{forker, thread, definitions.threads()[thread].start_ns};
   }
 
   void step() {
-    const std::optional<ScheduleLog::Made> birth = made(thread_);
+    const std::optional<ThreadMade> birth = made(thread_);
     if (birth.has_value() && birth->time_ns >= now_ && go_to(birth->parent)) return;
     const int64_t low_ns = birth.has_value() ? birth->time_ns : path_.end.start_ns;
     const SchedulePiece* piece = piece_of(thread_);
@@ -146,12 +145,13 @@ class Walk {
     }
     const StateInfo& state = piece->state;
     if (state.stop_ns < now_) {
-      // A thread that ends wakes others when its last record is written.
-      take(std::max(state.stop_ns, low_ns), kNoNode,
-           is_woken_by_ ? PathState::kRunning : PathState::kNotKnown);
+      take(std::max(state.stop_ns, low_ns), kNoNode, PathState::kNotKnown);
       return;
     }
     switch (state.state) {
+      case RunState::kNotKnown:
+        take_piece(*piece, low_ns, PathState::kNotKnown);
+        return;
       case RunState::kRunning:
         take_piece(*piece, low_ns, PathState::kRunning);
         return;
@@ -164,7 +164,6 @@ class Walk {
     const bool is_whole = state.stop_ns == now_;
     if (is_whole && is_woken_by_thread(state.waker) && runs(state.waker.thread) &&
         go_to(state.waker.thread)) {
-      is_woken_by_ = true;
       return;
     }
     take_piece(
@@ -172,24 +171,24 @@ class Walk {
         is_whole ? wait_state(replay_, state, last_node(*piece)) : PathState::kNotKnown);
   }
 
-  // Whether the thread's log does not contradict that it runs now.
+  // Whether the thread's log does not contradict that it runs now. What a thread did
+  // whose process is not recorded is not in the trace.
   bool runs(ThreadIndex thread) {
+    if (replay_.definitions().threads()[thread].is_foreign) return false;
     const SchedulePiece* piece = piece_of(thread);
     if (piece == nullptr) return made(thread).has_value();
     return piece->state.stop_ns < now_ || piece->state.state == RunState::kRunning;
   }
 
   // There is nothing of the thread before now.
-  void before_first(const std::optional<ScheduleLog::Made>& birth) {
+  void before_first(const std::optional<ThreadMade>& birth) {
     if (birth.has_value() && birth->time_ns < now_) {
+      if (birth->runs_in_parent && go_to(birth->parent)) return;
       take(birth->time_ns, kNoNode, PathState::kNotKnown);
       return;
     }
     const ThreadIndex before = program_before(thread_);
-    if (before != kNoIndex && go_to(before)) {
-      is_woken_by_ = true;  // it ran: the exec is its last act
-      return;
-    }
+    if (before != kNoIndex && go_to(before)) return;
     take(path_.end.start_ns, kNoNode, PathState::kNotKnown);
   }
 
@@ -200,7 +199,6 @@ class Walk {
   ThreadIndex thread_ = kNoIndex;
   int64_t now_ = 0;
   uint32_t jumps_ = 0;
-  bool is_woken_by_ = false;  // the walk came here by what the thread did now
 };
 
 }  // namespace
@@ -218,6 +216,7 @@ std::optional<PathEnd> whole_stretch(ScheduleLog& log, const Replay& replay) {
   // The one that ended last; of several, one that ran, and the one that began to do last.
   std::tuple<int64_t, bool, int64_t> best;
   for (const ThreadTree& tree : replay.threads()) {
+    if (replay.definitions().threads()[tree.thread].is_foreign) continue;
     const std::optional<SchedulePiece> piece = log.last(tree.thread);
     if (!piece.has_value()) continue;
     const std::tuple<int64_t, bool, int64_t> rank = {

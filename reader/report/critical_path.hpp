@@ -41,8 +41,9 @@ struct CriticalPath {
   std::array<uint64_t, kPathStates> state_sums() const;
 };
 
-// The stretch from the beginning of all to the end of the thread that ended last; nullopt
-// if nothing was logged. After the replay's finish().
+// The stretch from the beginning of all to the end of the thread that ended last, of
+// those whose processes are recorded; nullopt if nothing was logged. After the replay's
+// finish().
 std::optional<PathEnd> whole_stretch(ScheduleLog& log, const Replay& replay);
 
 // Goes back from `end`. Takes time for each piece of the log at most once.

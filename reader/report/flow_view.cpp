@@ -117,7 +117,8 @@ std::string FlowView::event_text(const StreamEvent& event) {
       if (event.cpu.off_ns != 0) {
         absl::StrAppend(&notes, ", off CPU ", duration_text(event.cpu.off_ns));
       }
-      return named_row(row + "< ", event, notes + flags_text(event.flags));
+      notes += not_known_text(event.cpu.unknown_ns) + flags_text(event.flags);
+      return named_row(row + "< ", event, notes);
     }
     case StreamEvent::Kind::kRecord:
       if (event.type == ARCTRACE_TYPE_LOST) {

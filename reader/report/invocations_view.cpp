@@ -77,7 +77,8 @@ class InvocationsView : public View {
     append_name(
         line,
         absl::StrCat(labels.text(row.function), calls_.args(row), calls_.retval(row)),
-        flags_text(row.flags), false, options_.style);
+        not_known_text(row.cpu.unknown_ns) + flags_text(row.flags), false,
+        options_.style);
     return line;
   }
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "reader/analysis/process_tree.hpp"
+#include "reader/render/frame_marks.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/wait_histograms.hpp"
@@ -113,7 +114,7 @@ class ProcessesView : public View {
       std::string notes;
       if (command.runs == 1) absl::StrAppend(&notes, "  ", command.pid);
       if (command.exits.size() > 1) absl::StrAppend(&notes, "  exit ", exits);
-      notes += ends_text(command);
+      notes += not_known_text(command.cpu.unknown_ns) + ends_text(command);
       append_name(row, escaped(command.name), notes, false, options_.style);
       write(row);
     }

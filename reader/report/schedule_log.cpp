@@ -67,9 +67,9 @@ void ScheduleLog::state_ended(const StateInfo& state) {
   if (state.waker.thread != kNoIndex && !state.waker.interrupt) cut(state.waker.thread);
 }
 
-void ScheduleLog::thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) {
-  if (parent != child) made_.try_emplace(child, Made{parent, time_ns});
-  cut(parent);
+void ScheduleLog::thread_made(const ThreadMade& made) {
+  if (made.parent != made.child) made_.try_emplace(made.child, made);
+  cut(made.parent);
 }
 
 // A piece of a thread that waits goes on: what ends it is not known yet.
@@ -136,7 +136,7 @@ std::optional<SchedulePiece> ScheduleLog::read(ThreadIndex thread, uint64_t offs
   return piece;
 }
 
-std::optional<ScheduleLog::Made> ScheduleLog::made(ThreadIndex thread) const {
+std::optional<ThreadMade> ScheduleLog::made(ThreadIndex thread) const {
   const auto found = made_.find(thread);
   if (found == made_.end()) return std::nullopt;
   return found->second;

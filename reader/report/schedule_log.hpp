@@ -31,12 +31,6 @@ struct SchedulePiece {
 // in one piece: the pieces are in a temporary file.
 class ScheduleLog : public ScheduleListener {
  public:
-  // How `child` came to be.
-  struct Made {
-    ThreadIndex parent = kNoIndex;
-    int64_t time_ns = 0;
-  };
-
   // Ends the thread's piece now, so that a walk can begin or end here.
   void cut(ThreadIndex thread);
 
@@ -45,15 +39,15 @@ class ScheduleLog : public ScheduleListener {
   std::optional<SchedulePiece> before(const SchedulePiece& piece);
   // Threads are those below this index.
   size_t thread_count() const { return threads_.size(); }
-  // Empty: that is not known.
-  std::optional<Made> made(ThreadIndex thread) const;
+  // How the thread came to be. Empty: that is not known.
+  std::optional<ThreadMade> made(ThreadIndex thread) const;
 
   // Error: the pieces could not be kept.
   const absl::Status& status() const { return spool_.status(); }
 
   void state_ended(const StateInfo& state) override;
   void time_passed(const PathTime& time) override;
-  void thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) override;
+  void thread_made(const ThreadMade& made) override;
 
  private:
   struct Log {
@@ -67,8 +61,8 @@ class ScheduleLog : public ScheduleListener {
   void add(Log& log);
   std::optional<SchedulePiece> read(ThreadIndex thread, uint64_t offset, uint32_t size);
 
-  std::vector<Log> threads_;  // by ThreadIndex
-  absl::flat_hash_map<ThreadIndex, Made> made_;
+  std::vector<Log> threads_;                           // by ThreadIndex
+  absl::flat_hash_map<ThreadIndex, ThreadMade> made_;  // by child
   TextSpool spool_;
 };
 

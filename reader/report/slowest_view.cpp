@@ -118,7 +118,8 @@ class SlowestView : public View, private ReplayListener {
     append_left(text, thread_ids_text(replay.definitions(), frame.thread), 16);
     text += ' ';
     append_name(text, absl::StrCat(labels.text(frame.function), call.args, call.retval),
-                flags_text(frame.flags), false, options_.style);
+                not_known_text(frame.cpu.unknown_ns) + flags_text(frame.flags), false,
+                options_.style);
     if (call.path.size() < 2) return text;
     std::string outer(28, ' ');
     outer += "in ";

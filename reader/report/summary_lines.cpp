@@ -291,6 +291,9 @@ SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {
     const CpuTime& cpu = facts.all.tree->cpu_cum(facts.all.root);
     absl::StrAppend(&times, times.empty() ? "" : ", ", "on the CPU ",
                     duration_text(cpu.cpu_ns), ", waiting ", duration_text(cpu.off_ns));
+    if (cpu.unknown_ns != 0) {
+      absl::StrAppend(&times, ", not known ", duration_text(cpu.unknown_ns));
+    }
   }
   if (!times.empty()) section.rows.push_back(times);
   if (const std::string cost = overhead_text(facts); !cost.empty()) {

@@ -103,8 +103,10 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
       append_right(row, duration_text(part.cpu.off_ns), 10);
     }
     append_right(row, part.calls == 0 ? "-" : grouped_text(part.calls), 10);
-    section.rows.push_back(summary_row(row + "  ", escaped(part.name),
-                                       within_text(part.within_ns()), false, style));
+    const std::string notes =
+        not_known_text(part.cpu.unknown_ns) + within_text(part.within_ns());
+    section.rows.push_back(
+        summary_row(row + "  ", escaped(part.name), notes, false, style));
   }
   return section;
 }
@@ -183,7 +185,9 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
     const std::string overhead =
         overhead_note(total.base_ns, total.overhead_ps, facts.replay);
     section.rows.push_back(summary_row(row + "  ", labels.text(total.function),
-                                       within_text(total.marks.within_ns()) + overhead,
+                                       not_known_text(own[total.function].unknown_ns) +
+                                           within_text(total.marks.within_ns()) +
+                                           overhead,
                                        is_hot(total.base_ns, all_ns), style));
   }
   return section;
@@ -303,6 +307,7 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
       notes = absl::StrCat("  ", labels.text(most->function), " ",
                            duration_text(most->base_ns));
     }
+    notes += not_known_text(like.cpu.unknown_ns);
     section.rows.push_back(
         summary_row(row + "  ", escaped(like.name), notes, false, style));
   }

@@ -124,9 +124,9 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
   void time_passed(const PathTime& time) override {
     if (keeps_log_) log_.time_passed(time);
   }
-  void thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) override {
-    loops_.thread_made(parent, child, time_ns);
-    if (keeps_log_) log_.thread_made(parent, child, time_ns);
+  void thread_made(const ThreadMade& made) override {
+    loops_.thread_made(made);
+    if (keeps_log_) log_.thread_made(made);
   }
 
   SummaryFacts facts_of(Replay& replay, const TreeGroup& all,

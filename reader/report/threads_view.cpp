@@ -27,9 +27,11 @@ const char* state_name(RunState state) {
     case RunState::kReady:
       return "ready";
     case RunState::kBlocked:
+      return "blocked";
+    case RunState::kNotKnown:
       break;
   }
-  return "blocked";
+  return "not known";
 }
 
 // Why a ready thread was not running before.
@@ -88,6 +90,7 @@ class ThreadsView : public View, private ScheduleListener {
     std::vector<StateInfo> rows;
     uint64_t hidden = 0;
     uint64_t running_ns = 0, ready_ns = 0, preempted_ns = 0, blocked_ns = 0;
+    uint64_t unknown_ns = 0;
   };
 
   void state_ended(const StateInfo& state) override;
@@ -113,6 +116,9 @@ void ThreadsView::state_ended(const StateInfo& state) {
     case RunState::kBlocked:
       thread.blocked_ns += duration;
       break;
+    case RunState::kNotKnown:
+      thread.unknown_ns += duration;
+      break;
   }
   if (options_.sort == SortKey::kEntry && thread.rows.size() >= options_.limit) {
     ++thread.hidden;
@@ -137,7 +143,8 @@ void ThreadsView::order_rows() {
 std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
                                    const Replay& replay) const {
   const bool has_ready = replay.known_times() == KnownTimes::kReady;
-  const uint64_t all_ns = thread.running_ns + thread.ready_ns + thread.blocked_ns;
+  const uint64_t all_ns =
+      thread.running_ns + thread.ready_ns + thread.blocked_ns + thread.unknown_ns;
   const auto part = [&](const char* name, uint64_t part_ns) {
     std::string text = absl::StrCat(name, " ", duration_text(part_ns));
     if (part_ns != 0) {
@@ -152,6 +159,9 @@ std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
   if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of which ");
   absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ",
                   part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns));
+  if (thread.unknown_ns != 0) {
+    absl::StrAppend(&text, ", ", part("not known", thread.unknown_ns));
+  }
   text = "\n" + wrap_line(text, 2, options_.style) + "\n";
   append_tinted(text, options_.style, Tint::kHead,
                 "          Start     Duration  State             Where");
@@ -196,6 +206,7 @@ absl::Status ThreadsView::write_json(Replay& replay, JsonWriter& json) {
     }
     json.member("preempted_ns", thread.preempted_ns);
     json.member("blocked_ns", thread.blocked_ns);
+    if (thread.unknown_ns != 0) json.member("not_known_ns", thread.unknown_ns);
     json.key("states").begin_array();
     for (const StateInfo& state : thread.rows) {
       write_state_json(state, replay, labels, json);

@@ -97,6 +97,9 @@ std::string cpu_line(const LiveCpu& cpu, bool is_utf8) {
   };
   std::string line = absl::StrCat("on CPU ", share(cpu.cpu_ns), " %");
   if (cpu.has_ready) absl::StrAppend(&line, "  ready ", share(cpu.ready_ns), " %");
+  if (cpu.unknown_ns != 0) {
+    absl::StrAppend(&line, "  not known ", share(cpu.unknown_ns), " %");
+  }
   return absl::StrCat(line, "  ", sparkline(cpu.history, 1000, is_utf8));
 }
 

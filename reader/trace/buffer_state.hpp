@@ -21,6 +21,11 @@ struct BufferState {
   };
   std::array<uint64_t, 7> blocks_by_phase{};  // by enum arctrace_phase; [0]: invalid
   std::vector<Slot> slots;                    // those that were ever used
+  struct CpuLoss {
+    uint32_t cpu = 0;
+    uint64_t since_monotonic_ns = 0;
+  };
+  std::vector<CpuLoss> cpu_losses;  // of the kernel's records, which no LOST reports
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> session_lost{};  // that no slot counted
   uint32_t gate = 0, collector_pid = 0;
   uint32_t processes = 0, threads = 0;  // identities ever given

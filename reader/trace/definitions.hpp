@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/kernel_gaps.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/stored_symbols.hpp"
 
@@ -79,6 +80,8 @@ class Definitions {
 
   // In overwrite mode, sorted by CPU.
   std::span<const CpuBegin> kernel_begins() const { return kernel_begins_; }
+  // When records of the kernel's are missing, for whatever cause.
+  const KernelGaps& kernel_gaps() const { return kernel_gaps_; }
 
   // The parent from which `process` inherits definitions, or kNoIndex.
   ProcessIndex inherited_from(ProcessIndex process) const;
@@ -102,6 +105,7 @@ class Definitions {
   void set_kernel_begins(std::vector<CpuBegin> begins) {
     kernel_begins_ = std::move(begins);
   }
+  KernelGaps& mutable_kernel_gaps() { return kernel_gaps_; }
   // Modules of the process that overlap it end at `module.loaded_ns`.
   void add_module(ProcessIndex process, Module module);
   // Sets the hook_kind of the process' own module that was loaded at `address` at
@@ -139,6 +143,7 @@ class Definitions {
   std::vector<Thread> threads_;
   StoredSymbols symbols_;
   std::vector<CpuBegin> kernel_begins_;
+  KernelGaps kernel_gaps_;
   absl::flat_hash_map<uint32_t, ProcessIndex> process_by_id_;
   absl::flat_hash_map<uint32_t, ThreadIndex> thread_by_writer_;
 };

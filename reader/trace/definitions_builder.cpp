@@ -86,6 +86,10 @@ void DefinitionsBuilder::apply(uint16_t type, uint32_t writer, uint64_t ticks,
       return counts(body);
     case ARCTRACE_TYPE_CHILD_STATUS:
       return child_status(body);
+    case ARCTRACE_TYPE_ENABLED:
+      return enabled(body);
+    case ARCTRACE_TYPE_LOST:
+      return lost(body);
     default:
       return;
   }
@@ -400,8 +404,13 @@ void DefinitionsBuilder::session_event(BodyReader reader) {
   }
   if (body.what == ARCTRACE_SESSION_STARTED) {
     session_.resumed = (body.detail & ARCTRACE_SESSION_RESUMED) != 0;
+    if (session_.started_ns == INT64_MIN) {
+      session_.started_ns = time_ns_;
+      session_.begins_elsewhere = session_.resumed;
+    }
     lives_.note_started(time_ns_);
   }
+  if (body.what == ARCTRACE_SESSION_DUMP_BEGIN) session_.copied_ns = time_ns_;
   if (body.what == ARCTRACE_SESSION_DISK_FULL) {
     session_.disk_full_errno = static_cast<int32_t>(body.detail);
   }
@@ -417,6 +426,33 @@ void DefinitionsBuilder::child_status(BodyReader reader) {
   const auto child = reader.read<arctrace_child_status_body>();
   session_.child_wait_status = child.status;
   lives_.note_child_end(child.child_pid, time_ns_);
+}
+
+void DefinitionsBuilder::enabled(BodyReader reader) {
+  const bool is_on =
+      (reader.read<arctrace_enabled_body>().gate & ARCTRACE_GATE_KERNEL) != 0;
+  if (is_on && kernel_off_ns_.has_value()) {
+    definitions_.mutable_kernel_gaps().add(*kernel_off_ns_, time_ns_, kCpuNotKnown);
+    kernel_off_ns_.reset();
+  } else if (!is_on && !kernel_off_ns_.has_value()) {
+    kernel_off_ns_ = time_ns_;
+  }
+}
+
+// When it began is not said of what a full disk kept from the file, which then ends
+// there.
+void DefinitionsBuilder::lost(BodyReader reader) {
+  const auto body = reader.read<arctrace_lost_body>();
+  if ((body.flags & ARCTRACE_LOST_CPU) == 0 || body.since_ticks == 0) return;
+  definitions_.mutable_kernel_gaps().add(clock_.to_ns(body.since_ticks), time_ns_,
+                                         body.flags >> ARCTRACE_LOST_CPU_SHIFT);
+}
+
+void DefinitionsBuilder::finish() {
+  if (kernel_off_ns_.has_value()) {
+    definitions_.mutable_kernel_gaps().add(*kernel_off_ns_, INT64_MAX, kCpuNotKnown);
+  }
+  lives_.finish(session_, definitions_);
 }
 
 }  // namespace arctrace::reader

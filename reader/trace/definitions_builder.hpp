@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "reader/trace/bytes.hpp"
@@ -40,7 +41,7 @@ class DefinitionsBuilder {
   }
 
   // After the last record.
-  void finish() { lives_.finish(session_, definitions_); }
+  void finish();
 
  private:
   void report(Rule rule, std::string message) {
@@ -73,6 +74,8 @@ class DefinitionsBuilder {
   void totals(BodyReader reader);
   void counts(BodyReader reader);
   void child_status(BodyReader reader);
+  void enabled(BodyReader reader);
+  void lost(BodyReader reader);
 
   Session& session_;
   const ClockMap& clock_;
@@ -80,6 +83,8 @@ class DefinitionsBuilder {
   WriterFates& fates_;
   FindingLog& findings_;
   ProcessLives lives_;
+  std::optional<int64_t>
+      kernel_off_ns_;  // since then no records of the kernel's are made
   // Of the record that is being applied.
   int64_t time_ns_ = 0;
   uint32_t writer_ = 0;

@@ -18,7 +18,8 @@ namespace arctrace::reader {
 // builds the whole from them. It holds a copy of each until then.
 class DefinitionsLoader {
  public:
-  // REQUIRES: the record is of class kDefinition or kCollector and its body is valid.
+  // REQUIRES: the record is of class kDefinition or kCollector, or a LOST of the
+  // collector's, and its body is valid.
   void add_untrusted(const RawRecord& record, uint64_t chunk);
 
   // The kernel's records say that this process executed a program.

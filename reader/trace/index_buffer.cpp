@@ -54,6 +54,18 @@ absl::Status read_slots(Input& input, const Geometry& geometry, FindingLog& find
   return absl::OkStatus();
 }
 
+absl::Status read_cpu_slots(Input& input, const Geometry& geometry, BufferState& state) {
+  for (uint32_t cpu = 0; cpu < geometry.cpu_count; ++cpu) {
+    arctrace_cpu_slot raw{};
+    const absl::StatusOr<bool> whole =
+        read_struct(input, ARCTRACE_CPUS_OFFSET + uint64_t{cpu} * sizeof raw, raw);
+    if (!whole.ok()) return whole.status();
+    if (!*whole) return absl::OkStatus();
+    if (raw.lost > raw.reported) state.cpu_losses.push_back({cpu, raw.lost_since});
+  }
+  return absl::OkStatus();
+}
+
 template <class Area>
 absl::Status read_filter(Input& input, uint64_t offset,
                          std::vector<std::string>& entries) {
@@ -94,6 +106,9 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
   // Slots before blocks: a writer that is seen dead now has written all that it ever
   // will.
   if (absl::Status status = read_slots(input, geometry, findings, state); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = read_cpu_slots(input, geometry, state); !status.ok()) {
     return status;
   }
   // And after them whether they were their owners' alone.

@@ -145,6 +145,9 @@ struct Thread {
   ProcessIndex process = kNoIndex;
   uint32_t tid = 0;
   uint32_t tgid = 0;  // if of_kernel(): the number of its process, which has no index
+  // If of_kernel(): its process is not recorded, and what others do with it is all that
+  // is known.
+  bool is_foreign = false;
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;    // when the collector saw that it was gone
   int64_t alive_ns = INT64_MIN;  // when it last knew that the thread lived

@@ -38,8 +38,12 @@ struct Session {
   // From HOOK_COSTS: one of each kind that is known.
   std::vector<arctrace_hook_cost> hook_costs;
   // From SESSION and CHILD_STATUS.
-  bool finished = false;              // false: cut off, or a raw buffer
-  bool resumed = false;               // earlier records may be in another file
+  bool finished = false;           // false: cut off, or a raw buffer
+  bool resumed = false;            // earlier records may be in another file
+  bool begins_elsewhere = false;   // the same of the first of several files
+  int64_t started_ns = INT64_MIN;  // when the collector of that began, or the session
+  // When a snapshot or a recovery began to copy the buffer; INT64_MIN: no such copy.
+  int64_t copied_ns = INT64_MIN;
   bool may_lack_definitions = false;  // they are in another file, or there was no room
   int32_t disk_full_errno = 0;
   std::optional<int32_t> child_wait_status;

@@ -28,6 +28,7 @@ void SharedWriters::add_untrusted(const RawRecord& record, const BlockRef& block
   if (is_new) writer.tgid = tgid_untrusted(record);
   if (record.type == ARCTRACE_TYPE_NAMED || record.type == ARCTRACE_TYPE_EXECED) {
     writer.name = name_untrusted(record);
+    writer.is_foreign |= record.type == ARCTRACE_TYPE_NAMED;
   }
   if (block.of_kernel()) return;
   writer.first_ticks = std::min(writer.first_ticks, record.ticks);

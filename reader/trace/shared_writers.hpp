@@ -17,6 +17,7 @@ namespace arctrace::reader {
 struct SharedFacts {
   uint32_t tgid = 0;                  // of a thread in the kernel's records
   std::optional<std::string> name;    // the last one of such a thread
+  bool is_foreign = false;            // such a thread is of no recorded process
   uint64_t first_ticks = UINT64_MAX;  // of a thread's own records
 };
 

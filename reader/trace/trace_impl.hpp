@@ -49,6 +49,7 @@ struct Trace::Impl {
   absl::Status load_symbols(std::span<const SymbolsRef> chunks);
   void check_end(const BlockIndex& index);
   void note_overwritten();
+  void note_kernel_gaps(bool lacks_middle);
 
   // Hands out the records: trace_read.cpp.
   absl::Status plan_range();
@@ -83,8 +84,8 @@ struct Trace::Impl {
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial
   std::vector<SharedRef> shared;                 // of full form
   SharedWriters shared_writers;                  // of records in `shared`
-  KernelBlocks kernel_blocks;                    // in overwrite mode
-  WriterLists lists;                             // if a range is read, of `listed`
+  KernelBlocks kernel_blocks;
+  WriterLists lists;  // if a range is read, of `listed`
   std::vector<BlockRef> listed;
   SessionTotals totals;
   Summary summary;

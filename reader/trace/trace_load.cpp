@@ -65,6 +65,7 @@ absl::Status Trace::Impl::load(bool uses_index) {
   }
   drop_reported_calls(totals, definitions);
   if (session.mode == ARCTRACE_MODE_OVERWRITE) note_overwritten();
+  note_kernel_gaps(index->lacks_middle);
   opened = findings.mark();
   return plan_range();
 }
@@ -171,6 +172,35 @@ void Trace::Impl::note_overwritten() {
   definitions.set_kernel_begins(kernel_blocks.find_begins(all_blocks, clock));
 }
 
+// Each way in which a trace may lack records of the kernel's, but for those that ENABLED
+// and LOST tell, which the loader has added.
+void Trace::Impl::note_kernel_gaps(bool lacks_middle) {
+  KernelGaps& gaps = definitions.mutable_kernel_gaps();
+  const bool is_recorded_on = totals.written_by(ARCTRACE_WRITER_COLLECTOR).has_value();
+  const bool is_cut = !session.raw && (!session.finished || !is_recorded_on);
+  if (session.begins_elsewhere) gaps.add(INT64_MIN, session.started_ns, kCpuNotKnown);
+  if (is_cut || session.begins_elsewhere || lacks_middle ||
+      session.mode == ARCTRACE_MODE_OVERWRITE) {
+    kernel_blocks.add_missing(all_blocks, clock, gaps);
+  }
+  if (is_cut) {
+    kernel_blocks.add_ends(std::min(session.cpus_online, session.cpu_count), clock, gaps);
+  }
+  // A copy is made block by block, while records are written.
+  const bool is_copy = session.copied_ns != INT64_MIN;
+  if (is_copy) gaps.add(session.copied_ns, INT64_MAX, kCpuNotKnown);
+  // No program of the kernel's outlives its recorder.
+  const bool is_recovered =
+      is_copy && !session.begins_elsewhere && session.mode != ARCTRACE_MODE_OVERWRITE;
+  if (is_recovered || (session.raw && !buffer.collector_alive)) {
+    gaps.add(kernel_blocks.last_ns(clock), INT64_MAX, kCpuNotKnown);
+  }
+  for (const BufferState::CpuLoss& loss : buffer.cpu_losses) {
+    gaps.add(clock.to_ns(clock.to_ticks(loss.since_monotonic_ns)), INT64_MAX, loss.cpu);
+  }
+  gaps.finish();
+}
+
 // Reads what must be known before the merge. The findings of the block come when it is
 // read in the merge.
 absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& loader) {
@@ -179,9 +209,7 @@ absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& lo
   if (absl::Status status = block.load_untrusted(*input, ref, unused); !status.ok()) {
     return status;
   }
-  if (ref.of_kernel() && session.mode == ARCTRACE_MODE_OVERWRITE) {
-    kernel_blocks.add_untrusted(ref, block.records());
-  }
+  if (ref.of_kernel()) kernel_blocks.add_untrusted(ref, block.records());
   const bool is_to_list = !range.is_all() && WriterLists::lists(ref);
   BlockWriters writers;
   for (const RawRecord& record : block.records()) {
@@ -206,8 +234,8 @@ void Trace::Impl::load_record(const RawRecord& record, const BlockRef& ref,
   if ((ref.kind == BlockRef::Kind::kDefinitions &&
        record_class == RecordClass::kDefinition) ||
       (ref.kind == BlockRef::Kind::kCollector &&
-       (record_class == RecordClass::kCollector ||
-        record.type == ARCTRACE_TYPE_THREAD))) {
+       (record_class == RecordClass::kCollector || record.type == ARCTRACE_TYPE_THREAD ||
+        record.type == ARCTRACE_TYPE_LOST))) {
     loader.add_untrusted(record, ref.chunk);
   }
   if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_TOTALS) {

@@ -1,5 +1,6 @@
 #include "reader/trace/unknown_writers.hpp"
 
+#include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_cat.h>
 
 #include <utility>
@@ -51,6 +52,11 @@ void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
     thread.start_ns = clock.to_ns(block.base_ticks);
     definitions.add_thread(std::move(thread));
   }
+  // The kernel names threads of processes that are not recorded; the recorder's is one.
+  absl::flat_hash_set<uint32_t> foreign = {session.creator_pid};
+  for (const auto& [writer, facts] : shared.all()) {
+    if (facts.is_foreign) foreign.insert(facts.tgid);
+  }
   // Sorted, so that threads are numbered alike each time.
   for (const uint32_t writer : shared.sorted()) {
     if (definitions.find_thread(writer) != kNoIndex) {
@@ -63,6 +69,7 @@ void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
       const SharedFacts& facts = shared.all().at(writer);
       thread.tgid = facts.tgid;
+      thread.is_foreign = facts.is_foreign || foreign.contains(facts.tgid);
       if (facts.name.has_value()) thread.names.push_back({INT64_MIN, *facts.name});
     } else {
       report(writer, 0);

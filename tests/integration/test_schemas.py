@@ -68,7 +68,7 @@ OPTIONAL = {"cpu_ns", "off_cpu_ns", "ready_ns", "switches", "recursion", "marks"
             "self_ns", "depth", "coroutine", "fields", "end_within_ns", "chunk", "block", "buffer",
             "frames", "reason", "task_state", "path", "waker_pid", "waker_tid", "waker_path",
             "from_interrupt", "main", "vdso", "name", "bpf", "raw", "overhead_ns",
-            "corrected"}
+            "corrected", "not_known_ns"}
 # Objects that may have members of any name; content of records is one, too.
 OPEN = {"exits", "records_by_type", "blocks_by_phase", "lost_by_cause", "fields"}
 

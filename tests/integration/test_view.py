@@ -83,7 +83,7 @@ class HtmlFileTest(TracedTest):
         found, others = set(), 0
         for index, rows in page["timeline"]["lanes"]:
             for level, stretches, crowds in rows:
-                if level < 3:
+                if level < 4:  # rows of states
                     continue
                 at = page["timeline"]["from_ns"]
                 for i in range(0, len(stretches), 4):
@@ -362,8 +362,8 @@ class ViewTest(ServedTest):
         self.assertEqual(sum(lane["calls"] for lane in summary["lanes"]), in_lanes)
         for per in ("all", "process", "thread"):
             nodes = [group["nodes"] for group in server.api("flame", per=per)["groups"]]
-            self.assertEqual(sum(sum(one[2::5]) for one in nodes), summary["thread_ns"])
-            self.assertEqual(sum(sum(one[4::5]) for one in nodes), calls)
+            self.assertEqual(sum(sum(one[2::6]) for one in nodes), summary["thread_ns"])
+            self.assertEqual(sum(sum(one[5::6]) for one in nodes), calls)
         lanes = ",".join(map(str, range(len(summary["lanes"]))))
         whole = {"from": summary["from_ns"], "until": summary["until_ns"] + 1, "lanes": lanes}
         for pixel in (1, 1000, 10**7):

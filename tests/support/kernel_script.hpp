@@ -11,6 +11,7 @@ namespace arctrace::testing {
 struct KernelScript {
   RecordScript script;
   reader::ProcessIndex process = script.process(100, "/bin/program");
+  uint32_t cpu = 0;  // of the next records
 
   // The thread as the kernel's records have it.
   reader::ThreadIndex task(uint32_t tid) {
@@ -21,9 +22,14 @@ struct KernelScript {
     return script.definitions.add_thread(facts);
   }
   void add(uint32_t tid, int64_t time_ns, uint16_t type, const Bytes& rest = {}) {
-    Bytes body = Bytes().u32(0).u32(100);
+    Bytes body = Bytes().u32(cpu).u32(100);
     body.append(rest);
     script.add(task(tid), time_ns, type, body);
+  }
+  // The kernel's records of that CPU (kCpuNotKnown: of all) are missing.
+  void kernel_gap(int64_t from_ns, int64_t to_ns, uint32_t of = reader::kCpuNotKnown) {
+    script.definitions.mutable_kernel_gaps().add(from_ns, to_ns, of);
+    script.definitions.mutable_kernel_gaps().finish();
   }
   // A fork of a child that calls itself `own` in that PID namespace.
   void numbered(uint32_t child, int64_t time_ns, uint32_t own, uint32_t space) {

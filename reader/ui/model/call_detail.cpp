@@ -99,6 +99,7 @@ void CallDetail::write_json(std::span<const FunctionId> ids, JsonWriter& json) c
   if (replay_->has_dispatches()) {
     json.member("off_ns", frame_->cpu.off_ns);
     json.member("ready_ns", frame_->cpu.ready_ns);
+    json.member("not_known_ns", frame_->cpu.unknown_ns);
   }
   json.member("args", args_);
   json.member("retval", retval_);

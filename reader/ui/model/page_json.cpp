@@ -32,6 +32,7 @@ void write_parts(const PageFacts& facts, const TreeGroup& all, JsonWriter& json)
     json.member("calls", part.calls);
     json.member("base_ns", part.base_ns);
     json.member("off_ns", part.cpu.off_ns);
+    json.member("not_known_ns", part.cpu.unknown_ns);
     json.end();
   }
   json.end();
@@ -106,6 +107,7 @@ class FlameNodes {
     json_.value(int64_t{id_of(facts.function, ids_)});
     json_.value(facts.base_ns);
     json_.value(tree_.cpu_base(node).off_ns);
+    json_.value(tree_.cpu_base(node).unknown_ns);
     json_.value(shown_ == 0 ? 0 : facts.calls);
     ++shown_;
   }
@@ -117,9 +119,10 @@ class FlameNodes {
     json_.value(-1);
     json_.value(hidden_base_ns_);
     json_.value(hidden_off_ns_);
+    json_.value(hidden_unknown_ns_);
     json_.value(hidden_calls_);
     hidden_depth_ = 0;
-    hidden_base_ns_ = hidden_off_ns_ = hidden_calls_ = 0;
+    hidden_base_ns_ = hidden_off_ns_ = hidden_unknown_ns_ = hidden_calls_ = 0;
   }
 
  private:
@@ -128,6 +131,7 @@ class FlameNodes {
     hidden_depth_ = shown_;
     hidden_base_ns_ += tree_[node].base_ns;
     hidden_off_ns_ += tree_.cpu_base(node).off_ns;
+    hidden_unknown_ns_ += tree_.cpu_base(node).unknown_ns;
     hidden_calls_ += tree_[node].calls;
   }
 
@@ -138,7 +142,8 @@ class FlameNodes {
   std::vector<NodeIndex> path_;
   size_t shown_ = 0;  // the first ones of the path, which are shown
   size_t hidden_depth_ = 0;
-  uint64_t hidden_base_ns_ = 0, hidden_off_ns_ = 0, hidden_calls_ = 0;
+  uint64_t hidden_base_ns_ = 0, hidden_off_ns_ = 0, hidden_unknown_ns_ = 0;
+  uint64_t hidden_calls_ = 0;
 };
 
 }  // namespace
@@ -193,6 +198,7 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
   json.member("has_wake_ups", has_wake_ups(facts));
   json.member("cpu_ns", cpu.cpu_ns);
   json.member("off_ns", cpu.off_ns);
+  json.member("not_known_ns", cpu.unknown_ns);
   if (facts.summary != nullptr) {
     json.member("records_text", summary_line(*facts.summary));
     json.member("records", facts.summary->records);

@@ -38,8 +38,8 @@ Times times_of(const Replay& replay);
 bool has_wake_ups(const PageFacts& facts);
 
 // is_whole (true), path, command, end, wall_ns, thread_ns, from_ns, until_ns, has_cpu,
-// has_wake_ups, cpu_ns, off_ns, records_text, records, lost, processes, threads, calls,
-// facts, parts, gaps.
+// has_wake_ups, cpu_ns, off_ns, not_known_ns, records_text, records, lost, processes,
+// threads, calls, facts, parts, gaps.
 void write_facts_json(const PageFacts& facts, JsonWriter& json);
 
 // Elements of the array that is open: [name, module], by FunctionId from `first` on,
@@ -60,9 +60,10 @@ void write_lanes_json(const PageFacts& facts, JsonWriter& json);
 void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
                        JsonWriter& json);
 
-// groups: an array of objects with name, pid, tid and nodes, which are five numbers each,
-// parents first: depth (0: the group), function, base_ns, the part of it off the CPU, and
-// calls. Of what is too little to be seen, the sums are one node of function -1.
+// groups: an array of objects with name, pid, tid and nodes, which are six numbers each,
+// parents first: depth (0: the group), function, base_ns, the part of it off the CPU,
+// the part in a state that is not known, and calls. Of what is too little to be seen, the
+// sums are one node of function -1.
 void write_flame_json(const PageFacts& facts, Grouping grouping,
                       std::span<const FunctionId> ids, size_t max_nodes,
                       JsonWriter& json);

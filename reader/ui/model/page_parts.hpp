@@ -63,8 +63,8 @@ class PageParts : public ReplayListener, public ScheduleListener {
   void time_passed(const PathTime& time) override {
     critical_listener_->time_passed(time);
   }
-  void thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) override {
-    critical_listener_->thread_made(parent, child, time_ns);
+  void thread_made(const ThreadMade& made) override {
+    critical_listener_->thread_made(made);
   }
 
  private:

@@ -16,7 +16,7 @@
 namespace arctrace::reader {
 
 // Rows of a lane: one for each RunState, then one for each depth of calls.
-inline constexpr uint32_t kStateLevels = 3;
+inline constexpr uint32_t kStateLevels = 4;
 // Deeper calls are counted, and have no row.
 inline constexpr uint32_t kDepthMax = 400;
 

@@ -86,8 +86,9 @@ class Chosen {
       make("section", {}, facts_([
         ...head(),
         ["in itself", duration(more.base_ns)],
-        facts.has_cpu && ["on the CPU", duration(own - more.off_ns)],
+        facts.has_cpu && ["on the CPU", duration(own - more.off_ns - more.not_known_ns)],
         facts.has_cpu && ["waiting", duration(more.off_ns) + (more.ready_ns ? ", " + duration(more.ready_ns) + " of it for a CPU" : "")],
+        facts.has_cpu && more.not_known_ns > 0 && ["on the CPU or waiting, not known", duration(more.not_known_ns)],
         ["arguments", more.args && make("span", { class: "mono" }, more.args)],
         ["returned", more.retval && make("span", { class: "mono" }, more.retval)],
         ["marks", (more.flags || []).join(", ")],

@@ -5,17 +5,17 @@ const FLAME_ROW = 18;
 
 // A tree of the flat nodes: {what, own, total, name, children}.
 function flameTree(groups, weight) {
-  const own = (base, off, calls) => weight === "count" ? calls : weight === "off" ? off : weight === "cpu" ? base - off : base;
+  const own = (base, off, unknown, calls) => weight === "count" ? calls : weight === "off" ? off : weight === "cpu" ? base - off - unknown : base;
   const root = { what: -2, own: 0, total: 0, name: "all", children: [], parent: null };
   for (const group of groups) {
     const path = [root];
     const { nodes } = group;
-    for (let i = 0; i < nodes.length; i += 5) {
+    for (let i = 0; i < nodes.length; i += 6) {
       const depth = nodes[i];
       path.length = Math.min(path.length, depth + 1);
       const parent = path[path.length - 1];
       const node = {
-        what: depth === 0 ? -2 : nodes[i + 1], own: own(nodes[i + 2], nodes[i + 3], nodes[i + 4]), total: 0, children: [], parent,
+        what: depth === 0 ? -2 : nodes[i + 1], own: own(nodes[i + 2], nodes[i + 3], nodes[i + 4], nodes[i + 5]), total: 0, children: [], parent,
         name: depth === 0 ? group.name + (group.pid ? " " + group.pid : "") + (group.tid ? "/" + group.tid : "") : undefined,
       };
       parent.children.push(node);

@@ -13,6 +13,7 @@ const KEYS = [
 ];
 const SIGNS = [
   ["running", "on the CPU"], ["ready", "ready to run, waits for a CPU"], ["blocked", "blocked"],
+  ["notknown", "not known: records of the kernel are missing"],
   ["gap", "records are missing"], ["crowd", "calls too short to be drawn: zoom in"],
   ["density", "not read yet: how densely records were written"],
 ];
@@ -36,7 +37,7 @@ function setTheme() {
 function makeHeader(search) {
   const has = (number, one, many) => number ? count(number) + " " + (number === 1 ? one : many) : null;
   const words = [facts.end, duration(facts.wall_ns ?? facts.until_ns - facts.from_ns)];
-  if (facts.has_cpu && facts.is_whole) words.push("on the CPU " + duration(facts.cpu_ns), "waiting " + duration(facts.off_ns));
+  if (facts.has_cpu && facts.is_whole) words.push("on the CPU " + duration(facts.cpu_ns), "waiting " + duration(facts.off_ns), facts.not_known_ns ? "not known " + duration(facts.not_known_ns) : null);
   words.push(has(facts.processes, "process", "processes"), has(facts.threads, "thread", "threads"));
   return make("header", {},
     make("div", { class: "head" },

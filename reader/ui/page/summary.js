@@ -20,16 +20,18 @@ class SummaryPane {
     await readTotals();
     if (state.tab !== "summary") return;
     const rows = totals.rows.slice().sort((a, b) => b[2] - a[2]).slice(0, 12);
-    const bar = (own, off, most) => {
-      const on = make("span", { class: "meter" }), wait = make("span", { class: "meter off" });
-      on.style.width = Math.max(0, 110 * (own - off) / most) + "px";
-      wait.style.width = Math.max(0, 110 * off / most) + "px";
-      return make("span", { "aria-hidden": "true" }, on, wait);
+    const bar = (own, off, unknown, most) => {
+      const piece = (kind, ns) => {
+        const span = make("span", { class: "meter " + kind });
+        span.style.width = Math.max(0, 110 * ns / most) + "px";
+        return span;
+      };
+      return make("span", { "aria-hidden": "true" }, piece("", own - off - unknown), piece("off", off), piece("notknown", unknown));
     };
     const most = Math.max(1, ...facts.parts.map((part) => part.base_ns));
     const parts = facts.parts.filter((part) => part.base_ns > 0).slice(0, 14).map((part) => make("tr", {},
       make("td", {}, duration(part.base_ns)), make("td", {}, share(part.base_ns, facts.thread_ns)),
-      make("td", { class: "name" }, bar(part.base_ns, facts.has_cpu ? part.off_ns : 0, most)), make("td", {}, count(part.calls)), make("td", { class: "name" }, part.name)));
+      make("td", { class: "name" }, bar(part.base_ns, facts.has_cpu ? part.off_ns : 0, facts.has_cpu ? part.not_known_ns : 0, most)), make("td", {}, count(part.calls)), make("td", { class: "name" }, part.name)));
     const hot = rows.map((row) => make("tr", { tabindex: 0, onclick: () => change({ func: row[0], call: null, tab: "chosen" }),
       onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "chosen" }); } },
       make("td", {}, duration(row[2])), make("td", {}, count(row[1])), make("td", {}, duration(row[6])), make("td", {}, duration(row[11])),
@@ -41,7 +43,7 @@ class SummaryPane {
     clear(main, facts.left_out && make("p", { class: "dim" }, facts.left_out),
       make("div", { class: "columns" },
         make("section", {}, make("h2", {}, "What the time of all threads was spent on"), make("table", {}, head("time", "share", "", "calls", ""), make("tbody", {}, parts)),
-          facts.has_cpu ? make("p", { class: "dim" }, "Blue: on the CPU. Grey: waiting.") : make("p", { class: "dim" }, "Time on the CPU and waiting are not told apart: arctrace record --kernel does.")),
+          facts.has_cpu ? make("p", { class: "dim" }, "Blue: on the CPU. Grey: waiting." + (facts.not_known_ns ? " Purple: not known, because records of the kernel are missing." : "")) : make("p", { class: "dim" }, "Time on the CPU and waiting are not told apart: arctrace record --kernel does.")),
         make("section", {}, make("h2", {}, "Hottest functions"), make("table", {}, head("self", "calls", "average", "longest", ""), make("tbody", {}, hot))),
         gaps.length > 0 && make("section", {}, make("h2", { class: "hot" }, "Times without records"), make("ol", {}, gaps), facts.gaps_left_out ? make("p", {}, count(facts.gaps_left_out) + " more") : null),
         make("section", {}, make("h2", {}, "The recording"), this.recording())));

@@ -161,7 +161,7 @@ class TimeLine extends TimeLinePicture {
     return this.tipOfStretch(hit) + (gap ? "\n" + gap : "");
   }
   tipOfStretch(hit) {
-    if (hit.state !== undefined) return ["on the CPU", "ready to run, waits for a CPU", "blocked"][hit.state] + " for " + duration(hit.stop - hit.start);
+    if (hit.state !== undefined) return ["on the CPU", "ready to run, waits for a CPU", "blocked", "state not known"][hit.state] + " for " + duration(hit.stop - hit.start);
     if (hit.crowd) return count(hit.crowd) + " calls in " + duration(hit.stop - hit.start) + ", " + duration(hit.busy) + " of it\nthe longest: " + nameOf(hit.most) + "\nzoom in to see each";
     return nameOf(hit.what) + "\n" + (hit.flags & CUT ? "at least " : "") + duration(hit.stop - hit.start) + (moduleOf(hit.what) ? "  " + moduleOf(hit.what) : "");
   }

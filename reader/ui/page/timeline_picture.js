@@ -1,5 +1,5 @@
 // The picture of the time line: where lanes are, and what is drawn of what is known of them.
-const GUTTER = 190, AXIS = 24, ROW = 15, STRIP = 6, PAD = 6, LEVELS = 3;
+const GUTTER = 190, AXIS = 24, ROW = 15, STRIP = 6, PAD = 6, LEVELS = 4;
 const CUT = 128 | 256;  // flags of a call that began before what was read, or ended after it
 
 // Gaps during which calls may be missing: not those of other classes of records.
@@ -74,7 +74,7 @@ class TimeLinePicture {
     const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
     this.ink = { bg: cssColor("bg"), text: cssColor("text"), dim: cssColor("dim"), line: cssColor("line"), panel: cssColor("panel"),
       accent: cssColor("accent"), soft: cssColor("accent-soft"), gap: cssColor("gap"),
-      states: [cssColor("running"), cssColor("ready"), cssColor("blocked")] };
+      states: [cssColor("running"), cssColor("ready"), cssColor("blocked"), cssColor("notknown")] };
     context.fillStyle = this.ink.bg;
     context.fillRect(0, 0, width, height);
     context.font = fonts;

@@ -98,7 +98,7 @@ std::unique_ptr<Table> TraceTables::slowest_calls(const SlowestOfFunction& slowe
     row.cells.push_back(
         Cell::word(thread_ids_text(replay.definitions(), call.frame.thread)));
     row.name = absl::StrCat(labels_.text(call.frame.function), call.args, call.retval);
-    row.notes = flags_text(call.frame.flags);
+    row.notes = not_known_text(call.frame.cpu.unknown_ns) + flags_text(call.frame.flags);
     if (std::string path = path_around(call, labels_); !path.empty()) {
       CellRow& below = row.below.emplace_back();
       below.name = std::move(path);

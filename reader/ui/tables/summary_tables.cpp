@@ -74,7 +74,7 @@ std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
     }
     row.cells.push_back(Cell::count_or_none(part.calls));
     row.name = escaped(part.name);
-    row.notes = within_text(part.within_ns());
+    row.notes = not_known_text(part.cpu.unknown_ns) + within_text(part.within_ns());
   }
   return std::make_unique<CellTable>("Spent on", std::move(columns), std::move(rows),
                                      TableSort{0, false});

@@ -49,9 +49,9 @@ class TraceCalls : public ReplayListener, public ScheduleListener {
     log_.state_ended(state);
   }
   void time_passed(const PathTime& time) override { log_.time_passed(time); }
-  void thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) override {
-    loops_.thread_made(parent, child, time_ns);
-    log_.thread_made(parent, child, time_ns);
+  void thread_made(const ThreadMade& made) override {
+    loops_.thread_made(made);
+    log_.thread_made(made);
   }
 
  private:

@@ -124,6 +124,7 @@ TableList TraceTables::threads() {
     below.name = thread_title(definitions, thread.thread);
     NodeMarks marks = replay.tree().marks(thread.root);
     marks.end_within_ns = 0;  // the title says it
+    marks.unknown_ns = own.cpu.unknown_ns;
     below.notes = end_text(threads.groups()[i]) + marks_text(marks);
   }
   std::vector<CellRow> rows;

@@ -116,13 +116,17 @@ TEST_CASE(
   s.leaves(100, 1400, false);
   s.comes(100, 1500);
   s.add(100, 1600, ARCTRACE_TYPE_EXITED, Bytes().u32(0).u32(0));
-  s.leaves(100, 1700, false);  // another one's number
+  s.leaves(100, 1700, false);  // while the kernel ends it
+  s.comes(100, 1750);
+  constexpr uint32_t kDead = 0x80;
+  s.add(100, 1800, ARCTRACE_TYPE_SWITCH, Bytes().u32(kDead).u32(0).u32(100));
+  s.comes(100, 1900);  // another one's number
   Replay replay(s.script.definitions, nullptr);
   s.script.replay(replay);
   const NodeIndex root = replay.threads()[0].root;
-  CHECK(is(replay.tree().cpu_cum(root), 300, 0, 2));
-  CHECK(replay.tree()[root].cum_ns == 600);
-  CHECK(replay.tree().cpu_cum(root).cpu_ns == 300);
+  CHECK(is(replay.tree().cpu_cum(root), 350, 0, 4));
+  CHECK(replay.tree()[root].cum_ns == 800);
+  CHECK(replay.tree().cpu_cum(root).cpu_ns == 450);
 }
 
 TEST_CASE("what gave way is missing although the kernel's records come before the rest") {

@@ -62,10 +62,10 @@ class Diary : public ReplayListener, public ScheduleListener {
             std::to_string(time.coroutine) + ' ' + path(time.node)] +=
         time.stop_ns - time.start_ns;
   }
-  void thread_made(ThreadIndex parent, ThreadIndex child, int64_t time_ns) override {
-    if (time_ns < from_ns || time_ns >= until_ns) return;
-    lines_.push_back("made " + std::to_string(parent) + ' ' + std::to_string(child) +
-                     ' ' + std::to_string(time_ns));
+  void thread_made(const ThreadMade& made) override {
+    if (made.time_ns < from_ns || made.time_ns >= until_ns) return;
+    lines_.push_back("made " + std::to_string(made.parent) + ' ' +
+                     std::to_string(made.child) + ' ' + std::to_string(made.time_ns));
   }
 
   const Functions* functions = nullptr;

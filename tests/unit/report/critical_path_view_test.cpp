@@ -167,17 +167,89 @@ TEST_CASE("critical path: a parent waits for its child, whose time goes back to 
                              {"100 spawn running", 100}});
 }
 
+// Made at 1100 by a thread that had called fork at 1090; it executes a program at 1300.
+TEST_CASE("critical path: a forked child goes back over exec to the fork") {
+  PathScript s;
+  const ThreadIndex parent = s.script.thread(s.process, 100, "parent");
+  s.task(0);
+  s.task(100);
+  const ThreadIndex child = s.program_from(200, 1150, "sh", ARCTRACE_ORIGIN_FORK);
+  Process& forked = *s.script.definitions.mutable_process(
+      s.script.definitions.threads()[child].process);
+  forked.parent_id = s.script.definitions.processes()[s.process].id;
+  forked.forked_ns = 1090;
+  const ThreadIndex after = s.program_from(200, 1400, "true", ARCTRACE_ORIGIN_EXEC);
+  s.script.definitions.mutable_process(s.script.definitions.threads()[after].process)
+      ->exec_ns = 1300;
+  s.script.enter(parent, 1000, "spawn");
+  s.forks(100, 1100, 200);
+  s.script.exit(parent, 1110);
+  s.script.enter(parent, 1110, "waitpid");
+  s.blocks(100, 1120);
+  s.comes(200, 1130);
+  s.script.enter(child, 1150, "execve");
+  s.add(200, 1300, ARCTRACE_TYPE_EXECED, Bytes().fill(16, 0));
+  s.script.enter(after, 1400, "main");
+  s.script.exit(after, 1450);
+  s.woken(100, 1500, 200);
+  s.comes(100, 1500);
+  s.script.exit(parent, 1600);
+  const Times times = times_of(s);
+  for (const auto& [key, time] : times) {
+    CAPTURE(key);
+    CHECK(key.find("not known") == std::string::npos);
+  }
+  CHECK(times.at("200 main running") == 50);
+  CHECK(times.at("100 spawn running") == 100);
+}
+
+TEST_CASE("critical path: a thread lasts until it leaves its CPU for good") {
+  constexpr uint32_t kDead = 0x80;
+  PathScript s;
+  const ThreadIndex parent = s.script.thread(s.process, 100, "parent");
+  s.task(0);
+  s.task(100);
+  const ThreadIndex child = s.program_from(200, 1150, "child", ARCTRACE_ORIGIN_EXEC);
+  s.script.enter(parent, 1000, "waitpid");
+  s.blocks(100, 1020);
+  s.script.enter(child, 1150, "work");
+  s.script.exit(child, 1400);
+  s.exits(200, 1500);
+  s.leaves(200, 1520, true);
+  s.comes(200, 1600);
+  s.woken(100, 1640, 200);
+  s.blocks(200, 1650, kDead);
+  s.comes(100, 1700);
+  s.comes(200, 1800);  // of another thread, which has the number now
+  s.script.exit(parent, 1900);
+  const Times times = times_of(s);
+  CHECK(times.at("200 work running") == 250);
+  CHECK(times.at("200  running") == 160);
+  CHECK(times.at("200  preempted") == 80);
+  CHECK(times.at("100 waitpid preempted") == 60);
+  Viewed viewed(s.script);
+  viewed.settings.options.sort = SortKey::kEntry;
+  for (const Json& thread : viewed.json("threads")["threads"]) {
+    if (thread["tid"] != 200) continue;
+    CHECK(thread["running_ns"] == 420);
+    CHECK(thread["ready_ns"] == 80);
+    CHECK(thread["blocked_ns"] == 0);
+  }
+}
+
 TEST_CASE("critical path: a program goes on from the one that executed it") {
   PathScript s;
   s.task(0);
   const ThreadIndex before = s.program_from(300, 1000, "sh", ARCTRACE_ORIGIN_FORK);
   const ThreadIndex after = s.program_from(300, 1500, "cc", ARCTRACE_ORIGIN_EXEC);
+  s.script.definitions.mutable_process(s.script.definitions.threads()[after].process)
+      ->exec_ns = 1400;
   s.script.enter(before, 1000, "execve");
   s.add(300, 1400, ARCTRACE_TYPE_EXECED, Bytes().fill(16, 0));
   s.script.enter(after, 1500, "main");
   s.script.exit(after, 2000);
   CHECK(times_of(s) == Times{{"300 main running", 500},
-                             {"300  running", 100},
+                             {"300 [loader] running", 100},
                              {"300 execve running", 400}});
 }
 
