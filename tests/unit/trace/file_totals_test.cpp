@@ -52,7 +52,7 @@ Bytes files_record(uint32_t what, uint32_t number, uint64_t files, uint64_t tick
 
 // File `number` of kFiles, whose time begins at 100 * number ns.
 std::unique_ptr<reader::Input> file_of(uint32_t number, const Said& said) {
-  const uint64_t begin = 100 * number;
+  const uint64_t begin = uint64_t{100} * number;
   FileBuilder file;
   file.records(full_record(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, begin,
                            pair_body(ARCTRACE_SESSION_STARTED, number > 1 ? 1 : 0)));
