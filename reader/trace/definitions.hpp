@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "reader/trace/kernel_gaps.hpp"
+#include "reader/trace/missing_files.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/stored_symbols.hpp"
 
@@ -83,6 +84,9 @@ class Definitions {
   // When records of the kernel's are missing, for whatever cause.
   const KernelGaps& kernel_gaps() const { return kernel_gaps_; }
 
+  // In order of time.
+  std::span<const MissingFiles> missing_files() const { return missing_files_; }
+
   // The parent from which `process` inherits definitions, or kNoIndex.
   ProcessIndex inherited_from(ProcessIndex process) const;
 
@@ -106,6 +110,9 @@ class Definitions {
     kernel_begins_ = std::move(begins);
   }
   KernelGaps& mutable_kernel_gaps() { return kernel_gaps_; }
+  void set_missing_files(std::vector<MissingFiles> missing) {
+    missing_files_ = std::move(missing);
+  }
   // Modules of the process that overlap it end at `module.loaded_ns`.
   void add_module(ProcessIndex process, Module module);
   // Sets the hook_kind of the process' own module that was loaded at `address` at
@@ -144,6 +151,7 @@ class Definitions {
   StoredSymbols symbols_;
   std::vector<CpuBegin> kernel_begins_;
   KernelGaps kernel_gaps_;
+  std::vector<MissingFiles> missing_files_;
   absl::flat_hash_map<uint32_t, ProcessIndex> process_by_id_;
   absl::flat_hash_map<uint32_t, ThreadIndex> thread_by_writer_;
 };

@@ -408,6 +408,7 @@ void DefinitionsBuilder::session_event(BodyReader reader) {
       session_.started_ns = time_ns_;
       session_.begins_elsewhere = session_.resumed;
     }
+    session_.finished = false;  // an earlier file of the recording was
     lives_.note_started(time_ns_);
   }
   if (body.what == ARCTRACE_SESSION_DUMP_BEGIN) session_.copied_ns = time_ns_;
