@@ -30,8 +30,8 @@ KNOWN_EVENTS = os.environ["ARCTRACE_KNOWN_EVENTS"]
 LIBC = ctypes.CDLL(None)
 THREADS = 4
 EACH = 50  # events with one layout, as in known_events.c
-READINGS = 40 if cases.IS_GATE else 400
-ROOM = "10M" if cases.IS_GATE else "100M"  # for all that is written in so many readings
+READINGS = 40 if cases.IS_GATE else 120
+ROOM = "10M" if cases.IS_GATE else "30M"  # for all that is written in so many readings
 COPIES = 12  # of an open block in one reading: each is a chance that a writer comes between
 STEP = 100  # events of each thread, at most, from one reading to the next
 USER_TYPES = range(5, 32)
@@ -382,7 +382,7 @@ class Live(LiveTest):
                 self.read_what_is_overwritten(scope)
 
     def read_what_is_overwritten(self, scope):
-        path = self.create("-b", "512k" if cases.IS_GATE else "4M", "--block-size", "4k", f"--scope={scope}",
+        path = self.create("-b", "512k" if cases.IS_GATE else "1M", "--block-size", "4k", f"--scope={scope}",
                            "--mode=overwrite")
         writers, faults = self.writers(path), Faults()
         buffer = Racing(path, writers)
