@@ -135,6 +135,15 @@ void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber chi
                           .runs_in_parent = parent->in_vfork()});
 }
 
+// The program that begins now has the number of the one that ends.
+void Dispatches::executed(const Record& record, uint32_t tid) {
+  ThreadStack* begun = find_stack(tid, record.time_ns);
+  ThreadStack* ended =
+      record.time_ns == INT64_MIN ? begun : find_stack(tid, record.time_ns - 1);
+  if (ended != nullptr && ended != begun) ended->apply_kernel(record);
+  if (begun != nullptr) begun->apply_kernel(record);
+}
+
 void Dispatches::apply(const Record& record) {
   const Thread* running = definitions_.thread(record.thread);
   if (running == nullptr) return;
@@ -185,6 +194,8 @@ void Dispatches::apply(const Record& record) {
       break;
     }
     case ARCTRACE_TYPE_EXECED:
+      executed(record, running->tid);
+      break;
     case ARCTRACE_TYPE_EXITED:
     case ARCTRACE_TYPE_SYSCALL:
     case ARCTRACE_TYPE_SYSCALL_END:

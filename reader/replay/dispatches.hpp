@@ -59,6 +59,7 @@ class Dispatches {
   void woken(const Record& record, uint32_t tid, const Waker& waker);
   Waker waker_of(const Record& record, uint32_t tid, uint32_t context) const;
   void forked(const Record& record, uint32_t parent_tid, OwnNumber child);
+  void executed(const Record& record, uint32_t tid);
 
   const Definitions& definitions_;
   std::function<ThreadStack*(ThreadIndex)> stack_of_;

@@ -38,9 +38,9 @@ void ThreadStack::report_signal(const Record& record) {
 void ThreadStack::apply_kernel(const Record& record) {
   if (!follows_kernel(record.time_ns)) return;
   // A thread that ends calls the kernel no more: another one has its number.
-  if (has_exited_ && (record.type == ARCTRACE_TYPE_SYSCALL ||
-                      record.type == ARCTRACE_TYPE_EXECED ||
-                      record.type == ARCTRACE_TYPE_EXITED)) {
+  if (has_exited_ &&
+      (record.type == ARCTRACE_TYPE_SYSCALL || record.type == ARCTRACE_TYPE_EXECED ||
+       record.type == ARCTRACE_TYPE_EXITED)) {
     is_gone_ = !kernel_only_;
     has_exited_ = is_gone_;
     if (is_gone_) return;

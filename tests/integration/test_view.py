@@ -21,6 +21,7 @@ from test_kernel import NO_KERNEL
 from tracing import TracedTest
 
 STATUS_ERROR = 2
+STATE_LEVELS = 4  # rows of a lane before those of calls: running, ready, blocked, not known
 
 
 # More short calls than the file has room for, in one process; and a child that never waits and ends
@@ -83,7 +84,7 @@ class HtmlFileTest(TracedTest):
         found, others = set(), 0
         for index, rows in page["timeline"]["lanes"]:
             for level, stretches, crowds in rows:
-                if level < 4:  # rows of states
+                if level < STATE_LEVELS:
                     continue
                 at = page["timeline"]["from_ns"]
                 for i in range(0, len(stretches), 4):
@@ -233,7 +234,7 @@ class EarlyTest(ServedTest):
                 at = answer["from_ns"]
                 for i in range(0, len(stretches), 4):
                     at += stretches[i]
-                    if level > 3 and not stretches[i + 3]:
+                    if level > STATE_LEVELS and not stretches[i + 3]:
                         return lane, level, (at, stretches[i + 1], stretches[i + 2])
         raise AssertionError("no call")
 
@@ -245,7 +246,7 @@ class EarlyTest(ServedTest):
                 at = answer["from_ns"]
                 for i in range(0, len(stretches), 4):
                     at += stretches[i]
-                    if level >= 3 and at > begin and at + stretches[i + 1] < end:
+                    if level >= STATE_LEVELS and at > begin and at + stretches[i + 1] < end:
                         found.append((names[stretches[i + 2]][0], summary["lanes"][lane]["tid"], at, stretches[i + 1]))
         self.assertGreater(len(found), 20)
         return sorted(found)
@@ -337,7 +338,7 @@ class ViewTest(ServedTest):
         self.assertEqual(server.status("api/flame", per="planet"), 400)
         self.assertEqual(server.status("api/totals", **{"from": 5}), 400)
         self.assertEqual(server.status("api/search", text="x"), 400)
-        self.assertEqual(server.status("api/call", lane=99999, level=3, start=0, stop=1), 404)
+        self.assertEqual(server.status("api/call", lane=99999, level=STATE_LEVELS, start=0, stop=1), 404)
         self.assertEqual(server.status("api/nothing"), 404)
         self.assertEqual(server.status("../page.js"), 404)
         self.assertEqual(server.status("api/timeline", **{**good, "lanes": "77777"}), 200)
@@ -398,13 +399,14 @@ class ViewTest(ServedTest):
         answer = server.api("timeline", pixel=1, lanes=lane, exact=1,
                             **{"from": summary["from_ns"], "until": summary["until_ns"]})
         rows = {row[0]: row[1] for row in answer["lanes"][0][1]}
-        start, length, what, _ = rows[3][:4]
+        start, length, what, _ = rows[STATE_LEVELS][:4]
         start += answer["from_ns"]
-        call = server.api("call", lane=lane, level=3, start=start, stop=start + length)
+        call = server.api("call", lane=lane, level=STATE_LEVELS, start=start, stop=start + length)
         self.assertEqual((call["function"], call["start_ns"], call["stop_ns"]), (what, start, start + length))
         self.assertEqual(call["path"], [what])
         self.assertEqual(call["base_ns"] + sum(one[2] for one in call["callees"]), length)
-        self.assertEqual(server.status("api/call", lane=lane, level=3, start=start + 1, stop=start + length), 404)
+        self.assertEqual(server.status("api/call", lane=lane, level=STATE_LEVELS, start=start + 1,
+                                       stop=start + length), 404)
 
     @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
     def test_the_critical_path_is_that_of_the_report(self):

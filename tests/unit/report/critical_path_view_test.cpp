@@ -178,6 +178,8 @@ TEST_CASE("critical path: a forked child goes back over exec to the fork") {
       s.script.definitions.threads()[child].process);
   forked.parent_id = s.script.definitions.processes()[s.process].id;
   forked.forked_ns = 1090;
+  forked.end_ns = 1250;
+  forked.end_how = ARCTRACE_END_EXEC;
   const ThreadIndex after = s.program_from(200, 1400, "true", ARCTRACE_ORIGIN_EXEC);
   s.script.definitions.mutable_process(s.script.definitions.threads()[after].process)
       ->exec_ns = 1300;
