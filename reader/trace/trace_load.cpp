@@ -206,6 +206,9 @@ void Trace::Impl::note_kernel_gaps(bool lacks_middle) {
   if (is_recovered || (session.raw && !buffer.collector_alive)) {
     gaps.add(kernel_blocks.last_ns(clock), INT64_MAX, kCpuNotKnown);
   }
+  for (const MissingFiles& files : definitions.missing_files()) {
+    if (files.kernel_records != 0) gaps.add(files.from_ns, files.to_ns, kCpuNotKnown);
+  }
   for (const BufferState::CpuLoss& loss : buffer.cpu_losses) {
     gaps.add(clock.to_ns(clock.to_ticks(loss.since_monotonic_ns)), INT64_MAX, loss.cpu);
   }
