@@ -78,24 +78,31 @@ void SessionCopy::add_file(std::unique_ptr<Input> file, bool with_data) {
 }
 
 // Data before definitions: what a record needs was defined before it was written. The
-// buffer before the file: a block is in the file before it leaves the buffer.
+// buffer before the file: a block is in the file before it leaves the buffer. So the data
+// that come from the file may be newer than the definitions that came from the buffer,
+// and both are looked through for definitions once more (SPEC.md LIVE-4).
 absl::Status SessionCopy::update() {
   now_ticks_ = read_ticks(geometry_.clock);
   absl::flat_hash_set<uint64_t> seen;
   for (const bool definitions : {false, true}) {
-    if (absl::Status s = copy_buffer(definitions, seen); !s.ok()) return s;
+    if (absl::Status s = copy_buffer(definitions, false, seen); !s.ok()) return s;
   }
   if (files_.empty()) {
     if (absl::Status s = copy_moments(); !s.ok()) return s;
-  }
-  for (File& file : files_) {
-    if (absl::Status s = copy_file(file); !s.ok()) return s;
+  } else {
+    for (File& file : files_) {
+      if (absl::Status s = copy_file(file); !s.ok()) return s;
+    }
+    if (absl::Status s = copy_buffer(true, true, seen); !s.ok()) return s;
+    for (File& file : files_) {
+      if (absl::Status s = copy_later_definitions(file); !s.ok()) return s;
+    }
   }
   settle_missing(seen);
   return absl::OkStatus();
 }
 
-absl::Status SessionCopy::copy_buffer(bool definitions,
+absl::Status SessionCopy::copy_buffer(bool definitions, bool again,
                                       absl::flat_hash_set<uint64_t>& seen) {
   FindingLog unused(0);
   BufferState state;
@@ -106,12 +113,12 @@ absl::Status SessionCopy::copy_buffer(bool definitions,
   for (const BlockRef& ref : index->blocks) {
     seen.insert(ref.handout);
     if ((ref.kind == BlockRef::Kind::kDefinitions) != definitions) continue;
-    if (absl::Status s = copy_block_untrusted(ref); !s.ok()) return s;
+    if (absl::Status s = copy_block_untrusted(ref, again); !s.ok()) return s;
   }
   return absl::OkStatus();
 }
 
-absl::Status SessionCopy::copy_block_untrusted(const BlockRef& ref) {
+absl::Status SessionCopy::copy_block_untrusted(const BlockRef& ref, bool again) {
   if (forgotten_.contains(ref.handout)) return absl::OkStatus();
   const auto known = blocks_.find(ref.handout);
   if (known != blocks_.end() && known->second.is_whole) return absl::OkStatus();
@@ -129,6 +136,7 @@ absl::Status SessionCopy::copy_block_untrusted(const BlockRef& ref) {
   kept.index = static_cast<uint32_t>(ref.chunk);
   const bool is_closed = phase_untrusted(bytes) == ARCTRACE_PHASE_CLOSED;
   const bool is_same = kept.bytes != nullptr && same_records(*kept.bytes, bytes);
+  if (is_same && again) return absl::OkStatus();
   kept.unchanged = is_closed && is_same ? kept.unchanged + 1 : 0;
   if (!is_same) {
     kept.bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
@@ -158,7 +166,7 @@ absl::Status SessionCopy::copy_moments() {
 
 absl::Status SessionCopy::copy_file(File& file) {
   for (;;) {
-    const absl::StatusOr<bool> more = copy_chunk_untrusted(file);
+    const absl::StatusOr<bool> more = copy_chunk_untrusted(file, file.offset, false);
     if (!more.ok()) return more.status();
     if (!*more) break;
   }
@@ -166,11 +174,21 @@ absl::Status SessionCopy::copy_file(File& file) {
   return absl::OkStatus();
 }
 
-// False: the file does not have the next chunk yet, or not all of it.
-absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file) {
+absl::Status SessionCopy::copy_later_definitions(File& file) {
+  for (uint64_t offset = file.offset;;) {
+    const absl::StatusOr<bool> more = copy_chunk_untrusted(file, offset, true);
+    if (!more.ok()) return more.status();
+    if (!*more) return absl::OkStatus();
+  }
+}
+
+// Copies the chunk at `offset`, and makes that the next one's. False: the file does not
+// have the chunk yet, or not all of it.
+absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file, uint64_t& offset,
+                                                       bool only_definitions) {
   arctrace_chunk_header chunk{};
   const absl::StatusOr<size_t> head =
-      file.input->read(file.offset, std::as_writable_bytes(std::span(&chunk, 1)));
+      file.input->read(offset, std::as_writable_bytes(std::span(&chunk, 1)));
   if (!head.ok()) return head.status();
   const bool is_block = chunk.kind == ARCTRACE_CHUNK_BLOCK;
   const uint32_t size_max = is_block ? geometry_.block_size : kRecordsChunkMax;
@@ -178,7 +196,7 @@ absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file) {
       chunk.size % 4 != 0 || chunk.size > size_max) {
     return false;
   }
-  const uint64_t payload = file.offset + sizeof chunk;
+  const uint64_t payload = offset + sizeof chunk;
   const uint64_t next = payload + chunk.size;
   BlockRef ref;
   ref.kind = BlockRef::Kind::kCollector;
@@ -198,15 +216,19 @@ absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file) {
                         !blocks_.contains(ref.handout);
     if (is_old) forgotten_.try_emplace(ref.handout, 0);
     if (!is_data_wanted || is_old) {
-      file.offset = next;
+      offset = next;
       return true;
     }
+  }
+  if (only_definitions && ref.kind != BlockRef::Kind::kDefinitions) {
+    offset = next;
+    return true;
   }
   auto bytes = std::make_shared<std::vector<std::byte>>(chunk.size);
   const absl::StatusOr<size_t> got = file.input->read(payload, *bytes);
   if (!got.ok()) return got.status();
   if (*got < chunk.size) return false;
-  file.offset = next;
+  offset = next;
   if (!is_block) {
     records_.push_back(std::make_unique<Kept>());
     records_.back()->bytes = std::move(bytes);

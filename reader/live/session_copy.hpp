@@ -84,11 +84,18 @@ class SessionCopy {
   SessionCopy(std::unique_ptr<Input> buffer, const arctrace_session_header& header,
               SessionHeader facts);
 
-  absl::Status copy_buffer(bool definitions, absl::flat_hash_set<uint64_t>& seen);
-  absl::Status copy_block_untrusted(const BlockRef& ref);
+  // `again`: for the second time in this update, which says nothing of whether a block
+  // still changes.
+  absl::Status copy_buffer(bool definitions, bool again,
+                           absl::flat_hash_set<uint64_t>& seen);
+  absl::Status copy_block_untrusted(const BlockRef& ref, bool again);
   absl::Status copy_moments();
   absl::Status copy_file(File& file);
-  absl::StatusOr<bool> copy_chunk_untrusted(File& file);
+  // Definitions in what has come to the file since copy_file(), which the next one copies
+  // all the same.
+  absl::Status copy_later_definitions(File& file);
+  absl::StatusOr<bool> copy_chunk_untrusted(File& file, uint64_t& offset,
+                                            bool only_definitions);
   void settle_missing(const absl::flat_hash_set<uint64_t>& seen);
 
   std::unique_ptr<Input> buffer_;

@@ -97,10 +97,11 @@ void Snapshot::copy_definitions(CopiedBlocks& done) {
 void Snapshot::copy(const SeenBlock& block) {
   std::vector<std::byte> bytes = copy_live_block_untrusted(view_, block.index, patience_);
   // A writer that overwrites a block first wipes its magic. So if the header is unchanged
-  // after the copy, the records are whole.
+  // after the copy, the records are whole (SPEC.md LIVE-6).
   std::atomic_thread_fence(std::memory_order_acquire);
   arctrace_block_header& header = view_.block_header(block.index);
-  if (IpcAtomics::load_relaxed(header.magic) != ARCTRACE_BLOCK_MAGIC ||
+  // C2 acquire, matches C1: with the magic of a later life comes the handout of that.
+  if (IpcAtomics::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
       IpcAtomics::load_relaxed(header.handout) != block.handout) {
     return;
   }

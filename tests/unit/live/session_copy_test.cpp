@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "src/base/untrusted_bytes.hpp"
@@ -104,6 +105,40 @@ TEST_CASE("a block that was drained is known from the collector's file") {
   session.update();
   CHECK(session.new_entries() == CopiedSession::Keys{3});
   CHECK(session.copy.missed_blocks() == 0);
+}
+
+// A name is defined after the buffer's definitions were copied and before its data come
+// to the file, which therefore has them first.
+TEST_CASE("what came to the file meanwhile has its definitions") {
+  bool leaves_buffer = false;
+  SUBCASE("the block with the definition is in the buffer") {}
+  SUBCASE("it has left the buffer since the file was read") { leaves_buffer = true; }
+  CAPTURE(leaves_buffer);
+
+  CopiedSession session;
+  FileBuilder builder;
+  const auto file = std::make_shared<std::vector<std::byte>>(
+      builder.block(entries(0, 1, {1}), 0, 1).file());
+  bool has_changed = false;
+  const auto define_at_end = [&](size_t read) {
+    if (read != 0 || std::exchange(has_changed, true)) return;
+    const BlockBuilder definitions =
+        one_thread(0).add_full(ARCTRACE_TYPE_STRING, 1, 0, string_body(1, 5, "late"));
+    if (leaves_buffer) {
+      session.buffer.blocks[0] = {};
+      *file = builder.block(definitions, 0, 0).file();
+    } else {
+      session.buffer.block(0, definitions, ARCTRACE_PHASE_SHARED);
+    }
+    *session.buffer_bytes = session.buffer.image();
+  };
+  session.copy.add_file(std::make_unique<ChangingInput>(file, define_at_end), true);
+  session.update();
+  CHECK(has_changed);
+  CHECK(session.new_entries() == CopiedSession::Keys{1});
+  absl::StatusOr<reader::Trace> trace = session.copy.trace();
+  REQUIRE(trace.ok());
+  CHECK(trace->definitions().name(0, 5) == "late");
 }
 
 TEST_CASE("what a file had before it was looked at is not new") {
