@@ -126,6 +126,12 @@ struct arctrace_reader_facts {
   uint64_t findings;             /* all, of which some may not be kept */
   int64_t first_ns, last_ns;     /* of `records` and of the kernel's */
   int64_t duration_ns;           /* last_ns - first_ns */
+  uint64_t elsewhere;            /* in files of the recording that are not read */
+  /* Of a recording that was cut into files (record --size-limit). Not sums. */
+  uint32_t first_file,
+      last_file;          /* the numbers of those that are read, from 1; 0: none */
+  uint64_t removed_files; /* the recorder has removed so many, the oldest */
+  uint8_t goes_on;        /* another file follows the last one */
 };
 
 /* Valid until the trace is closed; its sums change when it was read. */

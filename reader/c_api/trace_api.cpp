@@ -50,7 +50,7 @@ const arctrace_reader_facts* arctrace_reader_get_facts(
 const char* arctrace_reader_lost_cause(size_t cause) {
   static const std::vector<std::string>* const names = [] {
     auto* made = new std::vector<std::string>();
-    for (uint32_t i = 0; i < ARCTRACE_LOST_CAUSES; ++i) {
+    for (uint32_t i = 0; i < arctrace::reader::kLossCauses; ++i) {
       made->push_back(arctrace::reader::loss_cause_text(i));
     }
     return made;

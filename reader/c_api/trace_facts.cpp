@@ -26,6 +26,10 @@ TraceFacts::TraceFacts(const Trace& trace) {
   facts_.ticks_per_second = session.ticks_per_second;
   facts_.start_realtime_ns = static_cast<int64_t>(session.start_realtime_ns);
   facts_.child_status = session.child_wait_status.value_or(-1);
+  facts_.first_file = session.files.first;
+  facts_.last_file = session.files.last;
+  facts_.removed_files = session.files.removed;
+  facts_.goes_on = session.files.goes_on ? 1 : 0;
   facts_.lost_by_cause = lost_by_cause_.data();
   facts_.lost_causes = lost_by_cause_.size();
   const Definitions& definitions = trace.definitions();
@@ -93,6 +97,7 @@ void TraceFacts::sum_up(const Trace& trace) {
   facts_.lost = sums.lost;
   lost_by_cause_ = sums.lost_by_cause;
   facts_.overwritten = sums.overwritten;
+  facts_.elsewhere = sums.elsewhere;
   facts_.torn = sums.torn;
   facts_.unfinished = sums.unfinished;
   facts_.invalid = sums.invalid;

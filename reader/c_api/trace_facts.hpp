@@ -36,7 +36,7 @@ class TraceFacts {
   std::deque<std::string> texts_;
   std::deque<std::vector<const char*>> lists_;
   arctrace_reader_facts facts_{};
-  std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_by_cause_{};
+  std::array<uint64_t, kLossCauses> lost_by_cause_{};
   std::vector<arctrace_reader_process> processes_;
   std::vector<arctrace_reader_thread> threads_;
   std::deque<arctrace_reader_finding> findings_;  // their addresses stay

@@ -231,6 +231,8 @@ class SqliteExport : public CallExporter {
     if (const Summary* summary = settings().summary) {
       rows.add({"records", summary->records});
       rows.add({"lost", summary->lost});
+      rows.add({"removed", summary->lost_by_cause[ARCTRACE_LOST_REMOVED]});
+      rows.add({"elsewhere", summary->elsewhere});
     }
   }
 

@@ -227,7 +227,8 @@ class Trace:
     @property
     def facts(self) -> _typing.Dict[str, _typing.Any]:
         """What holds for the whole trace, as a dict: path, host, kernel, version, finished, has_kernel,
-        start_realtime_ns. The sums (records, lost, lost_by_cause, overwritten, findings, first_ns, last_ns,
+        start_realtime_ns; removed_files and goes_on of a recording that was cut into files, of which another one
+        may follow. The sums (records, lost, lost_by_cause, overwritten, elsewhere, findings, first_ns, last_ns,
         duration_ns) are 0 until the trace was read to its end, for example by scan()."""
         return self._trace.facts()
 

@@ -168,6 +168,9 @@ py::dict facts_of(const reader::Trace& trace) {
   facts["lost"] = f.lost;
   facts["lost_by_cause"] = lost;
   facts["overwritten"] = f.overwritten;
+  facts["elsewhere"] = f.elsewhere;
+  facts["removed_files"] = f.removed_files;
+  facts["goes_on"] = f.goes_on != 0;
   facts["findings"] = f.findings;
   facts["first_ns"] = f.first_ns;
   facts["last_ns"] = f.last_ns;

@@ -231,6 +231,24 @@ void put_totals(BodyReader reader, FieldSink& out) {
   out.number("owner_tid", owner.tid);
 }
 
+void put_files(BodyReader reader, FieldSink& out) {
+  const auto files = reader.read<arctrace_files_body>();
+  out.text("what", files_event_text(files.what));
+  out.number("number", files.number);
+  out.number("begin_ticks", files.begin_ticks);
+  out.number("records", files.records);
+  out.number("kernel", files.kernel);
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    if (files.lost[cause] != 0) out.number(loss_cause_text(cause), files.lost[cause]);
+  }
+  if ((files.flags & ARCTRACE_FILES_RESUMED) != 0) out.boolean("resumed", true);
+  if (files.removed_files == 0) return;
+  out.number("removed_files", files.removed_files);
+  out.number("removed_records", files.removed_records);
+  out.number("removed_kernel", files.removed_kernel);
+  out.number("removed_ticks", files.removed_ticks);
+}
+
 void put_switch(BodyReader reader, FieldSink& out) {
   const auto body = reader.read<arctrace_switch_body>();
   out.number("cpu", body.cpu);
@@ -285,6 +303,9 @@ bool describe_fields(const Record& record, FieldSink& out) {
       break;
     case ARCTRACE_TYPE_TOTALS:
       put_totals(reader, out);
+      break;
+    case ARCTRACE_TYPE_FILES:
+      put_files(reader, out);
       break;
     case ARCTRACE_TYPE_SWITCH:
       put_switch(reader, out);

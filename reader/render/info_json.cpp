@@ -71,6 +71,13 @@ void write_session(const Session& s, JsonWriter& json) {
   }
   json.member("child_wait_status", s.child_wait_status);
   json.member("disk_full_errno", s.disk_full_errno);
+  json.key("files").begin_object();
+  json.member("given", s.files.given);
+  json.member("first", s.files.first == 0 ? std::nullopt : std::optional(s.files.first));
+  json.member("last", s.files.last == 0 ? std::nullopt : std::optional(s.files.last));
+  json.member("removed", s.files.removed);
+  json.member("goes_on", s.files.goes_on);
+  json.end();
   json.key("identities").begin_object();
   json.member("processes", s.processes);
   json.member("threads", s.threads);

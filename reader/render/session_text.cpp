@@ -34,9 +34,12 @@ std::string pinned_text(const Session& session) {
 
 std::vector<std::string> session_facts(const Session& session) {
   std::vector<std::string> facts;
-  facts.push_back(absl::StrCat(escaped(session.path), ": ", state_text(session), ", ",
-                               bytes_text(session.size_bytes), ", format ",
-                               session.version_major, ".", session.version_minor));
+  const size_t others = session.files.given - 1;
+  facts.push_back(absl::StrCat(
+      escaped(session.path),
+      others == 0 ? "" : absl::StrCat(" and ", count_text(others, "file"), " after it"),
+      ": ", state_text(session), ", ", bytes_text(session.size_bytes), ", format ",
+      session.version_major, ".", session.version_minor));
   if (!session.recorder_command.empty()) {
     facts.push_back(
         absl::StrCat("recorded by: ", command_line_text(session.recorder_command)));
@@ -60,6 +63,9 @@ std::vector<std::string> session_facts(const Session& session) {
   } else if (session.cpu_count != 0) {
     facts.push_back("kernel: recorded by BPF");
   }
+  if (std::string text = files_text(session.files); !text.empty()) {
+    facts.push_back(std::move(text));
+  }
   if (std::string text = identities_text(session.processes, session.threads);
       !text.empty()) {
     facts.push_back(std::move(text));
@@ -69,6 +75,27 @@ std::vector<std::string> session_facts(const Session& session) {
                                  wait_status_text(*session.child_wait_status)));
   }
   return facts;
+}
+
+std::string files_text(const RecordingFiles& files) {
+  if (files.last == 0) return "";
+  std::string text = absl::StrCat("files: ", files.first);
+  if (files.last != files.first) absl::StrAppend(&text, " to ", files.last);
+  text += " of the recording";
+  const uint64_t numbers = uint64_t{files.last} - std::min(files.first, files.last) + 1;
+  if (numbers > files.given) {
+    absl::StrAppend(&text, ", without ", numbers - files.given, " between them");
+  }
+  const uint64_t before = files.first > 1 ? files.first - 1 : 0;
+  if (files.removed != 0) {
+    absl::StrAppend(&text, "; ", count_text(files.removed, "file"),
+                    files.removed == 1 ? " was" : " were", " removed");
+  }
+  if (before > files.removed) {
+    absl::StrAppend(&text, "; ", before - files.removed, " before not read here");
+  }
+  if (files.goes_on) text += "; it goes on in another file";
+  return text;
 }
 
 std::string identities_text(uint32_t processes, uint32_t threads) {

@@ -15,6 +15,10 @@ std::vector<std::string> session_facts(const Session& session);
 // not appear, except those of records and of losses.
 std::string summary_line(const Summary& summary);
 
+// Which files of its recording are read, and what became of the others; empty for a
+// recording in one file.
+std::string files_text(const RecordingFiles& files);
+
 // A line about the identities that a session has given, once a quarter of them are; else
 // empty.
 std::string identities_text(uint32_t processes, uint32_t threads);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/missing_files.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/stored_symbols.hpp"
 
@@ -80,6 +81,9 @@ class Definitions {
   // In overwrite mode, sorted by CPU.
   std::span<const CpuBegin> kernel_begins() const { return kernel_begins_; }
 
+  // In order of time.
+  std::span<const MissingFiles> missing_files() const { return missing_files_; }
+
   // The parent from which `process` inherits definitions, or kNoIndex.
   ProcessIndex inherited_from(ProcessIndex process) const;
 
@@ -101,6 +105,9 @@ class Definitions {
   StoredSymbols& mutable_symbols() { return symbols_; }
   void set_kernel_begins(std::vector<CpuBegin> begins) {
     kernel_begins_ = std::move(begins);
+  }
+  void set_missing_files(std::vector<MissingFiles> missing) {
+    missing_files_ = std::move(missing);
   }
   // Modules of the process that overlap it end at `module.loaded_ns`.
   void add_module(ProcessIndex process, Module module);
@@ -139,6 +146,7 @@ class Definitions {
   std::vector<Thread> threads_;
   StoredSymbols symbols_;
   std::vector<CpuBegin> kernel_begins_;
+  std::vector<MissingFiles> missing_files_;
   absl::flat_hash_map<uint32_t, ProcessIndex> process_by_id_;
   absl::flat_hash_map<uint32_t, ThreadIndex> thread_by_writer_;
 };

@@ -400,6 +400,7 @@ void DefinitionsBuilder::session_event(BodyReader reader) {
   }
   if (body.what == ARCTRACE_SESSION_STARTED) {
     session_.resumed = (body.detail & ARCTRACE_SESSION_RESUMED) != 0;
+    session_.finished = false;  // an earlier file of the recording was
     lives_.note_started(time_ns_);
   }
   if (body.what == ARCTRACE_SESSION_DISK_FULL) {

@@ -33,7 +33,7 @@ std::string record_type_text(uint16_t type) {
 std::string loss_cause_text(uint32_t cause) {
   return word(cause, ARCTRACE_LOST_FULL, "cause",
               {"full", "too_big", "nested", "no_slot", "kernel", "file", "identity",
-               "definitions"});
+               "definitions", "removed"});
 }
 
 std::string mode_text(uint32_t mode) {
@@ -130,6 +130,10 @@ std::string writer_end_text(uint32_t how) {
 std::string session_event_text(uint32_t what) {
   return word(what, ARCTRACE_SESSION_STARTED, "event",
               {"started", "finished", "disk_full", "dump_begin", "dump_end"});
+}
+
+std::string files_event_text(uint32_t what) {
+  return word(what, ARCTRACE_FILES_BEGIN, "event", {"begin", "end", "removed"});
 }
 
 std::string gate_text(uint32_t gate) {

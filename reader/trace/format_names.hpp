@@ -20,6 +20,7 @@ std::string hook_kind_text(uint32_t kind);      // "library_call", "function", .
 std::string untraced_text(uint32_t why);        // "setuid", ...: follows "it is "
 std::string writer_end_text(uint32_t how);      // "died"
 std::string session_event_text(uint32_t what);  // "started", "finished", "disk_full"
+std::string files_event_text(uint32_t what);    // "begin", "end", "removed"
 std::string gate_text(uint32_t gate);           // "all", "events, marks", "nothing"
 std::string code_file_kind_text(uint32_t kind);
 std::string field_type_text(uint32_t type);         // "u8", ..., "string"

@@ -30,6 +30,8 @@ std::string gap_reason_text(const Gap& gap) {
       return "overwritten";
     case Gap::Reason::kMissing:
       return "missing";
+    case Gap::Reason::kRemoved:
+      return "removed";
     case Gap::Reason::kLost:
       break;
   }
@@ -50,7 +52,36 @@ std::optional<Gap> GapFinder::add(const Record& record) {
   if (!gap.has_value() && record.type == ARCTRACE_TYPE_LOST) gap = lost(record);
   if (record.type == ARCTRACE_TYPE_ENABLED) gap = enabled(record);
   if (is_threads) seen_of(record.thread).last_ns = record.time_ns;
+  const std::span<const MissingFiles> files = definitions_.missing_files();
+  if (!gap.has_value() && missing_files_ < files.size() &&
+      files[missing_files_].to_ns <= now_) {
+    gap = missing_file();
+  }
   return gap;
+}
+
+// The next one of the times whose files are missing.
+std::optional<Gap> GapFinder::missing_file() {
+  const std::span<const MissingFiles> all = definitions_.missing_files();
+  if (missing_files_ == all.size()) return std::nullopt;
+  const MissingFiles& files = all[missing_files_++];
+  Gap gap;
+  gap.reason = files.is_removed ? Gap::Reason::kRemoved : Gap::Reason::kMissing;
+  gap.from_ns = files.from_ns;
+  gap.to_ns = std::max(files.from_ns, files.to_ns);
+  gap.records = files.all_records();
+  return gap;
+}
+
+// Of what a thread lacks in that time, whose blocks are not there.
+Gap::Reason GapFinder::missing_reason(int64_t from_ns, int64_t to_ns) const {
+  bool is_removed = false;
+  for (const MissingFiles& files : definitions_.missing_files()) {
+    if (files.from_ns > to_ns || files.to_ns < from_ns) continue;
+    if (!files.is_removed) return Gap::Reason::kMissing;
+    is_removed = true;
+  }
+  return is_removed ? Gap::Reason::kRemoved : Gap::Reason::kMissing;
 }
 
 // The gap between the thread's record before this one, or its start, and this one.
@@ -61,10 +92,11 @@ std::optional<Gap> GapFinder::missing_before(const Record& record) {
   if (!record.after_gap && (!is_first || is_overwritten)) return std::nullopt;
   const int64_t start = definitions_.threads()[record.thread].start_ns;
   Gap gap;
-  gap.reason = is_overwritten ? Gap::Reason::kOverwritten : Gap::Reason::kMissing;
   gap.thread = record.thread;
   gap.from_ns = std::min(is_first ? start : seen.last_ns, record.time_ns);
   gap.to_ns = record.time_ns;
+  gap.reason =
+      is_overwritten ? Gap::Reason::kOverwritten : missing_reason(gap.from_ns, gap.to_ns);
   if (record.after_gap && record.compact) {
     seen.has_gap = true;
     return gap;
@@ -126,6 +158,7 @@ std::optional<Gap> GapFinder::off_until(int64_t time_ns) const {
 
 std::vector<Gap> GapFinder::finish(const Summary* summary) {
   std::vector<Gap> gaps;
+  while (std::optional<Gap> gap = missing_file()) gaps.push_back(*gap);
   if (std::optional<Gap> gap = off_until(now_)) gaps.push_back(*gap);
   for (const CpuBegin& begin : definitions_.kernel_begins()) {
     Gap gap;
@@ -158,10 +191,11 @@ std::optional<Gap> GapFinder::missing_of(ThreadIndex index, const Summary& summa
   }
   const Thread& thread = definitions_.threads()[index];
   Gap gap;
-  gap.reason = is_overwritten ? Gap::Reason::kOverwritten : Gap::Reason::kMissing;
   gap.thread = index;
   gap.to_ns = std::min(thread.end_ns, now_);
   gap.from_ns = std::min(thread.start_ns, gap.to_ns);
+  gap.reason =
+      is_overwritten ? Gap::Reason::kOverwritten : missing_reason(gap.from_ns, gap.to_ns);
   gap.records = missing[index];
   return gap;
 }

@@ -26,7 +26,8 @@ struct Gap {
     kOff,          // classes of records were switched off
     kFiltered,     // the record filter excluded some threads, of all user classes
     kOverwritten,  // newer records took their room
-    kMissing,      // blocks are not in the file
+    kMissing,      // blocks are in another file
+    kRemoved,      // their file was removed
     kLost,         // records were not written
   };
   Reason reason = Reason::kLost;
@@ -39,7 +40,7 @@ struct Gap {
 };
 
 // "functions off", "recording off", "other threads filtered out", "overwritten",
-// "missing", "lost: full".
+// "missing", "removed", "lost: full".
 std::string gap_reason_text(const Gap& gap);
 
 // Finds the gaps of a trace. Takes constant time for a record.
@@ -50,7 +51,7 @@ class GapFinder {
   GapFinder(const Definitions& definitions, const ClockMap* clock, uint32_t mode)
       : definitions_(definitions), clock_(clock), mode_(mode) {}
 
-  // The next record. Returns the gap that ends there, if one does.
+  // The next record. Returns the gap that ends there, or has ended, if one does.
   std::optional<Gap> add(const Record& record);
 
   // After the last record: gaps that nothing ends, and those before a CPU's first records
@@ -62,6 +63,8 @@ class GapFinder {
   Gap lost(const Record& record) const;
   std::optional<Gap> enabled(const Record& record);
   std::optional<Gap> off_until(int64_t time_ns) const;
+  std::optional<Gap> missing_file();
+  Gap::Reason missing_reason(int64_t from_ns, int64_t to_ns) const;
   struct Seen {
     int64_t last_ns = INT64_MIN;  // of the thread's records; INT64_MIN: none yet
     // Before its first record, if others were overwritten, or are in another file.
@@ -79,7 +82,8 @@ class GapFinder {
   bool filters_threads_ = false;
   int64_t off_since_ns_ = 0;
   int64_t now_ = INT64_MIN;
-  std::vector<Seen> seen_;  // by thread
+  size_t missing_files_ = 0;  // of Definitions::missing_files(), that were told
+  std::vector<Seen> seen_;    // by thread
 };
 
 }  // namespace arctrace::reader

@@ -5,6 +5,10 @@
 #include <arctrace/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -99,6 +103,31 @@ absl::StatusOr<std::vector<std::unique_ptr<Input>>> open_parts(
     inputs.push_back(std::move(parts[i].input));
   }
   return inputs;
+}
+
+std::vector<std::vector<std::string>> group_parts(const std::vector<std::string>& paths) {
+  struct Group {
+    size_t number = SIZE_MAX;
+    std::set<uint64_t> first_ticks;  // of its parts
+  };
+  std::vector<std::vector<std::string>> groups;
+  std::map<std::array<uint8_t, 16>, Group> last_groups;  // by session
+  for (const std::string& path : paths) {
+    const absl::StatusOr<Part> part = open_part(path);
+    if (!part.ok() || part->header.session.mode == ARCTRACE_MODE_OVERWRITE) {
+      groups.push_back({path});
+      continue;
+    }
+    Group& group = last_groups[part->header.session.id];
+    // The same part once more begins a group of its own.
+    if (group.number == SIZE_MAX || group.first_ticks.contains(part->first_ticks)) {
+      group = {groups.size(), {}};
+      groups.emplace_back();
+    }
+    group.first_ticks.insert(part->first_ticks);
+    groups[group.number].push_back(path);
+  }
+  return groups;
 }
 
 std::unique_ptr<Input> join_inputs(std::span<const std::unique_ptr<Input>> parts) {

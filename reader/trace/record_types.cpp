@@ -152,6 +152,8 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(HOOK_COSTS), BODY(hook_costs, count)
          .with_elements("count", {FIELDS(arctrace_hook_cost, kind, inside_ps,
          outside_ps)})},
+    {TYPE(FILES), BODY(files, what, number, begin_ticks, records, kernel, lost,
+         removed_files, flags, removed_records, removed_kernel, removed_ticks)},
     {TYPE(SWITCH), BODY(switch, cpu, tgid, prev_state, next_tid, next_tgid)},
     {TYPE(WAKING), BODY(waking, cpu, tgid, woken_tid, woken_tgid, context)},
     {TYPE(FORKED), BODY(forked, cpu, tgid, child_tid, child_tgid)},

@@ -53,7 +53,7 @@ struct BodyText {
 // What the bodies of a type are made of: a fixed part, then texts, then elements.
 class BodyLayout {
  public:
-  static constexpr size_t kFieldsMax = 9;
+  static constexpr size_t kFieldsMax = 11;
   static constexpr size_t kTextsMax = 3;
 
   constexpr BodyLayout() = default;

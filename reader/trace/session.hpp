@@ -4,12 +4,21 @@
 #include <arctrace/format.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace arctrace::reader {
+
+// Which files of a recording that was cut into files are read, by FILES records.
+struct RecordingFiles {
+  size_t given = 1;              // how many are read
+  uint32_t first = 0, last = 0;  // their numbers, from 1; 0: the recording is one file
+  uint64_t removed = 0;          // how many the recorder has removed, as far as they say
+  bool goes_on = false;          // another file follows the last one
+};
 
 // A session's header, and what the collector's SYSTEM, SESSION and CHILD_STATUS records
 // add to it.
@@ -43,6 +52,7 @@ struct Session {
   bool may_lack_definitions = false;  // they are in another file, or there was no room
   int32_t disk_full_errno = 0;
   std::optional<int32_t> child_wait_status;
+  RecordingFiles files;
   // Identities ever given, as COUNTS or a buffer have it; 0: not known.
   uint32_t processes = 0, threads = 0;
 };

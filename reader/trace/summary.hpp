@@ -4,11 +4,15 @@
 #include <arctrace/format.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
 
 namespace arctrace::reader {
+
+// As many causes as a trace may have: the last one is ARCTRACE_LOST_REMOVED.
+inline constexpr size_t kLossCauses = ARCTRACE_LOST_REMOVED + 1;
 
 // The records of one form, and the threads that have any.
 struct FormCounts {
@@ -21,13 +25,13 @@ struct Summary {
   // Committed user records: of types ENTER to MARK, and unknown ones below PROCESS.
   // records + lost + torn + unfinished = attempted.
   uint64_t records = 0;
-  uint64_t lost = 0;
-  std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_by_cause{};
+  uint64_t lost = 0;  // the sum of lost_by_cause, in which the kernel's are, too
+  std::array<uint64_t, kLossCauses> lost_by_cause{};
   // In overwrite mode: user records that were written and gave way to newer ones, as the
   // totals count them. Then records + lost + torn + unfinished + overwritten = attempted.
   uint64_t overwritten = 0;
-  // Where the session may have had another collector: user records that the totals count
-  // and that are not here, because they are in that one's file.
+  // User records that are in other files of the recording, as far as that is known: of
+  // another collector, or of the same one, which does not say that it has removed them.
   uint64_t elsewhere = 0;
   uint64_t torn = 0;        // user records that their dead writer did not commit
   uint64_t unfinished = 0;  // user records that a live writer had not committed yet
@@ -48,7 +52,8 @@ struct Summary {
   FormCounts own_blocks, shared_chain;
   std::vector<uint64_t> lost_by_thread;         // as `lost`
   std::vector<uint64_t> overwritten_by_thread;  // of threads whose totals are known
-  std::vector<uint64_t> elsewhere_by_thread;    // of the same, as `elsewhere`
+  // Of the same, as `elsewhere`, with those in files that were removed.
+  std::vector<uint64_t> elsewhere_by_thread;
 };
 
 }  // namespace arctrace::reader

@@ -9,6 +9,7 @@
 #include "reader/trace/definitions_loader.hpp"
 #include "reader/trace/emitter.hpp"
 #include "reader/trace/file_blocks.hpp"
+#include "reader/trace/file_totals.hpp"
 #include "reader/trace/finding_log.hpp"
 #include "reader/trace/kernel_blocks.hpp"
 #include "reader/trace/merge.hpp"
@@ -87,6 +88,7 @@ struct Trace::Impl {
   WriterLists lists;                             // if a range is read, of `listed`
   std::vector<BlockRef> listed;
   SessionTotals totals;
+  FileTotals file_totals;
   Summary summary;
 };
 

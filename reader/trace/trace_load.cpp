@@ -48,6 +48,17 @@ absl::Status Trace::Impl::load(bool uses_index) {
     if (absl::Status status = load_moments(loader); !status.ok()) return status;
   }
   loader.build(session, clock, definitions, fates, findings);
+  for (const BlockRef& block : index->blocks) {
+    if (block.kind != BlockRef::Kind::kExclusive) continue;
+    file_totals.add_block(block.chunk, block.base_ticks);
+  }
+  for (const SharedRef& ref : shared) {
+    if (ref.block.kind != BlockRef::Kind::kShared || ref.block.of_kernel()) continue;
+    file_totals.add_block(ref.block.chunk, ref.first_ticks);
+  }
+  session.files.given = parts.size();
+  file_totals.describe(session.files);
+  definitions.set_missing_files(file_totals.missing(clock));
   if (absl::Status status = load_symbols(index->symbols); !status.ok()) return status;
   end = {index->end, index->next_sequence};
   // The last file says that the recording finished, and an earlier one is cut off.
@@ -212,6 +223,9 @@ void Trace::Impl::load_record(const RawRecord& record, const BlockRef& ref,
   }
   if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_TOTALS) {
     totals.add_untrusted(record);
+  }
+  if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_FILES) {
+    file_totals.add_untrusted(record, ref.chunk);
   }
   // Not in definitions, nor in the collector's records: those may name writers whose own
   // definitions were overwritten, or are in an earlier collector's file.

@@ -248,6 +248,9 @@ class DiskTest(TracedTest):
         for path in self.disk.glob("arctrace.data*"):
             read("check", path)
         self.assertGreater(self.summary()["records"], 0)
+        summary = read_info(*self.disk.glob("arctrace.data*"))["summary"]
+        self.assertGreater(summary["lost_by_cause"]["removed"], 0)
+        self.assertEqual((summary["records"] + summary["lost"], summary["elsewhere"]), (40 * BATCH, 0), errors)
 
     def test_no_room_from_the_start(self):
         self.fill()

@@ -73,7 +73,7 @@ class LossTest(TracedTest):
                          3 * ATTEMPTED)
         self.assertEqual(summary["lost"], sum(summary["lost_by_cause"].values()))
         self.assertEqual(list(summary["lost_by_cause"]), ["full", "too_big", "nested", "no_slot", "kernel", "file",
-                                                          "identity", "definitions"])
+                                                          "identity", "definitions", "removed"])
         self.assertEqual(summary["lost_by_cause"]["too_big"], 3 * TOO_BIG)
         if mode == "stop":
             self.assertGreater(summary["lost_by_cause"]["full"], 0)

@@ -123,6 +123,19 @@ class Reader(TracedTest):
         self.assertEqual(int(read_all("facts", *files)["facts"][0][0]), sums)
         self.assertEqual(recorded.status, 0)
 
+    def test_removed_files_are_counted(self):
+        self.trace.unlink()
+        self.record("ls", "-R", "/usr/include", options=["--size-limit=1M", "-b", "64M", "--block-size=8k"])
+        files = sorted(pathlib.Path(self.directory).glob("arctrace.data*"))
+        for part in (files, files[:1], files[1:]):
+            info = read_info(*part)
+            summary, seen = info["summary"], info["session"]["files"]
+            self.assertGreater(summary["lost_by_cause"]["removed"], 0)
+            facts = read_all("facts", *part)
+            self.assertEqual(dict(facts["lost"])["removed"], str(summary["lost_by_cause"]["removed"]))
+            self.assertEqual(facts["files"], [[str(seen["first"]), str(seen["last"]), str(seen["removed"]),
+                                               str(int(seen["goes_on"])), str(summary["elsewhere"])]])
+
     def test_errors(self):
         for paths, words in ((["/nonexistent"], "cannot open"), ([__file__], "not"), ([self.trace] * 2, "the same part")):
             done = subprocess.run([READ_ALL, "facts", *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE,

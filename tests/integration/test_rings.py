@@ -1,14 +1,17 @@
 """record and attach with --size-limit: a ring of files, each whole in itself; with --duration: a
 recording that ends before its command does."""
 
+import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import cases
+import states
 import support
 from command import SANITIZED, arctrace, read, read_dump, read_info, read_report, start_arctrace
 from trace_checks import assert_indexed
@@ -162,6 +165,123 @@ class RingTest(TracedTest):
             self.assertEqual(done.returncode, 2)
             self.assertIn("needs a regular file", done.stderr.splitlines()[-1])
         self.assertTrue(os.path.exists("/dev/null"))
+
+
+class RemovedTest(TracedTest):
+    """What is removed with its file is said, by each view, of each file, and whoever removed it."""
+    RECORDS = 60_000
+    PROGRAM = support.API + f"""
+ring = name("ring")
+for _ in range({RECORDS}): api.arctrace_instant(ring)
+print("done", flush=True)
+sys.stdin.read()
+"""
+    OPTIONS = ("--no-libcall", "-b", "8M", "--block-size", "4k", "--size-limit=250k")
+
+    def files(self, trace):
+        return RingTest.ring_of(self, trace)
+
+    def summary_of(self, *files):
+        info = read_info(*files)
+        summary = info["summary"]
+        self.assertEqual(summary["lost"], sum(summary["lost_by_cause"].values()))
+        return summary, info["session"]["files"]
+
+    def gaps_of(self, *files):
+        """How many records each gap of the session lacks, by its reason."""
+        gaps = json.loads(read("report", *files, "--view=flat", "--format=json"))["gaps"]
+        self.assertEqual([(g["reason"], g["records"]) for g in gaps],
+                         [(g["reason"], g["records"]) for g in read_dump(*files, "--type", "GAP")])
+        return {g["reason"]: g["records"] for g in gaps if g["tid"] is None and g["reason"] != "recording off"}
+
+    @cases.in_gate
+    def test_removed_records_are_counted(self):
+        recorded = self.record(sys.executable, "-c", self.PROGRAM, options=self.OPTIONS)
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        files = self.files(recorded.trace)
+        self.assertGreater(len(files), 3)
+        summary, seen = self.summary_of(*files)
+        there, removed = summary["records"], summary["lost_by_cause"]["removed"]
+        self.assertGreater(removed, self.RECORDS // 10)
+        self.assertEqual((there + removed, summary["lost"], summary["elsewhere"]), (self.RECORDS, removed, 0))
+        number = int(files[0].suffix[1:])
+        last = number + len(files) - 1
+        self.assertEqual(seen, {"given": len(files), "first": number, "last": last, "removed": number - 1,
+                                "goes_on": False})
+        self.assertIn(f"{there:,} records, {removed:,} lost (removed {removed:,} with {number - 1} files)",
+                      recorded.stderr)
+        self.assertEqual(self.gaps_of(*files), {"removed": removed})
+
+        with self.subTest("in each view"):
+            line = f"{there:,} records, {removed:,} lost (removed {removed:,})"
+            for command in (["report"], ["report", "--view=summary"], ["info"], ["dump", "--type=GAP"]):
+                self.assertIn(line, read(*command, *files), command)
+            self.assertIn(f"{number - 1} files were removed", read("info", *files))
+            self.assertIn("no findings", read("check", *files))
+            self.assertIn(f"{removed:,} lost, {removed:,} of them removed", read("check", *files))
+            strict = arctrace("check", "--strict", *files)
+            self.assertEqual((strict.returncode, strict.stdout.splitlines()[0]),
+                             (1, f"strict: {removed:,} removed records"))
+            types = [r["type"] for r in read_dump(*files)]
+            self.assertLess(types.index("GAP"), types.index("INSTANT"))
+            out = self.directory / "out"
+            done = arctrace("export", "--to=ndjson", "-o", out, *files)
+            self.assertIn(f"{removed:,} lost (removed {removed:,})", done.stderr)
+            gaps = [row for row in map(json.loads, out.read_text().splitlines()) if row["type"] == "gap"]
+            self.assertIn("removed", {gap["name"] for gap in gaps})
+
+        with self.subTest("of the newest file alone"):
+            summary, seen = self.summary_of(files[-1])
+            self.assertEqual(summary["lost_by_cause"]["removed"], removed)
+            self.assertEqual(summary["records"] + removed + summary["elsewhere"], self.RECORDS)
+            self.assertEqual(self.gaps_of(files[-1]), {"removed": removed, "missing": summary["elsewhere"]})
+            self.assertEqual((seen["first"], seen["removed"]), (last, number - 1))
+
+        with self.subTest("removed by hand"):
+            old = self.summary_of(files[0])[0]["records"]
+            middle = self.summary_of(files[2])[0]["records"]
+            files[0].unlink()
+            summary, _ = self.summary_of(*files[1:])
+            self.assertEqual((summary["records"], summary["elsewhere"]), (there - old, old))
+            self.assertEqual(self.gaps_of(*files[1:]), {"removed": removed, "missing": old})
+            summary, _ = self.summary_of(files[1], *files[3:])
+            self.assertEqual((summary["records"], summary["elsewhere"]), (there - old - middle, old + middle))
+            summary, seen = self.summary_of(*files[1:-1])
+            self.assertTrue(seen["goes_on"])
+            self.assertIn("it goes on in another file", read("info", *files[1:-1]))
+
+    @cases.in_gate
+    def test_recorder_that_was_killed(self):
+        trace = self.directory / "killed"
+        with start_arctrace("record", *self.OPTIONS, "-o", trace, "--", sys.executable, "-c", self.PROGRAM,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+            self.assertEqual(recorder.stdout.readline(), b"done\n")
+            seen = []
+
+            def is_all_written():
+                """The last file is there, and no other one has come for many rounds."""
+                seen.append(sorted(os.listdir(self.directory)))
+                return trace.exists() and len(seen) > 30 and all(names == seen[-1] for names in seen[-30:])
+
+            states.wait_until(is_all_written, "all is written")
+            recorder.kill()
+            recorder.wait()
+            recorder.stdin.close()
+            recorder.stdout.read()  # to the program's end
+        files = self.files(trace)
+        done = arctrace("info", *files, "--format=json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        info = json.loads(done.stdout)
+        read("destroy", re.search(r"arctrace recover (\S+) -m", done.stderr)[1])
+        removed = info["summary"]["lost_by_cause"]["removed"]
+        self.assertGreater(removed, 0)
+        self.assertEqual((info["session"]["finished"], info["session"]["files"]["removed"]),
+                         (False, int(files[0].suffix[1:]) - 1))
+        begin = [r for r in read_dump(files[-1], "--type", "FILES") if r["what"] == "begin"]
+        before = self.summary_of(*files[:-1])[0]["records"]
+        self.assertEqual(begin[0]["records"], before + removed)
+        for file in files:  # that was cut off is a finding
+            file.unlink()
 
 
 class DurationTest(TracedTest):

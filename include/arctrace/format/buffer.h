@@ -93,7 +93,10 @@ enum arctrace_loss_cause {
   ARCTRACE_LOST_FILE = 5,        /* written, but the trace file had no room for them */
   ARCTRACE_LOST_IDENTITY = 6,    /* the session has given all its identities */
   ARCTRACE_LOST_DEFINITIONS = 7, /* overwrite mode: definitions, not records */
-  ARCTRACE_LOST_CAUSES = 8       /* array size */
+  ARCTRACE_LOST_CAUSES = 8,      /* array size */
+  /* Written, and removed with their file. In no slot, LOST or TOTALS: readers know it by
+   * FILES records. */
+  ARCTRACE_LOST_REMOVED = 8
 };
 
 /* ---- Session header: bytes 0-4095, constant once the magic is stored ------ */

@@ -214,6 +214,32 @@ struct arctrace_counts_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_counts_body, 8);
 
+/* Of a recording that is cut into files: what has been written into them so far. So a
+ * reader knows how much was in files that it does not have, whoever removed them. All
+ * counts are of one collector's files. */
+struct arctrace_files_body {
+  uint32_t what;        /* enum arctrace_files_event */
+  uint32_t number;      /* of this file, from 1 */
+  uint64_t begin_ticks; /* when the collector began: whose counts these are */
+  uint64_t records;     /* user records */
+  uint64_t kernel;      /* the kernel's records */
+  uint64_t lost[ARCTRACE_LOST_CAUSES]; /* what LOST records report */
+  /* What the collector has removed: the oldest files. */
+  uint32_t removed_files;
+  uint32_t flags; /* ARCTRACE_FILES_RESUMED */
+  uint64_t removed_records, removed_kernel;
+  uint64_t removed_ticks; /* when the oldest file that is left begins; 0: none removed */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_OFFSET(arctrace_files_body, removed_files, 96);
+ARCTRACE_ASSERT_PART(arctrace_files_body, 128);
+
+enum arctrace_files_event {
+  ARCTRACE_FILES_BEGIN = 1,  /* the file begins: all is in the files before it */
+  ARCTRACE_FILES_END = 2,    /* it ends, and another one follows */
+  ARCTRACE_FILES_REMOVED = 3 /* files were removed meanwhile, because the disk was full */
+};
+#define ARCTRACE_FILES_RESUMED 1u /* the session had collectors before, with files */
+
 /* Code that the process generated; then bytes(name_size). */
 struct arctrace_code_body {
   uint32_t process, name_size;

@@ -100,6 +100,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_COUNTS = 58,
   ARCTRACE_TYPE_ALIVE = 59,
   ARCTRACE_TYPE_HOOK_COSTS = 60, /* since version 1.9 */
+  ARCTRACE_TYPE_FILES = 61,      /* since version 1.9 */
   /* the kernel writer's: full form, in blocks of class DATA */
   ARCTRACE_TYPE_SWITCH = 64,
   ARCTRACE_TYPE_WAKING = 65,

@@ -9,21 +9,22 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/terminal_options.hpp"
+#include "reader/cli/record/left_buffer.hpp"
 #include "reader/render/findings.hpp"
 #include "reader/render/json_writer.hpp"
+#include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/trace/content_check.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 struct CheckOptions {
-  std::string path;
+  std::vector<std::string> paths;
   OutputFormat format = OutputFormat::kText;
   TerminalOptions terminal;
   size_t max_findings = 100;
@@ -36,7 +37,9 @@ std::vector<std::string> imperfections(const reader::Summary& summary) {
   const auto note = [&](uint64_t count, const char* what) {
     if (count != 0) found.push_back(reader::count_text(count, what));
   };
-  note(summary.lost, "lost record");
+  const uint64_t removed = summary.lost_by_cause[ARCTRACE_LOST_REMOVED];
+  note(summary.lost - removed, "lost record");
+  note(removed, "removed record");
   note(summary.torn, "torn record");
   note(summary.unfinished, "unfinished record");
   return found;
@@ -62,14 +65,21 @@ std::string check_text(const reader::Trace& trace, const CheckOptions& options) 
       !text.empty()) {
     absl::StrAppend(&out, "note: ", text, "\n");
   }
+  if (const std::string text = reader::files_text(session.files); !text.empty()) {
+    absl::StrAppend(&out, "note: ", text, "\n");
+  }
   const reader::Summary& summary = trace.summary();
-  absl::StrAppend(&out, reader::escaped(options.path), ": ",
+  absl::StrAppend(&out, reader::escaped(options.paths.front()), ": ",
                   trace.finding_count() == 0
                       ? std::string("no findings")
                       : reader::count_text(trace.finding_count(), "finding"),
                   " in ", reader::count_text(summary.records, "record"), ", ",
                   reader::grouped_text(summary.blocks), " blocks and chunks; ",
                   reader::grouped_text(summary.lost), " lost, ");
+  if (const uint64_t removed = summary.lost_by_cause[ARCTRACE_LOST_REMOVED];
+      removed != 0) {
+    absl::StrAppend(&out, reader::grouped_text(removed), " of them removed, ");
+  }
   if (summary.overwritten != 0) {
     absl::StrAppend(&out, summary.overwritten, " overwritten, ");
   }
@@ -84,10 +94,11 @@ void write_check_json(const reader::Trace& trace, const CheckOptions& options,
                       reader::JsonWriter& json) {
   const reader::Summary& summary = trace.summary();
   json.begin_object();
-  json.member("file", options.path);
+  json.member("file", options.paths.front());
   json.member("finding_count", trace.finding_count());
   json.member("records", summary.records);
   json.member("lost", summary.lost);
+  reader::write_losses_json("lost_by_cause", summary.lost_by_cause, json);
   json.member("overwritten", summary.overwritten);
   json.member("elsewhere", summary.elsewhere);
   json.member("torn", summary.torn);
@@ -99,7 +110,7 @@ void write_check_json(const reader::Trace& trace, const CheckOptions& options,
 
 absl::StatusOr<int> check(const CheckOptions& options) {
   absl::StatusOr<reader::Trace> trace =
-      reader::Trace::open(file_or_session(options.path), {options.max_findings, true});
+      reader::Trace::open(files_or_sessions(options.paths), {options.max_findings, true});
   if (!trace.ok()) return trace.status();
   reader::ContentChecker content(*trace);
   reader::ReplayOptions replay_options;
@@ -133,7 +144,7 @@ Runner add_check(CLI::App& root) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* app =
       root.add_subcommand("check", "check a trace against the format's rules");
-  add_file_option(*app, options->path);
+  add_files_option(*app, options->paths);
   add_format_option(*app, options->format);
   add_text_options(*app, options->terminal);
   app->add_option("--max-findings", options->max_findings,
@@ -143,10 +154,11 @@ Runner add_check(CLI::App& root) {
       ->capture_default_str();
   app->add_flag("--strict", options->strict,
                 "count lost, torn and unfinished records as findings");
-  app->footer(
+  app->footer(absl::StrCat(
       "Each finding names the rule that is broken (F1 to S3: SPEC.md, \"Validity\") and\n"
       "where in the file. Exit status: 0 if there are no findings, 1 if there are, 2 if\n"
-      "the file cannot be read.");
+      "the file cannot be read.\n",
+      kFilesNote));
   return [options] { return check(*options); };
 }
 

@@ -17,9 +17,9 @@
 #include "reader/render/output.hpp"
 #include "reader/report/diff_table.hpp"
 #include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/joined_files.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -32,7 +32,8 @@ constexpr const char* kDiffNotes =
     "runs, as of ./old and ./new, which a line says. With several runs a side, as in\n"
     "arctrace diff A1 A2 A3 -- B1 B2 B3, sums are means, and a difference that is not\n"
     "larger than that of 95 % of comparisons of equal programs is marked as noise\n"
-    "(Student's t test). With one run the noise is not known.";
+    "(Student's t test). With one run the noise is not known. On one side, the files of\n"
+    "a recording with --size-limit are one run.";
 
 struct DiffOptions {
   std::vector<std::string> before, after;
@@ -53,12 +54,14 @@ absl::Status complete(DiffOptions& options) {
       "diff: needs two files, or several runs of each side as in A1 A2 -- B1 B2");
 }
 
-absl::StatusOr<reader::DiffRun> read_run(const std::string& name, reader::DiffSide side,
+// `files`: of one recording.
+absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
+                                         reader::DiffSide side,
                                          reader::FunctionDiff& diff) {
-  const std::string path = file_or_session(name);
-  absl::StatusOr<reader::Trace> trace = open_with_left_buffer(path, {});
+  const std::vector<std::string> paths = files_or_sessions(files);
+  absl::StatusOr<reader::Trace> trace = open_with_left_buffer(paths, {});
   if (!trace.ok()) return trace.status();
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
   reader::Symbolizer symbolizer{reader::SymbolOptions{}};
   reader::ReplayOptions options;
   options.ticks = &trace->clock();
@@ -74,7 +77,7 @@ absl::StatusOr<reader::DiffRun> read_run(const std::string& name, reader::DiffSi
   if (!status.ok()) return status;
   replay.finish();
   diff.add_run(side, replay);
-  return reader::DiffRun{name, trace->summary()};
+  return reader::DiffRun{files.front(), trace->summary()};
 }
 
 // The changes of functions that pass -F and -N.
@@ -99,8 +102,9 @@ absl::StatusOr<int> diff(const DiffOptions& options) {
   reader::DiffTable table{diff, {}, {}, {}};
   for (const auto side : {reader::DiffSide::kBefore, reader::DiffSide::kAfter}) {
     const bool is_before = side == reader::DiffSide::kBefore;
-    for (const std::string& file : is_before ? options.before : options.after) {
-      absl::StatusOr<reader::DiffRun> run = read_run(file, side, diff);
+    for (const std::vector<std::string>& files :
+         reader::group_parts(is_before ? options.before : options.after)) {
+      absl::StatusOr<reader::DiffRun> run = read_run(files, side, diff);
       if (!run.ok()) return run.status();
       (is_before ? table.before : table.after).push_back(*std::move(run));
     }

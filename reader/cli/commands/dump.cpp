@@ -23,13 +23,12 @@
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/base/near_names.hpp"
-#include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 struct DumpOptions {
-  std::string path;
+  std::vector<std::string> paths;
   OutputFormat format = OutputFormat::kText;
   TerminalOptions terminal;
   std::vector<std::string> fields, types;
@@ -86,11 +85,11 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   filter.pids.insert(options.pids.begin(), options.pids.end());
   filter.tids.insert(options.tids.begin(), options.tids.end());
   if (absl::Status s = parse_types(options.types, filter); !s.ok()) return s;
-  const std::string path = file_or_session(options.path);
+  const std::vector<std::string> paths = files_or_sessions(options.paths);
   absl::StatusOr<reader::Trace> trace =
-      open_with_left_buffer(path, {.range = filter.range});
+      open_with_left_buffer(paths, {.range = filter.range});
   if (!trace.ok()) return trace.status();
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
 
   const reader::Definitions& definitions = trace->definitions();
   reader::Symbolizer symbolizer;
@@ -173,7 +172,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
 Runner add_dump(CLI::App& root) {
   auto options = std::make_shared<DumpOptions>();
   CLI::App* app = root.add_subcommand("dump", "print every record in order of time");
-  add_file_option(*app, options->path);
+  add_files_option(*app, options->paths);
   add_format_option(*app, options->format);
   add_text_options(*app, options->terminal);
   CLI::Option* fields =
@@ -202,11 +201,12 @@ Runner add_dump(CLI::App& root) {
   app->add_flag("--raw", options->raw,
                 "add ticks, writers, offsets in the file, and addresses");
   app->add_flag("--no-header", options->no_header, "print only the records");
-  app->footer(
+  app->footer(absl::StrCat(
       "Times are seconds since the start of the session. JSON is one object per line:\n"
       "time_ns, pid, tid, type, and the fields of the type. An EXIT shows the function\n"
       "that it leaves, which follows from the records before it. Lines that begin with\n"
-      "# are not records. A GLOB is as for report.");
+      "# are not records. A GLOB is as for report.\n",
+      kFilesNote));
   return [options, fields]() -> absl::StatusOr<int> {
     if (fields->count() != 0 && options->format == OutputFormat::kJson) {
       return absl::InvalidArgumentError("dump: --fields applies to --format=text only");

@@ -16,6 +16,7 @@
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/export/export_file.hpp"
+#include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/render/session_text.hpp"
@@ -26,7 +27,6 @@
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -181,9 +181,10 @@ class ExportRun {
 
 // "1,234 records of 2 processes, 3 lost: out.json (12.3 MiB)"
 void announce(const ExportOptions& options, const reader::Summary& sums, uint64_t bytes) {
-  const std::string lost = sums.lost == 0
-                               ? "none lost"
-                               : absl::StrCat(reader::grouped_text(sums.lost), " lost");
+  const std::string lost =
+      sums.lost == 0 ? "none lost"
+                     : absl::StrCat(reader::grouped_text(sums.lost), " lost (",
+                                    reader::losses_text(sums.lost_by_cause), ")");
   reader::print_message(absl::StrCat(
       reader::count_text(sums.records, "record"), " of ",
       reader::count_text(sums.processes, "process", "processes"), ", ", lost, ": ",
@@ -216,23 +217,19 @@ void warn(const ExportOptions& options, uint64_t lost, uint64_t findings,
 }  // namespace
 
 absl::StatusOr<int> run_export(const ExportOptions& options) {
-  std::vector<std::string> paths;
-  for (const std::string& path : options.paths) paths.push_back(file_or_session(path));
+  const std::vector<std::string> paths = files_or_sessions(options.paths);
   // From here on to the end, so that Ctrl-C at any moment leaves no temporary file.
   const reader::InterruptWatch watch;
   absl::StatusOr<std::unique_ptr<reader::ExportFile>> file =
       reader::ExportFile::create(options.output, options.force);
   if (!file.ok()) return file.status();
   absl::StatusOr<reader::Trace> trace =
-      paths.size() == 1
-          ? open_with_left_buffer(paths.front(), {.range = options.filter.read_range()})
-          : reader::Trace::open(paths, {.range = options.filter.read_range()});
+      open_with_left_buffer(paths, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
   absl::StatusOr<bool> whole = false;
   uint64_t findings = 0;
   {
     const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
-    if (paths.size() > 1) warn_of_left_buffer(trace->session());
     ExportRun run(options, *trace, **file);
     whole = run.run();
     findings = run.findings();

@@ -1,4 +1,6 @@
 // arctrace info: shows what a trace file or a buffer is and what it holds.
+#include <absl/strings/str_cat.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -6,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
@@ -16,13 +19,12 @@
 #include "reader/render/output.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 struct InfoOptions {
-  std::string path;
+  std::vector<std::string> paths;
   OutputFormat format = OutputFormat::kText;
   bool verbose = false;
   TerminalOptions terminal;
@@ -55,7 +57,7 @@ absl::StatusOr<std::optional<double>> records_per_second(const reader::Trace& tr
 
 absl::StatusOr<int> info(const InfoOptions& options) {
   absl::StatusOr<reader::Trace> trace =
-      open_with_left_buffer(file_or_session(options.path), {});
+      open_with_left_buffer(files_or_sessions(options.paths), {});
   if (!trace.ok()) return trace.status();
   reader::PatchList patches;
   // The reading itself counts and checks everything that is needed.
@@ -89,15 +91,16 @@ absl::StatusOr<int> info(const InfoOptions& options) {
 Runner add_info(CLI::App& root) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App* app = root.add_subcommand("info", "show what a trace or a buffer holds");
-  add_file_option(*app, options->path);
+  add_files_option(*app, options->paths);
   app->add_flag("-v,--verbose", options->verbose,
                 "name each function that record -P has left or switched off");
   add_format_option(*app, options->format);
   add_text_options(*app, options->terminal);
-  app->footer(
+  app->footer(absl::StrCat(
       "Shows the session, its clock, processes, threads, modules, counts, losses and\n"
       "findings; of a buffer, live or left behind in /dev/shm, also its blocks and\n"
-      "writer slots.");
+      "writer slots.\n",
+      kFilesNote));
   return [options] { return info(*options); };
 }
 

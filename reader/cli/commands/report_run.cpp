@@ -26,7 +26,6 @@
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -104,13 +103,13 @@ class ReportRun {
     const std::string needs = options_.needs_kernel();
     if (!needs.empty() && !replay_.has_dispatches()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(options_.path, " has no records of the kernel, which ", needs,
-                       " needs: record with --kernel"));
+          absl::StrCat(options_.paths.front(), " has no records of the kernel, which ",
+                       needs, " needs: record with --kernel"));
     }
     if (options_.view->needs == KernelRecords::kWakeUps &&
         trace_.session().has_perf_records) {
       return absl::FailedPreconditionError(absl::StrCat(
-          options_.path, " has no wake-ups, which ", needs,
+          options_.paths.front(), " has no wake-ups, which ", needs,
           " needs, because it was recorded by perf events: record with --kernel=bpf"));
     }
     return absl::OkStatus();
@@ -120,7 +119,7 @@ class ReportRun {
   absl::Status check_costs() const {
     if (!options_.corrected || replay_.knows_costs()) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        absl::StrCat(options_.path,
+        absl::StrCat(options_.paths.front(),
                      " does not say what recording cost, which --corrected takes off: "
                      "recorders of version 0.1.0 or later measure that where "
                      "~/.cache/arctrace can be written"));
@@ -181,7 +180,8 @@ class ReportRun {
         std::any_of(processes.begin(), processes.end(),
                     [](const reader::Process& process) { return process.is_patched; });
     if (!is_patched) return {};
-    return absl::StrCat("; arctrace info --verbose ", reader::escaped(options_.path),
+    return absl::StrCat("; arctrace info --verbose ",
+                        reader::escaped(options_.paths.front()),
                         " names functions that -P left, and why");
   }
 
@@ -235,15 +235,15 @@ class ReportRun {
 }  // namespace
 
 absl::StatusOr<int> run_report(const ReportOptions& options) {
-  const std::string path = file_or_session(options.path);
+  const std::vector<std::string> paths = files_or_sessions(options.paths);
   absl::StatusOr<reader::Trace> trace =
-      open_with_left_buffer(path, {.range = options.filter.read_range()});
+      open_with_left_buffer(paths, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
   // A buffer does not have them.
   std::vector<arctrace_hook_cost> costs = trace->session().raw
                                               ? hook_costs_of(trace->session())
                                               : trace->session().hook_costs;
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
   return ReportRun(options, *trace, std::move(costs)).run();
 }
 

@@ -30,7 +30,6 @@
 #include "reader/ui/tables/browser.hpp"
 #include "reader/ui/tables/trace_reading.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -277,22 +276,22 @@ absl::StatusOr<std::unique_ptr<terminal::Screen>> screen_for(const TuiOptions& o
   if (screen.ok()) return screen;
   return absl::FailedPreconditionError(
       absl::StrCat("tui: ", std::string(screen.status().message()), "; arctrace report ",
-                   options.path, " prints what it would show"));
+                   options.paths.front(), " prints what it would show"));
 }
 
 absl::StatusOr<int> run_tui(const TuiOptions& options) {
-  const std::string path = file_or_session(options.path);
+  const std::vector<std::string> paths = files_or_sessions(options.paths);
   const absl::StatusOr<OpenFiles> open =
-      open_files_with_left_buffer({path}, {.range = kNoTime}, [] { return false; });
+      open_files_with_left_buffer(paths, {.range = kNoTime}, [] { return false; });
   if (!open.ok()) return open.status();
   const reader::Trace& known = open->trace;
   // Of a file that was cut off, the status line tells.
-  if (absl::Status s = check_whole(known.session(), options.path,
+  if (absl::Status s = check_whole(known.session(), options.paths.front(),
                                    options.partial || !known.session().raw, "shows");
       !s.ok()) {
     return s;
   }
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
   int signal = 0;
   {
     const SignalScope signals;

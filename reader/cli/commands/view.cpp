@@ -116,8 +116,7 @@ absl::StatusOr<int> serve(const ViewPageOptions& options, const reader::TraceFil
 }
 
 absl::StatusOr<int> run_view(const ViewPageOptions& options) {
-  std::vector<std::string> paths;
-  for (const std::string& path : options.paths) paths.push_back(file_or_session(path));
+  const std::vector<std::string> paths = files_or_sessions(options.paths);
   const reader::InterruptWatch watch;
   absl::StatusOr<OpenFiles> open = open_files_with_left_buffer(
       paths, {.range = reader::TraceModel::kNoTime}, reader::InterruptWatch::interrupted);
@@ -138,10 +137,7 @@ Runner add_view(CLI::App& root) {
   auto options = std::make_shared<ViewPageOptions>();
   CLI::App* app = root.add_subcommand("view", "show a trace on a page in the browser");
   add_view_options(*app, *options);
-  return [options]() -> absl::StatusOr<int> {
-    if (options->paths.empty()) options->paths.emplace_back(kDefaultFile);
-    return run_view(*options);
-  };
+  return [options] { return run_view(*options); };
 }
 
 }  // namespace arctrace::cli

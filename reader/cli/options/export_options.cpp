@@ -101,10 +101,7 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
   app.add_flag("--partial", options.partial,
                "export what there is of a trace that was cut off, or of a session that "
                "is not yet finished");
-  app.add_option("file", options.paths,
-                 absl::StrCat("the trace; default: ", kDefaultFile))
-      ->check(not_empty())
-      ->type_name("FILE...");
+  add_files_option(app, options.paths);
   const std::string weighed =
       formats_that([](const ExportFormat& format) { return format.has_weight; });
   const auto take = [&options](auto ExportOptions::*member) {
@@ -149,7 +146,6 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
 
 absl::Status complete_export_options(ExportOptions& options) {
   options.take_range();
-  if (options.paths.empty()) options.paths.emplace_back(kDefaultFile);
   const ExportFormat& format = *options.format;
   if (options.has_sum_options && !format.has_weight) {
     return absl::InvalidArgumentError(

@@ -20,6 +20,14 @@ CLI::Option* add_file_option(CLI::App& app, std::string& path) {
       ->capture_default_str();
 }
 
+CLI::Option* add_files_option(CLI::App& app, std::vector<std::string>& paths) {
+  paths = {kDefaultFile};
+  return app.add_option("file", paths, "a trace file, a session, or a buffer's file")
+      ->check(not_empty())
+      ->type_name("FILE...")
+      ->default_str(kDefaultFile);
+}
+
 CLI::Option* add_session_option(CLI::App& app, std::string& name) {
   return app.add_option("name", name, "the session's name, or its buffer's file")
       ->required()

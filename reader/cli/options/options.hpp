@@ -24,6 +24,11 @@ enum class OutputFormat : uint8_t { kText, kJson };
 
 // The positional FILE, the default file if it is not given.
 CLI::Option* add_file_option(CLI::App& app, std::string& path);
+// The same for what reads a recording: it may be several files (record --size-limit).
+CLI::Option* add_files_option(CLI::App& app, std::vector<std::string>& paths);
+// What the help of such a command says of them.
+inline constexpr const char* kFilesNote =
+    "Several FILEs are those of one recording with --size-limit, in any order.";
 // The positional NAME of an existing session.
 CLI::Option* add_session_option(CLI::App& app, std::string& name);
 // --format=text|json

@@ -286,7 +286,7 @@ std::string ReportOptions::needs_kernel() const {
 }
 
 void add_report_options(CLI::App& app, ReportOptions& options) {
-  add_file_option(app, options.path);
+  add_files_option(app, options.paths);
   add_view_option(app, options);
   add_glob_option(app, "--of", options.of,
                   absl::StrCat("of the slowest call of a function that matches GLOB, "
@@ -299,7 +299,7 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
              views_that([](const ViewType& type) {
                return type.needs != reader::KernelRecords::kNone;
              }) +
-             ".\n" + kReportNotes);
+             ".\n" + kReportNotes + "\n" + kFilesNote);
 }
 
 void add_graph_options(CLI::App& app, ReportOptions& options) {
@@ -309,9 +309,9 @@ void add_graph_options(CLI::App& app, ReportOptions& options) {
                   "the function, or a GLOB for several")
       ->required()
       ->expected(1);
-  add_file_option(app, options.path);
+  add_files_option(app, options.paths);
   add_common_options(app, options, false);
-  app.footer(kReportNotes);
+  app.footer(absl::StrCat(kReportNotes, "\n", kFilesNote));
 }
 
 absl::Status complete_report_options(ReportOptions& options) {

@@ -20,7 +20,7 @@ namespace arctrace::cli {
 
 struct ReportOptions : ReplayFilterOptions {
   const char* command = "report";
-  std::string path;
+  std::vector<std::string> paths;
   const reader::ViewType* view = &reader::view_types().front();
   OutputFormat format = OutputFormat::kText;
   std::optional<reader::Grouping> per;

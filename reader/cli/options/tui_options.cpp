@@ -1,5 +1,7 @@
 #include "reader/cli/options/tui_options.hpp"
 
+#include <absl/strings/str_cat.h>
+
 #include <CLI/CLI.hpp>
 
 #include "reader/cli/options/options.hpp"
@@ -24,19 +26,20 @@ constexpr const char* kTuiNotes =
     "it takes. Of a long one, it is read again for the slowest calls of a function when\n"
     "these are asked for. Esc or Ctrl-C stops that. A terminal\n"
     "of 40 columns and 10 lines is enough; wider ones show more columns. Colours are\n"
-    "those of the terminal, unless NO_COLOR is set.";
+    "those of the terminal, unless NO_COLOR is set.\n"
+    "\n";
 
 }  // namespace
 
 void add_tui_options(CLI::App& app, TuiOptions& options) {
-  add_file_option(app, options.path);
+  add_files_option(app, options.paths);
   app.add_flag("--partial", options.partial, "show what a session's buffer holds now");
   add_replay_filter_options(
       app, options,
       "show only functions that match GLOB, and what they call; may be repeated");
   app.add_flag("--debuginfod", options.download,
                "download debug files from the servers in DEBUGINFOD_URLS");
-  app.footer(kTuiNotes);
+  app.footer(absl::StrCat(kTuiNotes, kFilesNote));
 }
 
 }  // namespace arctrace::cli

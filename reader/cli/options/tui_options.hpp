@@ -9,7 +9,7 @@
 namespace arctrace::cli {
 
 struct TuiOptions : ReplayFilterOptions {
-  std::string path;  // the default file if none is given
+  std::vector<std::string> paths;
   bool partial = false;
   bool download = false;  // of debug files
 };

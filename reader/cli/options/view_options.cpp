@@ -21,16 +21,12 @@ constexpr const char* kViewNotes =
     "buffer is read first.\n"
     "\n"
     "From another machine: ssh -L PORT:127.0.0.1:PORT HOST, with --port PORT there.\n"
-    "\n"
-    "Several FILEs are those of one recording with --size-limit, in any order.";
+    "\n";
 
 }  // namespace
 
 void add_view_options(CLI::App& app, ViewPageOptions& options) {
-  app.add_option("file", options.paths,
-                 absl::StrCat("the trace; default: ", kDefaultFile))
-      ->check(not_empty())
-      ->type_name("FILE...");
+  add_files_option(app, options.paths);
   app.add_option("--port", options.port, "the port to listen on; 0: any that is free")
       ->check(from_to(0, UINT16_MAX))
       ->default_str("0")
@@ -43,7 +39,7 @@ void add_view_options(CLI::App& app, ViewPageOptions& options) {
                "not yet finished");
   app.add_flag("--debuginfod", options.download,
                "download debug files from the servers in DEBUGINFOD_URLS");
-  app.footer(kViewNotes);
+  app.footer(absl::StrCat(kViewNotes, kFilesNote));
 }
 
 }  // namespace arctrace::cli

@@ -10,8 +10,8 @@
 namespace arctrace::cli {
 
 struct ViewPageOptions {
-  std::vector<std::string> paths;  // the default file if none is given
-  uint16_t port = 0;               // 0: any
+  std::vector<std::string> paths;
+  uint16_t port = 0;  // 0: any
   bool no_open = false;
   bool partial = false;
   bool download = false;  // of debug files

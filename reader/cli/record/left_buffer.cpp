@@ -185,13 +185,11 @@ void warn_of_left_buffer(const reader::Session& session) {
   if (const auto left = find_left_buffer(session)) warn_of(*left, session, "is in");
 }
 
-absl::StatusOr<reader::Trace> open_with_left_buffer(const std::string& path,
-                                                    const reader::OpenOptions& options) {
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(path, options);
-  if (!trace.ok()) return with_hint(trace.status(), path);
-  std::unique_ptr<reader::Input> merged = with_left_buffer(path, trace->session());
-  if (merged == nullptr) return trace;
-  return reader::Trace::open(std::move(merged), options);
+std::vector<std::string> files_or_sessions(const std::vector<std::string>& names) {
+  std::vector<std::string> paths;
+  paths.reserve(names.size());
+  for (const std::string& name : names) paths.push_back(file_or_session(name));
+  return paths;
 }
 
 absl::StatusOr<OpenFiles> open_files_with_left_buffer(
@@ -212,6 +210,14 @@ absl::StatusOr<OpenFiles> open_files_with_left_buffer(
   trace = files->trace(options, stops);
   if (!trace.ok()) return trace.status();
   return OpenFiles{*std::move(files), *std::move(trace)};
+}
+
+absl::StatusOr<reader::Trace> open_with_left_buffer(const std::vector<std::string>& paths,
+                                                    const reader::OpenOptions& options) {
+  absl::StatusOr<OpenFiles> open =
+      open_files_with_left_buffer(paths, options, [] { return false; });
+  if (!open.ok()) return open.status();
+  return std::move(open->trace);
 }
 
 }  // namespace arctrace::cli

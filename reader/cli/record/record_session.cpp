@@ -361,10 +361,20 @@ void take_snapshot(Recorder& recorder) {
 
 std::string recording_summary_line(const CollectorSummary& summary,
                                    const std::string& file) {
-  const uint64_t lost = lost_records(summary);
-  std::string line = absl::StrCat(reader::count_text(summary.totals.records, "record"),
-                                  ", ", reader::grouped_text(lost), " lost");
-  if (lost != 0) absl::StrAppend(&line, " (", reader::losses_text(summary.lost), ")");
+  const uint64_t removed = summary.removed.records + summary.removed.kernel;
+  const uint64_t lost = lost_records(summary) + removed;
+  std::string line = absl::StrCat(
+      reader::count_text(summary.totals.records - summary.removed.records, "record"),
+      ", ", reader::grouped_text(lost), " lost");
+  if (lost != 0) {
+    std::vector<uint64_t> causes = summary.lost;
+    causes.push_back(removed);
+    absl::StrAppend(&line, " (", reader::losses_text(causes));
+    if (summary.removed.files != 0) {
+      absl::StrAppend(&line, " with ", reader::count_text(summary.removed.files, "file"));
+    }
+    line += ')';
+  }
   if (summary.overwritten != 0) {
     absl::StrAppend(&line, ", ", reader::grouped_text(summary.overwritten),
                     " overwritten");

@@ -31,7 +31,8 @@ Collector::Collector(Buffer& buffer, TraceFile file, const RecorderFacts& record
       file_(std::move(file)),
       ring_(limits.bytes == 0
                 ? nullptr
-                : std::make_unique<FileRing>(file_, buffer.header(), recorder, limits)),
+                : std::make_unique<FileRing>(file_, buffer.header(), recorder, limits,
+                                             resumed.is_resumed)),
       polled_(polled),
       code_files_(buffer.header()),
       drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full),
@@ -43,6 +44,9 @@ Collector::Collector(Buffer& buffer, TraceFile file, const RecorderFacts& record
   const uint32_t elsewhere = resumed.definitions.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
   add_start(records_, read_ticks(buffer_.view().geometry().clock), recorder,
             resumed.is_resumed ? ARCTRACE_SESSION_RESUMED | elsewhere : 0);
+  if (ring_ != nullptr) {
+    ring_->add_begin(records_, read_ticks(buffer_.view().geometry().clock));
+  }
   flush_records();
   write_earlier(resumed.definitions);
   sync_clocks();
@@ -154,7 +158,10 @@ CollectorSummary Collector::summary_locked() const {
   summary.lost[ARCTRACE_LOST_FILE] += drain_.lost_by_file();
   summary.living = static_cast<uint32_t>(distinct_processes(buffer_.view()));
   summary.file_error = drain_.file_error();
-  if (ring_ != nullptr) summary.earlier_files = ring_->kept().count();
+  if (ring_ != nullptr) {
+    summary.earlier_files = ring_->kept().count();
+    summary.removed = ring_->kept().removed();
+  }
   return summary;
 }
 

@@ -214,6 +214,7 @@ bool Drain::write_block(const SeenBlock& block) {
     totals_.records += contents.records;
     totals_.torn += contents.torn;
     totals_.has_own |= contents.has_own;
+    if (ring_ != nullptr) ring_->note_block(contents);
   }
   owner_died_[block.index] = false;
   open_copies_[block.index] = {};
@@ -265,6 +266,7 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
   totals_.records += contents.records;
   totals_.unfinished += contents.torn;
   totals_.has_own |= contents.has_own;
+  if (ring_ != nullptr) ring_->note_block(contents);
   return true;
 }
 
@@ -419,7 +421,9 @@ void Drain::copy_open_blocks() {
 }
 
 void Drain::flush_records() {
+  if (ring_ != nullptr) ring_->add_removed(records_, ticks());
   file_.write_records(ticks(), records_.bytes());
+  if (ring_ != nullptr && file_.error() == 0) ring_->note_records(records_.bytes());
   records_.clear();
   file_.error() == 0 ? reaper_.confirm() : reaper_.withdraw();
 }

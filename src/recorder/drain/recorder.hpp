@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/recorder/drain/drain.hpp"
+#include "src/recorder/file/file_counts.hpp"
 #include "src/recorder/file/joined_threads.hpp"
 
 namespace arctrace {
@@ -24,6 +25,7 @@ struct CollectorSummary {
   uint32_t living = 0;  // processes that could still write when the recording ended
   uint64_t file_bytes = 0;
   uint64_t earlier_files = 0;  // how many of FILE.1, FILE.2 ... exist (FileRing)
+  RemovedFiles removed;        // how many existed; their records are among `totals`
   // Of the flight recorder: snapshots that programs asked for, and requests that came too
   // early after one, or with another.
   uint64_t asked_snapshots = 0;

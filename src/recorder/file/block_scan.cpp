@@ -69,6 +69,11 @@ bool is_own_record(uint32_t type, std::span<const std::byte> body) {
   return false;
 }
 
+void add_loss_untrusted(std::span<const std::byte> body, BlockContents& contents) {
+  const auto lost = load_part_untrusted<arctrace_lost_body>(body);
+  if (lost.cause < contents.lost.size()) contents.lost[lost.cause] += lost.count;
+}
+
 }  // namespace
 
 BlockContents scan_block_untrusted(std::span<std::byte> block, BlockWriters* writers) {
@@ -97,6 +102,8 @@ BlockContents scan_block_untrusted(std::span<std::byte> block, BlockWriters* wri
     }
     if ((word0 & ARCTRACE_IN_PROGRESS) == 0 && length >= head) {
       const std::span<const std::byte> body = block.subspan(offset + head, length - head);
+      contents.kernel += type >= ARCTRACE_TYPE_SWITCH ? 1 : 0;
+      if (type == ARCTRACE_TYPE_LOST) add_loss_untrusted(body, contents);
       if (!contents.has_own && !body.empty()) {
         contents.has_own = is_own_record(type, body);
       }

@@ -4,6 +4,7 @@
 
 #include <arctrace/format.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,6 +22,9 @@ struct BlockContents {
   uint32_t used = 0;
   uint64_t records = 0;  // committed ones that programs wrote: ENTER ... MARK
   uint64_t torn = 0;     // the same, in progress
+  uint64_t kernel = 0;   // committed ones of the kernel's
+  // What the committed LOST records report, by cause.
+  std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost{};
   // Whether a committed record is of what the program itself is built to record: one of
   // its own functions, entered or open, or an event of the API.
   bool has_own = false;

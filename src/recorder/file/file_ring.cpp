@@ -4,11 +4,24 @@
 #include <cerrno>
 #include <utility>
 
+#include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/recorder/file/session_records.hpp"
 
 namespace arctrace {
 namespace {
+
+// `records`: of a RecordBuilder.
+template <class Visit>
+void for_each_collector_record(std::span<const std::byte> records, const Visit& visit) {
+  while (!records.empty()) {
+    const auto word0 = load_part_untrusted<uint32_t>(records);
+    const size_t length = word0 & ARCTRACE_LENGTH_MASK;
+    visit(static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT),
+          records.subspan(ARCTRACE_FULL_HEAD_SIZE, length - ARCTRACE_FULL_HEAD_SIZE));
+    records = records.subspan(length);
+  }
+}
 
 // Divides the limit among the files that are kept and the one that is being written.
 uint64_t size_of_each(const FileLimits& limits) {
@@ -19,10 +32,12 @@ uint64_t size_of_each(const FileLimits& limits) {
 }  // namespace
 
 FileRing::FileRing(TraceFile& file, const arctrace_session_header& header,
-                   RecorderFacts recorder, FileLimits limits)
+                   RecorderFacts recorder, FileLimits limits, bool is_resumed)
     : file_(file),
       header_(header),
       recorder_(std::move(recorder)),
+      is_resumed_(is_resumed),
+      begin_ticks_(read_ticks(header.clock)),
       path_(file.path()),
       limits_(limits),
       file_size_(size_of_each(limits)),
@@ -54,7 +69,8 @@ void FileRing::finish_change() {
     file_.write_index(now.ticks);
     was_published_ = file_.is_published();
     if (!file_.publish_as(kept_.next_name()).ok()) return file_.note_error(errno);
-    kept_.add(file_.bytes(), file_size_ + code_names_max() + remembered_);
+    kept_.add(file_.bytes(), file_size_ + code_names_max() + remembered_,
+              {written_.records, written_.kernel, now.ticks});
     change_ = Change::kOpening;
   }
   if (change_ == Change::kOpening) {
@@ -68,6 +84,7 @@ void FileRing::finish_change() {
 
 void FileRing::end_file(const ClockSync& now) {
   RecordBuilder records;
+  add_files(records, now.ticks, ARCTRACE_FILES_END);
   add_clock_sync(records, now);
   add_session_event(records, now.ticks, ARCTRACE_SESSION_FINISHED, 0);
   file_.write_records(now.ticks, records.bytes());
@@ -86,13 +103,53 @@ void FileRing::begin_file(const ClockSync& now) {
   file_.write_header(header_);
   RecordBuilder records;
   add_start(records, now.ticks, recorder_, ARCTRACE_SESSION_RESUMED);
+  add_begin(records, now.ticks);
   add_clock_sync(records, now);
   file_.write_records(now.ticks, records.bytes());
+  if (file_.error() == 0) told_removed_ = kept_.removed().files;
   for (const auto& [handout, block] : definitions_) {
     file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
                       now.ticks, std::as_bytes(std::span(&block.header, 1)), block.rest);
   }
   definitions_size_ = file_.bytes();
+}
+
+void FileRing::add_removed(RecordBuilder& records, uint64_t ticks) const {
+  if (kept_.removed().files == told_removed_) return;
+  add_files(records, ticks, ARCTRACE_FILES_REMOVED);
+}
+
+void FileRing::note_records(std::span<const std::byte> records) {
+  for_each_collector_record(
+      records, [this](uint16_t type, std::span<const std::byte> body) {
+        if (type == ARCTRACE_TYPE_LOST) {
+          const auto lost = load_part_untrusted<arctrace_lost_body>(body);
+          written_.lost[lost.cause] += lost.count;
+        } else if (type == ARCTRACE_TYPE_FILES) {
+          told_removed_ = load_part_untrusted<arctrace_files_body>(body).removed_files;
+        }
+      });
+}
+
+void FileRing::add_files(RecordBuilder& records, uint64_t ticks,
+                         arctrace_files_event what) const {
+  const RemovedFiles& removed = kept_.removed();
+  arctrace_files_body body{.what = what,
+                           .number = kept_.ever() + 1,
+                           .begin_ticks = begin_ticks_,
+                           .records = written_.records,
+                           .kernel = written_.kernel,
+                           .lost = {},
+                           .removed_files = removed.files,
+                           .flags = is_resumed_ ? ARCTRACE_FILES_RESUMED : 0,
+                           .removed_records = removed.records,
+                           .removed_kernel = removed.kernel,
+                           .removed_ticks = removed.until_ticks};
+  for (size_t cause = 0; cause < written_.lost.size(); ++cause) {
+    body.lost[cause] = written_.lost[cause];
+  }
+  records.begin(ARCTRACE_TYPE_FILES, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(body);
 }
 
 // A process' own blocks are closed and written in the round in which it is first seen

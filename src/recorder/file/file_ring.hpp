@@ -15,7 +15,10 @@
 #include <vector>
 
 #include "src/recorder/buffer/clock_source.hpp"
+#include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/file/file_counts.hpp"
 #include "src/recorder/file/kept_files.hpp"
+#include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
 
@@ -24,9 +27,9 @@ namespace arctrace {
 class FileRing {
  public:
   // Cuts `file`, to which the first records are written already. All files together take
-  // at most about `limits.bytes`.
+  // at most about `limits.bytes`. `is_resumed`: the session had a collector before.
   FileRing(TraceFile& file, const arctrace_session_header& header, RecorderFacts recorder,
-           FileLimits limits);
+           FileLimits limits, bool is_resumed = false);
 
   // Remembers a copy of a block of definitions for the files to come: for each hand-out
   // the last copy, and no more in all than `limits.bytes`.
@@ -57,8 +60,20 @@ class FileRing {
   // called before anything else is written, once the file's error is cleared.
   void finish_change();
 
-  // Removes the oldest earlier file.
+  // Removes the oldest earlier file. add_removed() tells it.
   void drop_oldest() { kept_.drop_oldest(); }
+  // Adds FILES if files were removed of which no record tells yet that is in a file.
+  void add_removed(RecordBuilder& records, uint64_t ticks) const;
+
+  // Adds FILES, with which this collector's first file begins.
+  void add_begin(RecordBuilder& records, uint64_t ticks) const {
+    add_files(records, ticks, ARCTRACE_FILES_BEGIN);
+  }
+
+  // The file has the block, or the collector's records. To be called for each of them
+  // but for those that this object writes.
+  void note_block(const BlockContents& block) { written_.add(block); }
+  void note_records(std::span<const std::byte> records);
 
   const KeptFiles& kept() const { return kept_; }
 
@@ -74,12 +89,15 @@ class FileRing {
   void end_file(const ClockSync& now);
   absl::Status open_next();
   void begin_file(const ClockSync& now);
+  void add_files(RecordBuilder& records, uint64_t ticks, arctrace_files_event what) const;
   using Remembered = std::map<uint64_t, Definitions>;  // by hand-out
   Remembered::iterator forget(Remembered::iterator block);
 
   TraceFile& file_;
   const arctrace_session_header header_;
   const RecorderFacts recorder_;
+  const bool is_resumed_;  // the session had a collector before
+  const uint64_t begin_ticks_;
   const std::string path_;
   const FileLimits limits_;
   const uint64_t file_size_;       // of a full file, without its first definitions
@@ -88,6 +106,8 @@ class FileRing {
   Change change_ = Change::kNone;
   bool was_published_ = false;  // the file before was
   KeptFiles kept_;
+  FileCounts written_;         // into all files
+  uint32_t told_removed_ = 0;  // removed files that a record in a file tells of
   Remembered definitions_;
 };
 

@@ -7,8 +7,8 @@ namespace arctrace {
 
 std::string KeptFiles::next_name() const { return absl::StrCat(output_, ".", ever_ + 1); }
 
-void KeptFiles::add(uint64_t bytes, uint64_t more) {
-  files_.push_back({next_name(), bytes});
+void KeptFiles::add(uint64_t bytes, uint64_t more, FileEnd end) {
+  files_.push_back({next_name(), bytes, end});
   bytes_ += bytes;
   ++ever_;
   const auto too_many = [&] {
@@ -20,8 +20,11 @@ void KeptFiles::add(uint64_t bytes, uint64_t more) {
 
 bool KeptFiles::drop_oldest() {
   if (files_.empty()) return false;
-  unlink(files_.front().name.c_str());
-  bytes_ -= files_.front().bytes;
+  const File& oldest = files_.front();
+  unlink(oldest.name.c_str());
+  removed_ = {removed_.files + 1, oldest.end.records, oldest.end.kernel,
+              oldest.end.ticks};
+  bytes_ -= oldest.bytes;
   files_.pop_front();
   return true;
 }

@@ -7,6 +7,8 @@
 #include <deque>
 #include <string>
 
+#include "src/recorder/file/file_counts.hpp"
+
 namespace arctrace {
 
 // What the recorder does while the disk is full.
@@ -32,24 +34,28 @@ class KeptFiles {
   std::string next_name() const;
   // Adds the file next_name(), of `bytes` bytes, which exists now. Removes the oldest
   // files while they are too many, or together with `more` bytes too large.
-  void add(uint64_t bytes, uint64_t more = 0);
+  void add(uint64_t bytes, uint64_t more = 0, FileEnd end = {});
 
   // Removes the oldest file, to make room. False: there is none.
   bool drop_oldest();
 
   uint64_t bytes() const { return bytes_; }
   size_t count() const { return files_.size(); }
+  uint32_t ever() const { return ever_; }  // files added so far
+  const RemovedFiles& removed() const { return removed_; }
 
  private:
   struct File {
     std::string name;
     uint64_t bytes;
+    FileEnd end;
   };
   std::string output_;
   FileLimits limits_;
   std::deque<File> files_;  // the oldest first
   uint64_t bytes_ = 0;      // of files_
-  uint32_t ever_ = 0;       // files added so far
+  uint32_t ever_ = 0;
+  RemovedFiles removed_;
 };
 
 }  // namespace arctrace

@@ -25,6 +25,8 @@ void print_facts(Trace& trace) {
     std::printf("lost\t%s\t%" PRIu64 "\n", arctrace_reader_lost_cause(cause),
                 facts.lost_by_cause[cause]);
   }
+  std::printf("files\t%u\t%u\t%" PRIu64 "\t%d\t%" PRIu64 "\n", facts.first_file,
+              facts.last_file, facts.removed_files, int{facts.goes_on}, facts.elsewhere);
   for (const arctrace_reader_process& process : trace.processes()) {
     std::printf("process\t%u\t%s\t%zu\t%" PRId64 "\n", process.pid, process.program,
                 process.argument_count, process.start_ns);

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "reader/trace/summary.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -15,16 +17,16 @@ std::string members(std::span<const uint64_t> by_cause) {
 }
 
 TEST_CASE("losses by cause: text has those that occurred, JSON all that are defined") {
-  std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost{};
+  std::array<uint64_t, kLossCauses> lost{};
   CHECK(losses_text(lost).empty());
   CHECK(members(lost) ==
         "\"lost\":{\"full\":0,\"too_big\":0,\"nested\":0,\"no_slot\":0,\"kernel\":0,"
-        "\"file\":0,\"identity\":0,\"definitions\":0}");
+        "\"file\":0,\"identity\":0,\"definitions\":0,\"removed\":0}");
   lost[ARCTRACE_LOST_FULL] = 2;
-  lost[ARCTRACE_LOST_CAUSES - 1] = 1;
+  lost[ARCTRACE_LOST_REMOVED] = 1;
   CHECK(losses_text(lost).starts_with("full 2, "));
   CHECK(members(lost).starts_with("\"lost\":{\"full\":2,\"too_big\":0,"));
-  CHECK(members(lost).ends_with("\"definitions\":1}"));
+  CHECK(members(lost).ends_with("\"removed\":1}"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/joined_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/trace/collected.hpp"
@@ -97,6 +98,19 @@ TEST_CASE("parts are one trace, in the order in which they were written") {
         early + " and " + other + " are not of one recording");
   CHECK(message_of({early, early}) ==
         early + " and " + early + " are the same part of a recording");
+}
+
+TEST_CASE("files of one recording are put together, the same one twice is not") {
+  const TemporaryDirectory directory;
+  const std::string a = directory.path("a"), b = directory.path("b"),
+                    other = directory.path("other"), none = directory.path("none");
+  write_file(a, part("a", 10));
+  write_file(b, part("b", 20));
+  write_file(other, part("other", 30, 8));
+  using Groups = std::vector<std::vector<std::string>>;
+  CHECK(reader::group_parts({a, other, b, none}) == Groups{{a, b}, {other}, {none}});
+  CHECK(reader::group_parts({a, a}) == Groups{{a}, {a}});
+  CHECK(reader::group_parts({a, b, b, a}) == Groups{{a, b}, {b, a}});
 }
 
 TEST_CASE("what is no trace, or is not there, is said when it is opened or first read") {

@@ -30,7 +30,7 @@ struct ReportParsed {
 TEST_CASE("report options: defaults") {
   const ReportParsed parsed({});
   CHECK(parsed.error == "");
-  CHECK(parsed.options.path == kDefaultFile);
+  CHECK(parsed.options.paths == std::vector<std::string>{kDefaultFile});
   CHECK(std::string(parsed.options.view->name) == "summary");
   CHECK(parsed.options.format == OutputFormat::kText);
   CHECK(parsed.options.shown.sort == SortKey::kCum);
@@ -124,7 +124,7 @@ TEST_CASE("report options: filters") {
   const ReportParsed parsed({"-F", "a*", "-F", "b", "-N", "c", "-D", "3", "-t", "10us",
                              "-r", "1ms~2ms", "-n", "5", "file"});
   CHECK(parsed.error == "");
-  CHECK(parsed.options.path == "file");
+  CHECK(parsed.options.paths == std::vector<std::string>{"file"});
   CHECK(parsed.options.filter.only == std::vector<std::string>{"a*", "b"});
   CHECK(parsed.options.filter.except == std::vector<std::string>{"c"});
   CHECK(parsed.options.filter.max_depth == 3);
