@@ -76,6 +76,7 @@ class AppendedInput : public Input {
 
   const std::string& name() const override { return input_->name(); }
   uint64_t size() const override { return input_->size(); }
+  bool has_keeper() const override { return input_->has_keeper(); }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
     return offset < kAppendedOffset ? input_->read(offset, into)
