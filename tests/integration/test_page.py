@@ -161,16 +161,16 @@ class PageTest(ServedTest):
         page.key("0")
         # A key does nothing where what is in view has not been read yet.
         page.wait("!arctracePage.timeLine.asking && arctracePage.timeLine.visible().some(({ index }) =>"
-                  " arctracePage.timeLine.dataOf(index)?.rows.some((row) => row.level === 3 && row.start.length > 0))")
+                  " arctracePage.timeLine.dataOf(index)?.rows.some((row) => row.level === 4 && row.start.length > 0))")
         page.key("ArrowDown")
         page.wait(f"{state}.call !== null")
         page.key("ArrowDown")
-        page.wait(f"{state}.call.level === 4")
+        page.wait(f"{state}.call.level === 5")
         page.key("Enter")
         shown = f"Math.min(3 * ({state}.call.stop - {state}.call.start), 1.2 * {before} + 20)"
         page.wait(f"Math.abs({width} - {shown}) < 1")
         page.key("ArrowUp")
-        page.wait(f"{state}.call.level === 3")
+        page.wait(f"{state}.call.level === 4")
         page.wait("document.querySelector('#pane dl')")
         page.key("?")
         page.wait("document.querySelector('dialog[open]')")
@@ -308,7 +308,7 @@ DENSEST = """[...timeLine.whole.values()].flatMap(({ density }) =>
 SHORT_CALL, LONG_CALL = (f"""(() => {{
   const {{ timeLine, state }} = arctracePage;
   for (const {{ index }} of timeLine.visible()) {{
-    for (const row of timeLine.dataOf(index).rows.filter((one) => one.level >= 3)) {{
+    for (const row of timeLine.dataOf(index).rows.filter((one) => one.level >= 4)) {{
       const i = [...row.start.keys()].findIndex((k) => {condition});
       if (i >= 0) return {{ lane: index, level: row.level, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] }};
     }}
