@@ -85,9 +85,9 @@ ARCTRACE_UNTRACED static inline int arctrace_enabled(uint32_t gate_bits) {
  * which is never freed, and now and then makes a system call for it. */
 
 /* Defines a name for frames, instants and counters. Frames are filtered by it (arctrace
- * record -F, -N; ctl). At most 1024 bytes of `name` are
- * kept, in a copy. Returns its id, or 0 if there is no memory. Equal names are not
- * merged: each call returns a new id. */
+ * record -F, -N; ctl); if a filter is a regular expression, libc's regexec() is called
+ * here. At most 1024 bytes of `name` are kept, in a copy. Returns its id, or 0 if there
+ * is no memory. Equal names are not merged: each call returns a new id. */
 ARCTRACE_API uint32_t arctrace_define_name(const char* name);
 
 /* A field of an event's payload. */

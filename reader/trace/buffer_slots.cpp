@@ -53,8 +53,9 @@ void settle_by_slots(const BufferState& buffer, Session& session,
     thread.ended_unseen =
         !thread.of_kernel() && fates[thread.writer] == WriterFate::kDead;
   }
-  // The lock on the memory is the collector's, or a keeper's.
-  if (!buffer.collector_alive && !buffer.has_keeper) session.pinned_bytes = 0;
+  // The header says what the collector has pinned.
+  if (!buffer.collector_alive) session.pinned_bytes = 0;
+  session.pinned_bytes = std::max(session.pinned_bytes, buffer.kept_bytes);
   session.processes = buffer.processes;
   session.threads = buffer.threads;
 }

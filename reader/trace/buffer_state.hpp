@@ -34,7 +34,7 @@ struct BufferState {
   std::vector<std::string> filter;         // the live one: globs after '+' or '-'
   std::vector<std::string> record_filter;  // as in SPEC.md FLT-2
   bool collector_alive = false;
-  bool has_keeper = false;  // a process keeps the memory pinned, whether anybody collects
+  uint64_t kept_bytes = 0;  // that a keeper has pinned, whether anybody collects
 };
 
 }  // namespace arctrace::reader

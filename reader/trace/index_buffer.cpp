@@ -102,7 +102,7 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
                                                   FindingLog& findings,
                                                   BufferState& state) {
   if (absl::Status status = read_control(input, state); !status.ok()) return status;
-  state.has_keeper = input.has_keeper();
+  state.kept_bytes = std::min(input.kept_bytes_untrusted(), geometry.total_size);
   // Slots before blocks: a writer that is seen dead now has written all that it ever
   // will.
   if (absl::Status status = read_slots(input, geometry, findings, state); !status.ok()) {

@@ -26,7 +26,9 @@ class FileInput : public Input {
 
   const std::string& name() const override { return name_; }
   uint64_t size() const override { return size_; }
-  bool has_keeper() const override { return arctrace::has_keeper(descriptor_); }
+  uint64_t kept_bytes_untrusted() const override {
+    return arctrace::kept_bytes_untrusted(descriptor_);
+  }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
     size_t done = 0;
@@ -76,7 +78,9 @@ class AppendedInput : public Input {
 
   const std::string& name() const override { return input_->name(); }
   uint64_t size() const override { return input_->size(); }
-  bool has_keeper() const override { return input_->has_keeper(); }
+  uint64_t kept_bytes_untrusted() const override {
+    return input_->kept_bytes_untrusted();
+  }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
     return offset < kAppendedOffset ? input_->read(offset, into)

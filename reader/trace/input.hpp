@@ -25,8 +25,9 @@ class Input {
   // Copies up to into.size() bytes from `offset` and returns how many: fewer only at the
   // end of the input.
   virtual absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) = 0;
-  // Whether it is a buffer whose memory a process keeps pinned for nobody else.
-  virtual bool has_keeper() const { return false; }
+  // How many bytes of it a process keeps pinned for nobody else, if it is a buffer: by
+  // that process' own account, which may be any number.
+  virtual uint64_t kept_bytes_untrusted() const { return 0; }
 };
 
 // A regular file, read by pread. Errors: it cannot be opened, or is not a regular file.

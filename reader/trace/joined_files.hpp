@@ -20,9 +20,9 @@ absl::StatusOr<std::vector<std::unique_ptr<Input>>> open_parts(
     const std::vector<std::string>& paths);
 
 // Puts paths together that name files of one recording, in the order in which the first
-// of each stands. What is no trace file, or may have records of another one, such as a
-// snapshot, stays alone;
-// and what is named twice is not put together with itself.
+// of each stands. What is no trace file, or may have records of another one, as a
+// snapshot may, stays alone, and a file that is named twice is not put together with
+// itself.
 std::vector<std::vector<std::string>> group_parts(const std::vector<std::string>& paths);
 
 // The bytes of all `parts`, one after another, under the name of the first one. They must

@@ -15,7 +15,7 @@ class StoppableInput : public Input {
 
   const std::string& name() const override { return file_->name(); }
   uint64_t size() const override { return file_->size(); }
-  bool has_keeper() const override { return file_->has_keeper(); }
+  uint64_t kept_bytes_untrusted() const override { return file_->kept_bytes_untrusted(); }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
     if (stops_()) return absl::CancelledError("interrupted");

@@ -25,7 +25,6 @@ namespace arctrace {
 namespace {
 
 constexpr uint32_t kTextMax = 1024;
-constexpr uint32_t kNameMax = 1024;
 constexpr uint32_t kFieldsMax = 64;
 
 uint32_t last_name_id;

@@ -2,6 +2,8 @@
 
 #include <arctrace/format.h>
 
+#include <atomic>
+
 #include "src/base/glob.hpp"
 #include "src/base/memory.hpp"
 #include "src/calls/call_filter.hpp"
@@ -23,9 +25,12 @@ constexpr uint32_t kVerdictShift = 3;
 constexpr uint32_t kVerdicts = 1024;
 uint64_t name_verdicts[kVerdicts];
 
-constexpr size_t kNameMax = 1024;
+uint64_t flags_of_name;  // address of a FlagsOfName; 0: there is none
 
-FlagsOfName* flags_of_name;
+FlagsOfName* present_flags_of_name() {
+  return reinterpret_cast<FlagsOfName*>(
+      static_cast<uintptr_t>(IpcAtomics::load_acquire(flags_of_name)));
+}
 
 uint64_t verdict_of(bool is_filtered_in, bool is_notrace, uint32_t round) {
   return uint64_t{round} << kVerdictShift | kIsKnown |
@@ -37,24 +42,11 @@ uint32_t flags_of_verdict(uint64_t verdict) {
          ((verdict & kIsNotrace) != 0 ? uint32_t{ARCTRACE_SHIM_NOTRACE} : 0U);
 }
 
-// A private copy of the live filter.
-struct LiveFilterCopy {
-  uint64_t words[kLiveFilterWords];
-  uint32_t round;
-  int64_t size;  // of the text in bytes; -1: it is being changed
-
-  LiveFilterCopy() {
-    size = copy_filter_untrusted(live_filter_area(session.view), words, round);
-  }
-  std::string_view text() const {
-    return {reinterpret_cast<const char*>(words), static_cast<size_t>(size)};
-  }
-};
-
 // Puts the live filter into force if it has changed. Out of line, for its kilobyte of
 // stack.
 __attribute__((noinline)) void follow_changed_filter() {
-  const LiveFilterCopy filter;
+  LiveFilterCopy filter;
+  copy_live_filter_untrusted(session.view, filter);
   if (filter.size < 0) return;
   const LiveFilterMatch match =
       match_live_filter(filter.text(), [](std::string_view) { return false; });
@@ -65,7 +57,8 @@ __attribute__((noinline)) void follow_changed_filter() {
 
 // What the filter says of the name; `stored` if that can't be told at present.
 __attribute__((noinline)) uint64_t judge(uint32_t name, uint64_t stored) {
-  const LiveFilterCopy filter;
+  LiveFilterCopy filter;
+  copy_live_filter_untrusted(session.view, filter);
   if (filter.size < 0) return stored;
   const NameFacts facts = find_name(name);
   if (filter.size == 0) {
@@ -78,27 +71,38 @@ __attribute__((noinline)) uint64_t judge(uint32_t name, uint64_t stored) {
   return verdict_of(match.is_filtered_in, match.is_notrace, filter.round);
 }
 
-void judge_text(Definition& definition, std::string_view text) {
+void judge_name_by(FlagsOfName& flags_of, Definition& definition) {
+  const std::string_view text = name_text(definition);
   char name[kNameMax + 1];
   const size_t size = text.size() < kNameMax ? text.size() : kNameMax;
   copy_bytes(name, text.data(), size);
   name[size] = '\0';
-  set_name_flags(definition, flags_of_name(name));
+  set_name_flags(definition, flags_of(name));
 }
 
 }  // namespace
 
+// A program that is joined as it runs may define a name at this moment. The fences of the
+// two functions, each between a store and a load, see to it that one of them judges the
+// name: the definition was added before the one, and the function was set before the
+// other.
 void set_flags_of_names(FlagsOfName* flags_of) {
-  flags_of_name = flags_of;
-  for_each_name([](Definition& definition, std::string_view text) {
-    set_name_flags(definition, 0);
-    if (flags_of_name != nullptr) judge_text(definition, text);
+  IpcAtomics::store_release(flags_of_name,
+                            static_cast<uint64_t>(reinterpret_cast<uintptr_t>(flags_of)));
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for_each_name([](Definition& definition) {
+    FlagsOfName* const present = present_flags_of_name();
+    if (present == nullptr) return set_name_flags(definition, 0);
+    judge_name_by(*present, definition);
   });
   fill_zero(name_verdicts, sizeof name_verdicts);
 }
 
 void judge_name(Definition& definition) {
-  if (flags_of_name != nullptr) judge_text(definition, name_text(definition));
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (FlagsOfName* const present = present_flags_of_name(); present != nullptr) {
+    judge_name_by(*present, definition);
+  }
 }
 
 uint32_t named_frame_flags(uint64_t key) {

@@ -48,6 +48,24 @@ int64_t copy_filter_untrusted(Area& area, uint64_t* to, uint32_t& round) {
   return IpcAtomics::load_relaxed(area.round) == round ? int64_t{size} : -1;
 }
 
+// A private copy of a filter.
+template <class Area>
+struct FilterCopy {
+  uint64_t words[kFilterWords<Area>];
+  uint32_t round;
+  int64_t size;  // of the text in bytes; -1: it is being changed
+
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(words),
+            size < 0 ? 0 : static_cast<size_t>(size)};
+  }
+};
+using LiveFilterCopy = FilterCopy<arctrace_live_filter>;
+
+inline void copy_live_filter_untrusted(const BufferView& view, LiveFilterCopy& copy) {
+  copy.size = copy_filter_untrusted(live_filter_area(view), copy.words, copy.round);
+}
+
 // Publishes the first `size` bytes of `text`, an array of kFilterWords<Area>. False:
 // another process published a filter at the same time.
 template <class Area>

@@ -34,17 +34,7 @@ inline arctrace_record_filter& record_filter_area(const BufferView& view) {
                                                     ARCTRACE_RECORD_FILTER_OFFSET);
 }
 
-// A private copy of the record filter.
-struct RecordFilterCopy {
-  uint64_t words[kFilterWords<arctrace_record_filter>];
-  uint32_t round;
-  int64_t size;  // of the text in bytes; -1: it is being changed
-
-  std::string_view text() const {
-    return {reinterpret_cast<const char*>(words),
-            size < 0 ? 0 : static_cast<size_t>(size)};
-  }
-};
+using RecordFilterCopy = FilterCopy<arctrace_record_filter>;
 
 inline void copy_record_filter_untrusted(const BufferView& view, RecordFilterCopy& copy) {
   copy.size = copy_filter_untrusted(record_filter_area(view), copy.words, copy.round);

@@ -140,9 +140,9 @@ void set_name_flags(Definition& definition, uint32_t flags) {
   IpcAtomics::store_relaxed(definition.filter_flags, flags);
 }
 
-void for_each_name(void (*use)(Definition& definition, std::string_view text)) {
+void for_each_name(void (*use)(Definition& definition)) {
   find_definition(ARCTRACE_TYPE_STRING, [use](Definition& definition) {
-    use(definition, name_text(definition));
+    use(definition);
     return false;
   });
 }

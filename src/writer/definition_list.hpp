@@ -43,6 +43,9 @@ inline uint64_t definition_after(uint64_t address) {
                                                : definition_at(address)->next);
 }
 
+// Bytes of a name that are kept.
+inline constexpr uint32_t kNameMax = 1024;
+
 // One part of a definition's body. The parts are written one after another, each padded
 // with zeros to a multiple of 4.
 struct BodyPart {
@@ -81,8 +84,8 @@ void set_name_flags(Definition& definition, uint32_t flags);
 // The text of a name's definition.
 std::string_view name_text(Definition& definition);
 
-// Calls use(definition, text) for each name of this process.
-void for_each_name(void (*use)(Definition& definition, std::string_view text));
+// Calls use(definition) for each name of this process.
+void for_each_name(void (*use)(Definition& definition));
 
 // The definition holds no longer than `ticks` (an unloaded module): processes that begin
 // later do not write it.

@@ -316,6 +316,7 @@ class SessionTest(TracedTest):
         self.assertTrue(read_info(self.directory / "collected")["session"]["pinned"])
         collector = self.start_collector("--pin=no")
         self.assertEqual(locking(path), [])
+        self.assertFalse(read_info(self.name)["session"]["pinned"])
         self.end_collector(collector)
 
     @unittest.skipIf(SANITIZED, "sanitizers' mlock() does nothing")
@@ -326,6 +327,17 @@ class SessionTest(TracedTest):
         os.kill(keeper, signal.SIGKILL)
         wait_until(lambda: not read_info(self.name)["session"]["pinned"], "nothing is pinned any more")
         self.assertEqual(locking(path), [])
+
+    @unittest.skipIf(SANITIZED, "sanitizers' mlock() does nothing")
+    @cases.in_gate
+    def test_a_keeper_that_dies_beside_a_collector(self):
+        path = self.create("--pin=auto")
+        keeper, = locking(path)
+        collector = self.start_collector("--pin=no")
+        self.assertTrue(read_info(self.name)["session"]["pinned"])
+        os.kill(keeper, signal.SIGKILL)
+        wait_until(lambda: not read_info(self.name)["session"]["pinned"], "the collector has nothing pinned")
+        self.end_collector(collector)
 
     @unittest.skipIf(SANITIZED, "sanitizers' mlock() does nothing")
     @unittest.skipIf(os.geteuid() == 0 and shutil.which("setpriv") is None, "no setpriv to drop CAP_IPC_LOCK with")

@@ -99,7 +99,8 @@ enum arctrace_loss_cause {
   ARCTRACE_LOST_REMOVED = 8
 };
 
-/* ---- Session header: bytes 0-4095, constant once the magic is stored ------ */
+/* ---- Session header: bytes 0-4095, constant once the magic is stored,
+ * but for `pinned`, which each collector stores ------------------------------------ */
 
 struct arctrace_session_header {
   uint64_t magic;      /* stored last, with release */

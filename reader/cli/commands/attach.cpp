@@ -24,7 +24,6 @@
 #include "reader/render/output.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/recorder/buffer/memory_keeper.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
@@ -74,9 +73,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   }
   absl::StatusOr<ResumedSession> resumed = earlier_collector(options, *buffer);
   if (!resumed.ok()) return resumed.status();
-  if (!is_kept_pinned(*buffer)) {
-    if (absl::Status pinned = buffer->pin(options.pin); !pinned.ok()) return pinned;
-  }
+  if (absl::Status pinned = buffer->pin(options.pin); !pinned.ok()) return pinned;
   if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
   reclaim_blocks(*buffer);
   // Definitions that were written so far may be in the file of another collector:

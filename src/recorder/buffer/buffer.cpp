@@ -321,21 +321,11 @@ void Buffer::fill() {
   }
 }
 
-bool Buffer::lock(uint64_t size) { return mlock(view_.base(), size) == 0; }
-
-void Buffer::note_pinned(uint32_t pinned) {
-  header_.pinned = pinned;
-  auto& shared = *reinterpret_cast<arctrace_session_header*>(view_.base());
-  IpcAtomics::store_relaxed(shared.pinned, pinned);
-}
-
-absl::Status Buffer::pin(PinPolicy policy) {
-  if (policy == PinPolicy::kNo) return absl::OkStatus();
+absl::StatusOr<uint64_t> Buffer::lock(PinPolicy policy) {
+  if (policy == PinPolicy::kNo) return 0;
+  const auto is_locked = [this](uint64_t part) { return mlock(view_.base(), part) == 0; };
   const uint64_t size = view_.geometry().total_size;
-  if (lock(size)) {
-    note_pinned(kAllPinned);
-    return absl::OkStatus();
-  }
+  if (is_locked(size)) return size;
   const int error = errno;
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -346,11 +336,22 @@ absl::Status Buffer::pin(PinPolicy policy) {
   // Less may be permitted than the limit, because it counts what else is locked.
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   uint64_t part = std::min<uint64_t>(limit.rlim_cur, size - 1) / page * page;
-  while (part >= page && !lock(part)) part = part / 2 / page * page;
-  note_pinned(static_cast<uint32_t>(part / kPinnedUnit));
+  while (part >= page && !is_locked(part)) part = part / 2 / page * page;
   if (policy == PinPolicy::kTry) {
     warn(absl::StrCat(reason, "; going on with ", part, " bytes pinned"));
   }
+  return part;
+}
+
+absl::Status Buffer::pin(PinPolicy policy) {
+  const absl::StatusOr<uint64_t> locked = lock(policy);
+  if (!locked.ok()) return locked.status();
+  header_.pinned = *locked == view_.geometry().total_size
+                       ? kAllPinned
+                       : static_cast<uint32_t>(*locked / kPinnedUnit);
+  // Relaxed: it tells of nothing else in the buffer.
+  IpcAtomics::store_relaxed(
+      reinterpret_cast<arctrace_session_header*>(view_.base())->pinned, header_.pinned);
   return absl::OkStatus();
 }
 

@@ -91,11 +91,12 @@ class Buffer {
   // Whether somebody has cut off the buffer's file, so that what it held is gone. It
   // reads as zeros since then.
   bool is_cut_off() const;
-  // Locks the memory until the mapping ends, and notes in the header how much of it. What
-  // is refused under kTry is in warning(). ResourceExhausted: refused under kRequire.
+  // Locks the memory until the mapping ends, as `policy` says. Returns how many bytes of
+  // it, from its beginning. What is refused under kTry is in warning().
+  // ResourceExhausted: refused under kRequire.
+  absl::StatusOr<uint64_t> lock(PinPolicy policy);
+  // The same for a collector, which notes it in the header as long as it lives.
   absl::Status pin(PinPolicy policy);
-  // Another process has done so, which stays.
-  void note_pinned(uint32_t pinned);
   // Optional features that could not be provided; empty if there are none.
   const std::string& warning() const { return warning_; }
 
@@ -106,7 +107,6 @@ class Buffer {
   absl::Status allocate(const BufferOptions& options, int fd, std::byte* base,
                         uint64_t size);
   absl::Status make_map(const BufferOptions& options, uint64_t size, int& fd);
-  bool lock(uint64_t size);
   void fill();
   void guard();
   void warn(const std::string& what);

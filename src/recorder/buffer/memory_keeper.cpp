@@ -24,7 +24,7 @@ namespace {
 // What the keeper says to the command that has started it.
 struct Answer {
   bool is_kept;
-  uint32_t pinned;  // as in the header
+  uint64_t size;  // how many bytes are pinned
   std::array<char, 512> text;
 };
 
@@ -74,24 +74,26 @@ void leave_command(int fd, int answers) {
   close_range(last + 1, ~0U, 0);
 }
 
-Answer pin_here(Buffer& buffer, PinPolicy policy, int fd) {
-  Answer answer{};
-  const int error = take_keeper_lock(fd);
-  const absl::Status pinned =
-      error == 0 ? buffer.pin(policy) : absl::ErrnoToStatus(-error, "locking the buffer");
-  answer.is_kept = pinned.ok();
-  answer.pinned = buffer.header().pinned;
-  const std::string text = pinned.ok() ? buffer.warning() : std::string(pinned.message());
-  std::strncpy(answer.text.data(), text.c_str(), answer.text.size() - 1);
-  return answer;
+// The lock first: two keepers would not know of each other.
+absl::StatusOr<uint64_t> pin_here(Buffer& buffer, PinPolicy policy, int fd) {
+  int error = take_keeper_lock(fd, 1);
+  absl::StatusOr<uint64_t> size = uint64_t{0};
+  if (error == 0) size = buffer.lock(policy);
+  if (size.ok() && *size != 0) error = take_keeper_lock(fd, *size);
+  if (error != 0) return absl::ErrnoToStatus(-error, "locking the buffer's file");
+  return size;
 }
 
 [[noreturn]] void keep(Buffer& buffer, PinPolicy policy, int fd, int answers) {
   leave_command(fd, answers);
-  const Answer answer = pin_here(buffer, policy, fd);
+  const absl::StatusOr<uint64_t> size = pin_here(buffer, policy, fd);
+  Answer answer{size.ok(), size.value_or(0), {}};
+  const std::string text =
+      size.ok() ? buffer.warning() : std::string(size.status().message());
+  std::strncpy(answer.text.data(), text.c_str(), answer.text.size() - 1);
   const bool is_told = write(answers, &answer, sizeof answer) == sizeof answer;
   close(answers);
-  if (is_told && answer.is_kept && answer.pinned != 0) wait_until_removed(fd, buffer);
+  if (is_told && answer.size != 0) wait_until_removed(fd, buffer);
   _exit(0);
 }
 
@@ -121,16 +123,7 @@ absl::StatusOr<std::string> keep_pinned(Buffer& buffer, PinPolicy policy) {
   if (!is_answered) return absl::InternalError("no process could keep the memory pinned");
   answer.text.back() = '\0';
   if (!answer.is_kept) return absl::ResourceExhaustedError(answer.text.data());
-  buffer.note_pinned(answer.pinned);
   return std::string(answer.text.data());
-}
-
-bool is_kept_pinned(const Buffer& buffer) {
-  const int fd = open(buffer.path().c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool is_kept = has_keeper(fd);
-  close(fd);
-  return is_kept;
 }
 
 }  // namespace arctrace

@@ -11,13 +11,10 @@
 namespace arctrace {
 
 // Starts a process that pins the buffer as `policy` says, and stays until the buffer's
-// file is removed or cut off. Returns once it has done so, and notes in the buffer's
-// header how much is pinned. Returns what is refused under kTry; empty: nothing is.
-// ResourceExhausted: pinning was refused under kRequire. REQUIRES: the calling process
-// has one thread; the buffer has a file, and `policy` is not kNo.
+// file is removed or cut off. Its lock on the file says how much it has pinned
+// (keeper_lock.hpp). Returns once it has done so: what is refused under kTry; empty:
+// nothing is. ResourceExhausted: pinning was refused under kRequire. REQUIRES: the
+// calling process has one thread; the buffer has a file, and `policy` is not kNo.
 absl::StatusOr<std::string> keep_pinned(Buffer& buffer, PinPolicy policy);
-
-// Whether such a process has the buffer's memory.
-bool is_kept_pinned(const Buffer& buffer);
 
 }  // namespace arctrace
