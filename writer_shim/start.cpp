@@ -14,6 +14,7 @@
 #include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/base/main_stack.hpp"
+#include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_filter.hpp"
@@ -122,6 +123,7 @@ void start_hooks(const char* options_text, StartedBy by) {
   prepare_thread_end_hooks();
   remember_environment(options_text);
   start_main_thread();
+  if (by == StartedBy::kRecorder || is_late()) expect_signal_stacks();
   if (by == StartedBy::kRecorder) find_open_functions(open_function_flags);
   hook_library_calls(options.library_calls);
   if (by == StartedBy::kRecorder) {

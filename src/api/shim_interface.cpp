@@ -151,6 +151,7 @@ void arctrace_shim_before_thread(void) {
 
 void arctrace_shim_signal_stack(uintptr_t low, uintptr_t high) {
   thread_local_state.stacks.signal = {low, high};
+  thread_local_state.stacks.is_signal_known = true;
 }
 
 void arctrace_shim_set_open_frames(arctrace_shim_open_frames* find) {

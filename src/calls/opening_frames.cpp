@@ -5,6 +5,7 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/calls/call_filter.hpp"
+#include "src/calls/room.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/roomy_stack.hpp"
 #include "src/process/process_identity.hpp"
@@ -27,7 +28,7 @@ struct Search {
   const arctrace_shim_call* call;
   int begins;
   arctrace_shim_memory own;
-  arctrace_shim_memory signal;
+  const arctrace_shim_memory signal;
   Found found;
   uint32_t counted = 0;
 };
@@ -112,6 +113,7 @@ void begin_with_open_frames(Nesting nesting, const arctrace_shim_call& call, boo
   // A handler would put its own frames where these are collected.
   const sys::SignalsBlocked blocked;
   ThreadStacks& stacks = local.stacks;
+  if (!stacks.is_signal_known) ask_for_signal_stack(local);
   Search asked{&call,
                begins ? 1 : 0,
                {stacks.own.low, stacks.own.high},
@@ -120,7 +122,6 @@ void begin_with_open_frames(Nesting nesting, const arctrace_shim_call& call, boo
   // A handler's stack may have no room for it.
   run_on_roomy_stack(search, &asked);
   stacks.own = {asked.own.low, asked.own.high};
-  stacks.signal = {asked.signal.low, asked.signal.high};
   if (local.calls != nullptr) local.calls->own = stacks.own;
   const uint32_t count = std::min(asked.counted, asked.found.count);
   std::reverse(state->open.frames, state->open.frames + count);

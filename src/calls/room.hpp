@@ -5,14 +5,22 @@
 
 #include "src/base/split_stack.hpp"
 #include "src/os/roomy_stack.hpp"
-#include "src/writer/thread_state.hpp"
+#include "src/writer/thread_local.hpp"
 
 namespace arctrace {
 
+// Asks the kernel for the signal stack of a thread that has not told it: one that began
+// before the process was joined, or that calls the kernel itself. Two system calls, once.
+// Nothing is asked in tasks that use another thread's storage, and where no system calls
+// may be made.
+void ask_for_signal_stack(ThreadLocal& local);
+
 inline bool has_little_room() {
+  if (stack_is_short()) return true;
+  ThreadLocal& local = thread_local_state;
+  if (!__builtin_expect(local.stacks.is_signal_known, 1)) ask_for_signal_stack(local);
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  return stack_is_short() ||
-         thread_local_state.stacks.is_near_end_of_signal_stack(here, kSlowPathRoom);
+  return local.stacks.is_near_end_of_signal_stack(here, kSlowPathRoom);
 }
 
 // Calls f(), on a stack that has room for a slow path.

@@ -186,11 +186,12 @@ typedef void arctrace_shim_see_frame(void* context,
 /* Unwinds the calling thread from a hook's call: calls see(context, frame) for the
  * functions that are open, innermost first, and returns how many of them count, without
  * those that lead to main or to a thread's function. `begins`: not for the function whose
- * frame it is, which is about to begin. Sets the bounds of the thread's stacks that are
- * not known: empty ones, if they can be found. Allocates nothing; some us. */
+ * frame it is, which is about to begin. Sets the bounds of the thread's own stack if they
+ * are not known (empty) and can be found. `signal`: of its signal stack, or empty.
+ * Allocates nothing; some us. */
 typedef uint32_t arctrace_shim_open_frames(const struct arctrace_shim_call* call,
                                            int begins, struct arctrace_shim_memory* own,
-                                           struct arctrace_shim_memory* signal,
+                                           const struct arctrace_shim_memory* signal,
                                            arctrace_shim_see_frame* see, void* context);
 
 /* Looks at the records [begin, end) of a full block, while the recorder is behind. Writes

@@ -61,6 +61,7 @@ constexpr OwnCall kOwnCalls[] = {
     {{SYS_getegid, 0, {}}, 0},
     {{SYS_getgroups, 0, {}}, 0},
     {{SYS_getppid, 0, {}}, 0},
+    {{SYS_sigaltstack, 1, {0}}, 0},
     {{SYS_prctl, 1, {PR_GET_NAME}}, 0},
     {{SYS_prctl, 1, {PR_GET_NO_NEW_PRIVS}}, 0},
     {{SYS_futex, 2, {0, FUTEX_WAKE}}, 0},

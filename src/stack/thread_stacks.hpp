@@ -16,7 +16,8 @@ struct StackRange {
 
 struct ThreadStacks {
   StackRange own;
-  StackRange signal;  // sigaltstack's; it may lie inside the own stack
+  StackRange signal;     // sigaltstack's; it may lie inside the own stack
+  bool is_signal_known;  // the thread has told it, or the kernel was asked
 
   enum class Which : uint8_t { kUnknown, kOwn, kSignal };
 

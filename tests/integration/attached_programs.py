@@ -119,13 +119,15 @@ class AttachTest(TracedTest):
 
     def run_to_step(self, mode, last, *options, again=False, what="kill"):
         """Kills the recorder, as it joins a program, when it makes its ptrace() call number `last`; or, if `what` is
-        "stop", has the program stop then and go on. How many such calls there were, and the program."""
+        "stop", has the program stop then and go on, or if it is "suspend", the recorder itself. How many such calls
+        there were, and the program."""
         buffers = tempfile.mkdtemp(dir="/dev/shm")
         self.addCleanup(shutil.rmtree, buffers)
         program, place = self.start(mode)
         if again:
             self.assertEqual(self.attach(program.pid, options=("--duration=1ms", *options)).returncode, 0)
-        done = run(AT_STEP, last, program.pid if what == "stop" else what, ARCTRACE, "record", f"--buffer-dir={buffers}",
+        who = {"stop": program.pid, "suspend": -program.pid}.get(what, what)
+        done = run(AT_STEP, last, who, ARCTRACE, "record", f"--buffer-dir={buffers}",
                    "-b", "1M", "-o", self.directory / "step.data", "--duration=10ms", "-p", program.pid, *options)
         # What a thread that stands still holds, another one may wait for.
         waits = what == "stop" and "it was stopped by a signal meanwhile; continue it (kill -CONT)" in done.stderr

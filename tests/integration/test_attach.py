@@ -451,6 +451,16 @@ class Attach(AttachTest):
                 _, program, place = self.run_to_step(mode, last, what="stop")
                 self.assert_unharmed(program, place)
 
+    @cases.in_gate
+    def test_recorder_stopped_at_each_step(self):
+        """By Ctrl-Z: it stops when all threads of the program have gone on."""
+        steps, program, place = self.run_to_step("threads", 1_000_000)
+        self.assert_unharmed(program, place)
+        for last in range(1 + random.randrange(5), steps, 1 if LONG else max(1, steps // (8 if cases.IS_GATE else 40))):
+            with self.subTest(last=last):
+                _, program, place = self.run_to_step("threads", last, what="suspend")
+                self.assert_unharmed(program, place)
+
     @cases.not_in_gate
     def test_loader_that_another_thread_holds(self):
         """A thread that does not come back from dlopen is let go after 10 s, and comes back by itself; another process

@@ -9,8 +9,13 @@
 
 namespace arctrace::shim {
 
-// Nonzero: threads of the program have signal stacks.
+// Nonzero: threads of the program have signal stacks, or may have had them before the
+// shim came.
 extern uint32_t have_signal_stacks;
+
+inline void expect_signal_stacks() {
+  IpcAtomics::store_relaxed(have_signal_stacks, uint32_t{1});
+}
 
 // Calls f(), on a stack that has room for a slow path.
 template <class F>

@@ -99,6 +99,7 @@ __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
                             ? (top - beginning.stack_size + kPage - 1) & ~(kPage - 1)
                             : high;
   arctrace_shim_libc_thread(thread_id(pthread_self()));
+  arctrace_shim_signal_stack(0, 0);  // the kernel gives none to a new thread
   arctrace_shim_thread_start(low, high);
   return beginning;
 }
@@ -202,7 +203,7 @@ ARCTRACE_HOOK int sigaltstack(const stack_t* stack, stack_t* former) noexcept {
   if (result == 0 && stack != nullptr) {
     const auto low = reinterpret_cast<uintptr_t>(stack->ss_sp);
     const bool is_off = (stack->ss_flags & SS_DISABLE) != 0;
-    if (!is_off) arctrace::IpcAtomics::store_relaxed(have_signal_stacks, uint32_t{1});
+    if (!is_off) expect_signal_stacks();
     arctrace_shim_signal_stack(is_off ? 0 : low, is_off ? 0 : low + stack->ss_size);
   }
   return result;

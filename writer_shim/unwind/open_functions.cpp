@@ -1,12 +1,10 @@
 #include "writer_shim/unwind/open_functions.hpp"
 
 #include <gnu/libc-version.h>
-#include <signal.h>
 #include <sys/auxv.h>
 
 #include <cstddef>
 
-#include "src/base/raw_syscall.hpp"
 #include "writer_shim/arch/kept_vectors.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/main_stack.hpp"
@@ -48,16 +46,6 @@ void find_own_stack(uintptr_t stack_pointer, arctrace_shim_memory& own) {
       own = {low, data};
     }
   });
-}
-
-void find_signal_stack(arctrace_shim_memory& signal) {
-  stack_t now{};
-  if (raw_syscall(SYS_sigaltstack, 0, sys::pointer_argument(&now)) != 0 ||
-      (now.ss_flags & SS_DISABLE) != 0) {
-    return;
-  }
-  signal.low = reinterpret_cast<uintptr_t>(now.ss_sp);
-  signal.high = signal.low + now.ss_size;
 }
 
 // The part of a function that the compiler has put elsewhere is entered by jumps: what it
@@ -159,11 +147,10 @@ class Unwinding {
 };
 
 uint32_t unwind(const arctrace_shim_call* call, int begins, arctrace_shim_memory* own,
-                arctrace_shim_memory* signal, arctrace_shim_see_frame* see,
+                const arctrace_shim_memory* signal, arctrace_shim_see_frame* see,
                 void* context) {
   uint32_t count = 0;
   keep_vectors_around([&] {
-    if (signal->high == 0) find_signal_stack(*signal);
     // A handler on a stack of its own does not tell where the other one is.
     if (own->high == 0 && !contains(*signal, call->stack_pointer)) {
       find_own_stack(call->stack_pointer, *own);

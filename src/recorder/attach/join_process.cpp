@@ -15,6 +15,7 @@
 #include "src/recorder/attach/priorities.hpp"
 #include "src/recorder/attach/shim_calls.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
+#include "src/recorder/attach/terminal_stop.hpp"
 #include "src/recorder/attach/thread_choice.hpp"
 
 namespace arctrace {
@@ -273,6 +274,7 @@ absl::StatusOr<Joined> join_process(pid_t pid, const JoinRequest& request) {
   read_whole(request.shim);
   Joined result;
   result.name = target->name;
+  const TerminalStopDelayed until_all_go_on;
   const RealTimePriority priority;
   HurriedThread hurried(priority);  // until the thread goes on
   HurriedThread others(priority);   // until each has stopped

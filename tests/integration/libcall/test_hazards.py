@@ -150,12 +150,6 @@ class Hazards(plain.PlainTest):
             with self.subTest(case=case):
                 self.both("./signalled", case)
 
-    def test_room_on_signal_stacks(self):
-        """The first recorded call, with its arguments too, takes less than a kilobyte of one, and
-        so does a handler that is patched."""
-        for options in ((), ("-a",), ("-P", ".", "-Z", "1")):
-            self.both("./signal_stack", options=options)
-
     def test_processes(self):
         self.both("./forks", "20")
         self.both("./vforks")
