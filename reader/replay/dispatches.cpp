@@ -116,8 +116,9 @@ Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context)
 // records, it begins with the time at which its parent called fork, which has passed. It
 // is looked for when it is made, because its number may be given again.
 void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber child) {
-  if (schedule_ == nullptr) return;
   ThreadStack* parent = find_stack(parent_tid, record.time_ns);
+  if (parent != nullptr) parent->ran_until(record.time_ns, cpu_of_kernel(record));
+  if (schedule_ == nullptr) return;
   const auto list = by_number_.find(child);
   if (parent == nullptr || list == by_number_.end()) return;
   auto next = std::lower_bound(
@@ -128,7 +129,6 @@ void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber chi
     --next;
   }
   if (next == list->second.end()) return;
-  parent->ran_until(record.time_ns, cpu_of_kernel(record));
   schedule_->thread_made({.parent = find(parent_tid, record.time_ns),
                           .child = *next,
                           .time_ns = record.time_ns,

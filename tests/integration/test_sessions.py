@@ -52,7 +52,9 @@ def has_ended(pid):
 
 def locking(path):
     """The processes that have all of their mappings of the file locked."""
-    inode = str(path.stat().st_ino)
+    # Tests beside this one have file systems of their own, with files of the same number.
+    device, inode = path.stat().st_dev, path.stat().st_ino
+    own = [f"{os.major(device):02x}:{os.minor(device):02x}", str(inode)]
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -60,7 +62,7 @@ def locking(path):
         except OSError:
             continue  # it is gone, or another user's
         mappings = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", text)
-        its = [mapping for mapping in mappings if mapping.split()[4:5] == [inode]]
+        its = [mapping for mapping in mappings if mapping.split()[3:5] == own]
         if its and all(re.search(r"(?m)^VmFlags:.* lo\b", mapping) for mapping in its):
             found.append(int(process.name))
     return found

@@ -75,6 +75,21 @@ TEST_CASE("a state is not known from a gap's beginning to the thread's next reco
         "running 1000-1100, blocked 1100-1200, not known 1200-1700, running 1700-2000");
 }
 
+// Not every switch of every kernel is recorded, though nothing is lost.
+TEST_CASE("a thread that forks runs, in all views, whoever saw it get a CPU") {
+  KernelScript s;
+  const ThreadIndex parent = s.script.thread(s.process, 100, "parent");
+  s.task(0);
+  s.task(100);
+  s.script.enter(parent, 1000, "fork");
+  s.leaves(100, 1100, true);
+  s.add(100, 1300, ARCTRACE_TYPE_FORKED, Bytes().u32(200).u32(200));
+  s.script.exit(parent, 1350);
+  CHECK(states_of(s, 100) == "running 1000-1100, ready 1100-1300, running 1300-1350");
+  CHECK(view_of(s, "tree")["threads"][0]["root"]["cpu_ns"] == 150);
+  CHECK(view_of(s, "flat")["functions"][0]["cpu_ns"] == 150);
+}
+
 TEST_CASE("all views have the same sums of what is not known") {
   const KernelScript s = one_gap();
   const Json f = view_of(s, "flat")["functions"][0];
