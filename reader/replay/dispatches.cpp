@@ -40,33 +40,36 @@ Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
       return begin_of(definitions, a) < begin_of(definitions, b);
     });
   }
-  for (ThreadIndex i = 0; all_threads && i < threads.size(); ++i) {
+  for (ThreadIndex i = 0; i < threads.size(); ++i) {
     if (!threads[i].of_kernel() || threads[i].tid == kIdleTid) continue;
-    std::vector<ThreadIndex>& list = by_number_[{0, threads[i].tid}];
-    if (list.empty()) list.push_back(i);
+    if (all_threads || threads[i].is_silent) silent_[threads[i].tid] = i;
   }
 }
 
+bool Dispatches::is_over(ThreadIndex thread) const {
+  const ThreadStack* stack = stack_of_(thread);
+  return stack != nullptr && stack->is_gone();
+}
+
 ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
-  const std::span<const Thread> threads = definitions_.threads();
+  const auto found = silent_.find(tid);
+  const ThreadIndex silent = found == silent_.end() ? kNoIndex : found->second;
   const auto own = own_numbers_.find(tid);
   const bool is_renumbered = own != own_numbers_.end();
-  auto list = by_number_.find(is_renumbered ? own->second : OwnNumber{0, tid});
-  if (list == by_number_.end() && is_renumbered) {
-    // The thread has no records of its own. A thread that has some and the same number in
-    // the first namespace is an earlier one.
-    list = by_number_.find({0, tid});
-    if (list != by_number_.end() && !threads[list->second.front()].of_kernel()) {
-      return kNoIndex;
-    }
-  }
-  if (list == by_number_.end()) return kNoIndex;
+  // If a renumbered thread has no records of its own, one that has some and the same
+  // number in the first namespace is an earlier one.
+  const auto list = by_number_.find(is_renumbered ? own->second : OwnNumber{0, tid});
+  if (list == by_number_.end()) return silent;
   // The one that had begun last: the end of an earlier one with the same number is
   // recorded late, or never.
   const auto next = std::upper_bound(
       list->second.begin(), list->second.end(), time_ns,
       [&](int64_t time, ThreadIndex i) { return time < begin_of(definitions_, i); });
-  return next == list->second.begin() ? kNoIndex : *(next - 1);
+  if (next == list->second.begin()) return kNoIndex;
+  const ThreadIndex last = *(next - 1);
+  const bool is_silent =
+      silent != kNoIndex && next == list->second.end() && is_over(last);
+  return is_silent ? silent : last;
 }
 
 ThreadStack* Dispatches::find_stack(uint32_t tid, int64_t time_ns) const {
@@ -118,9 +121,19 @@ Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context)
 void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber child) {
   ThreadStack* parent = find_stack(parent_tid, record.time_ns);
   if (parent != nullptr) parent->ran_until(record.time_ns, cpu_of_kernel(record));
-  if (schedule_ == nullptr) return;
+  if (schedule_ == nullptr || parent == nullptr) return;
+  const auto made = [&](ThreadIndex thread) {
+    schedule_->thread_made({.parent = find(parent_tid, record.time_ns),
+                            .child = thread,
+                            .time_ns = record.time_ns,
+                            .runs_in_parent = parent->in_vfork()});
+  };
   const auto list = by_number_.find(child);
-  if (parent == nullptr || list == by_number_.end()) return;
+  if (list == by_number_.end()) {
+    const auto silent = silent_.find(child.tid);
+    if (child.pid_namespace == 0 && silent != silent_.end()) made(silent->second);
+    return;
+  }
   auto next = std::lower_bound(
       list->second.begin(), list->second.end(), record.time_ns,
       [&](ThreadIndex i, int64_t time) { return begin_of(definitions_, i) < time; });
@@ -128,20 +141,21 @@ void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber chi
       definitions_.threads()[*(next - 1)].start_ns >= record.time_ns) {
     --next;
   }
-  if (next == list->second.end()) return;
-  schedule_->thread_made({.parent = find(parent_tid, record.time_ns),
-                          .child = *next,
-                          .time_ns = record.time_ns,
-                          .runs_in_parent = parent->in_vfork()});
+  if (next != list->second.end()) made(*next);
 }
 
-// The program that begins now has the number of the one that ends.
+// The program that begins now has the number of the one that ends. If it has no records,
+// only the end of the other one shows that.
 void Dispatches::executed(const Record& record, uint32_t tid) {
   ThreadStack* begun = find_stack(tid, record.time_ns);
   ThreadStack* ended =
       record.time_ns == INT64_MIN ? begun : find_stack(tid, record.time_ns - 1);
   if (ended != nullptr && ended != begun) ended->apply_kernel(record);
   if (begun != nullptr) begun->apply_kernel(record);
+  ThreadStack* silent = find_stack(tid, record.time_ns);
+  if (silent != nullptr && silent != begun) {
+    silent->got_cpu(record.time_ns, cpu_of_kernel(record));
+  }
 }
 
 void Dispatches::apply(const Record& record) {

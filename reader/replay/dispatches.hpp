@@ -35,8 +35,8 @@ using OwnNumbers = absl::flat_hash_map<uint32_t, OwnNumber>;
 class Dispatches {
  public:
   // `stack_of` gives a thread's stack, or nullptr if the thread is filtered out.
-  // `all_threads`: including threads that have no records of their own. `definitions`
-  // and `schedule`, which may be nullptr, must outlive this object.
+  // `all_threads`: including threads of other processes than those that are recorded.
+  // `definitions` and `schedule`, which may be nullptr, must outlive this object.
   Dispatches(const Definitions& definitions, bool all_threads,
              std::function<ThreadStack*(ThreadIndex)> stack_of,
              ScheduleListener* schedule = nullptr);
@@ -50,6 +50,8 @@ class Dispatches {
   void apply(const Record& record);
 
  private:
+  // Whether the thread has ended, or runs another program, which has no records.
+  bool is_over(ThreadIndex thread) const;
   // The thread that has the number `tid` in the first PID namespace at that time, or
   // kNoIndex.
   ThreadIndex find(uint32_t tid, int64_t time_ns) const;
@@ -67,6 +69,8 @@ class Dispatches {
   // In order of start.
   absl::flat_hash_map<OwnNumber, std::vector<ThreadIndex>> by_number_;
   OwnNumbers own_numbers_;
+  // Threads that have no records of their own, by their number in the first namespace.
+  absl::flat_hash_map<uint32_t, ThreadIndex> silent_;
   // The threads that wait for a vfork child, by the child's number.
   absl::flat_hash_map<uint32_t, ThreadIndex> vfork_parents_;
 };

@@ -69,6 +69,8 @@ class ThreadStack {
   // Until then left_cpu, woken and got_cpu are to be called for what the child does.
   void resumable(int64_t time_ns, const Waker& waker);
   bool in_vfork() const { return frames_.in_vfork(); }
+  // Whether it has ended, or its number is another program's.
+  bool is_gone() const { return is_gone_; }
   void interrupted(int64_t time_ns, uint32_t cpu);
   // What the thread does at `now_ns`, without the end of that; nullopt: it has not begun,
   // or is gone. REQUIRES: no record of it came later.

@@ -43,7 +43,7 @@ std::string processes_and_threads_text(const SummaryFacts& facts) {
   uint64_t threads = 0;
   for (const ThreadTree& tree : facts.replay.threads()) {
     const Thread& thread = definitions.threads()[tree.thread];
-    if (thread.of_kernel()) continue;
+    if (thread.of_kernel() && (!thread.is_silent || thread.process == kNoIndex)) continue;
     processes.push_back(thread.process);
     ++threads;
   }

@@ -126,7 +126,9 @@ Summary Emitter::summary() const {
   summary.duration_ns = duration;
   summary.processes = definitions_.processes().size();
   for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
-    if (definitions_.thread(i)->of_kernel()) continue;
+    const Thread& thread = definitions_.threads()[i];
+    if (thread.is_silent && thread.process != kNoIndex) ++summary.threads;
+    if (thread.of_kernel()) continue;
     ++summary.threads;
     const uint64_t own = summary.own_records_by_thread[i];
     add_records(summary.own_blocks, own);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <cstdint>
 #include <optional>
@@ -31,11 +32,15 @@ class SharedWriters {
 
   // By writer.
   const absl::flat_hash_map<uint32_t, SharedFacts>& all() const { return writers_; }
+  // The numbers of the processes of which records of the kernel's show that they are
+  // recorded: it tells of the programs, the ends and the children of no others.
+  const absl::flat_hash_set<uint32_t>& recorded() const { return recorded_; }
   // The writers, so that threads are numbered alike each time.
   std::vector<uint32_t> sorted() const;
 
  private:
   absl::flat_hash_map<uint32_t, SharedFacts> writers_;
+  absl::flat_hash_set<uint32_t> recorded_;
 };
 
 }  // namespace arctrace::reader

@@ -1,5 +1,6 @@
 #include "reader/trace/unknown_writers.hpp"
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_cat.h>
 
@@ -20,6 +21,66 @@ void add_unknown_process(const BlockRef& block, const Session& session,
   process.pid = block.pid;
   definitions.add_process(std::move(process));
 }
+
+// The processes to which threads belong of which only the kernel's records tell.
+class SilentProcesses {
+ public:
+  SilentProcesses(const SharedWriters& shared, uint32_t recorder,
+                  Definitions& definitions)
+      : shared_(shared), definitions_(definitions) {
+    // The kernel names threads of processes that are not recorded; the recorder's is one.
+    foreign_.insert(recorder);
+    for (const auto& [writer, facts] : shared.all()) {
+      if (facts.is_foreign) foreign_.insert(facts.tgid);
+    }
+    // A number is the later process's.
+    const std::span<const Process> processes = definitions.processes();
+    for (ProcessIndex i = 0; i < processes.size(); ++i) {
+      if (processes[i].pid_namespace == 0) with_records_[processes[i].pid] = i;
+    }
+  }
+
+  bool is_foreign(const SharedFacts& facts) const {
+    return facts.is_foreign || foreign_.contains(facts.tgid);
+  }
+
+  // Sets the thread's process, and its name if it has none, if that is recorded.
+  void place(Thread& thread) {
+    const bool is_idle = thread.tid == 0;
+    const auto own = with_records_.find(thread.tgid);
+    const bool has_records = own != with_records_.end();
+    thread.is_silent = !thread.is_foreign && !is_idle &&
+                       (has_records || shared_.recorded().contains(thread.tgid));
+    if (!thread.is_silent) return;
+    if (!has_records) {
+      thread.process = process_of_kernel(thread.tgid);
+    } else if (thread.tid != thread.tgid) {
+      thread.process = own->second;
+    }
+    const std::string name = name_of(thread.tgid);
+    if (thread.names.empty() && !name.empty()) thread.names.push_back({INT64_MIN, name});
+  }
+
+ private:
+  // The last name of its first thread, which is that of its program, cut short.
+  std::string name_of(uint32_t tgid) const {
+    const auto found = shared_.all().find(ARCTRACE_WRITER_KERNEL | tgid);
+    return found == shared_.all().end() ? "" : found->second.name.value_or("");
+  }
+
+  ProcessIndex process_of_kernel(uint32_t tgid) {
+    Process process;
+    process.id = ARCTRACE_WRITER_KERNEL | tgid;
+    process.pid = tgid;
+    process.executable = name_of(tgid);
+    return definitions_.add_process(std::move(process));
+  }
+
+  const SharedWriters& shared_;
+  Definitions& definitions_;
+  absl::flat_hash_set<uint32_t> foreign_;
+  absl::flat_hash_map<uint32_t, ProcessIndex> with_records_;  // by pid
+};
 
 }  // namespace
 
@@ -52,11 +113,7 @@ void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
     thread.start_ns = clock.to_ns(block.base_ticks);
     definitions.add_thread(std::move(thread));
   }
-  // The kernel names threads of processes that are not recorded; the recorder's is one.
-  absl::flat_hash_set<uint32_t> foreign = {session.creator_pid};
-  for (const auto& [writer, facts] : shared.all()) {
-    if (facts.is_foreign) foreign.insert(facts.tgid);
-  }
+  SilentProcesses silent(shared, session.creator_pid, definitions);
   // Sorted, so that threads are numbered alike each time.
   for (const uint32_t writer : shared.sorted()) {
     if (definitions.find_thread(writer) != kNoIndex) {
@@ -69,8 +126,9 @@ void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
       const SharedFacts& facts = shared.all().at(writer);
       thread.tgid = facts.tgid;
-      thread.is_foreign = facts.is_foreign || foreign.contains(facts.tgid);
+      thread.is_foreign = silent.is_foreign(facts);
       if (facts.name.has_value()) thread.names.push_back({INT64_MIN, *facts.name});
+      silent.place(thread);
     } else {
       report(writer, 0);
     }

@@ -70,7 +70,7 @@ void add_replay_filter_options(CLI::App& app, ReplayFilterOptions& options,
   add_list("--pid", options.pids, "PID,...", "show only these processes");
   add_list("--tid", options.tids, "TID,...", "show only these threads");
   app.add_flag("--all-threads", options.all_threads,
-               "show also threads that wrote no records, but appear in the kernel's")
+               "show also threads of other processes that appear in the kernel's records")
       ->group(group);
   const auto add_globs = [&](const char* name, std::vector<std::string>& globs,
                              const std::string& help) {

@@ -256,6 +256,43 @@ TEST_CASE(
   CHECK(is(all.tree().cpu_cum(all.threads()[1].root), 500, 0, 1));
 }
 
+TEST_CASE("a thread of a recorded process is replayed though it has written nothing") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100);
+  s.script.definitions.mutable_thread(s.task(200))->is_silent = true;
+  s.script.enter(thread, 1000, "f");
+  s.comes(200, 1100);
+  s.leaves(200, 1200, false);
+  s.comes(300, 1300);
+  s.comes(200, 1700);
+  s.script.exit(thread, 2000);
+  Replay replay(s.script.definitions, nullptr);
+  s.script.replay(replay);
+  REQUIRE(replay.threads().size() == 2);
+  CHECK(s.script.definitions.threads()[replay.threads()[1].thread].tid == 200);
+  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 500, 0, 1));
+}
+
+TEST_CASE("a program that has written nothing goes on with the number of the one before") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100);
+  const ThreadIndex silent = s.task(100);
+  s.script.definitions.mutable_thread(silent)->is_silent = true;
+  s.script.enter(thread, 1000, "execve");
+  s.add(100, 1400, ARCTRACE_TYPE_EXECED, Bytes().fill(16, 0));
+  s.leaves(100, 1500, false);
+  s.comes(100, 1900);
+  s.add(100, 2000, ARCTRACE_TYPE_EXITED, Bytes().u32(0).u32(0));
+  Replay replay(s.script.definitions, nullptr);
+  s.script.replay(replay);
+  REQUIRE(replay.threads().size() == 2);
+  CHECK(replay.threads()[0].thread == thread);
+  CHECK(replay.tree()[replay.threads()[0].root].cum_ns == 400);
+  CHECK(replay.threads()[1].thread == silent);
+  CHECK(replay.tree()[replay.threads()[1].root].cum_ns == 600);
+  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 400, 0, 1));
+}
+
 TEST_CASE("a thread's states follow one another, with its waker and where") {
   struct States : ScheduleListener {
     const Replay* replay = nullptr;

@@ -1,0 +1,169 @@
+"""Threads that write no records, of programs that cannot be traced or made by system calls of a program's own, are
+threads of the trace when the kernel is recorded."""
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import unittest
+
+import cases
+from command import read, read_report, run
+from kernel_programs import ATTEMPTS, NO_KERNEL
+from tracing import TracedTest
+
+# Two threads compute; prints how long the process had a CPU by the kernel's count, in ns.
+WORKS = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+static void* work(void* unused) {
+  for (volatile long i = 0; i < 40000000; ++i) {}
+  return unused;
+}
+int main(void) {
+  pthread_t one, two;
+  pthread_create(&one, NULL, work, NULL), pthread_create(&two, NULL, work, NULL);
+  pthread_join(one, NULL), pthread_join(two, NULL);
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  printf("%lld\n", (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL +
+                       (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL);
+  return 0;
+}
+"""
+# A thread that the program makes by a system call of its own, which libc does not know.
+CLONES = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static _Alignas(64) char stack[1 << 16];
+static _Atomic int done;
+static void work(void) {
+  for (volatile long i = 0; i < 40000000; ++i) {}
+  done = 1;
+  for (;;) syscall(SYS_exit, 0);
+}
+int main(void) {
+  const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+  long made;
+  void** top = (void**)(stack + sizeof stack) - 2;
+  *top = (void*)work;
+  __asm__ volatile("xor %%r10d, %%r10d\n\txor %%r8d, %%r8d\n\tsyscall\n\t"
+                   "test %%rax, %%rax\n\tjnz 1f\n\tpop %%rax\n\tsub $8, %%rsp\n\tcall *%%rax\n\t1:"
+                   : "=a"(made)
+                   : "a"(SYS_clone), "D"(flags), "S"(top), "d"(0)
+                   : "rcx", "r8", "r10", "r11", "memory");
+  printf("%ld\n", made);
+  while (!done) usleep(1000);
+  usleep(1000);
+  return 0;
+}
+"""
+STATIC = ("-static", "-pthread")
+
+
+@unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+class SilentThreadsTest(TracedTest):
+    def build(self, source, *options):
+        program = self.directory / "works"
+        done = run("gcc", "-O1", "-x", "c", "-", "-o", program, *options, input=source)
+        if done.returncode != 0 and "-static" in options:
+            self.skipTest("no static libc")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return program
+
+    def record_program(self, *command):
+        """The trace, and what the program printed."""
+        trace = self.directory / "silent.data"
+        trace.unlink(missing_ok=True)
+        return trace, read("record", "--kernel=bpf", "-o", trace, "--", *command)
+
+    def threads_of(self, trace, name):
+        """The rows of the threads with this name. Each view has them, with the same sums."""
+        threads = [thread for thread in read_report(trace, "threads")["threads"] if thread["name"] == name]
+        tids = {thread["tid"] for thread in threads}
+        roots = {thread["tid"]: thread["root"] for thread in read_report(trace, "tree")["threads"]
+                 if thread["name"] == name}
+        self.assertEqual(set(roots), tids)
+        exported = self.directory / "silent.db"
+        read("export", "--to=sqlite", "--force", "-o", exported, trace)
+        with contextlib.closing(sqlite3.connect(exported)) as database:
+            in_file = {tid: (cpu, off, unknown) for tid, cpu, off, unknown in database.execute(
+                "SELECT tid, cpu_ns, off_cpu_ns, not_known_ns FROM threads WHERE name = ? AND cpu_ns IS NOT NULL",
+                (name,))}
+        self.assertEqual(set(in_file), tids)
+        for thread in threads:
+            parts = (thread["running_ns"], thread["ready_ns"] + thread["blocked_ns"], thread.get("not_known_ns", 0))
+            root = roots[thread["tid"]]
+            self.assertEqual(parts, (root["cpu_ns"], root["off_cpu_ns"], root.get("not_known_ns", 0)))
+            self.assertEqual(parts, in_file[thread["tid"]])
+        self.assertIn(name, read("report", trace))
+        running = {}
+        for row in read_report(trace, "critical-path")["critical_path"]:
+            if row["state"] == "running":
+                running[row["tid"]] = running.get(row["tid"], 0) + row["ns"]
+        for thread in threads:
+            self.assertLessEqual(running.get(thread["tid"], 0), thread["running_ns"])
+        return threads
+
+    def check_static(self, *command):
+        """A static program's threads, recorded by a command, have the CPU time that the kernel counts, in one recording
+        of some: what a virtual machine's host takes is in none of its counts."""
+        tried = []
+        for _ in range(ATTEMPTS):
+            trace, printed = self.record_program(*command)
+            threads = self.threads_of(trace, "works")
+            self.assertEqual(len(threads), 3)
+            self.assertEqual(len({thread["pid"] for thread in threads}), 1)
+            self.assertIn(threads[0]["pid"], [thread["tid"] for thread in threads])
+            tried.append((sum(thread["running_ns"] for thread in threads), int(printed)))
+            if 0.97 * tried[-1][1] <= tried[-1][0] <= 1.03 * tried[-1][1] + 1e9 / os.sysconf("SC_CLK_TCK"):
+                return trace
+        self.fail(f"CPU time by the trace and by the kernel: {tried}")
+
+    @cases.in_gate
+    def test_a_static_program(self):
+        trace = self.check_static(self.build(WORKS, *STATIC))
+        summary = read_report(trace, "summary")["summary"]
+        self.assertEqual((summary["processes"], summary["threads"]), (1, 3))
+
+    @cases.in_gate
+    def test_a_static_child_of_a_traced_program(self):
+        program = self.build(WORKS, *STATIC)
+        trace = self.check_static("sh", "-c", f"{program}; exit 0")
+        # The shell, and the part of its child before the exec, have records.
+        self.assertIn("sh", {thread["name"] for thread in read_report(trace, "threads")["threads"]})
+
+    @cases.in_gate
+    @unittest.skipIf(os.uname().machine != "x86_64", "its system call is x86-64's")
+    def test_a_thread_that_libc_does_not_know(self):
+        trace, printed = self.record_program(self.build(CLONES))
+        threads = {thread["tid"]: thread for thread in self.threads_of(trace, "works")}
+        made = threads[int(printed)]
+        self.assertNotEqual(made["pid"], made["tid"])
+        self.assertGreater(made["running_ns"], 0)
+        self.assertEqual(len(threads), 2)
+        self.assertEqual(read_report(trace, "summary")["summary"]["processes"], 1)
+
+    @cases.in_gate
+    def test_other_programs_stay_out(self):
+        other = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        try:
+            trace, _ = self.record_program("sh", "-c", "for i in 1 2 3 4 5; do /bin/true; done")
+        finally:
+            other.kill()
+            other.wait()
+        threads = read_report(trace, "threads")["threads"]
+        self.assertLessEqual({thread["name"] for thread in threads}, {"sh", "true"})
+        self.assertNotIn(other.pid, [thread["tid"] for thread in threads])
+
+
+if __name__ == "__main__":
+    cases.main()
