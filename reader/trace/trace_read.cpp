@@ -142,7 +142,8 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
   // Those whose definitions did not fit are processes and threads too.
   summary.processes = std::max<uint64_t>(summary.processes, session.processes);
   summary.threads = std::max<uint64_t>(summary.threads, session.threads);
-  if (range.is_all()) {
+  // What the rest has is not missing.
+  if (range.is_all() && !emitter.stopped()) {
     const bool is_in_part_elsewhere = session.resumed && lacks_blocks();
     totals.settle(session, definitions, fates, emitter, is_in_part_elsewhere, summary,
                   findings);

@@ -65,6 +65,39 @@ TEST_CASE("a thread's losses are those that its totals count, if LOST records ar
   }
 }
 
+TEST_CASE("a reading that is stopped does not miss the rest") {
+  for (const uint32_t mode : {ARCTRACE_MODE_OVERWRITE, ARCTRACE_MODE_DROP}) {
+    CAPTURE(mode);
+    FileBuilder file;
+    file.header.mode = mode;
+    file.program({}, 1, "main", 0);
+    file.block(BlockBuilder::exclusive(1, 0, 1, 100)
+                   .stack(100, {})
+                   .enter(100, 0xA)
+                   .enter(110, 0xB),
+               0, 1);
+    Bytes body = Bytes().u64(3);
+    for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) body.u64(0);
+    Bytes records;
+    records.append(
+        full_record(ARCTRACE_TYPE_TOTALS, ARCTRACE_WRITER_COLLECTOR, 180, body));
+    file.records(records);
+    file.finish(200);
+    Trace trace = open_bytes(file.file());
+    REQUIRE(trace
+                .read([](const reader::Record& record) {
+                  return record.type != ARCTRACE_TYPE_ENTER;
+                })
+                .ok());
+    CHECK(rules_of(trace) == Rules{});
+    CHECK(trace.summary().overwritten == 0);
+    // All of it lacks the third.
+    collect(trace);
+    CHECK((rules_of(trace).size() == 1) == (mode == ARCTRACE_MODE_DROP));
+    CHECK(trace.summary().overwritten == (mode == ARCTRACE_MODE_DROP ? 0 : 1));
+  }
+}
+
 TEST_CASE("records of a writer that only totals name breach R7 as before") {
   FileBuilder file;
   file.block(BlockBuilder::exclusive(1, 0, 1, 100).stack(100, {}).enter(100, 0xA), 0, 1);

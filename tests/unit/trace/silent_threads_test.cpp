@@ -1,0 +1,102 @@
+// Threads that only the kernel's records name: of which processes they are.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+
+#include "reader/trace/trace.hpp"
+#include "tests/support/trace_builder.hpp"
+#include "tests/unit/trace/collected.hpp"
+
+namespace arctrace::testing {
+namespace {
+
+using reader::Definitions;
+using reader::Thread;
+using reader::Trace;
+
+// A block of one CPU's records.
+class CpuBlock {
+ public:
+  CpuBlock() { block_.header.writer = ARCTRACE_WRITER_KERNEL; }
+  CpuBlock& switches(uint32_t tid, uint32_t tgid) {
+    return add(ARCTRACE_TYPE_SWITCH, tid, tgid, Bytes().u32(0).u32(0).u32(0));
+  }
+  CpuBlock& forks(uint32_t tid, uint32_t tgid, uint32_t child, uint32_t child_tgid) {
+    return add(ARCTRACE_TYPE_FORKED, tid, tgid, Bytes().u32(child).u32(child_tgid));
+  }
+  CpuBlock& named(uint32_t type, uint32_t tid, uint32_t tgid, std::string_view name) {
+    Bytes rest;
+    rest.padded(name);
+    rest.fill(16 - rest.size(), 0);
+    return add(type, tid, tgid, rest);
+  }
+  const BlockBuilder& block() const { return block_; }
+
+ private:
+  CpuBlock& add(uint16_t type, uint32_t tid, uint32_t tgid, const Bytes& rest) {
+    Bytes body = Bytes().u32(0).u32(tgid);
+    body.append(rest);
+    block_.add_full(type, ARCTRACE_WRITER_KERNEL | tid, ++time_ns_, body);
+    return *this;
+  }
+
+  BlockBuilder block_ = BlockBuilder::shared(1, 0);
+  uint64_t time_ns_ = 100;
+};
+
+// "name of pid" of a silent thread; "" of others.
+std::string silent_text(const Definitions& definitions, uint32_t tid) {
+  const Thread* thread =
+      definitions.thread(definitions.find_thread(ARCTRACE_WRITER_KERNEL | tid));
+  REQUIRE(thread != nullptr);
+  if (!thread->is_silent) return "";
+  const reader::Process* process = definitions.process(thread->process);
+  return (thread->names.empty() ? "" : thread->names.back().name) + " of " +
+         (process == nullptr ? "none" : process->executable);
+}
+
+}  // namespace
+
+TEST_CASE("threads are silent if their process is recorded") {
+  FileBuilder file;
+  ProcessFacts facts;
+  facts.pid = 70;
+  facts.executable = "/bin/program";
+  file.program(facts, 1, "main", 0);
+  file.block(CpuBlock()
+                 .switches(70, 70)       // the program's first thread
+                 .switches(71, 70)       // another one of it
+                 .forks(70, 70, 90, 90)  // a child
+                 .named(ARCTRACE_TYPE_EXECED, 90, 90, "static")
+                 .switches(91, 90)       // the child's second thread
+                 .forks(70, 70, 95, 95)  // one that does not execute anything
+                 .switches(95, 95)
+                 .named(ARCTRACE_TYPE_EXECED, 96, 96, "another")
+                 .switches(200, 200)  // another program
+                 .named(ARCTRACE_TYPE_NAMED, 300, 300, "others")
+                 .forks(300, 300, 301, 300)  // contradicts that
+                 .switches(301, 300)
+                 .switches(0, 0)  // no thread
+                 .block(),
+             0, 1);
+  file.finish(200);
+  Trace trace = open_bytes(file.file());
+  collect(trace);
+  const Definitions& definitions = trace.definitions();
+  CHECK(silent_text(definitions, 70) == " of none");
+  CHECK(silent_text(definitions, 71) == " of /bin/program");
+  CHECK(silent_text(definitions, 90) == "static of static");
+  CHECK(silent_text(definitions, 91) == "static of static");
+  CHECK(silent_text(definitions, 95) == " of ");
+  CHECK(silent_text(definitions, 96) == "another of another");
+  for (const uint32_t tid : {200u, 300u, 301u, 0u})
+    CHECK(silent_text(definitions, tid) == "");
+  CHECK(definitions.processes().size() == 4);
+  // 70 has records itself; 71, 90, 91, 95 and 96 have none.
+  CHECK(trace.summary().threads == 6);
+  CHECK(trace.summary().processes == 4);
+  CHECK(rules_of(trace).empty());
+}
+
+}  // namespace arctrace::testing
