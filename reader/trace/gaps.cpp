@@ -75,13 +75,8 @@ std::optional<Gap> GapFinder::missing_file() {
 
 // Of what a thread lacks in that time, whose blocks are not there.
 Gap::Reason GapFinder::missing_reason(int64_t from_ns, int64_t to_ns) const {
-  bool is_removed = false;
-  for (const MissingFiles& files : definitions_.missing_files()) {
-    if (files.from_ns > to_ns || files.to_ns < from_ns) continue;
-    if (!files.is_removed) return Gap::Reason::kMissing;
-    is_removed = true;
-  }
-  return is_removed ? Gap::Reason::kRemoved : Gap::Reason::kMissing;
+  if (elsewhere_.meet(from_ns, to_ns)) return Gap::Reason::kMissing;
+  return removed_.meet(from_ns, to_ns) ? Gap::Reason::kRemoved : Gap::Reason::kMissing;
 }
 
 // The gap between the thread's record before this one, or its start, and this one.

@@ -43,13 +43,18 @@ struct Gap {
 // "missing", "removed", "lost: full".
 std::string gap_reason_text(const Gap& gap);
 
-// Finds the gaps of a trace. Takes constant time for a record.
+// Finds the gaps of a trace. Takes constant time for a record, and for one before which
+// blocks are missing time that is logarithmic in the number of files that are.
 class GapFinder {
  public:
   // All must outlive this object. `clock` may be nullptr: when losses began is not known
-  // then.
+  // then. Which files are missing must be known already.
   GapFinder(const Definitions& definitions, const ClockMap* clock, uint32_t mode)
-      : definitions_(definitions), clock_(clock), mode_(mode) {}
+      : definitions_(definitions),
+        clock_(clock),
+        mode_(mode),
+        removed_(definitions.missing_files(), true),
+        elsewhere_(definitions.missing_files(), false) {}
 
   // The next record. Returns the gap that ends there, or has ended, if one does.
   std::optional<Gap> add(const Record& record);
@@ -82,6 +87,7 @@ class GapFinder {
   bool filters_threads_ = false;
   int64_t off_since_ns_ = 0;
   int64_t now_ = INT64_MIN;
+  const MissingTimes removed_, elsewhere_;
   size_t missing_files_ = 0;  // of Definitions::missing_files(), that were told
   std::vector<Seen> seen_;    // by thread
 };

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace arctrace::reader {
 
@@ -15,6 +18,19 @@ struct MissingFiles {
   bool is_removed = false;
 
   uint64_t all_records() const { return records + kernel_records; }
+};
+
+// The times of all files that are missing for one reason. They may overlap.
+class MissingTimes {
+ public:
+  MissingTimes(std::span<const MissingFiles> files, bool are_removed);
+
+  // Whether one of them meets the time [from_ns, to_ns], in logarithmic time.
+  bool meet(int64_t from_ns, int64_t to_ns) const;
+
+ private:
+  // When each begins, in order, and the latest end up to it.
+  std::vector<std::pair<int64_t, int64_t>> times_;
 };
 
 }  // namespace arctrace::reader

@@ -224,4 +224,23 @@ TEST_CASE("counts that no recorder writes do no harm") {
 }
 
 }  // namespace
+TEST_CASE("times of missing files are met wherever they lie") {
+  const reader::MissingFiles files[] = {
+      {.from_ns = 500, .to_ns = 600},
+      {.from_ns = 100, .to_ns = 400},
+      {.from_ns = 200, .to_ns = 300},
+      {.from_ns = 700, .to_ns = 800, .is_removed = true}};
+  const reader::MissingTimes elsewhere(files, false), removed(files, true);
+  CHECK(elsewhere.meet(0, 100));
+  CHECK_FALSE(elsewhere.meet(0, 99));
+  CHECK(elsewhere.meet(350, 360));
+  CHECK(elsewhere.meet(400, 450));
+  CHECK_FALSE(elsewhere.meet(401, 499));
+  CHECK(elsewhere.meet(0, 1000));
+  CHECK_FALSE(elsewhere.meet(601, 1000));
+  CHECK_FALSE(removed.meet(0, 699));
+  CHECK(removed.meet(750, 760));
+  CHECK_FALSE(reader::MissingTimes({}, true).meet(INT64_MIN, INT64_MAX));
+}
+
 }  // namespace arctrace::testing
