@@ -8,7 +8,7 @@ import sys
 
 import cases
 import support
-from command import arctrace, read, read_dump, read_info, read_report, start_arctrace
+from command import ARCTRACE, arctrace, read, read_dump, read_info, read_report, refused, start_arctrace
 from states import wait_until
 from trace_checks import walk
 from tracing import TracedTest
@@ -125,6 +125,26 @@ class RecordFilterTest(TracedTest):
         for options in ([], ["--event=db.*"], ["--no-event=*row"], ["--level=1"]):
             said, _ = self.recording(*options)
             self.assertNotIn("warning", said)
+
+    @cases.in_gate
+    def test_classes_that_are_off_at_first(self):
+        again = EVENTS[EVENTS.index("for i in"):]
+        source = (f"{EVENTS}\nimport subprocess\nsubprocess.run([{ARCTRACE!r}, 'ctl', os.environ['ARCTRACE_SESSION'],"
+                  f" '--on=events,marks'], check=True)\n{again}")
+
+        def types(*options):
+            said, trace = self.recording(*options, source=source)
+            self.assertIn(" 0 lost", said)
+            counts = collections.Counter(record["type"] for record in read_dump(trace))
+            gaps = [gap["reason"] for gap in read_report(trace, "summary")["gaps"]]
+            return [counts[of] for of in ("EVENT", "INSTANT", "ENTER")], gaps
+
+        self.assertEqual(types(), ([121, 20, 20], []))
+        self.assertEqual(types("--off=events"), ([60, 20, 20], ["events off"]))
+        self.assertEqual(types("--off=events,marks"), ([60, 10, 20], ["events, marks off"]))
+        self.assertEqual(types("--off=functions"), ([121, 20, 0], ["functions off"]))
+        self.assertEqual(types("--off=all"), ([60, 10, 0], ["recording off", "functions, kernel off"]))
+        refused("record", "--off=everything", "--", "true")
 
     @cases.in_gate
     def test_info_of_a_file_has_the_filter(self):

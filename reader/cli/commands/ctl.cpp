@@ -2,7 +2,6 @@
 #include <absl/strings/str_cat.h>
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/call_filter_options.hpp"
+#include "reader/cli/options/gate_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/record/live_filter.hpp"
@@ -103,26 +103,9 @@ Runner add_ctl(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("ctl", "change what a session records while it runs");
   add_session_option(*app, options->name);
-  static const std::map<std::string, uint32_t> kClasses = {
-      {"functions", ARCTRACE_GATE_FUNCTIONS},
-      {"events", ARCTRACE_GATE_EVENTS},
-      {"marks", ARCTRACE_GATE_MARKS},
-      {"kernel", ARCTRACE_GATE_KERNEL},
-      {"all", ARCTRACE_GATE_ALL}};
-  const auto add_classes = [app](const char* flag, uint32_t& bits, const char* what) {
-    app->add_option_function<std::vector<std::string>>(
-           flag,
-           [&bits](const std::vector<std::string>& names) {
-             for (const std::string& name : names) bits |= kClasses.at(name);
-           },
-           what)
-        ->delimiter(',')
-        ->check(CLI::IsMember(kClasses))
-        ->type_name("CLASS");
-  };
-  add_classes("--on", options->on,
-              "record these classes: functions, events, marks, kernel, all");
-  add_classes("--off", options->off, "do not record these classes any more");
+  add_classes_option(*app, "--on", options->on,
+                     "record these classes: functions, events, marks, kernel, all");
+  add_classes_option(*app, "--off", options->off, "do not record these classes any more");
   app->add_option("--high-water", options->high_water_percent,
                   "wake the collector when PERCENT of the blocks are used; 0 = never")
       ->check(from_to(0, kHighWaterPercentMax))

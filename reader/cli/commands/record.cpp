@@ -11,6 +11,7 @@
 #include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/call_filter_options.hpp"
 #include "reader/cli/options/config_file.hpp"
+#include "reader/cli/options/gate_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/options/traced_options.hpp"
@@ -61,6 +62,9 @@ Runner add_record(CLI::App& root) {
   add_snapshot_when_option(*app, options->filter);
   add_duration_option(*app, options->duration_ns, "recording, but not COMMAND,");
   add_record_filter_options(*app, options->record_filter, false);
+  add_classes_option(*app, "--off", options->off,
+                     "do not record these classes (functions, events, marks, kernel, "
+                     "all) until arctrace ctl --on switches them on");
   for (CLI::Option* option : app->get_options()) {
     if (option != app->get_help_ptr()) option->group(kOwnBufferGroup);
   }

@@ -26,6 +26,7 @@ struct RecordOptions {
   LibraryCalls library_calls = LibraryCalls::kProgram;
   CallFilterOptions filter;  // without a problem
   RecordFilterOptions record_filter;
+  uint32_t off = 0;  // classes that are not recorded at first: enum arctrace_gate_bit
   KernelOptions kernel;
   FlightOptions flight;     // but its command line and output
   std::vector<pid_t> pids;  // processes that run already; empty: `command` is run

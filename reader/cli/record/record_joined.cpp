@@ -121,7 +121,7 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
         set_record_filter(buffer.view(), options.record_filter.text());
     if (!filtered.ok()) return filtered;
   }
-  set_gate(buffer.view(), ARCTRACE_GATE_ALL);
+  set_gate(buffer.view(), ARCTRACE_GATE_ALL & ~options.off);
   const uint32_t clock = buffer.view().geometry().clock;
   std::vector<ProcessThreads> threads;
   for (const pid_t pid : options.pids) {

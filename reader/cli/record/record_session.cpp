@@ -148,7 +148,8 @@ bool has_rooms(const std::string& command) {
 std::string own_functions_hint(const CollectorSummary& summary,
                                const RecordOptions& options) {
   if (summary.totals.has_own || options.filter.excludes_functions() ||
-      !options.record_filter.empty() || lost_records(summary) != 0) {
+      !options.record_filter.empty() || (options.off & ARCTRACE_GATE_FUNCTIONS) != 0 ||
+      lost_records(summary) != 0) {
     return "";
   }
   std::string what = "only library calls were recorded";
@@ -453,7 +454,7 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
           set_record_filter(buffer.view(), options.record_filter.text());
       if (!filtered.ok()) return filtered;
     }
-    set_gate(buffer.view(), ARCTRACE_GATE_ALL);
+    set_gate(buffer.view(), ARCTRACE_GATE_ALL & ~options.off);
     if (options.wait_for_all) adopt_orphans();
     const uint32_t clock = buffer.view().geometry().clock;
     const uint64_t start_ticks = read_ticks(clock);
