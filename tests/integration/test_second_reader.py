@@ -60,6 +60,7 @@ class Writers:
         self.process = start([KNOWN_EVENTS, str(path), str(THREADS)])
         test.addCleanup(self.process.wait)
         test.addCleanup(self.process.kill)
+        test.addCleanup(self.set_limit, second_reader.FILL)  # a recorder's end does not end it
 
     def let_write(self, more):
         self.set_limit(self.words[0] + more)
@@ -432,6 +433,7 @@ class Map(LiveTest):
         wait_until(lambda: "ARCTRACE_SESSION" in environment_of(writers), "the program")
         path = environment_of(writers)["ARCTRACE_SESSION"]
         self.assertTrue(path.startswith("/run/arctrace/"), path)
+        wait_until(trace.exists, "the recorder's file")
         buffer, file, faults = Racing(path, writers), File(trace), Faults()
         read_before, kernel = {}, set()
 
