@@ -24,6 +24,7 @@ CLI::Option* add_classes_option(CLI::App& app, const std::string& flag, uint32_t
           },
           help)
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(kClasses))
       ->type_name("CLASS");
 }

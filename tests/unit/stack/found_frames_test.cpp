@@ -54,7 +54,8 @@ int find_caller(arctrace_shim_call* frame, uintptr_t, uintptr_t wanted) {
 }
 
 uint32_t find_open(const arctrace_shim_call*, int, arctrace_shim_memory* own,
-                   arctrace_shim_memory*, arctrace_shim_see_frame* see, void* context) {
+                   const arctrace_shim_memory*, arctrace_shim_see_frame* see,
+                   void* context) {
   const auto low = reinterpret_cast<uintptr_t>(words.data());
   *own = {low, low + sizeof words};
   for (size_t i = running.size(); i-- > 0;) {

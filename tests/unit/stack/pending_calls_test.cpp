@@ -8,7 +8,7 @@
 namespace arctrace::testing {
 namespace {
 
-constexpr ThreadStacks kStacks = {{0x1000, 0x9000}, {0x2000, 0x3000}};
+constexpr ThreadStacks kStacks = {{0x1000, 0x9000}, {0x2000, 0x3000}, true};
 constexpr uintptr_t kElsewhere = 0x100000;  // on a coroutine's stack
 
 struct Calls {

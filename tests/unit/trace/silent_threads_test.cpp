@@ -25,7 +25,7 @@ class CpuBlock {
   CpuBlock& forks(uint32_t tid, uint32_t tgid, uint32_t child, uint32_t child_tgid) {
     return add(ARCTRACE_TYPE_FORKED, tid, tgid, Bytes().u32(child).u32(child_tgid));
   }
-  CpuBlock& named(uint32_t type, uint32_t tid, uint32_t tgid, std::string_view name) {
+  CpuBlock& named(uint16_t type, uint32_t tid, uint32_t tgid, std::string_view name) {
     Bytes rest;
     rest.padded(name);
     rest.fill(16 - rest.size(), 0);

@@ -95,7 +95,7 @@ TEST_CASE("thread state: a fork child finds zeros and claims anew") {
 TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
   CHECK_CHILD([] {
     ThreadState* parents = claim();
-    const ThreadStacks stacks = {{0x1000, 0x9000}, {}};
+    const ThreadStacks stacks = {{0x1000, 0x9000}, {}, true};
     REQUIRE(parents->calls != nullptr);
     parents->calls->push(stacks, {0x8000, 1, 2}, false);
     PendingCalls* calls = parents->calls;
@@ -151,7 +151,7 @@ TEST_CASE(
     for (int i = 0; i < 150; ++i) {
       std::thread([&] {
         PendingCalls& calls = *claim()->calls;
-        calls.push({{0x1000, 0x9000}, {}}, {0x8000, 1, 2}, false);
+        calls.push({{0x1000, 0x9000}, {}, true}, {0x8000, 1, 2}, false);
         usleep(2000);
         if (calls.find(0x8000) == nullptr) ++lost;
       }).join();
