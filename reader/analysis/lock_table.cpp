@@ -27,7 +27,7 @@ bool is_shared(const LockFunction& function) {
   return function.does == Does::kAcquireShared;
 }
 
-uint64_t span_ns(int64_t start_ns, int64_t stop_ns) {
+uint64_t time_between(int64_t start_ns, int64_t stop_ns) {
   return static_cast<uint64_t>(stop_ns) - static_cast<uint64_t>(start_ns);
 }
 
@@ -116,8 +116,8 @@ void LockTable::frame_closed(const FrameInfo& frame, uint64_t token, bool /*show
   }
   if (call.function.does == Does::kWait) {
     ++sums.acquired;
-    note_wait_for_nobody(sums, {span_ns(frame.start_ns, frame.stop_ns), frame.start_ns,
-                                frame.thread, call.path});
+    note_wait_for_nobody(sums, {time_between(frame.start_ns, frame.stop_ns),
+                                frame.start_ns, frame.thread, call.path});
     if (call.mutex.has_value()) {
       end_doubtful_holds(*call.mutex, frame.thread, false);
       begin_hold(*call.mutex, frame, call);
@@ -130,7 +130,7 @@ void LockTable::frame_closed(const FrameInfo& frame, uint64_t token, bool /*show
 void LockTable::stay_open(const FrameInfo& frame, uint64_t token, const Call& call) {
   if (call.function.does == Does::kWait) {
     note_wait_for_nobody(locks_[*call.lock],
-                         {span_ns(frame.start_ns, frame.stop_ns), frame.start_ns,
+                         {time_between(frame.start_ns, frame.stop_ns), frame.start_ns,
                           frame.thread, call.path, true});
   }
   if (!is_acquire(call.function) || call.function.tries) return;
@@ -208,34 +208,40 @@ void LockTable::note_wait_for_nobody(LockSums& sums, const LockSpan& wait) {
 }
 
 // Counts the wait, and divides its time by who had the lock meanwhile.
-void LockTable::count_wait(const Owners& owners, LockSums& sums, const Waiting& call,
+void LockTable::count_wait(Owners& owners, LockSums& sums, const Waiting& call,
                            const LastHolder& holder) {
-  const LockSpan wait = {span_ns(call.start_ns, call.stop_ns), call.start_ns, call.thread,
-                         call.path, call.is_open};
+  const LockSpan wait = {time_between(call.start_ns, call.stop_ns), call.start_ns,
+                         call.thread, call.path, call.is_open};
   if (note_wait(sums, wait)) {
     sums.holder = holder.span == nullptr ? LockSpan{} : *holder.span;
     if (holder.has_it_still && !sums.holder.is_open) {
-      sums.holder.duration_ns = span_ns(sums.holder.start_ns, call.stop_ns);
+      sums.holder.duration_ns = time_between(sums.holder.start_ns, call.stop_ns);
     }
   }
-  std::vector<const EndedHold*> meanwhile;
+  std::vector<EndedHold> meanwhile;
   for (uint64_t i = call.first_hold - owners.first_hold; i < owners.ended_holds.size();
        ++i) {
     const EndedHold& hold = owners.ended_holds[i];
-    if (hold.waited_by(call) > 0) meanwhile.push_back(&hold);
+    if (hold.waited_by(call) > 0) meanwhile.push_back(hold);
+  }
+  // Those that still have it. A thread that ended with it leaves it to nobody.
+  for (const auto& [thread, hold] : owners.holds) {
+    if (hold.is_doubtful || !call.waits_for(thread, hold.shared)) continue;
+    meanwhile.push_back({hold.span.start_ns, INT64_MAX, thread,
+                         holder_of(owners, sums, hold.span), hold.shared});
   }
   // The last one comes first: what it covers is not divided again.
   std::stable_sort(
       meanwhile.begin(), meanwhile.end(),
-      [](const EndedHold* a, const EndedHold* b) { return a->stop_ns > b->stop_ns; });
+      [](const EndedHold& a, const EndedHold& b) { return a.stop_ns > b.stop_ns; });
   uint64_t rest_ns = wait.duration_ns;
   int64_t until_ns = call.stop_ns;
-  for (const EndedHold* hold : meanwhile) {
-    const int64_t since_ns = std::max(call.start_ns, hold->start_ns);
-    const int64_t stop_ns = std::min(until_ns, hold->stop_ns);
+  for (const EndedHold& hold : meanwhile) {
+    const int64_t since_ns = std::max(call.start_ns, hold.start_ns);
+    const int64_t stop_ns = std::min(until_ns, hold.stop_ns);
     if (since_ns >= stop_ns) continue;
-    sums.waited_for[hold->holder].waited_ns += span_ns(since_ns, stop_ns);
-    rest_ns -= span_ns(since_ns, stop_ns);
+    sums.waited_for[hold.holder].waited_ns += time_between(since_ns, stop_ns);
+    rest_ns -= time_between(since_ns, stop_ns);
     until_ns = since_ns;
   }
   sums.waited_for_nobody_ns += rest_ns;
@@ -320,7 +326,7 @@ void LockTable::end_doubtful_holds(const LockId& lock, ThreadIndex taker, bool s
 void LockTable::end_hold(const LockId& lock, Owners& owners, Holds::iterator found,
                          int64_t time_ns) {
   Hold& hold = found->second;
-  hold.span.duration_ns = span_ns(hold.span.start_ns, time_ns);
+  hold.span.duration_ns = time_between(hold.span.start_ns, time_ns);
   count_hold(owners, locks_[lock], hold, time_ns);
   Owners::Ended& ended = hold.shared ? owners.shared : owners.exclusive;
   ended = {time_ns, std::move(hold.span)};
@@ -336,10 +342,8 @@ void LockTable::count_hold(Owners& owners, LockSums& sums, const Hold& hold,
   if (keep_longer(sums.longest_hold, hold.span)) {
     sums.longest_hold_waiters = waiters_for(owners, ended);
   }
-  if (owners.waiting.empty()) return;
+  if (owners.waiting.empty() || hold.span.is_open) return;
   ended.holder = holder_of(owners, sums, hold.span);
-  // Those that wait for a lock that a thread had when it ended wait on.
-  if (hold.span.is_open) ended.stop_ns = INT64_MAX;
   owners.ended_holds.push_back(ended);
 }
 
@@ -363,7 +367,7 @@ void LockTable::close_open_holds(const LockId& lock, Owners& owners,
     const auto end = ends.find(thread);
     const int64_t stop_ns = end == ends.end() ? hold.span.start_ns
                                               : std::max(hold.span.start_ns, end->second);
-    hold.span.duration_ns = span_ns(hold.span.start_ns, stop_ns);
+    hold.span.duration_ns = time_between(hold.span.start_ns, stop_ns);
     hold.span.is_open = true;
     count_hold(owners, locks_[lock], hold, stop_ns);
   }

@@ -152,7 +152,7 @@ class LockTable : public ReplayListener {
       return (holder != thread || is_open) && !(shared && holds_shared);
     }
   };
-  // A hold as far as it is in the way of others.
+  // A hold that ended while others waited; or one that has not, as it is for a waiter.
   struct EndedHold {
     int64_t start_ns, stop_ns;
     ThreadIndex thread;
@@ -196,7 +196,7 @@ class LockTable : public ReplayListener {
   static LastHolder last_holder(const Owners& owners, const Waiting& call);
   static bool note_wait(LockSums& sums, const LockSpan& wait);
   static void note_wait_for_nobody(LockSums& sums, const LockSpan& wait);
-  static void count_wait(const Owners& owners, LockSums& sums, const Waiting& call,
+  static void count_wait(Owners& owners, LockSums& sums, const Waiting& call,
                          const LastHolder& holder);
   static void forget_holds(Owners& owners);
   static std::vector<LockShare> waiters_for(const Owners& owners, const EndedHold& hold);

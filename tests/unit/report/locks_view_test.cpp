@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <tuple>
+#include <vector>
 
 #include "tests/unit/report/viewed.hpp"
 
@@ -16,7 +18,7 @@ namespace {
 constexpr uint64_t kLock = 0x40, kOther = 0x80;
 
 // A process of three threads.
-struct Threads {
+struct LockThreads {
   RecordScript s;
   ThreadIndex a = s.program(10, "one");
   ThreadIndex b = s.thread(s.definitions.threads()[a].process, 11);
@@ -44,7 +46,7 @@ Json lock_of(const Json& view, uint64_t lock = kLock) {
     for (const Json& share : row.at("waited_for")) {
       waited_ns += share.at("waited_ns").get<uint64_t>();
     }
-    CHECK(waited_ns == row.at("waited_ns"));
+    CHECK(waited_ns == row.at("waited_ns").get<uint64_t>());
     if (row.at("address") == (lock == kLock ? "0x40" : "0x80")) found = row;
   }
   REQUIRE(found.is_object());
@@ -74,19 +76,19 @@ std::map<uint64_t, uint64_t> waited_for(const Json& row) {
   if (row.at("waited_for_nobody_ns") != 0) times[0] = row.at("waited_for_nobody_ns");
   return times;
 }
-using Times = std::map<uint64_t, uint64_t>;
+using WaitedFor = std::map<uint64_t, uint64_t>;
 
 }  // namespace
 
 TEST_CASE("locks: a wait and a hold that never end count up to the end") {
-  Threads t;
+  LockThreads t;
   t.s.enter(t.a, 100, "main");
   t.lock(t.a, 110, 120);
   t.s.enter(t.b, 200, "pthread_mutex_lock", {kLock});
   t.end(1'000);
   const Json row = lock_of(t.s);
   CHECK(counts_of(row) == LockCounts{1, 1, 1, 800, 1, 1, 880});
-  CHECK(waited_for(row) == Times{{10, 800}});
+  CHECK(waited_for(row) == WaitedFor{{10, 800}});
   CHECK(row.at("waited_for").at(0).at("path").dump() == R"(["main"])");
   for (const auto& [what, tid, duration_ns] : {std::tuple("longest_wait", 11, 800),
                                                {"holder", 10, 880},
@@ -107,7 +109,7 @@ TEST_CASE("locks: a wait and a hold that never end count up to the end") {
 }
 
 TEST_CASE("locks: what ended is not marked as open") {
-  Threads t;
+  LockThreads t;
   t.lock(t.a, 110, 120);
   t.s.enter(t.b, 200, "pthread_mutex_lock", {kLock});
   t.unlock(t.a, 500);
@@ -116,7 +118,7 @@ TEST_CASE("locks: what ended is not marked as open") {
   t.end(1'000);
   const Json row = lock_of(t.s);
   CHECK(counts_of(row) == LockCounts{2, 1, 0, 310, 2, 0, 470});
-  CHECK(waited_for(row) == Times{{10, 300}, {0, 10}});
+  CHECK(waited_for(row) == WaitedFor{{10, 300}, {0, 10}});
   CHECK(row.at("longest_wait").at("open") == false);
   const std::string text = Viewed(t.s).text("locks");
   CHECK(text.find("[open") == std::string::npos);
@@ -124,29 +126,29 @@ TEST_CASE("locks: what ended is not marked as open") {
 }
 
 TEST_CASE("locks: a hold ends with its thread, but those that wait for it wait on") {
-  Threads t;
+  LockThreads t;
   t.lock(t.a, 110, 120);
   t.s.enter(t.b, 200, "pthread_mutex_lock", {kLock});
   t.end(1'000);
   t.s.definitions.mutable_thread(t.a)->end_ns = 420;
   const Json row = lock_of(t.s);
   CHECK(counts_of(row) == LockCounts{1, 1, 1, 800, 1, 1, 300});
-  CHECK(waited_for(row) == Times{{10, 800}});
+  CHECK(waited_for(row) == WaitedFor{{10, 800}});
   CHECK(row.at("longest_hold_waiters").at(0).at("waited_ns") == 220);
 }
 
 TEST_CASE("locks: an open wait for a lock that nobody was seen to have") {
-  Threads t;
+  LockThreads t;
   t.s.enter(t.b, 200, "pthread_mutex_lock", {kLock});
   t.end(1'000);
   const Json row = lock_of(t.s);
   CHECK(counts_of(row) == LockCounts{0, 1, 1, 800, 0, 0, 0});
-  CHECK(waited_for(row) == Times{{0, 800}});
+  CHECK(waited_for(row) == WaitedFor{{0, 800}});
   CHECK(row.at("holder").is_null());
 }
 
 TEST_CASE("locks: open waits for conditions and semaphores; what they gave up is free") {
-  Threads t;
+  LockThreads t;
   t.lock(t.a, 110, 120);
   t.s.enter(t.a, 200, "pthread_cond_wait", {kOther, kLock});
   t.end(1'000);
@@ -157,14 +159,14 @@ TEST_CASE("locks: open waits for conditions and semaphores; what they gave up is
   // Nobody can have it, so nobody is told of.
   CHECK(Viewed(t.s).text("locks").find("nobody") == std::string::npos);
 
-  Threads u;
+  LockThreads u;
   u.s.enter(u.a, 200, "sem_wait", {kLock});
   u.end(1'000);
   CHECK(counts_of(lock_of(u.s)) == LockCounts{0, 1, 1, 800, 0, 0, 0});
 }
 
 TEST_CASE("locks: what goes on beyond a time range is open at its end") {
-  Threads t;
+  LockThreads t;
   t.lock(t.a, 110, 120);
   t.s.enter(t.b, 200, "pthread_mutex_lock", {kLock});
   t.s.enter(t.c, 300, "pthread_cond_wait", {kOther, 0x99});
@@ -178,7 +180,7 @@ TEST_CASE("locks: what goes on beyond a time range is open at its end") {
   viewed.replay.filter.until_ns = 500;
   const Json cut = viewed.json("locks");
   CHECK(counts_of(lock_of(cut)) == LockCounts{1, 1, 1, 300, 1, 1, 380});
-  CHECK(waited_for(lock_of(cut)) == Times{{10, 300}});
+  CHECK(waited_for(lock_of(cut)) == WaitedFor{{10, 300}});
   CHECK(counts_of(lock_of(cut, kOther)) == LockCounts{0, 1, 1, 200, 0, 0, 0});
   // The same calls in full.
   const Json full = Viewed(t.s).json("locks");
@@ -187,7 +189,7 @@ TEST_CASE("locks: what goes on beyond a time range is open at its end") {
 }
 
 TEST_CASE("locks: who gives up has waited, who only tries has not") {
-  Threads t;
+  LockThreads t;
   const auto fail = [&](ThreadIndex thread, int64_t from_ns, int64_t until_ns,
                         const char* function) {
     t.s.enter(thread, from_ns, function, {kLock});
@@ -202,27 +204,27 @@ TEST_CASE("locks: who gives up has waited, who only tries has not") {
   t.end(1'000);
   const Json row = lock_of(t.s);
   CHECK(counts_of(row) == LockCounts{1, 1, 0, 200, 1, 0, 380});
-  CHECK(waited_for(row) == Times{{10, 200}});
+  CHECK(waited_for(row) == WaitedFor{{10, 200}});
   CHECK(row.at("holder").at("tid") == 10);
   CHECK(row.at("holder").at("duration_ns") == 280);
 }
 
 TEST_CASE("locks: of several readers a moment is that one's who had it longest") {
-  Threads t;
+  LockThreads t;
   t.call(t.a, 0, 10, "pthread_rwlock_rdlock");
-  t.call(t.b, 40, 50, "pthread_rwlock_rdlock");
   t.s.enter(t.c, 20, "pthread_rwlock_wrlock", {kLock});
+  t.call(t.b, 40, 50, "pthread_rwlock_rdlock");
   t.call(t.a, 100, 100, "pthread_rwlock_unlock");
   t.call(t.b, 200, 200, "pthread_rwlock_unlock");
   t.s.exit(t.c, 230);
   t.call(t.c, 300, 300, "pthread_rwlock_unlock");
   const Json row = lock_of(t.s);
   CHECK(counts_of(row) == LockCounts{3, 1, 0, 210, 3, 0, 310});
-  CHECK(waited_for(row) == Times{{10, 30}, {11, 150}, {0, 30}});
+  CHECK(waited_for(row) == WaitedFor{{10, 30}, {11, 150}, {0, 30}});
 }
 
 TEST_CASE("locks: a hold of which the end was not seen is told apart") {
-  Threads t;
+  LockThreads t;
   t.lock(t.a, 110, 120);
   t.lock(t.b, 200, 210);
   t.unlock(t.b, 300);
@@ -234,7 +236,7 @@ TEST_CASE("locks: a hold of which the end was not seen is told apart") {
         std::string::npos);
 
   // Another thread gave it back.
-  Threads u;
+  LockThreads u;
   u.lock(u.a, 110, 120);
   u.unlock(u.b, 300);
   u.end(1'000);
@@ -245,7 +247,7 @@ TEST_CASE("locks: a hold of which the end was not seen is told apart") {
 TEST_CASE("locks: taken twice and released once, it was had up to there") {
   for (const bool is_waited_for : {false, true}) {
     CAPTURE(is_waited_for);
-    Threads t;
+    LockThreads t;
     t.lock(t.a, 110, 120);
     t.lock(t.a, 130, 140);
     t.unlock(t.a, 300);
@@ -259,18 +261,18 @@ TEST_CASE("locks: taken twice and released once, it was had up to there") {
 }
 
 TEST_CASE("locks: a thread that waits for itself") {
-  Threads t;
+  LockThreads t;
   t.lock(t.a, 110, 120);
   t.s.enter(t.a, 200, "pthread_mutex_lock", {kLock});
   t.end(1'000);
   const Json view = Viewed(t.s).json("locks");
-  CHECK(waited_for(lock_of(view)) == Times{{10, 800}});
+  CHECK(waited_for(lock_of(view)) == WaitedFor{{10, 800}});
   REQUIRE(view.at("deadlocks").size() == 1);
   CHECK(view.at("deadlocks").at(0).size() == 1);
 }
 
 TEST_CASE("locks: the lines of a lock add up, however many had it") {
-  Threads t;
+  LockThreads t;
   const ProcessIndex process = t.s.definitions.threads()[t.a].process;
   // Five threads have it in turn while one waits.
   int64_t now = 100;
