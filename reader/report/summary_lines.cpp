@@ -227,7 +227,7 @@ std::string summary_text(std::vector<SummarySection> sections, size_t max_lines)
   std::erase_if(sections,
                 [](const SummarySection& section) { return section.lines().empty(); });
   const auto lines_of = [](const SummarySection& section) {
-    return section.lines().size() + (section.head.empty() ? 0 : 1);
+    return section.lines().size() + (section.head.empty() ? size_t{0} : size_t{1});
   };
   const auto lines = [&] {
     size_t count = sections.empty() ? 0 : sections.size() - 1;
