@@ -92,6 +92,8 @@ class FramesOfForksTest(TracedTest):
         flow = read_report(self.trace, "flow")["flow"]
         self.check([(row["name"], "inherited" not in row.get("flags", ()), row["time_ns"]) for row in flow
                     if row["type"] == "ENTER"])
+        slowest = read_report(self.trace, "slowest", "-F", "deep", "-n", "1000")
+        self.assertEqual((slowest["calls"], len(slowest["slowest"])), (DEPTH, DEPTH))
         rows = read_report(self.trace, "invocations")["invocations"]
         self.check([(row["name"], "inherited" not in row.get("flags", ()), row["start_ns"]) for row in rows
                     if not row["name"].startswith("[")])
