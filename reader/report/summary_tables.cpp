@@ -338,6 +338,7 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
                    [](const Like& a, const Like& b) { return a.time_ns > b.time_ns; });
   // Those without records come after the first few that have some.
   std::vector<Like> without;
+  without.reserve(silent.size());
   for (const auto& [name, threads] : silent) without.push_back({name, threads});
   const size_t with = std::min(all.size(), kThreadsMax);
   const size_t shown = std::min(with + without.size(), 2 * kThreadsMax);

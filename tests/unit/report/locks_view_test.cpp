@@ -277,6 +277,7 @@ TEST_CASE("locks: the lines of a lock add up, however many had it") {
   // Five threads have it in turn while one waits.
   int64_t now = 100;
   std::vector<ThreadIndex> owners;
+  owners.reserve(5);
   for (uint32_t i = 0; i < 5; ++i) owners.push_back(t.s.thread(process, 20 + i));
   t.lock(owners[0], 0, 10);
   t.s.enter(t.b, 20, "pthread_mutex_lock", {kLock});
