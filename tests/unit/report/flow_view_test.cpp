@@ -137,7 +137,9 @@ TEST_CASE("flow: the frames of a fork's child have the time of the fork") {
   RecordScript s;
   const ThreadIndex parent = s.program(100, "parent");
   const ThreadIndex child = s.program(200, "child", ARCTRACE_ORIGIN_FORK);
-  s.definitions.mutable_process(1)->parent_id = s.definitions.processes()[0].id;
+  Process& forked = *s.definitions.mutable_process(1);
+  forked.parent_id = s.definitions.processes()[0].id;
+  forked.forked_ns = 20;
   s.stack(parent, 0, {});
   s.enter(parent, 10, "main");
   s.enter(parent, 20, "fork");
