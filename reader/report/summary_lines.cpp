@@ -9,7 +9,6 @@
 #include <bit>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -207,7 +206,8 @@ std::string summary_row(std::string row, const std::string& name,
 std::vector<std::string> SummarySection::lines() const {
   std::vector<std::string> all;
   const auto add = [&](const std::string& row) {
-    for (const std::string_view line : absl::StrSplit(row, '\n')) all.emplace_back(line);
+    const std::vector<std::string> pieces = absl::StrSplit(row, '\n');
+    all.insert(all.end(), pieces.begin(), pieces.end());
   };
   for (const std::string& row : rows) add(row);
   if (!others.empty() && !others[rows.size()].empty()) add(others[rows.size()]);

@@ -300,7 +300,7 @@ TEST_CASE("summary: 40 lines at most, the longest sections give way") {
   const std::string text = summary_text(sections, 40);
   CHECK(std::count(text.begin(), text.end(), '\n') == 40);
   CHECK(text.starts_with("head\nhead\n\na\na\n"));
-  CHECK(text.ends_with("b\nothers (19)\n\nc\nc\nc\nc\n\nhint\n"));
+  CHECK(text.ends_with("b\nothers (18)\n\nc\nc\nc\nc\n\nhint\n"));
   CHECK(text.find("a\nothers (38)\nin all\n") != std::string::npos);
   CHECK(text.find("empty") == std::string::npos);
   // What may not be left out stays.
