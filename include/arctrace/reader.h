@@ -240,7 +240,10 @@ enum arctrace_reader_call_flag {
   ARCTRACE_READER_RESUMED = 64,       /* of a vfork parent, after its child */
   ARCTRACE_READER_BEGAN_BEFORE = 128, /* started before the filter's range */
   ARCTRACE_READER_ENDED_AFTER = 256,  /* stopped after it */
-  ARCTRACE_READER_GUESSED = 512 /* inherited, if its parent forked where it seems to */
+  ARCTRACE_READER_GUESSED = 512, /* inherited, if its parent forked where it seems to */
+  /* Those of frames that are shown, and are no calls: the rest of a call that another
+     frame stands for. Whoever counts calls leaves out what has one of them. */
+  ARCTRACE_READER_COUNTED_ELSEWHERE = ARCTRACE_READER_INHERITED | ARCTRACE_READER_RESUMED
 };
 
 struct arctrace_reader_call {

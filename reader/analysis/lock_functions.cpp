@@ -11,6 +11,8 @@ namespace {
 
 using Does = LockFunction::Does;
 
+constexpr bool kTries = true;
+
 struct NamedLockFunction {
   std::string_view name;
   LockFunction function;
@@ -23,7 +25,7 @@ constexpr NamedLockFunction kLockFunctions[] = {
     {"cnd_wait", {LockKind::kCondition, Does::kWait}},
     {"mtx_lock", {LockKind::kMutex, Does::kAcquire}},
     {"mtx_timedlock", {LockKind::kMutex, Does::kAcquire}},
-    {"mtx_trylock", {LockKind::kMutex, Does::kAcquire}},
+    {"mtx_trylock", {LockKind::kMutex, Does::kAcquire, kTries}},
     {"mtx_unlock", {LockKind::kMutex, Does::kRelease}},
     {"pthread_cond_broadcast", {LockKind::kCondition, Does::kWake}},
     {"pthread_cond_clockwait", {LockKind::kCondition, Does::kWait}},
@@ -33,19 +35,19 @@ constexpr NamedLockFunction kLockFunctions[] = {
     {"pthread_mutex_clocklock", {LockKind::kMutex, Does::kAcquire}},
     {"pthread_mutex_lock", {LockKind::kMutex, Does::kAcquire}},
     {"pthread_mutex_timedlock", {LockKind::kMutex, Does::kAcquire}},
-    {"pthread_mutex_trylock", {LockKind::kMutex, Does::kAcquire}},
+    {"pthread_mutex_trylock", {LockKind::kMutex, Does::kAcquire, kTries}},
     {"pthread_mutex_unlock", {LockKind::kMutex, Does::kRelease}},
     {"pthread_rwlock_clockrdlock", {LockKind::kRwlock, Does::kAcquireShared}},
     {"pthread_rwlock_clockwrlock", {LockKind::kRwlock, Does::kAcquire}},
     {"pthread_rwlock_rdlock", {LockKind::kRwlock, Does::kAcquireShared}},
     {"pthread_rwlock_timedrdlock", {LockKind::kRwlock, Does::kAcquireShared}},
     {"pthread_rwlock_timedwrlock", {LockKind::kRwlock, Does::kAcquire}},
-    {"pthread_rwlock_tryrdlock", {LockKind::kRwlock, Does::kAcquireShared}},
-    {"pthread_rwlock_trywrlock", {LockKind::kRwlock, Does::kAcquire}},
+    {"pthread_rwlock_tryrdlock", {LockKind::kRwlock, Does::kAcquireShared, kTries}},
+    {"pthread_rwlock_trywrlock", {LockKind::kRwlock, Does::kAcquire, kTries}},
     {"pthread_rwlock_unlock", {LockKind::kRwlock, Does::kRelease}},
     {"pthread_rwlock_wrlock", {LockKind::kRwlock, Does::kAcquire}},
     {"pthread_spin_lock", {LockKind::kSpinlock, Does::kAcquire}},
-    {"pthread_spin_trylock", {LockKind::kSpinlock, Does::kAcquire}},
+    {"pthread_spin_trylock", {LockKind::kSpinlock, Does::kAcquire, kTries}},
     {"pthread_spin_unlock", {LockKind::kSpinlock, Does::kRelease}},
     {"sem_clockwait", {LockKind::kSemaphore, Does::kWait}},
     {"sem_post", {LockKind::kSemaphore, Does::kWake}},

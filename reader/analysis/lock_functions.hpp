@@ -25,6 +25,7 @@ struct LockFunction {
 
   LockKind kind;
   Does does;
+  bool tries = false;  // of one that takes: it returns at once, and waits for nobody
 };
 
 // Nothing if the function does nothing with a lock that its first argument names.

@@ -3,7 +3,7 @@
 #include <arctrace/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "reader/trace/call_args.hpp"
 
@@ -21,6 +21,14 @@ bool keep_longer(LockSpan& longest, const LockSpan& span) {
 
 bool is_acquire(const LockFunction& function) {
   return function.does == Does::kAcquire || function.does == Does::kAcquireShared;
+}
+
+bool is_shared(const LockFunction& function) {
+  return function.does == Does::kAcquireShared;
+}
+
+uint64_t time_between(int64_t start_ns, int64_t stop_ns) {
+  return static_cast<uint64_t>(stop_ns) - static_cast<uint64_t>(start_ns);
 }
 
 }  // namespace
@@ -53,6 +61,7 @@ void LockTable::args(const ArgsInfo& args) {
   const auto found = calls_.find(args.token);
   if (args.token == 0 || found == calls_.end()) return;
   Call& call = found->second;
+  const bool had_lock = call.lock.has_value();
   const ProcessIndex process = definitions_.threads()[args.thread].process;
   for (const CallArg& arg : decode_args(args.record->body, "")) {
     if (!is_number_kind(arg.kind)) continue;
@@ -65,8 +74,12 @@ void LockTable::args(const ArgsInfo& args) {
       call.mutex = LockId{process, arg.number};
     }
   }
-  if (args.record->type == ARCTRACE_TYPE_RESULT || !call.lock.has_value()) return;
-  if (is_acquire(call.function)) wait_for(*call.lock, args.thread, call);
+  if (args.record->type == ARCTRACE_TYPE_RESULT || had_lock || !call.lock.has_value()) {
+    return;
+  }
+  if (is_acquire(call.function) && !call.function.tries) {
+    wait_for(*call.lock, args.thread, args.token, call);
+  }
   // What the call gives up is free from its beginning on.
   if (call.function.does == Does::kRelease) {
     release(*call.lock, args.thread, args.time_ns);
@@ -86,42 +99,152 @@ void LockTable::frame_closed(const FrameInfo& frame, uint64_t token, bool /*show
   }
   LockSums& sums = locks_[*call.lock];
   sums.kind = call.function.kind;
-  if ((frame.flags & kFrameOpen) != 0) {
-    if (is_acquire(call.function)) {
-      waiters_[frame.thread] = {frame.thread, *call.lock, kNoIndex};
-    }
+  if ((frame.flags & (kFrameOpen | kFrameCutStop)) != 0) {
+    stay_open(frame, token, call);
     return;
   }
   if (call.function.does == Does::kWake) ++sums.wakes;
   if (is_acquire(call.function)) {
-    Owners& owners = owners_[{call.lock->process, call.lock->address}];
-    const std::optional<Waiting> waited = end_waiting(owners, frame.thread);
-    if (!call.failed) acquire(*call.lock, frame, call, waited, true);
-    forget_holds(owners);
+    if (!call.failed) {
+      end_doubtful_holds(*call.lock, frame.thread, is_shared(call.function));
+    }
+    if (!call.function.tries) end_wait(*call.lock, token, frame.stop_ns);
+    if (!call.failed) {
+      ++sums.acquired;
+      begin_hold(*call.lock, frame, call);
+    }
   }
   if (call.function.does == Does::kWait) {
     ++sums.acquired;
-    note_wait(sums, frame, call);
-    if (call.mutex.has_value()) acquire(*call.mutex, frame, call, std::nullopt, false);
+    note_wait_for_nobody(sums, {time_between(frame.start_ns, frame.stop_ns),
+                                frame.start_ns, frame.thread, call.path});
+    if (call.mutex.has_value()) {
+      end_doubtful_holds(*call.mutex, frame.thread, false);
+      begin_hold(*call.mutex, frame, call);
+    }
   }
 }
 
-void LockTable::wait_for(const LockId& lock, ThreadIndex thread, const Call& call) {
-  Owners& owners = owners_[{lock.process, lock.address}];
-  owners.waiting.push_back({thread, call.start_ns,
-                            call.function.does == Does::kAcquireShared, call.path,
-                            owners.first_hold + owners.ended_holds.size()});
+// The call had not returned when its thread, the trace or the time range ended. Of one
+// that takes a lock, finish() counts the wait, when all is known of who has the lock.
+void LockTable::stay_open(const FrameInfo& frame, uint64_t token, const Call& call) {
+  if (call.function.does == Does::kWait) {
+    note_wait_for_nobody(locks_[*call.lock],
+                         {time_between(frame.start_ns, frame.stop_ns), frame.start_ns,
+                          frame.thread, call.path, true});
+  }
+  if (!is_acquire(call.function) || call.function.tries) return;
+  waiters_[frame.thread] = {frame.thread, *call.lock, kNoIndex};
+  for (Waiting& waiting : owners_of(*call.lock).waiting) {
+    if (waiting.token != token) continue;
+    waiting.stop_ns = frame.stop_ns;
+    waiting.is_open = true;
+  }
 }
 
-std::optional<LockTable::Waiting> LockTable::end_waiting(Owners& owners,
-                                                         ThreadIndex thread) {
-  const auto found =
-      std::find_if(owners.waiting.rbegin(), owners.waiting.rend(),
-                   [&](const Waiting& call) { return call.thread == thread; });
-  if (found == owners.waiting.rend()) return std::nullopt;
-  Waiting ended = std::move(*found);
-  owners.waiting.erase(std::next(found).base());
-  return ended;
+void LockTable::finish(std::span<const ThreadTree> threads) {
+  if (std::exchange(is_finished_, true)) return;
+  absl::flat_hash_map<ThreadIndex, int64_t> ends;
+  for (const ThreadTree& thread : threads) ends[thread.thread] = thread.stop_ns;
+  for (auto& [id, owners] : owners_) {
+    const LockId lock = {id.first, id.second};
+    close_open_holds(lock, owners, ends);
+    LockSums& sums = locks_[lock];
+    for (const Waiting& call : owners.waiting) {
+      count_wait(owners, sums, call, last_holder(owners, call));
+    }
+  }
+}
+
+// ---- Waits -------------------------------------------------------------------
+
+void LockTable::wait_for(const LockId& lock, ThreadIndex thread, uint64_t token,
+                         const Call& call) {
+  Owners& owners = owners_of(lock);
+  owners.waiting.push_back({token, thread, call.start_ns, is_shared(call.function),
+                            call.path, owners.first_hold + owners.ended_holds.size()});
+}
+
+// The call returned: it waited if the lock was another thread's meanwhile.
+void LockTable::end_wait(const LockId& lock, uint64_t token, int64_t stop_ns) {
+  Owners& owners = owners_of(lock);
+  const auto found = std::find_if(owners.waiting.begin(), owners.waiting.end(),
+                                  [&](const Waiting& at) { return at.token == token; });
+  if (found == owners.waiting.end()) return;
+  Waiting call = std::move(*found);
+  owners.waiting.erase(found);
+  call.stop_ns = stop_ns;
+  const LastHolder holder = last_holder(owners, call);
+  if (holder.span != nullptr) count_wait(owners, locks_[lock], call, holder);
+  forget_holds(owners);
+}
+
+LockTable::LastHolder LockTable::last_holder(const Owners& owners, const Waiting& call) {
+  for (const auto& [thread, hold] : owners.holds) {
+    if (!hold.is_doubtful && call.waits_for(thread, hold.shared)) {
+      return {&hold.span, true};
+    }
+  }
+  for (const Owners::Ended* ended : {&owners.exclusive, &owners.shared}) {
+    if (ended->time_ns >= call.start_ns &&
+        call.waits_for(ended->span.thread, ended == &owners.shared)) {
+      return {&ended->span, false};
+    }
+  }
+  return {};
+}
+
+// Returns whether it was the longest so far.
+bool LockTable::note_wait(LockSums& sums, const LockSpan& wait) {
+  ++sums.waits;
+  if (wait.is_open) ++sums.open_waits;
+  sums.waited_ns += wait.duration_ns;
+  return keep_longer(sums.longest_wait, wait);
+}
+
+void LockTable::note_wait_for_nobody(LockSums& sums, const LockSpan& wait) {
+  note_wait(sums, wait);
+  sums.waited_for_nobody_ns += wait.duration_ns;
+}
+
+// Counts the wait, and divides its time by who had the lock meanwhile.
+void LockTable::count_wait(Owners& owners, LockSums& sums, const Waiting& call,
+                           const LastHolder& holder) {
+  const LockSpan wait = {time_between(call.start_ns, call.stop_ns), call.start_ns,
+                         call.thread, call.path, call.is_open};
+  if (note_wait(sums, wait)) {
+    sums.holder = holder.span == nullptr ? LockSpan{} : *holder.span;
+    if (holder.has_it_still && !sums.holder.is_open) {
+      sums.holder.duration_ns = time_between(sums.holder.start_ns, call.stop_ns);
+    }
+  }
+  std::vector<EndedHold> meanwhile;
+  for (uint64_t i = call.first_hold - owners.first_hold; i < owners.ended_holds.size();
+       ++i) {
+    const EndedHold& hold = owners.ended_holds[i];
+    if (hold.waited_by(call) > 0) meanwhile.push_back(hold);
+  }
+  // Those that still have it. A thread that ended with it leaves it to nobody.
+  for (const auto& [thread, hold] : owners.holds) {
+    if (hold.is_doubtful || !call.waits_for(thread, hold.shared)) continue;
+    meanwhile.push_back({hold.span.start_ns, INT64_MAX, thread,
+                         holder_of(owners, sums, hold.span), hold.shared});
+  }
+  // The last one comes first: what it covers is not divided again.
+  std::stable_sort(
+      meanwhile.begin(), meanwhile.end(),
+      [](const EndedHold& a, const EndedHold& b) { return a.stop_ns > b.stop_ns; });
+  uint64_t rest_ns = wait.duration_ns;
+  int64_t until_ns = call.stop_ns;
+  for (const EndedHold& hold : meanwhile) {
+    const int64_t since_ns = std::max(call.start_ns, hold.start_ns);
+    const int64_t stop_ns = std::min(until_ns, hold.stop_ns);
+    if (since_ns >= stop_ns) continue;
+    sums.waited_for[hold.holder].waited_ns += time_between(since_ns, stop_ns);
+    rest_ns -= time_between(since_ns, stop_ns);
+    until_ns = since_ns;
+  }
+  sums.waited_for_nobody_ns += rest_ns;
 }
 
 // Those that ended before any call began that still waits.
@@ -151,54 +274,29 @@ uint32_t LockTable::holder_of(Owners& owners, LockSums& sums, const LockSpan& sp
   return found->second;
 }
 
-void LockTable::note_wait(LockSums& sums, const FrameInfo& frame, const Call& call) {
-  ++sums.waits;
-  sums.waited_ns += frame.cum_ns;
-  keep_longer(sums.longest_wait, {frame.cum_ns, frame.start_ns, frame.thread, call.path});
-}
+// ---- Holds -------------------------------------------------------------------
 
-// The thread has the lock from now on. `waits`: the call was for nothing else; then
-// `waited` is what is known of it as a waiting one.
-void LockTable::acquire(const LockId& lock, const FrameInfo& frame, const Call& call,
-                        const std::optional<Waiting>& waited, bool waits) {
-  Owners& owners = owners_[{lock.process, lock.address}];
-  const bool shared = call.function.does == Does::kAcquireShared;
-  end_doubtful_holds(lock, owners, frame.thread, shared);
-  LockSums& sums = locks_[lock];
-  if (waits) {
-    ++sums.acquired;
-    // Readers wait for writers only.
-    const auto was_in_the_way = [&](const Owners::Ended& ended) {
-      return ended.time_ns >= frame.start_ns && ended.span.thread != frame.thread;
-    };
-    const Owners::Ended* other = was_in_the_way(owners.exclusive) ? &owners.exclusive
-                                 : !shared && was_in_the_way(owners.shared)
-                                     ? &owners.shared
-                                     : nullptr;
-    if (other != nullptr) {
-      note_wait(sums, frame, call);
-      const uint64_t first = waited.has_value() ? waited->first_hold - owners.first_hold
-                                                : owners.ended_holds.size();
-      for (uint64_t i = first; i < owners.ended_holds.size(); ++i) {
-        const EndedHold& ended = owners.ended_holds[i];
-        sums.waited_for[ended.holder].waited_ns += ended.waited_by(*waited);
-      }
-      if (sums.longest_wait.start_ns == frame.start_ns &&
-          sums.longest_wait.thread == frame.thread) {
-        sums.holder = other->span;
-      }
-    }
+// The thread has the lock from the end of the call on.
+void LockTable::begin_hold(const LockId& lock, const FrameInfo& frame, const Call& call) {
+  Hold& hold = owners_of(lock).holds[frame.thread];
+  if (hold.is_doubtful) {
+    // Others had it meanwhile: this is another hold.
+    ++without_end_;
+    hold = Hold();
   }
-  Hold& hold = owners.holds[frame.thread];
   if (hold.depth++ > 0) return;
-  hold.shared = shared;
+  hold.shared = is_shared(call.function);
   hold.span = {0, frame.stop_ns, frame.thread, call.path};
 }
 
 void LockTable::release(const LockId& lock, ThreadIndex thread, int64_t time_ns) {
-  Owners& owners = owners_[{lock.process, lock.address}];
+  Owners& owners = owners_of(lock);
   const auto found = owners.holds.find(thread);
-  if (found == owners.holds.end()) return;
+  if (found == owners.holds.end()) {
+    // Either it was taken unseen, or this is the end of another thread's hold.
+    for (auto& [other, hold] : owners.holds) hold.is_doubtful |= !hold.shared;
+    return;
+  }
   if (--found->second.depth > 0) {
     found->second.last_release_ns = time_ns;
     return;
@@ -208,51 +306,83 @@ void LockTable::release(const LockId& lock, ThreadIndex thread, int64_t time_ns)
 
 // A mutex that its owner takes again is a recursive one, or checks for errors and
 // refuses. What the call returned is not known of all traces. But if another thread has
-// the lock now, the last release was the end.
-void LockTable::end_doubtful_holds(const LockId& lock, Owners& owners, ThreadIndex taker,
-                                   bool shared) {
+// the lock now, the last release was the end. Without any release the end was not seen.
+void LockTable::end_doubtful_holds(const LockId& lock, ThreadIndex taker, bool shared) {
+  Owners& owners = owners_of(lock);
   for (auto at = owners.holds.begin(); at != owners.holds.end();) {
-    const auto& [thread, hold] = *at;
-    const bool is_over =
-        thread != taker && !(shared && hold.shared) && hold.last_release_ns != INT64_MIN;
-    if (!is_over) {
-      ++at;
+    const ThreadIndex thread = at->first;
+    Hold& hold = at->second;
+    const bool is_over = thread != taker && !(shared && hold.shared);
+    if (is_over && hold.last_release_ns != INT64_MIN) {
+      end_hold(lock, owners, at, hold.last_release_ns);
+      at = owners.holds.upper_bound(thread);
       continue;
     }
-    const ThreadIndex ended = thread;
-    end_hold(lock, owners, at, hold.last_release_ns);
-    at = owners.holds.upper_bound(ended);
+    hold.is_doubtful |= is_over;
+    ++at;
   }
 }
 
 void LockTable::end_hold(const LockId& lock, Owners& owners, Holds::iterator found,
                          int64_t time_ns) {
-  const ThreadIndex thread = found->first;
   Hold& hold = found->second;
-  hold.span.duration_ns =
-      static_cast<uint64_t>(time_ns) - static_cast<uint64_t>(hold.span.start_ns);
-  LockSums& sums = locks_[lock];
-  ++sums.holds;
-  sums.held_ns += hold.span.duration_ns;
-  EndedHold ended_hold = {hold.span.start_ns, time_ns, thread, 0, hold.shared};
-  if (keep_longer(sums.longest_hold, hold.span)) {
-    sums.longest_hold_waiters = waiters_for(owners, ended_hold);
-  }
-  if (!owners.waiting.empty()) {
-    ended_hold.holder = holder_of(owners, sums, hold.span);
-    owners.ended_holds.push_back(ended_hold);
-  }
+  hold.span.duration_ns = time_between(hold.span.start_ns, time_ns);
+  count_hold(owners, locks_[lock], hold, time_ns);
   Owners::Ended& ended = hold.shared ? owners.shared : owners.exclusive;
   ended = {time_ns, std::move(hold.span)};
   owners.holds.erase(found);
 }
+
+void LockTable::count_hold(Owners& owners, LockSums& sums, const Hold& hold,
+                           int64_t stop_ns) {
+  ++sums.holds;
+  if (hold.span.is_open) ++sums.open_holds;
+  sums.held_ns += hold.span.duration_ns;
+  EndedHold ended = {hold.span.start_ns, stop_ns, hold.span.thread, 0, hold.shared};
+  if (keep_longer(sums.longest_hold, hold.span)) {
+    sums.longest_hold_waiters = waiters_for(owners, ended);
+  }
+  if (owners.waiting.empty() || hold.span.is_open) return;
+  ended.holder = holder_of(owners, sums, hold.span);
+  owners.ended_holds.push_back(ended);
+}
+
+// Counts the holds that were not released, up to the ends of their threads.
+void LockTable::close_open_holds(const LockId& lock, Owners& owners,
+                                 const absl::flat_hash_map<ThreadIndex, int64_t>& ends) {
+  for (auto at = owners.holds.begin(); at != owners.holds.end();) {
+    const ThreadIndex thread = at->first;
+    Hold& hold = at->second;
+    if (hold.last_release_ns != INT64_MIN && owners.waiting.empty()) {
+      // It was the thread's up to there; whether later too is not known.
+      end_hold(lock, owners, at, hold.last_release_ns);
+      at = owners.holds.upper_bound(thread);
+      continue;
+    }
+    ++at;
+    if (hold.is_doubtful) {
+      ++without_end_;
+      continue;
+    }
+    const auto end = ends.find(thread);
+    const int64_t stop_ns = end == ends.end() ? hold.span.start_ns
+                                              : std::max(hold.span.start_ns, end->second);
+    hold.span.duration_ns = time_between(hold.span.start_ns, stop_ns);
+    hold.span.is_open = true;
+    count_hold(owners, locks_[lock], hold, stop_ns);
+  }
+}
+
+// ---- Deadlocks ---------------------------------------------------------------
 
 std::vector<std::vector<LockWaiter>> LockTable::deadlocks() const {
   absl::btree_map<ThreadIndex, LockWaiter> waiters = waiters_;
   for (auto& [thread, waiter] : waiters) {
     const auto owners = owners_.find({waiter.lock.process, waiter.lock.address});
     if (owners == owners_.end()) continue;
-    for (const auto& [holder, hold] : owners->second.holds) waiter.holder = holder;
+    for (const auto& [holder, hold] : owners->second.holds) {
+      if (!hold.is_doubtful) waiter.holder = holder;
+    }
   }
   std::vector<std::vector<LockWaiter>> rings;
   absl::btree_map<ThreadIndex, size_t> seen;  // which walk has come by

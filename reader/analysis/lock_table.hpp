@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "reader/analysis/lock_functions.hpp"
 #include "reader/replay/listener.hpp"
+#include "reader/replay/replay.hpp"
 #include "reader/trace/definitions.hpp"
 
 namespace arctrace::reader {
@@ -34,6 +35,9 @@ struct LockSpan {
   int64_t start_ns = 0;
   ThreadIndex thread = kNoIndex;
   std::vector<FunctionId> path;  // the frames around the call that took it
+  // It went on when the thread, the trace or the time range ended, up to which its
+  // duration goes.
+  bool is_open = false;
 };
 
 // A thread's part of the time that was waited for a lock, and the frames around the call
@@ -44,21 +48,28 @@ struct LockShare {
   uint64_t waited_ns = 0;
 };
 
+// All times are of the wall clock.
 struct LockSums {
   LockKind kind = LockKind::kMutex;
-  // Calls that took it; of conditions and semaphores: that waited for it.
+  // Calls that took it; of conditions and semaphores: that waited for it, and returned.
   uint64_t acquired = 0;
-  // The calls during which another thread had it, and their time. All of those of
-  // conditions and semaphores.
-  uint64_t waits = 0, waited_ns = 0;
+  // The calls during which another thread had it, and their time, whether they got it or
+  // gave up; those that had not returned in the end, which are the open ones, in any
+  // case. All calls of conditions and semaphores.
+  uint64_t waits = 0, open_waits = 0, waited_ns = 0;
   LockSpan longest_wait;
   // Of the longest wait: the thread that had it last before, and where it had taken it.
+  // Of a hold that went on after the wait, the duration up to the wait's end.
   LockSpan holder;
   // The time of all waits, divided by who had the lock meanwhile, and where it had taken
-  // it; 0: nobody waited then. Their sum is less than waited_ns by the time in which
-  // nobody had it.
+  // it; 0: nobody waited then. Of several readers at once it is that which had it
+  // longest.
   std::vector<LockShare> waited_for;
-  uint64_t holds = 0, held_ns = 0;
+  // The rest of waited_ns, in which nobody was seen to have it. Of conditions and
+  // semaphores, which nobody has, it is all.
+  uint64_t waited_for_nobody_ns = 0;
+  // The open ones were not released in the end.
+  uint64_t holds = 0, open_holds = 0, held_ns = 0;
   LockSpan longest_hold;
   // Those that waited for the longest hold's end, and how long of the hold they did; in
   // the order in which they had begun to wait.
@@ -77,7 +88,8 @@ struct LockWaiter {
 // lock to the beginning of that which releases it; waiting for a condition releases its
 // mutex, and takes it again. Memory is bounded by the number of locks, of threads, and of
 // the paths on which they take locks, and while a thread waits, by the holds that end
-// meanwhile. The end of a wait takes time in proportion to these holds.
+// meanwhile. The end of a wait takes time in proportion to these holds, and to the
+// logarithm of their number.
 class LockTable : public ReplayListener {
  public:
   // `definitions` must outlive this object.
@@ -85,11 +97,18 @@ class LockTable : public ReplayListener {
   // To be called before the first frame; `functions` must outlive this object.
   void set_functions(const Functions& functions) { functions_ = &functions; }
 
+  // To be called after the replay's finish(), with its threads(): counts what is open up
+  // to the end of its thread. Only the first call does anything.
+  void finish(std::span<const ThreadTree> threads);
+
+  // After finish(), as all that follows.
   const absl::btree_map<LockId, LockSums>& locks() const { return locks_; }
   // Calls of lock functions of which the lock was not recorded.
   uint64_t calls_without_lock() const { return without_lock_; }
-  // After the replay's finish(): threads that wait for one another in a ring, each ring
-  // once.
+  // Holds of which the end was not seen, though others had the lock later. They are not
+  // among the holds of their lock.
+  uint64_t holds_without_end() const { return without_end_; }
+  // Threads that wait for one another in a ring, each ring once.
   std::vector<std::vector<LockWaiter>> deadlocks() const;
 
   uint64_t frame_opened(const FrameInfo& frame) override;
@@ -113,33 +132,45 @@ class LockTable : public ReplayListener {
     bool shared = false;
     LockSpan span;
     int64_t last_release_ns = INT64_MIN;  // the last one that did not end it
+    bool is_doubtful = false;  // what others did shows that it may have ended unseen
   };
-  // A thread in a call that takes a lock.
+  // A thread in a call that waits until it has a lock.
   struct Waiting {
+    uint64_t token = 0;  // the call's
     ThreadIndex thread = kNoIndex;
     int64_t start_ns = 0;
     bool shared = false;
     std::vector<FunctionId> path;
     uint64_t first_hold = 0;  // the number of the first that can end meanwhile
+    // Once it is known. An open call had not returned then.
+    int64_t stop_ns = INT64_MAX;
+    bool is_open = false;
+
+    // Whether it can't have the lock while `holder` has it: readers do not wait for one
+    // another, and no thread for itself, unless it never gets the lock.
+    bool waits_for(ThreadIndex holder, bool holds_shared) const {
+      return (holder != thread || is_open) && !(shared && holds_shared);
+    }
   };
-  // A hold that ended while others waited.
+  // A hold that ended while others waited; or one that has not, as it is for a waiter.
   struct EndedHold {
     int64_t start_ns, stop_ns;
     ThreadIndex thread;
     uint32_t holder;  // index in LockSums::waited_for
     bool shared;
 
-    // How much of it the call waited for. Readers do not wait for one another.
+    // How much of it the call waited for.
     uint64_t waited_by(const Waiting& call) const {
       const int64_t since_ns = std::max(call.start_ns, start_ns);
-      if (call.thread == thread || (call.shared && shared) || since_ns >= stop_ns)
-        return 0;
-      return static_cast<uint64_t>(stop_ns) - static_cast<uint64_t>(since_ns);
+      const int64_t until_ns = std::min(call.stop_ns, stop_ns);
+      if (!call.waits_for(thread, shared) || since_ns >= until_ns) return 0;
+      return static_cast<uint64_t>(until_ns) - static_cast<uint64_t>(since_ns);
     }
   };
+  using Holds = absl::btree_map<ThreadIndex, Hold>;
   // What decides whether a call had to wait.
   struct Owners {
-    absl::btree_map<ThreadIndex, Hold> holds;
+    Holds holds;
     // The last ends of holds: exclusive ones, and shared ones.
     struct Ended {
       int64_t time_ns = INT64_MIN;
@@ -151,21 +182,34 @@ class LockTable : public ReplayListener {
     absl::btree_map<std::pair<ThreadIndex, std::vector<FunctionId>>, uint32_t> holders;
   };
 
+  // Who had the lock last while a call waited; span: null if nobody had.
+  struct LastHolder {
+    const LockSpan* span = nullptr;
+    bool has_it_still = false;
+  };
+
   const LockFunction* function_of(FunctionId function);
-  void wait_for(const LockId& lock, ThreadIndex thread, const Call& call);
-  static std::optional<Waiting> end_waiting(Owners& owners, ThreadIndex thread);
+  Owners& owners_of(const LockId& lock) { return owners_[{lock.process, lock.address}]; }
+  void wait_for(const LockId& lock, ThreadIndex thread, uint64_t token, const Call& call);
+  void stay_open(const FrameInfo& frame, uint64_t token, const Call& call);
+  void end_wait(const LockId& lock, uint64_t token, int64_t stop_ns);
+  static LastHolder last_holder(const Owners& owners, const Waiting& call);
+  static bool note_wait(LockSums& sums, const LockSpan& wait);
+  static void note_wait_for_nobody(LockSums& sums, const LockSpan& wait);
+  static void count_wait(Owners& owners, LockSums& sums, const Waiting& call,
+                         const LastHolder& holder);
   static void forget_holds(Owners& owners);
   static std::vector<LockShare> waiters_for(const Owners& owners, const EndedHold& hold);
   static uint32_t holder_of(Owners& owners, LockSums& sums, const LockSpan& span);
-  void acquire(const LockId& lock, const FrameInfo& frame, const Call& call,
-               const std::optional<Waiting>& waited, bool waits);
+  void begin_hold(const LockId& lock, const FrameInfo& frame, const Call& call);
   void release(const LockId& lock, ThreadIndex thread, int64_t time_ns);
-  using Holds = absl::btree_map<ThreadIndex, Hold>;
   void end_hold(const LockId& lock, Owners& owners, Holds::iterator found,
                 int64_t time_ns);
-  void end_doubtful_holds(const LockId& lock, Owners& owners, ThreadIndex taker,
-                          bool shared);
-  void note_wait(LockSums& sums, const FrameInfo& frame, const Call& call);
+  static void count_hold(Owners& owners, LockSums& sums, const Hold& hold,
+                         int64_t stop_ns);
+  void end_doubtful_holds(const LockId& lock, ThreadIndex taker, bool shared);
+  void close_open_holds(const LockId& lock, Owners& owners,
+                        const absl::flat_hash_map<ThreadIndex, int64_t>& ends);
 
   const Definitions& definitions_;
   const Functions* functions_ = nullptr;
@@ -177,7 +221,8 @@ class LockTable : public ReplayListener {
   absl::flat_hash_map<std::pair<ProcessIndex, uint64_t>, Owners> owners_;
   absl::btree_map<ThreadIndex, LockWaiter> waiters_;  // at the end
   uint64_t next_token_ = 1;  // 0: of calls that are not of lock functions
-  uint64_t without_lock_ = 0;
+  uint64_t without_lock_ = 0, without_end_ = 0;
+  bool is_finished_ = false;
 };
 
 }  // namespace arctrace::reader

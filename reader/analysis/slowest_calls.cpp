@@ -31,7 +31,7 @@ void SlowestCalls::frame_closed(const FrameInfo& frame, uint64_t token, bool sho
     texts = std::move(found->second);
     open_.erase(found);
   }
-  if (!shown) return;
+  if (!shown || !is_call(frame.flags)) return;
   const std::vector<FunctionId>& stack = stacks_[{frame.thread, frame.coroutine}];
   offer(frame, std::move(texts),
         {stack.begin(),

@@ -60,7 +60,7 @@ class ChromeExport : public CallExporter {
   void write_held(Held& held);
   void write_call(const WholeCall& call, bool in_one);
   void write_begin(const WholeCall& call);
-  const std::string& quoted_name(FunctionId function);
+  const std::string& quoted_name(const FrameInfo& frame);
 
   void begin_event(const char* phase, const LaneKey& lane, int64_t time_ns);
   void add_stretch(const LaneKey& lane, int64_t start_ns, int64_t stop_ns,
@@ -73,6 +73,7 @@ class ChromeExport : public CallExporter {
   GapLanes gaps_;
   std::vector<Held> held_;                     // by ThreadIndex
   std::vector<std::string> quoted_functions_;  // by FunctionId; empty: not yet made
+  std::string quoted_frame_;                   // of the last frame that was no call
   // By the token of an open call: the begins of calls that began with it, in their order.
   using Begins = std::list<std::string>;
   absl::flat_hash_map<uint64_t, Begins> waiting_;
@@ -128,7 +129,11 @@ void ChromeExport::call(const WholeCall& call) {
   held.touches = touches;
 }
 
-const std::string& ChromeExport::quoted_name(FunctionId function) {
+const std::string& ChromeExport::quoted_name(const FrameInfo& frame) {
+  const FunctionId function = frame.function;
+  if (!is_call(frame.flags)) {
+    return quoted_frame_ = json_quoted(names_->frame(function, frame.flags));
+  }
   if (function >= quoted_functions_.size()) {
     quoted_functions_.resize(function + size_t{1});
   }
@@ -154,13 +159,13 @@ void ChromeExport::write_call(const WholeCall& call, bool in_one) {
   }
   begin_event(in_one ? "X" : "B", lane, frame.start_ns);
   if (in_one) events_.add_duration(frame.start_ns, frame.stop_ns);
-  events_.add_name(quoted_name(frame.function));
+  events_.add_name(quoted_name(frame));
   events_.add_args(args);
   write_begin(call);
   if (in_one || !call.has_ended) return;
   // speedscope compares name and args with those of the begin.
   begin_event("E", lane, frame.stop_ns);
-  events_.add_name(quoted_name(frame.function));
+  events_.add_name(quoted_name(frame));
   events_.add_args(args);
   events_.add();
 }

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "reader/analysis/tree_groups.hpp"
+#include "reader/render/frame_marks.hpp"
 
 namespace arctrace::reader {
 
@@ -10,6 +11,11 @@ const std::string& ExportNames::make(FunctionId function) {
   if (function >= known_.size()) known_.resize(functions_.size());
   known_[function] = {true, safe_name(functions_[function].name)};
   return known_[function].name;
+}
+
+std::string ExportNames::frame(FunctionId function, uint16_t flags) {
+  return this->function(function) +
+         flags_text(static_cast<uint16_t>(flags & kFrameCountedElsewhere));
 }
 
 std::string ExportNames::process(ProcessIndex process) const {

@@ -1,10 +1,12 @@
 // The names of functions, processes and threads as exports have them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "reader/render/safe_name.hpp"
+#include "reader/replay/listener.hpp"
 #include "reader/replay/replay.hpp"
 
 namespace arctrace::reader {
@@ -19,6 +21,14 @@ class ExportNames {
   const std::string& function(FunctionId function) {
     if (function < known_.size() && known_[function].made) return known_[function].name;
     return make(function);
+  }
+
+  // The name of a frame where viewers count frames by their names: "main [inherited by
+  // fork]" of one that is no call, else the function's.
+  std::string frame(FunctionId function, uint16_t flags);
+  // Tells such names apart: a number for each, which is the function's if it is a call.
+  static uint64_t frame_id(FunctionId function, uint16_t flags) {
+    return uint64_t{flags & unsigned{kFrameCountedElsewhere}} << 32 | function;
   }
 
   // The program of a process, by the last part of its path.

@@ -17,7 +17,7 @@ void RowsExport::begin(Replay& replay, const WriteText& write) {
 void RowsExport::call(const WholeCall& call) {
   const FrameInfo& frame = call.frame;
   ExportRow row;
-  row.type = "call";
+  row.type = is_call(frame.flags) ? "call" : "frame";
   row.thread = frame.thread;
   row.start_ns = frame.start_ns;
   if (call.has_ended)

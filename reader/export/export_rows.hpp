@@ -1,5 +1,6 @@
 // A replayed trace as rows: one for each call, event, counter, loss, gap and stretch on
-// or off the CPU. The exporters of csv and ndjson differ only in how they write a row.
+// or off the CPU, and for each frame that is no call (kFrameCountedElsewhere). The
+// exporters of csv and ndjson differ only in how they write a row.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,12 @@
 namespace arctrace::reader {
 
 struct ExportRow {
-  const char* type = "";  // "call", "event", "instant", "counter", "gap", "state", ...
+  // "call", "frame", "event", "instant", "counter", "gap", "state", ...
+  const char* type = "";
   ThreadIndex thread = kNoIndex;
   int64_t start_ns = 0;
   std::optional<uint64_t> duration_ns;  // none: it is a moment, or has not ended
-  // Of calls; of one that has not ended, up to the end of its thread.
+  // Of calls and frames; of one that has not ended, up to the end of its thread.
   std::optional<uint64_t> self_ns, off_cpu_ns, not_known_ns;
   std::optional<uint32_t> depth, coroutine;
   std::string_view name, module;  // safe

@@ -51,8 +51,7 @@ class PerfettoExport : public Exporter, private EventSink, private ScheduleListe
 
   void add_enter(const StreamEvent& event);
   void add_exit(const StreamEvent& event);
-  void write_call_begin(Lane& lane, FunctionId function, int64_t time_ns,
-                        std::string_view content);
+  void write_call_begin(Lane& lane, const StreamEvent& event, std::string_view content);
   void write_moment(const StreamEvent& event, uint32_t type, std::string_view content);
 
   const ExportSettings settings_;
@@ -97,23 +96,28 @@ std::string PerfettoExport::describe(const Record& record) {
   return content;
 }
 
-void PerfettoExport::write_call_begin(Lane& lane, FunctionId function, int64_t time_ns,
+void PerfettoExport::write_call_begin(Lane& lane, const StreamEvent& event,
                                       std::string_view content) {
   // 0 is no id of a name, and FunctionId 0 no function.
-  packets_.write_event(lane.packets, time_ns, pf::event::kBegin, content, function,
-                       &names_->function(function));
+  const uint64_t id = ExportNames::frame_id(event.function, event.flags);
+  const auto write = [&](const std::string& name) {
+    packets_.write_event(lane.packets, event.start_ns, pf::event::kBegin, content, id,
+                         &name);
+  };
+  if (is_call(event.flags)) return write(names_->function(event.function));
+  write(names_->frame(event.function, event.flags));
 }
 
 void PerfettoExport::add_enter(const StreamEvent& event) {
   Lane& lane = tracks_->lane_of(lane_of_calls(event.thread, event.coroutine));
   if (event.flags == 0 && event.count == 1) {
-    return write_call_begin(lane, event.function, event.start_ns, event.content);
+    return write_call_begin(lane, event, event.content);
   }
   std::string content = event.content;
   pf::AnnotationFields fields(content);
   if (event.count > 1) fields.number("frames", event.count);
   if (event.flags != 0) fields.text("unusual", flags_text(event.flags));
-  write_call_begin(lane, event.function, event.start_ns, content);
+  write_call_begin(lane, event, content);
 }
 
 void PerfettoExport::add_exit(const StreamEvent& event) {
@@ -121,7 +125,7 @@ void PerfettoExport::add_exit(const StreamEvent& event) {
   // It would not nest with what began at the same time.
   if (event.has_no_entry) key = {event.thread, LaneKind::kOfAdopted, ++adopted_};
   Lane& lane = tracks_->lane_of(key);
-  if (event.has_no_entry) write_call_begin(lane, event.function, event.start_ns, {});
+  if (event.has_no_entry) write_call_begin(lane, event, {});
   if (event.flags == 0 && event.coroutine == 0) {
     return packets_.write_event(lane.packets, event.stop_ns, pf::event::kEnd,
                                 event.content);

@@ -37,13 +37,13 @@ class SpeedscopeExport : public Exporter, private EventSink {
  private:
   struct Event {
     int64_t time_ns;
-    FunctionId function;
+    uint32_t frame;
   };
   struct Lane {
     ThreadIndex thread = kNoIndex;
     uint32_t coroutine = 0;
     int64_t first_ns = 0, last_ns = 0;
-    std::vector<FunctionId> open;     // outermost first
+    std::vector<uint32_t> open;       // outermost first, as in frames_
     std::vector<Event> began_before;  // calls without an entry, innermost first
   };
 
@@ -52,7 +52,8 @@ class SpeedscopeExport : public Exporter, private EventSink {
   void add(const StreamEvent& event) override;
 
   size_t lane_of(ThreadIndex thread, uint32_t coroutine, int64_t time_ns);
-  void add_event(size_t lane, char type, int64_t time_ns, FunctionId function);
+  uint32_t frame_of(const StreamEvent& event);
+  void add_event(size_t lane, char type, int64_t time_ns, uint32_t frame);
   absl::Status write_lane(size_t index, JsonWriter& json);
   void write_frames(JsonWriter& json);
 
@@ -62,11 +63,15 @@ class SpeedscopeExport : public Exporter, private EventSink {
   const WriteText* write_ = nullptr;
   absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, size_t> lane_ids_;
   std::vector<Lane> lanes_;
+  // The file's frames: functions, and those that are no calls; by their frame_id() where
+  // they stand in `frames_`.
+  std::vector<std::pair<FunctionId, uint16_t>> frames_;
+  absl::flat_hash_map<uint64_t, uint32_t> frame_numbers_;
   LaneSpool events_;
 };
 
-std::string event_text(char type, int64_t time_ns, FunctionId function) {
-  return absl::StrCat("{\"type\":\"", std::string(1, type), "\",\"frame\":", function,
+std::string event_text(char type, int64_t time_ns, uint32_t frame) {
+  return absl::StrCat("{\"type\":\"", std::string(1, type), "\",\"frame\":", frame,
                       ",\"at\":", time_ns, "}");
 }
 
@@ -83,26 +88,37 @@ size_t SpeedscopeExport::lane_of(ThreadIndex thread, uint32_t coroutine,
   return found->second;
 }
 
+uint32_t SpeedscopeExport::frame_of(const StreamEvent& event) {
+  const auto [found, added] =
+      frame_numbers_.try_emplace(ExportNames::frame_id(event.function, event.flags),
+                                 static_cast<uint32_t>(frames_.size()));
+  if (added) frames_.emplace_back(event.function, event.flags);
+  return found->second;
+}
+
 // Times of a profile must not decrease.
 void SpeedscopeExport::add_event(size_t lane, char type, int64_t time_ns,
-                                 FunctionId function) {
+                                 uint32_t frame) {
   lanes_[lane].last_ns = std::max(lanes_[lane].last_ns, time_ns);
-  events_.add(lane, "," + event_text(type, lanes_[lane].last_ns, function));
+  events_.add(lane, "," + event_text(type, lanes_[lane].last_ns, frame));
 }
 
 void SpeedscopeExport::add(const StreamEvent& event) {
   if (event.kind == StreamEvent::Kind::kEnter) {
     const size_t lane = lane_of(event.thread, event.coroutine, event.start_ns);
-    add_event(lane, 'O', event.start_ns, event.function);
-    lanes_[lane].open.push_back(event.function);
+    const uint32_t frame = frame_of(event);
+    add_event(lane, 'O', event.start_ns, frame);
+    lanes_[lane].open.push_back(frame);
   } else if (event.kind == StreamEvent::Kind::kExit) {
     const size_t lane = lane_of(event.thread, event.coroutine, event.start_ns);
+    const uint32_t frame =
+        event.has_no_entry ? frame_of(event) : lanes_[lane].open.back();
     if (event.has_no_entry) {
-      lanes_[lane].began_before.push_back({event.start_ns, event.function});
+      lanes_[lane].began_before.push_back({event.start_ns, frame});
     } else {
       lanes_[lane].open.pop_back();
     }
-    add_event(lane, 'C', event.stop_ns, event.function);
+    add_event(lane, 'C', event.stop_ns, frame);
   }
 }
 
@@ -157,7 +173,7 @@ absl::Status SpeedscopeExport::write_lane(size_t index, JsonWriter& json) {
   std::string first;
   for (auto event = lane.began_before.rbegin(); event != lane.began_before.rend();
        ++event) {
-    absl::StrAppend(&first, ",", event_text('O', event->time_ns, event->function));
+    absl::StrAppend(&first, ",", event_text('O', event->time_ns, event->frame));
   }
   // Each event begins with a comma; the writer adds those that are needed.
   const auto take = [&](std::string_view text) {
@@ -171,16 +187,16 @@ absl::Status SpeedscopeExport::write_lane(size_t index, JsonWriter& json) {
   return absl::OkStatus();
 }
 
-// By FunctionId.
 void SpeedscopeExport::write_frames(JsonWriter& json) {
   const Functions& functions = replay_->functions();
+  ExportNames names(*settings_.definitions, functions);
   json.key("frames").begin_array();
-  for (FunctionId id = 0; id < functions.size() && json.good(); ++id) {
+  for (const auto& [function, flags] : frames_) {
+    if (!json.good()) break;
     json.begin_object();
-    json.member("name", id == kRootFunction ? std::string("thread")
-                                            : safe_name(functions[id].name));
-    if (!functions[id].module.empty()) {
-      json.member("file", safe_name(functions[id].module));
+    json.member("name", names.frame(function, flags));
+    if (!functions[function].module.empty()) {
+      json.member("file", safe_name(functions[function].module));
     }
     json.end();
   }

@@ -44,7 +44,7 @@ class SqliteExport : public CallExporter {
     file_.create();
     file_.execute(kSqliteTables);
     paths_rows_.prepare(file_, "paths", 4);
-    calls_rows_.prepare(file_, "calls", 14);
+    frames_rows_.prepare(file_, "frames", 15);
     states_rows_.prepare(file_, "scheduling", 7);
     events_rows_.prepare(file_, "events", 5);
     losses_rows_.prepare(file_, "losses", 4);
@@ -90,15 +90,16 @@ class SqliteExport : public CallExporter {
     const bool has_ready = has_cpu && replay_->known_times() == KnownTimes::kReady;
     const std::string flags = flags_text(frame.flags);
     const std::string args = json_object(call.args), result = json_object(call.retval);
-    calls_rows_.add(
-        {++last_call_, thread_id(frame.thread), path_id, function_id(frame.function),
+    frames_rows_.add(
+        {++last_frame_, thread_id(frame.thread), path_id, function_id(frame.function),
          frame.start_ns, ended ? SqlValue(frame.stop_ns - frame.start_ns) : SqlValue(),
          frame.base_ns, has_cpu ? SqlValue(frame.cpu.off_ns) : SqlValue(),
          has_ready ? SqlValue(frame.cpu.ready_ns) : SqlValue(),
          has_cpu ? SqlValue(frame.cpu.unknown_ns) : SqlValue(), frame.coroutine,
          SqlValue::text_or_null(args), SqlValue::text_or_null(result),
          SqlValue::text_or_null(flags.empty() ? std::string_view()
-                                              : std::string_view(flags).substr(1))});
+                                              : std::string_view(flags).substr(1)),
+         is_call(frame.flags)});
   }
 
   void point(const PointInfo& point) override {
@@ -242,12 +243,12 @@ class SqliteExport : public CallExporter {
   const WriteText* write_ = nullptr;
   std::optional<ExportNames> names_;
   SqliteFile file_;
-  SqlInsert paths_rows_, calls_rows_, states_rows_, events_rows_, losses_rows_,
+  SqlInsert paths_rows_, frames_rows_, states_rows_, events_rows_, losses_rows_,
       gaps_rows_;
   // By thread and coroutine: the paths of the open calls, outermost first.
   absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, std::vector<uint32_t>> stacks_;
   absl::flat_hash_map<std::pair<uint32_t, FunctionId>, uint32_t> paths_;
-  uint64_t last_call_ = 0;
+  uint64_t last_frame_ = 0;
 };
 
 }  // namespace

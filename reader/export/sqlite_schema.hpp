@@ -5,7 +5,7 @@ namespace arctrace::reader {
 
 // For `PRAGMA user_version`: raised when a table or column changes its meaning or goes.
 inline constexpr const char* kSqliteTables = R"(
-PRAGMA user_version=1;
+PRAGMA user_version=2;
 PRAGMA application_id=1095914324;
 CREATE TABLE trace(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE processes(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER,
@@ -17,10 +17,13 @@ CREATE TABLE threads(id INTEGER PRIMARY KEY, process_id INTEGER, tid INTEGER, na
 CREATE TABLE functions(id INTEGER PRIMARY KEY, name TEXT, module TEXT);
 CREATE TABLE paths(id INTEGER PRIMARY KEY, parent_id INTEGER, function_id INTEGER,
   depth INTEGER);
-CREATE TABLE calls(id INTEGER PRIMARY KEY, thread_id INTEGER, path_id INTEGER,
+CREATE TABLE frames(id INTEGER PRIMARY KEY, thread_id INTEGER, path_id INTEGER,
   function_id INTEGER, start_ns INTEGER, duration_ns INTEGER, self_ns INTEGER,
   off_cpu_ns INTEGER, ready_ns INTEGER, not_known_ns INTEGER, coroutine INTEGER,
-  args TEXT, result TEXT, flags TEXT);
+  args TEXT, result TEXT, flags TEXT, is_call INTEGER);
+CREATE VIEW calls AS SELECT id, thread_id, path_id, function_id, start_ns, duration_ns,
+  self_ns, off_cpu_ns, ready_ns, not_known_ns, coroutine, args, result, flags
+  FROM frames WHERE is_call;
 CREATE TABLE scheduling(thread_id INTEGER, start_ns INTEGER, duration_ns INTEGER,
   state TEXT, task_state INTEGER, waker_id INTEGER, waker_interrupt INTEGER);
 CREATE TABLE events(thread_id INTEGER, time_ns INTEGER, type TEXT, name TEXT,
@@ -32,8 +35,8 @@ CREATE TABLE gaps(thread_id INTEGER, start_ns INTEGER, duration_ns INTEGER, reas
 
 // After the rows, which go in faster without indexes.
 inline constexpr const char* kSqliteViews = R"(
-CREATE INDEX calls_by_function ON calls(function_id, duration_ns);
-CREATE INDEX calls_by_thread ON calls(thread_id, start_ns);
+CREATE INDEX frames_by_function ON frames(function_id, duration_ns);
+CREATE INDEX frames_by_thread ON frames(thread_id, start_ns);
 CREATE INDEX scheduling_by_thread ON scheduling(thread_id, start_ns);
 CREATE INDEX events_by_name ON events(name, time_ns);
 CREATE VIEW named_calls AS SELECT calls.id AS id, pid, tid, threads.name AS thread,
@@ -48,8 +51,7 @@ CREATE VIEW function_sums AS SELECT functions.name AS name, module,
   min(CASE WHEN is_call THEN duration_ns END) AS min_ns,
   max(CASE WHEN is_call THEN duration_ns END) AS max_ns,
   sum(off_cpu_ns) AS off_cpu_ns, sum(not_known_ns) AS not_known_ns
-  FROM (SELECT *, flags IS NULL OR flags NOT LIKE '%inherited by fork%' AS is_call
-    FROM calls) JOIN functions ON functions.id = function_id GROUP BY function_id;
+  FROM frames JOIN functions ON functions.id = function_id GROUP BY function_id;
 CREATE VIEW path_names AS WITH RECURSIVE named(id, text) AS (
   SELECT paths.id, functions.name FROM paths
     JOIN functions ON functions.id = function_id WHERE parent_id IS NULL

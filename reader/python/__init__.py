@@ -30,7 +30,10 @@ __all__ = ["Batch", "Call", "Calls", "Finding", "FunctionSums", "Group", "Node",
 
 # Bits of Call.flags and Batch.flags.
 UNWOUND, EXIT_LOST, ENTRY_LOST, ENTERED_BEFORE = 1, 2, 4, 8
-INHERITED, NOT_ENDED, RESUMED, BEGAN_BEFORE, ENDED_AFTER = 16, 32, 64, 128, 256
+INHERITED, NOT_ENDED, RESUMED, BEGAN_BEFORE, ENDED_AFTER, GUESSED = 16, 32, 64, 128, 256, 512
+# What has one of these is no call, but the rest of one that another frame stands for: of a fork's parent, or of one
+# that a vfork child left.
+COUNTED_ELSEWHERE = INHERITED | RESUMED
 
 
 class Call(_typing.NamedTuple):
@@ -48,6 +51,11 @@ class Call(_typing.NamedTuple):
     flags: int
     function: int
     path: int
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it counts: it is not the rest of a call that another frame stands for."""
+        return not self.flags & COUNTED_ELSEWHERE
 
 
 class Batch(_typing.NamedTuple):

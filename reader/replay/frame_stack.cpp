@@ -172,9 +172,7 @@ void FrameStack::count(Frame& frame) {
     frame.flags &= static_cast<uint16_t>(~unsigned{kFrameEntryLost});
   }
   frame.flags |= kFrameCounted;
-  if ((frame.flags & (kFrameInherited | kFrameResumed)) == 0) {
-    ++state_.tree[frame.node].calls;
-  }
+  if (is_call(frame.flags)) ++state_.tree[frame.node].calls;
   if (state_.listener != nullptr && !is_part(frame)) {
     frame.token = state_.listener->frame_opened(opened_info_of(frame, 0));
   }
@@ -358,7 +356,7 @@ void FrameStack::pop(uint16_t flags) {
 // Takes back the call of the innermost frame; its time goes to the shown frame around it.
 void FrameStack::fold(const Frame& frame) {
   CallNode& node = state_.tree[frame.node];
-  if ((frame.flags & kFrameInherited) == 0) --node.calls;
+  if (is_call(frame.flags)) --node.calls;
   node.base_ns -= frame.base_ns;
   const Frame& around = frames_[frames_.size() - 2];
   state_.tree[around.node].base_ns += frame.base_ns;

@@ -24,6 +24,12 @@ enum FrameFlag : uint16_t {
   kFrameGuessed = 1 << 9,        // inherited, if the parent forked where it seems to have
 };
 
+// Of frames that are the rest of a call which another frame stands for: the forker's
+// frame, or that which a vfork child left. They are shown, and are no calls: no view and
+// no export counts them.
+inline constexpr uint16_t kFrameCountedElsewhere = kFrameInherited | kFrameResumed;
+inline bool is_call(uint16_t flags) { return (flags & kFrameCountedElsewhere) == 0; }
+
 // A shown frame. Times are cut at the time range of the filter.
 struct FrameInfo {
   ThreadIndex thread;

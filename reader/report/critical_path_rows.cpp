@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/report_parts.hpp"
@@ -19,11 +20,10 @@ std::string path_name(const Definitions& definitions, ThreadIndex thread) {
   return escaped(program == name ? program : absl::StrCat(program, ", thread ", name));
 }
 
-void sort_by_time(std::vector<CriticalPathRow>& rows) {
+template <class Row>
+void sort_by_time(std::vector<Row>& rows) {
   std::stable_sort(rows.begin(), rows.end(),
-                   [](const CriticalPathRow& a, const CriticalPathRow& b) {
-                     return a.time_ns > b.time_ns;
-                   });
+                   [](const Row& a, const Row& b) { return a.time_ns > b.time_ns; });
 }
 
 }  // namespace
@@ -46,33 +46,45 @@ std::vector<CriticalPathRow> critical_path_rows(const CriticalPath& path,
   return rows;
 }
 
-std::vector<CriticalPathRow> critical_path_by_name(
+std::vector<CriticalPathName> critical_path_by_name(
     const std::vector<CriticalPathRow>& rows) {
-  std::vector<CriticalPathRow> merged;
+  struct Merged {
+    CriticalPathName row;
+    absl::btree_map<std::string, uint64_t> paths;
+  };
+  absl::btree_map<std::string, Merged> merged;
   for (const CriticalPathRow& row : rows) {
-    const auto found =
-        std::find_if(merged.begin(), merged.end(),
-                     [&](const CriticalPathRow& have) { return have.name == row.name; });
-    if (found == merged.end()) {
-      merged.push_back(row);
-    } else {
-      found->time_ns += row.time_ns;
-    }
+    Merged& of_name = merged[row.name];
+    of_name.row.time_ns += row.time_ns;
+    of_name.row.states[static_cast<size_t>(row.state)] += row.time_ns;
+    of_name.paths[row.path] += row.time_ns;
   }
-  sort_by_time(merged);
-  return merged;
+  std::vector<CriticalPathName> names;
+  for (auto& [name, of_name] : merged) {
+    of_name.row.name = name;
+    of_name.row.path =
+        std::max_element(of_name.paths.begin(), of_name.paths.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; })
+            ->first;
+    names.push_back(std::move(of_name.row));
+  }
+  sort_by_time(names);
+  return names;
+}
+
+std::string path_states_text(const std::array<uint64_t, kPathStates>& states) {
+  std::string text;
+  for (size_t i = 0; i < kPathStates; ++i) {
+    if (states[i] == 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    std::string(path_state_name(static_cast<PathState>(i))), " ",
+                    duration_text(states[i]));
+  }
+  return text;
 }
 
 std::string critical_states_text(const CriticalPath& path) {
-  const std::array<uint64_t, kPathStates> sums = path.state_sums();
-  std::string text;
-  for (size_t i = 0; i < kPathStates; ++i) {
-    if (sums[i] == 0) continue;
-    absl::StrAppend(&text, text.empty() ? "" : ", ",
-                    std::string(path_state_name(static_cast<PathState>(i))), " ",
-                    duration_text(sums[i]));
-  }
-  return text;
+  return path_states_text(path.state_sums());
 }
 
 }  // namespace arctrace::reader

@@ -33,7 +33,8 @@ std::string change_text(uint64_t before, uint64_t after) {
   return absl::StrFormat("%+.1f", 100 * (ratio - 1));
 }
 
-// The means of the times from first to last record; with their noise, if it is known.
+// The means of the times from the first thread's begin to the last one's end; with their
+// noise, if it is known.
 struct WallTimes {
   uint64_t before_ns = 0, after_ns = 0;
   std::optional<uint64_t> noise_ns;
@@ -44,7 +45,7 @@ WallTimes wall_times(const DiffTable& table) {
     std::vector<double> found;
     found.reserve(runs.size());
     for (const DiffRun& run : runs) {
-      found.push_back(static_cast<double>(run.summary.duration_ns));
+      found.push_back(static_cast<double>(run.wall_ns));
     }
     return found;
   };
@@ -188,6 +189,7 @@ void write_runs_json(const char* key, const std::vector<DiffRun>& runs,
     json.member("records", run.summary.records);
     json.member("lost", run.summary.lost);
     json.member("duration_ns", run.summary.duration_ns);
+    json.member("wall_ns", run.wall_ns);
     json.end();
   }
   json.end();

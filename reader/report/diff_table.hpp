@@ -17,6 +17,7 @@ namespace arctrace::reader {
 struct DiffRun {
   std::string path;
   Summary summary;
+  uint64_t wall_ns = 0;  // as the summary has it
 };
 
 struct DiffTable {
@@ -25,13 +26,13 @@ struct DiffTable {
   std::vector<DiffRun> before, after;
 };
 
-// A line for each side and for the time from first to last record, and a row for each
+// A line for each side and for the time of all its threads, and a row for each
 // change within options.limit: base before and after, difference, calls, and whether the
 // difference is noise. With options.sort == kCum it shows cum instead of base.
 void write_diff_text(const DiffTable& table, const ViewOptions& options,
                      const WriteText& write);
 
-// Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns;
+// Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns, wall_ns;
 // "noise_known"; "paired_programs", the file names before and after of programs that are
 // compared as one, empty without; and "functions", an array of name, module, calls_a,
 // calls_b, base_ns_a, base_ns_b, cum_ns_a, cum_ns_b, base_noise_ns and cum_noise_ns

@@ -55,6 +55,7 @@ class FlowView : public View, private EventSink {
   bool wants_content() const override { return events_ < options_.limit; }
   void add(const StreamEvent& event) override;
 
+  static int64_t time_of(const StreamEvent& event);
   std::string columns(int64_t time_ns, ThreadIndex thread, uint32_t depth) const;
   std::string named_row(std::string row, const StreamEvent& event,
                         const std::string& notes);
@@ -82,6 +83,19 @@ void FlowView::add(const StreamEvent& event) {
   }
 }
 
+// Calls begin and end when all views and exports say, which is not always when the record
+// came that shows it.
+int64_t FlowView::time_of(const StreamEvent& event) {
+  switch (event.kind) {
+    case StreamEvent::Kind::kEnter:
+      return event.start_ns;
+    case StreamEvent::Kind::kExit:
+      return event.stop_ns;
+    default:
+      return event.time_ns;
+  }
+}
+
 // ---- Text ----
 
 std::string FlowView::columns(int64_t time_ns, ThreadIndex thread, uint32_t depth) const {
@@ -101,7 +115,7 @@ std::string FlowView::named_row(std::string row, const StreamEvent& event,
 }
 
 std::string FlowView::event_text(const StreamEvent& event) {
-  std::string row = columns(event.time_ns, event.thread, event.depth);
+  std::string row = columns(time_of(event), event.thread, event.depth);
   row.append(indent_columns(event.depth == 0 ? 0 : event.depth - 1, columns_of(row),
                             options_.style),
              ' ');
@@ -164,7 +178,7 @@ absl::Status FlowView::write_text(Replay& /*replay*/, const WriteText& write) {
 
 void FlowView::write_event_json(const StreamEvent& event, JsonWriter& json) {
   json.begin_object();
-  json.member("time_ns", event.time_ns);
+  json.member("time_ns", time_of(event));
   write_thread_ids_json(replay_->definitions(), event.thread, json);
   json.member("depth", event.depth);
   switch (event.kind) {

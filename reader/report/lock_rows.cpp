@@ -16,6 +16,10 @@ namespace {
 
 constexpr size_t kSharesMax = 3;  // of one kind in the lines of a lock
 
+bool can_be_held(LockKind kind) {
+  return kind != LockKind::kCondition && kind != LockKind::kSemaphore;
+}
+
 std::string path_or_thread(const std::vector<FunctionId>& path, FunctionLabels& labels) {
   const size_t cut = path.size() - std::min(path.size(), kPathFunctionsMax);
   std::string text;
@@ -58,6 +62,15 @@ std::string LockNames::waiter_text(const LockWaiter& waiter) {
                       thread_title(definitions_, waiter.holder), " has");
 }
 
+std::string open_locks_text(const LockSums& sums) {
+  if (sums.open_waits == 0 && sums.open_holds == 0) return {};
+  std::string text = " [open: ";
+  if (sums.open_waits != 0) text += count_text(sums.open_waits, "wait");
+  if (sums.open_waits != 0 && sums.open_holds != 0) text += ", ";
+  if (sums.open_holds != 0) text += count_text(sums.open_holds, "hold");
+  return text + "]";
+}
+
 std::string lock_owner(const LockId& lock, const Definitions& definitions) {
   const Process* process = definitions.process(lock.process);
   return process == nullptr ? "" : absl::StrCat(" of ", process->pid);
@@ -85,31 +98,43 @@ std::vector<LockLine> lock_lines(const LockSums& sums, const Definitions& defini
     if (span.thread == kNoIndex) return;
     std::string before = absl::StrCat(what, ": ");
     if (span.duration_ns != 0) {
-      absl::StrAppend(&before, duration_text(span.duration_ns), " by ");
+      absl::StrAppend(&before, duration_text(span.duration_ns),
+                      span.is_open ? " [open] by " : " by ");
     }
     absl::StrAppend(&before, thread_title(definitions, span.thread), " in ");
     lines.push_back({0, std::move(before), path_or_thread(span.path, labels)});
   };
   const auto add_shares = [&](const char* before, const char* after,
                               const std::vector<LockShare>& shares) {
-    for (size_t i = 0; i < std::min(shares.size(), kSharesMax); ++i) {
+    const size_t shown = std::min(shares.size(), kSharesMax);
+    for (size_t i = 0; i < shown; ++i) {
       const LockShare& share = shares[i];
       lines.push_back({1,
                        absl::StrCat(before, duration_text(share.waited_ns), after,
                                     thread_title(definitions, share.thread), " in "),
                        path_or_thread(share.path, labels)});
     }
-    if (shares.size() > kSharesMax) {
-      lines.push_back({1, absl::StrCat("and ", shares.size() - kSharesMax, " more"), {}});
-    }
+    if (shares.size() == shown) return;
+    uint64_t others_ns = 0;
+    for (size_t i = shown; i < shares.size(); ++i) others_ns += shares[i].waited_ns;
+    lines.push_back({1,
+                     absl::StrCat(before, duration_text(others_ns), after, "others (",
+                                  shares.size() - shown, ")"),
+                     {}});
   };
   add_span("longest wait", sums.longest_wait);
   add_span("last had by", sums.holder);
   add_span("longest hold", sums.longest_hold);
   add_shares("meanwhile waited: ", " by ", shares_by_time(sums.longest_hold_waiters));
-  const std::vector<LockShare> holders = lock_holders(sums);
-  if (!holders.empty()) lines.push_back({0, "waited for", {}});
-  add_shares("", " while it was had by ", holders);
+  if (sums.waited_ns == 0 || !can_be_held(sums.kind)) return lines;
+  lines.push_back({0, "waited for", {}});
+  add_shares("", " while it was had by ", lock_holders(sums));
+  if (sums.waited_for_nobody_ns != 0) {
+    lines.push_back({1,
+                     absl::StrCat(duration_text(sums.waited_for_nobody_ns),
+                                  " while nobody was seen to have it"),
+                     {}});
+  }
   return lines;
 }
 
@@ -119,9 +144,21 @@ std::vector<std::string> lock_notes(const LockTable& locks) {
     notes.push_back(absl::StrCat(
         count_text(locks.calls_without_lock(), "lock call"),
         " of which the lock is not known: recorded by an earlier version without -a, "
-        "with other arguments by -A, or lost"));
+        "with other arguments by -A, lost, or begun before what is shown"));
   } else if (locks.locks().empty()) {
     notes.emplace_back("No lock call is in this trace.");
+  }
+  if (locks.holds_without_end() != 0) {
+    notes.push_back(absl::StrCat(count_text(locks.holds_without_end(), "hold"),
+                                 " of which the end was not seen, and which are not "
+                                 "counted"));
+  }
+  if (std::any_of(locks.locks().begin(), locks.locks().end(), [](const auto& lock) {
+        return !open_locks_text(lock.second).empty();
+      })) {
+    notes.emplace_back(
+        "[open]: it went on when its thread, the trace or the time range ended, up to "
+        "which it is counted.");
   }
   notes.emplace_back("Locks inside libraries are seen only with record --nest-libcall.");
   return notes;

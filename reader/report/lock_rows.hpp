@@ -35,6 +35,9 @@ class LockNames {
   DataSymbols variables_;
 };
 
+// " [open: 1 wait, 2 holds]"; empty if none is.
+std::string open_locks_text(const LockSums& sums);
+
 // " of 100", the process.
 std::string lock_owner(const LockId& lock, const Definitions& definitions);
 
@@ -49,13 +52,14 @@ struct LockLine {
   size_t level = 0;  // how far it is indented
   std::string before, path;
 };
-// The longest wait and hold, who waited meanwhile, and for whose holds: the first few.
+// The longest wait and hold, who waited meanwhile, and for whose holds: the first few,
+// and a line for the others. What was waited for adds up to the time of all waits.
 std::vector<LockLine> lock_lines(const LockSums& sums, const Definitions& definitions,
                                  FunctionLabels& labels);
 
 inline constexpr const char* kDeadlockHead = "Deadlock at the end:";
 
-// What the table lacks, a line each.
+// What the table lacks, and what its marks mean, a line each.
 std::vector<std::string> lock_notes(const LockTable& locks);
 
 }  // namespace arctrace::reader

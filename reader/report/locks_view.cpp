@@ -30,6 +30,7 @@ class LocksView : public View {
   }
 
   absl::Status write_text(Replay& replay, const WriteText& write) override {
+    locks_.finish(replay.threads());
     FunctionLabels labels(replay, options_.lines);
     std::string text = "\n";
     std::string head;
@@ -77,6 +78,7 @@ class LocksView : public View {
   }
 
   absl::Status write_json(Replay& replay, JsonWriter& json) override {
+    locks_.finish(replay.threads());
     FunctionLabels labels(replay, options_.lines);
     json.key("locks").begin_array();
     uint64_t shown = 0;
@@ -98,6 +100,7 @@ class LocksView : public View {
     }
     json.end();
     json.member("calls_without_lock", locks_.calls_without_lock());
+    json.member("holds_without_end", locks_.holds_without_end());
     return absl::OkStatus();
   }
 
@@ -113,9 +116,11 @@ class LocksView : public View {
   }
 
   // What recording took of the time that the lock was held: the end of the call that took
-  // it, and the beginning of that which released it, but not what was called meanwhile.
+  // it, and the beginning of that which released it, if one did, but not what was called
+  // meanwhile.
   static uint64_t overhead_ps(const LockSums& sums, const Replay& replay) {
-    return sums.holds * 2 * replay.costs().of_call(ARCTRACE_HOOK_LIBRARY_CALL).outside_ps;
+    return (sums.holds * 2 - sums.open_holds) *
+           replay.costs().of_call(ARCTRACE_HOOK_LIBRARY_CALL).outside_ps;
   }
 
   static std::string recording_note(const LockSums& sums, const Replay& replay) {
@@ -127,7 +132,9 @@ class LocksView : public View {
                        const Replay& replay, FunctionLabels& labels) {
     const auto& [lock, sums] = row;
     std::string text = columns + "  ";
-    append_name(text, names_.title(lock, sums) + recording_note(sums, replay),
+    append_name(text,
+                absl::StrCat(names_.title(lock, sums), recording_note(sums, replay),
+                             open_locks_text(sums)),
                 lock_owner(lock, replay.definitions()), false, options_.style);
     for (const LockLine& line : lock_lines(sums, replay.definitions(), labels)) {
       std::string shown(6 + 2 * line.level, ' ');
@@ -167,8 +174,10 @@ class LocksView : public View {
     json.member("name", names_.name(lock));
     json.member("acquired", sums.acquired);
     json.member("waits", sums.waits);
+    json.member("open_waits", sums.open_waits);
     json.member("waited_ns", sums.waited_ns);
     json.member("holds", sums.holds);
+    json.member("open_holds", sums.open_holds);
     json.member("held_ns", sums.held_ns);
     write_overhead_json(overhead_ps(sums, replay), replay, json);
     json.member("wakes", sums.wakes);
@@ -178,6 +187,7 @@ class LocksView : public View {
     write_shares_json("longest_hold_waiters", shares_by_time(sums.longest_hold_waiters),
                       replay, labels, json);
     write_shares_json("waited_for", lock_holders(sums), replay, labels, json);
+    json.member("waited_for_nobody_ns", sums.waited_for_nobody_ns);
     json.end();
   }
 
@@ -207,6 +217,7 @@ class LocksView : public View {
     json.begin_object();
     json.member("duration_ns", span.duration_ns);
     json.member("start_ns", span.start_ns);
+    json.member("open", span.is_open);
     write_thread_ids_json(replay.definitions(), span.thread, json);
     json.key("path").begin_array();
     for (const FunctionId function : span.path) json.value(labels[function].name);

@@ -124,7 +124,7 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
     section.rows.push_back(
         "  which thread got it is not recorded: record --kernel --signals does");
   }
-  size_t shown = 0, more = 0;
+  std::vector<std::string> threads;
   for (const ThreadTree& thread : facts.replay.threads()) {
     const ThreadEnd* end = facts.ends.find(thread.thread);
     if (seen.has_value() && thread.thread == seen->thread) {
@@ -135,18 +135,19 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
     }
     if (end == nullptr || (end->open.empty() && end->last_function == kRootFunction))
       continue;
-    if (shown == kOpenThreadsMax) {
-      ++more;
-      continue;
-    }
-    ++shown;
-    section.rows.push_back(summary_row(
+    threads.push_back(summary_row(
         absl::StrCat("  ", thread_title(definitions, thread.thread), ": "),
         end->open.empty() ? "no open function" : names_text(end->open, labels),
         last_call_text(thread, *end, labels), false, style));
   }
-  if (more != 0)
-    section.rows.push_back(absl::StrCat("  ", count_text(more, "more thread")));
+  section.others.resize(section.rows.size());
+  section.least = std::max<size_t>(section.rows.size(), 1);
+  for (size_t i = 0; i <= std::min(threads.size(), kOpenThreadsMax); ++i) {
+    const size_t more = threads.size() - i;
+    section.others.push_back(
+        more == 0 ? "" : absl::StrCat("  ", count_text(more, "more thread")));
+    if (i < threads.size() && i < kOpenThreadsMax) section.rows.push_back(threads[i]);
+  }
   return section;
 }
 

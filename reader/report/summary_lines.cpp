@@ -1,6 +1,7 @@
 #include "reader/report/summary_lines.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <arctrace/format.h>
 #include <sys/wait.h>
 
@@ -202,31 +203,58 @@ std::string summary_row(std::string row, const std::string& name,
   return row;
 }
 
+std::vector<std::string> SummarySection::lines() const {
+  std::vector<std::string> all;
+  const auto add = [&](const std::string& row) {
+    const std::vector<std::string> pieces = absl::StrSplit(row, '\n');
+    all.insert(all.end(), pieces.begin(), pieces.end());
+  };
+  for (const std::string& row : rows) add(row);
+  if (!others.empty() && !others[rows.size()].empty()) add(others[rows.size()]);
+  for (const std::string& row : end) add(row);
+  return all;
+}
+
+void SummarySection::cut(size_t count) {
+  if (!others.empty()) rows.resize(std::min(rows.size(), std::max(count, least)));
+}
+
+std::string others_name(uint64_t count) {
+  return absl::StrCat("others (", grouped_text(count), ")");
+}
+
 std::string summary_text(std::vector<SummarySection> sections, size_t max_lines) {
   std::erase_if(sections,
-                [](const SummarySection& section) { return section.rows.empty(); });
-  const auto lines = [&]() -> size_t {
+                [](const SummarySection& section) { return section.lines().empty(); });
+  const auto lines_of = [](const SummarySection& section) {
+    return section.lines().size() + (section.head.empty() ? size_t{0} : size_t{1});
+  };
+  const auto lines = [&] {
     size_t count = sections.empty() ? 0 : sections.size() - 1;
-    for (const SummarySection& section : sections) {
-      if (!section.head.empty()) ++count;
-      for (const std::string& row : section.rows) {
-        count +=
-            size_t{1} + static_cast<size_t>(std::count(row.begin(), row.end(), '\n'));
-      }
-    }
+    for (const SummarySection& section : sections) count += lines_of(section);
     return count;
+  };
+  const auto rows_to_cut = [](const SummarySection& section) {
+    return section.others.empty() || section.rows.size() <= section.least
+               ? 0
+               : section.rows.size();
   };
   while (lines() > max_lines) {
     const auto longest = std::max_element(
         sections.begin(), sections.end(),
-        [](const auto& a, const auto& b) { return a.rows.size() < b.rows.size(); });
-    longest->rows.pop_back();
+        [&](const auto& a, const auto& b) { return rows_to_cut(a) < rows_to_cut(b); });
+    if (longest == sections.end() || rows_to_cut(*longest) == 0) break;
+    // The first row that is left out has one for others instead.
+    const size_t before = lines_of(*longest);
+    while (lines_of(*longest) >= before && rows_to_cut(*longest) != 0) {
+      longest->cut(longest->rows.size() - 1);
+    }
   }
   std::string text;
   for (const SummarySection& section : sections) {
     if (!text.empty()) text += '\n';
     if (!section.head.empty()) text += section.head + "\n";
-    for (const std::string& row : section.rows) text += row + "\n";
+    for (const std::string& line : section.lines()) text += line + "\n";
   }
   return text;
 }

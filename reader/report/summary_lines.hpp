@@ -19,14 +19,29 @@
 
 namespace arctrace::reader {
 
-// Rows that share a head, the most important ones first.
+// Rows that share a head, the most important ones first. Some are of several lines.
 struct SummarySection {
   std::string head;  // may be empty
   std::vector<std::string> rows;
+  // [n]: the row for all that is not in the first n rows, "others (12)"; empty if there
+  // is nothing. For each number of rows: others.size() is rows.size() + 1. Without it no
+  // row is left out.
+  std::vector<std::string> others = {};
+  size_t least = 1;                   // rows that stay
+  std::vector<std::string> end = {};  // below all rows
+
+  // The rows, what stands for others, and the end; without a newline.
+  std::vector<std::string> lines() const;
+  // Leaves out rows until there are `count` of them, as far as rows may be.
+  void cut(size_t count);
 };
 
+// "others (1,234)"
+std::string others_name(uint64_t count);
+
 // Leaves out the last rows of the longest sections until all have `max_lines` together,
-// with an empty line before each but the first.
+// with an empty line before each but the first. Has more lines if too few may be left
+// out.
 std::string summary_text(std::vector<SummarySection> sections, size_t max_lines);
 
 // The rows of the table of functions.

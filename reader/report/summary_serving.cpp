@@ -116,35 +116,45 @@ SummarySection serving_section(const SummaryFacts& facts, FunctionLabels& labels
   append_right(head, "%", 6);
   append_right(head, "Waits", 12);
   section.head = summary_head(head + "  No work, in loops that wait for it", style);
-  for (const LikeLoops& like : all) {
-    if (&like - all.data() == kLoopsMax) {
-      section.rows.push_back(
-          absl::StrCat("  (", grouped_text(all.size() - kLoopsMax), " more)"));
-      break;
-    }
+  const auto columns = [&](const LikeLoops& like) {
     std::string row;
     append_right(row, scaled_text(like.no_work_ns, scale), 8);
     append_right(row, share_text(like.no_work_ns, like.life_ns), 6);
     append_right(row, grouped_text(like.waits), 12);
+    return row + "  ";
+  };
+  for (size_t i = 0; i < std::min(all.size(), kLoopsMax); ++i) {
+    const LikeLoops& like = all[i];
     const std::string threads =
         like.threads == 1 ? ""
                           : absl::StrCat(", ", grouped_text(like.threads), " threads");
-    section.rows.push_back(summary_row(
-        row + "  ", like.name + threads,
-        like.is_from_outside ? ": from outside" : ": from other threads", false, style));
+    std::string row = summary_row(
+        columns(like), like.name + threads,
+        like.is_from_outside ? ": from outside" : ": from other threads", false, style);
     if (like.calls / 2 > like.waits) {
-      section.rows.push_back(absl::StrCat("  ", grouped_text(like.calls - like.waits),
-                                          " calls of it did not wait"));
+      absl::StrAppend(&row, "\n  ", grouped_text(like.calls - like.waits),
+                      " calls of it did not wait");
     }
     if (const std::string work = work_text(like); !work.empty()) {
-      section.rows.push_back(wrap_line("  " + work, 4, style));
+      absl::StrAppend(&row, "\n", wrap_line("  " + work, 4, style));
     }
+    section.rows.push_back(std::move(row));
+  }
+  for (size_t i = 0; i <= section.rows.size(); ++i) {
+    LikeLoops others;
+    for (size_t k = i; k < all.size(); ++k) {
+      others.no_work_ns += all[k].no_work_ns;
+      others.life_ns += all[k].life_ns;
+      others.waits += all[k].waits;
+    }
+    section.others.push_back(
+        i == all.size() ? "" : columns(others) + others_name(all.size() - i));
   }
   if (const std::string sleepers = sleepers_text(facts); !sleepers.empty()) {
-    section.rows.push_back(wrap_line("  " + sleepers, 4, style));
+    section.end.push_back(wrap_line("  " + sleepers, 4, style));
   }
   if (facts.serving.is_server) {
-    section.rows.push_back(
+    section.end.push_back(
         "  neither is in what the time was spent on, nor in functions and paths");
   }
   return section;

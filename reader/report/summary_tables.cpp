@@ -61,27 +61,35 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   const uint64_t all_ns = facts.all_ns();
   const bool has_cpu = facts.replay.has_dispatches();
   const Functions& functions = facts.replay.functions();
-  TimePart others{"others"};
-  std::vector<TimePart> parts;
-  for (const TimePart& part : time_parts(tree, functions, facts.all.root)) {
-    if (parts.size() < kPartsMax && !is_small(part.base_ns, all_ns)) {
-      parts.push_back(part);
-    } else {
+  std::vector<TimePart> parts = time_parts(tree, functions, facts.all.root);
+  size_t shown = 0;
+  while (shown < std::min(parts.size(), kPartsMax) &&
+         (shown == 0 || !is_small(parts[shown].base_ns, all_ns))) {
+    ++shown;
+  }
+  // Last of what is shown, because it is nothing that the program spent time on.
+  std::stable_partition(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(shown),
+                        [&](const TimePart& part) {
+                          return part.name != functions[functions.patching()].name;
+                        });
+  const auto others_from = [&](size_t first) {
+    TimePart others = {};
+    uint64_t count = 0;
+    for (size_t i = first; i < parts.size(); ++i) {
+      const TimePart& part = parts[i];
+      if (part.base_ns != 0) ++count;
       others.calls += part.calls;
       others.base_ns += part.base_ns;
       others.cpu += part.cpu;
       others.end_within_ns += part.end_within_ns;
       others.begin_within_ns += part.begin_within_ns;
     }
-  }
-  if (others.base_ns != 0) parts.push_back(others);
-  // Last, because it is nothing that the program spent time on.
-  std::stable_partition(parts.begin(), parts.end(), [&](const TimePart& part) {
-    return part.name != functions[functions.patching()].name;
-  });
-  if (parts.empty()) return section;
-  uint64_t largest_ns = 0;
+    others.name = others_name(count);
+    return others;
+  };
+  uint64_t largest_ns = others_from(shown).base_ns;
   for (const TimePart& part : parts) largest_ns = std::max(largest_ns, part.base_ns);
+  if (parts.empty()) return section;
   const TimeScale scale = time_scale(largest_ns);
   std::string head;
   append_time_head(head, "", scale);
@@ -92,7 +100,7 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   }
   append_right(head, "Calls", 10);
   section.head = summary_head(head + "  Spent on", style);
-  for (const TimePart& part : parts) {
+  const auto row_of = [&](const TimePart& part) {
     std::string row;
     append_time(row, part.base_ns, all_ns, scale);
     const std::string bar = bar_text(part.base_ns, all_ns, kPartBarColumns, style);
@@ -105,8 +113,12 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
     append_right(row, part.calls == 0 ? "-" : grouped_text(part.calls), 10);
     const std::string notes =
         not_known_text(part.cpu.unknown_ns) + within_text(part.within_ns());
-    section.rows.push_back(
-        summary_row(row + "  ", escaped(part.name), notes, false, style));
+    return summary_row(row + "  ", escaped(part.name), notes, false, style);
+  };
+  for (size_t i = 0; i < shown; ++i) section.rows.push_back(row_of(parts[i]));
+  for (size_t i = 0; i <= shown; ++i) {
+    const TimePart others = others_from(i);
+    section.others.push_back(others.base_ns == 0 ? "" : row_of(others));
   }
   return section;
 }
@@ -190,6 +202,35 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
                                            overhead,
                                        is_hot(total.base_ns, all_ns), style));
   }
+  // With what is no function's, and what programs waited to be patched.
+  const auto others_row = [&](size_t shown) -> std::string {
+    uint64_t rest_ns = all_ns, calls = 0, count = 0;
+    CpuTime cpu = facts.all.tree->cpu_cum(facts.all.root);
+    for (size_t i = 0; i < totals.size(); ++i) {
+      if (i < shown) {
+        rest_ns -= totals[i].base_ns;
+        cpu -= own[totals[i].function];
+      } else {
+        calls += totals[i].calls;
+        if (totals[i].base_ns != 0) ++count;
+      }
+    }
+    if (rest_ns == 0) return {};
+    uint64_t told_ns = (*facts.all.tree)[facts.all.root].base_ns;
+    if (told_ns != 0) ++count;
+    for (const FunctionTotal& total : totals) told_ns += total.base_ns;
+    if (told_ns != all_ns) ++count;  // [patching]
+    std::string row;
+    append_time(row, rest_ns, all_ns, scale);
+    append_right(row, grouped_text(calls), 12);
+    append_right(row, has_cpu ? duration_text(cpu.off_ns) : "-", 10);
+    append_right(row, "-", 10);
+    return summary_row(row + "  ", others_name(count), not_known_text(cpu.unknown_ns),
+                       false, style);
+  };
+  for (size_t i = 0; i <= section.rows.size(); ++i) {
+    section.others.push_back(section.rows.empty() ? "" : others_row(i));
+  }
   return section;
 }
 
@@ -200,8 +241,10 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   const uint64_t all_ns = facts.all_ns();
   const FunctionId patching = facts.replay.functions().patching();
   std::vector<NodeIndex> nodes;
+  uint64_t all_paths = (tree[facts.all.root].base_ns == 0) ? 0 : 1;
   for (NodeIndex at = tree.next_in_preorder(facts.all.root, facts.all.root);
        at != kNoNode; at = tree.next_in_preorder(at, facts.all.root)) {
+    if (tree[at].base_ns != 0) ++all_paths;
     // A path of one function says no more than the function.
     if (tree[at].parent != facts.all.root && tree[at].function != patching &&
         !is_small(tree[at].base_ns, all_ns)) {
@@ -217,13 +260,25 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   std::string head;
   append_time_head(head, "Self ", scale);
   section.head = summary_head(head + "  Hottest paths", style);
+  uint64_t rest_ns = all_ns;
+  const auto add_others = [&] {
+    std::string row;
+    append_time(row, rest_ns, all_ns, scale);
+    section.others.push_back(
+        rest_ns == 0
+            ? ""
+            : absl::StrCat(row, "  ", others_name(all_paths - section.rows.size())));
+  };
   for (const NodeIndex node : nodes) {
+    add_others();
     std::string row;
     append_time(row, tree[node].base_ns, all_ns, scale);
     section.rows.push_back(summary_row(row + "  ", path_text(tree, node, labels),
                                        within_text(tree.marks(node).within_ns()), false,
                                        style));
+    rest_ns -= tree[node].base_ns;
   }
+  add_others();
   return section;
 }
 
@@ -260,8 +315,8 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
   struct Like {
     std::string name;
     uint64_t threads = 0, time_ns = 0;
-    CpuTime cpu;
-    NodeIndex root = kNoNode;  // in merged
+    CpuTime cpu = {};
+    NodeIndex root = kNoNode;  // in merged; kNoNode: they have no records
   };
   CallTree merged;
   absl::btree_map<std::string, Like> by_name;
@@ -281,22 +336,38 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Like& a, const Like& b) { return a.time_ns > b.time_ns; });
+  // Those without records come after the first few that have some.
+  std::vector<Like> without;
+  without.reserve(silent.size());
+  for (const auto& [name, threads] : silent) without.push_back({name, threads});
+  const size_t with = std::min(all.size(), kThreadsMax);
+  const size_t shown = std::min(with + without.size(), 2 * kThreadsMax);
+  all.insert(all.begin() + static_cast<std::ptrdiff_t>(with), without.begin(),
+             without.end());
   const TimeScale scale = time_scale(all.front().time_ns);
   std::string head;
   append_time_head(head, "", scale);
   if (replay.has_dispatches()) append_right(head, "On CPU", 10);
   append_right(head, "Threads", 9);
   section.head = summary_head(head + "  Of what, and where mostly", style);
-  for (const Like& like : all) {
-    if (section.rows.size() == kThreadsMax) {
-      section.rows.push_back(
-          absl::StrCat("  (", grouped_text(all.size() - kThreadsMax), " more)"));
-      break;
-    }
+  const auto columns = [&](const Like& like) {
     std::string row;
     append_time(row, like.time_ns, facts.all_ns(), scale);
     if (replay.has_dispatches()) append_right(row, duration_text(like.cpu.cpu_ns), 10);
     append_right(row, grouped_text(like.threads), 9);
+    return row + "  ";
+  };
+  for (size_t i = 0; i < shown; ++i) {
+    const Like& like = all[i];
+    if (like.root == kNoNode) {
+      std::string row;
+      append_right(row, "-", 8);
+      append_right(row, "", replay.has_dispatches() ? 6 + 10 : 6);
+      append_right(row, grouped_text(like.threads), 9);
+      section.rows.push_back(summary_row(row + "  ", escaped(like.name),
+                                         "  no call recorded", false, style));
+      continue;
+    }
     std::string notes;
     const auto totals =
         function_totals(merged, replay.functions(), like.root, SortKey::kBase);
@@ -309,16 +380,20 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
     }
     notes += not_known_text(like.cpu.unknown_ns);
     section.rows.push_back(
-        summary_row(row + "  ", escaped(like.name), notes, false, style));
+        summary_row(columns(like), escaped(like.name), notes, false, style));
   }
-  for (const auto& [name, count] : silent) {
-    if (section.rows.size() >= 2 * kThreadsMax) break;
-    std::string row;
-    append_right(row, "-", 8);
-    append_right(row, "", replay.has_dispatches() ? 6 + 10 : 6);
-    append_right(row, grouped_text(count), 9);
-    section.rows.push_back(
-        summary_row(row + "  ", escaped(name), "  no call recorded", false, style));
+  for (size_t i = 0; i <= shown; ++i) {
+    Like others;
+    for (size_t k = i; k < all.size(); ++k) {
+      others.threads += all[k].threads;
+      others.time_ns += all[k].time_ns;
+      others.cpu += all[k].cpu;
+    }
+    section.others.push_back(
+        i == all.size()
+            ? ""
+            : summary_row(columns(others), others_name(all.size() - i),
+                          not_known_text(others.cpu.unknown_ns), false, style));
   }
   return section;
 }

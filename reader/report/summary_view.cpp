@@ -65,11 +65,9 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     }
     sections.push_back(threads_section(facts, labels, style));
     if (options_.limit != 0) sections.push_back(hints_section(facts, style));
-    if (options_.limit != UINT64_MAX) {
-      for (SummarySection& section : sections) {
-        if (section.head.empty() || section.rows.size() <= options_.limit) continue;
-        section.rows.resize(static_cast<size_t>(options_.limit));
-      }
+    for (SummarySection& section : sections) {
+      if (options_.limit == 0 && !section.head.empty()) section = {};
+      section.cut(static_cast<size_t>(options_.limit));
     }
     write(summary_text(std::move(sections), kLinesMax));
     return absl::OkStatus();

@@ -401,7 +401,13 @@ print(longest_ns)
             # Two values a side: t is 4.303, and squares are half of the difference's.
             variance = sum((a - b) ** 2 / 2 for a, b in values) / 2
             self.assertAlmostEqual(row["base_noise_ns"], 4.303 * math.sqrt(variance), delta=1)
+        # The time of a run is the one that its summary has.
+        for runs, traces in (("runs_a", before), ("runs_b", after)):
+            self.assertEqual([run["wall_ns"] for run in several[runs]],
+                             [read_report(trace, "summary")["wall_ns"] for trace in traces])
         text = read("diff", before[0], after[0])
+        walls = [re.search(r"(?m)^exit 0, ([^,]+), ", read("report", traces[0]))[1] for traces in (before, after)]
+        self.assertIn(f"\nwall:   {walls[0]} -> {walls[1]}, ", text)
         self.assertIn("noise not known", text)
         self.assertRegex(text, r"(?m) new .* renamed$")
         self.assertRegex(text, r"(?m) gone .* leaf$")
@@ -512,6 +518,7 @@ print(longest_ns)
             self.assertRegex(text, rf"(?m)  {' > '.join(path)}$")
         hottest = [row["name"] for row in sorted(report["functions"], key=lambda r: -r["base_ns"])]
         listed = text.split("Hottest functions\n")[1].split("\n\n")[0].splitlines()
+        listed = [line for line in listed if not re.search(r"  others \(\d+\)$", line)]
         self.assertEqual([re.sub(r" \[up to [^]]+\]$", "", line).split()[-1] for line in listed], hottest[:len(listed)])
         flat = {row["name"]: row for row in report["functions"]}
         self.assertGreater(flat["outer"]["p99_ns"], 0)

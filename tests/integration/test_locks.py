@@ -155,6 +155,60 @@ int main(void) {
 }
 """
 
+# Three threads wait until the process ends: for a mutex that the main thread has, for a condition, for a semaphore.
+NEVER_ENDS = r"""
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t had = PTHREAD_MUTEX_INITIALIZER, guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static union {
+  sem_t semaphore;
+  uint32_t words[2];  // glibc's value and number of those that wait
+} token;
+static int waits;
+
+static void* for_mutex(void* unused) {
+  pthread_mutex_lock(&had);
+  return unused;
+}
+
+static void* for_condition(void* unused) {
+  pthread_mutex_lock(&guard);
+  waits = 1;
+  pthread_cond_wait(&never, &guard);
+  return unused;
+}
+
+static void* for_semaphore(void* unused) {
+  sem_wait(&token.semaphore);
+  return unused;
+}
+
+static int all_wait(void) {
+  pthread_mutex_lock(&guard);
+  const int result = waits;
+  pthread_mutex_unlock(&guard);
+  return result && __atomic_load_n(&had.__data.__lock, __ATOMIC_RELAXED) == 2 &&
+         __atomic_load_n(&token.words[1], __ATOMIC_RELAXED) == 1;
+}
+
+int main(void) {
+  const struct timespec pause = {0, 200 * 1000 * 1000};
+  void* (*const all[])(void*) = {for_mutex, for_condition, for_semaphore};
+  pthread_t thread;
+  sem_init(&token.semaphore, 0, 0);
+  pthread_mutex_lock(&had);
+  for (int i = 0; i < 3; ++i) pthread_create(&thread, NULL, all[i], NULL);
+  while (!all_wait()) usleep(1000);
+  nanosleep(&pause, NULL);
+  _exit(0);
+}
+"""
+
 DEADLOCK = r"""
 #include <pthread.h>
 #include <signal.h>
@@ -369,6 +423,17 @@ def overlap(hold, call):
     return hold[1] - max(hold[0], call[0])
 
 
+def divided(call, holds):
+    """A wait's time by who had the lock, None: nobody. Of several at one moment it is the one that had it longest."""
+    inside = [hold for hold in holds if overlap(hold, call)]
+    times = sorted({call[0], call[1]} | {time for hold in inside for time in hold[:2] if call[0] < time < call[1]})
+    waited = collections.Counter()
+    for begin, end in zip(times, times[1:]):
+        having = [hold for hold in inside if hold[0] <= begin and end <= hold[1]]
+        waited[max(having, key=lambda hold: hold[1])[2] if having else None] += end - begin
+    return waited
+
+
 class LocksTest(TracedTest):
     def traced(self, source, *options):
         program = self.directory / "program"
@@ -385,7 +450,7 @@ class LocksTest(TracedTest):
         self.assertEqual(done.status, 0, done.stderr)
         expected = accounts(read_dump(done.trace))
         report = read_report(done.trace, "locks")
-        self.assertEqual(report["calls_without_lock"], 0)
+        self.assertEqual((report["calls_without_lock"], report["holds_without_end"]), (0, 0))
         self.assertEqual(report["deadlocks"], [])
         found = {int(row["address"], 16): row for row in report["locks"]}
         self.assertEqual(set(found), set(expected))
@@ -411,15 +476,15 @@ class LocksTest(TracedTest):
                      for share in row["longest_hold_waiters"]},
                     {call[2]: overlap(longest, call) for call in lock.calls
                      if overlap(longest, call)})
-            waited = collections.Counter()
-            for call in lock.waits_of:
-                for hold in lock.holds:
-                    if overlap(hold, call):
-                        waited[hold[2]] += overlap(hold, call)
-            found_waited = collections.Counter()
+            self.assertEqual((row["open_waits"], row["open_holds"]), (0, 0))
+            waited = sum((divided(call, lock.holds) for call in lock.waits_of), collections.Counter())
+            if row["kind"] in ("condition", "semaphore"):
+                waited[None] = lock.waited_ns
+            found_waited = collections.Counter({None: row["waited_for_nobody_ns"]})
             for share in row["waited_for"]:
                 found_waited[share["pid"], share["tid"]] += share["waited_ns"]
-            self.assertEqual(found_waited, waited)
+            self.assertEqual(+found_waited, +waited)
+            self.assertEqual(found_waited.total(), row["waited_ns"])
             times = [share["waited_ns"] for share in row["waited_for"]]
             self.assertEqual(times, sorted(times, reverse=True))
         self.check_by_construction(report["locks"])
@@ -441,8 +506,6 @@ class LocksTest(TracedTest):
         self.assertGreater(len(busy["waited_for"]), 1)
         for share in busy["longest_hold_waiters"]:
             self.assertNotEqual(share["tid"], busy["longest_hold"]["tid"])
-        waited_ns = sum(share["waited_ns"] for share in busy["waited_for"])
-        self.assertLessEqual(waited_ns, busy["waited_ns"])
         self.assertEqual((idle["acquired"], idle["waits"], idle["waited_ns"], idle["holds"]),
                          (7, 0, 0, 7))
         condition = by_kind["condition"][0]
@@ -461,6 +524,39 @@ class LocksTest(TracedTest):
         self.assertRegex(
             text, f"(?m)^      waited for\n        [0-9.]+ m?s while it was had by {thread} in ")
         self.assertIn("--nest-libcall", text)
+
+    def test_what_never_ends(self):
+        """It counts up to the end of the process, and is marked."""
+        done = self.traced(NEVER_ENDS)
+        self.assertEqual(done.status, 0, done.stderr)
+        rows = {row["name"]: row for row in read_report(done.trace, "locks")["locks"]}
+        pause_ns = next(row["cum_ns"] for row in read_report(done.trace, "flat")["functions"]
+                        if row["name"] == "nanosleep")
+        had, guard, never, token = (rows[f"{name} in program"] for name in ("had", "guard", "never", "token"))
+        for row in had, never, token:
+            self.assertEqual((row["waits"], row["open_waits"], row["longest_wait"]["open"]), (1, 1, True), row)
+            self.assertGreater(row["waited_ns"], pause_ns)
+            self.assertEqual(row["longest_wait"]["duration_ns"], row["waited_ns"])
+        self.assertEqual((had["acquired"], never["acquired"], token["acquired"]), (1, 0, 0))
+        # The main thread has the one from before the other thread waits to the end.
+        self.assertEqual((had["holds"], had["open_holds"], had["longest_hold"]["open"]), (1, 1, True))
+        self.assertGreater(had["held_ns"], had["waited_ns"])
+        self.assertEqual(had["longest_hold"]["tid"], had["longest_hold"]["pid"])
+        self.assertEqual([(share["tid"], share["waited_ns"]) for share in had["waited_for"]],
+                         [(had["longest_hold"]["pid"], had["waited_ns"])])
+        self.assertEqual([(share["tid"], share["waited_ns"]) for share in had["longest_hold_waiters"]],
+                         [(had["longest_wait"]["tid"], had["waited_ns"])])
+        # The wait gave it up.
+        self.assertEqual((guard["open_waits"], guard["open_holds"]), (0, 0))
+        text = read("report", "--view=locks", done.trace)
+        self.assertRegex(text, r"mutex had in program.* \[open: 1 wait, 1 hold\] of \d+\n"
+                               r" +longest wait: [0-9.]+ ms \[open\] by ")
+        self.assertRegex(text, r"(?m)condition never in program \[open: 1 wait\] of ")
+        # The same in a time range that ends before.
+        until_ns = max(row["longest_wait"]["start_ns"] for row in (had, never, token)) + pause_ns // 2
+        cut = read_report(done.trace, "locks", "-r", f"~{until_ns}ns")
+        open_waits = {row["name"] for row in cut["locks"] if row["open_waits"] == 1}
+        self.assertLessEqual({"had in program", "never in program", "token in program"}, open_waits)
 
     def test_names_of_locks(self):
         """Variables have their names as long as the recorded file is there."""

@@ -66,7 +66,7 @@ class Reader(TracedTest):
         path = self.directory / "calls.csv"
         read("export", "--to=csv", "-o", path, self.trace)
         with path.open(encoding="utf-8", newline="") as file:
-            return [row for row in csv.DictReader(file) if row["type"] == "call"]
+            return [row for row in csv.DictReader(file) if row["type"] in ("call", "frame")]
 
     def test_calls(self):
         wanted = [[row["tid"], row["start_ns"], row["depth"], row["name"], row["module"], row["args"], row["retval"]]

@@ -65,7 +65,7 @@ class HtmlFileTest(TracedTest):
         self.export(trace, "csv", path)
         with path.open() as file:
             return [(row["name"], int(row["pid"]), int(row["start_ns"]), int(row["duration_ns"]))
-                    for row in csv.DictReader(file) if row["type"] == "call"]
+                    for row in csv.DictReader(file) if row["type"] in ("call", "frame")]
 
     def export(self, trace, form, path, *options):
         done = arctrace("export", f"--to={form}", "--force", "-o", path, *options, trace, timeout=SECONDS)
@@ -259,8 +259,10 @@ class EarlyTest(ServedTest):
         calls = []
         with path.open() as file:
             for row in csv.DictReader(file):
-                start, duration = (int(row[name] or 0) for name in ("start_ns", "duration_ns")) if row["type"] == "call" else (0, 0)
-                if row["type"] == "call" and start > begin and start + duration < end:
+                if row["type"] not in ("call", "frame"):
+                    continue
+                start, duration = (int(row[name] or 0) for name in ("start_ns", "duration_ns"))
+                if start > begin and start + duration < end:
                     name = row["name"] if row["name"].isprintable() and "\\" not in row["name"] else None
                     calls.append((name, int(row["tid"]), start, duration))
         path.unlink()

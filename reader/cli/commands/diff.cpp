@@ -16,6 +16,7 @@
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/output.hpp"
 #include "reader/report/diff_table.hpp"
+#include "reader/report/summary_lines.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/joined_files.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -77,7 +78,7 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   if (!status.ok()) return status;
   replay.finish();
   diff.add_run(side, replay);
-  return reader::DiffRun{files.front(), trace->summary()};
+  return reader::DiffRun{files.front(), trace->summary(), reader::wall_ns(replay)};
 }
 
 // The changes of functions that pass -F and -N.

@@ -51,7 +51,7 @@ void CallDetail::frame_closed(const FrameInfo& frame, uint64_t token, bool /*sho
     frame_ = frame;
   } else if (is_open_ && frame.depth == key_.depth + 1) {
     auto& [calls, time_ns] = callees_[frame.function];
-    ++calls;
+    if (is_call(frame.flags)) ++calls;
     time_ns += frame.cum_ns;
   }
 }

@@ -43,8 +43,7 @@ void Timeline::frame_closed(const FrameInfo& frame, uint64_t /*token*/, bool sho
   if (!shown) return;
   Lane& lane = lane_of(frame.thread, frame.coroutine, false);
   const Stretch stretch{frame.start_ns, frame.stop_ns, frame.function, frame.flags};
-  constexpr uint16_t kCountedElsewhere = kFrameInherited | kFrameResumed;
-  if ((frame.flags & kCountedElsewhere) == 0) ++lane.calls;
+  if (is_call(frame.flags)) ++lane.calls;
   if (frame.depth == 1) lane.busy_ns += stretch.duration_ns();
   if (frame.depth > kDepthMax) {
     ++calls_without_row_;

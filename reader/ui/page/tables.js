@@ -98,18 +98,22 @@ class LockTable {
     if (state.tab !== "locks") return;
     const head = ["waited", "waits", "longest wait", "held", "holds", "longest hold", "lock", "held longest by"];
     const path = (span) => span ? (span.path || []).slice(-4).map(shortName).map(plain).join(" › ") || "no recorded function" : "-";
+    const opened = (lock) => [[lock.open_waits, "wait"], [lock.open_holds, "hold"]].filter(([n]) => n).map(([n, what]) => count(n) + " " + what + (n === 1 ? "" : "s")).join(", ");
     const rows = answer.locks.map((lock) => make("tr", {},
       make("td", {}, duration(lock.waited_ns)), make("td", {}, count(lock.waits)), make("td", {}, duration(lock.longest_wait && lock.longest_wait.duration_ns)),
       make("td", {}, duration(lock.held_ns)), make("td", {}, count(lock.holds)), make("td", {}, duration(lock.longest_hold && lock.longest_hold.duration_ns)),
-      make("td", { class: "name" }, plain(lock.kind + " " + lock.name), make("span", { class: "module" }, lock.pid)),
+      make("td", { class: "name" }, plain(lock.kind + " " + lock.name), make("span", { class: "module" }, lock.pid),
+        opened(lock) ? make("span", { class: "module", title: "It went on when its thread, the trace or the range ended, up to which it is counted." }, "[open: " + opened(lock) + "]") : null),
       make("td", { class: "name" }, path(lock.longest_hold))));
     clear(main,
       answer.deadlocks.map((ring) => make("p", { class: "hot" }, "Deadlock at the end: " + ring.map((one) => one.pid + "/" + one.tid + " waits for " + plain(one.lock)).join(", "))),
+      answer.calls_without_lock
+        ? make("p", {}, count(answer.calls_without_lock) + " calls of lock functions of which the lock is not known: recorded by an earlier version without -a, with other arguments by -A, lost, or begun before this time.")
+        : null,
       answer.locks.length === 0
-        ? make("p", {}, answer.calls_without_lock
-          ? count(answer.calls_without_lock) + " calls of lock functions of which the lock is not known: recorded by an earlier version without -a, with other arguments by -A, or lost."
-          : "No call of a lock function is in this time.")
+        ? answer.calls_without_lock ? null : make("p", {}, "No call of a lock function is in this time.")
         : make("table", {}, make("thead", {}, make("tr", {}, head.map((text, i) => make("th", { scope: "col", class: i > 5 ? "name" : null }, text)))), make("tbody", {}, rows)),
+      answer.holds_without_end ? make("p", { class: "dim" }, count(answer.holds_without_end) + " holds of which the end was not seen are not counted.") : null,
       make("p", { class: "dim" }, "Seen are calls of the program; locks inside libraries need arctrace record --nest-libcall."));
   }
 }

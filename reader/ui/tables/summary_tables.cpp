@@ -27,11 +27,11 @@ class SectionTable : public Table {
 
   std::string head() const override { return section_.head; }
   std::span<const TableColumn> columns() const override { return {}; }
-  size_t rows() const override { return section_.rows.size(); }
+  size_t rows() const override { return lines_.size(); }
   std::string cell(size_t /*row*/, size_t /*column*/) const override { return {}; }
   RowName name(size_t row) override {
     RowName name;
-    name.text = section_.rows[row];
+    name.text = lines_[row];
     return name;
   }
   void fit(size_t width) override {
@@ -40,18 +40,20 @@ class SectionTable : public Table {
     TextStyle style;
     style.width = width;
     section_ = make_(style);
+    lines_ = section_.lines();
   }
 
  private:
   const Make make_;
   size_t width_ = SIZE_MAX;
   SummarySection section_;
+  std::vector<std::string> lines_;  // of it
 };
 
 std::vector<TextLine> lines_of(const SummarySection& section) {
   std::vector<TextLine> lines;
   if (!section.head.empty()) lines.push_back({section.head, RowLook::kBold});
-  for (const std::string& row : section.rows) lines.push_back({row, RowLook::kPlain});
+  for (const std::string& row : section.lines()) lines.push_back({row, RowLook::kPlain});
   return lines;
 }
 

@@ -22,6 +22,9 @@ class TraceCalls : public ReplayListener, public ScheduleListener {
   // To be called before the first record; the replay must outlive this object.
   void begin(const Replay& replay);
 
+  // To be called after the replay's finish(), before anything else is asked for.
+  void finish() { locks_.finish(replay_->threads()); }
+
   const FunctionTimes& times() const { return times_; }
   const LockTable& locks() const { return locks_; }
   const ThreadEnds& ends() const { return ends_; }

@@ -58,6 +58,7 @@ absl::Status TraceReading::read_all() {
   });
   if (!status.ok()) return status;
   replay_.finish();
+  calls_.finish();
   summary_ = trace_.summary();
   for (const Gap& gap : finder.finish(&summary_)) add_gap(gap);
   return absl::OkStatus();

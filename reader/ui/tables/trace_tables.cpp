@@ -168,7 +168,8 @@ TableList TraceTables::locks() {
                  Cell::count_or_none(sums.holds),
                  Cell::time_or_none(sums.longest_wait.duration_ns),
                  Cell::time_or_none(sums.longest_hold.duration_ns)};
-    row.name = names.title(lock, sums) + lock_owner(lock, definitions);
+    row.name = absl::StrCat(names.title(lock, sums), open_locks_text(sums),
+                            lock_owner(lock, definitions));
     row.is_folded = true;
     for (const LockLine& line : lock_lines(sums, definitions, labels_)) {
       CellRow& below = row.below.emplace_back();

@@ -93,6 +93,8 @@ constexpr Refusal kRefusals[] = {
     {"report --view invocations --sort calls",
      "report: --view=invocations cannot be sorted by calls, only by entry, cum, base or "
      "name"},
+    {"report --view locks --clock cpu",
+     "report: --clock does not apply to --view=locks, which shows all time"},
     {"report --view wakers --clock cpu",
      "report: --clock does not apply to --view=wakers, which shows all time"},
     {"report --sort 1", "report: --sort: \"1\" is not cum, base, calls, name or entry"},

@@ -100,6 +100,67 @@ TEST_CASE(
   CHECK(Json::parse(Exported(script).to("ndjson")).at("thread") == "process 7");
 }
 
+namespace {
+
+// A child of fork, whose frames begin at 20; and a function that a vfork child leaves.
+RecordScript frames_that_are_no_calls() {
+  RecordScript script;
+  const ThreadIndex parent = script.program(100, "parent");
+  const ThreadIndex child = script.program(200, "child", ARCTRACE_ORIGIN_FORK);
+  Process& forked = *script.definitions.mutable_process(1);
+  forked.parent_id = script.definitions.processes()[0].id;
+  forked.forked_ns = 20;
+  script.stack(parent, 0, {});
+  script.enter(parent, 10, "main");
+  script.enter(parent, 20, "fork");
+  script.exit(parent, 25);
+  script.stack(child, 30, {});
+  script.exit_named(child, 30, "fork");
+  script.exit_named(child, 40, "main");
+  script.enter(parent, 50, "runs");
+  script.vfork_begin(parent, 51);
+  script.exit(parent, 60);
+  script.vfork_end(parent, 70, 300);
+  script.exit(parent, 80);
+  script.exit(parent, 90);
+  return script;
+}
+
+}  // namespace
+
+TEST_CASE("csv, time lines: frames that other frames stand for are no calls") {
+  const RecordScript script = frames_that_are_no_calls();
+  std::map<std::string, std::string> shown;
+  for (auto& row : csv_rows(Exported(script).to("csv"))) {
+    if (row["type"] != "call" && row["type"] != "frame") continue;
+    shown[row["name"]] += row["type"] + " " + row["pid"] + " at " + row["start_ns"] +
+                          " " + row["flags"] + ";";
+  }
+  CHECK(shown["fork"] == "call 100 at 20 ;frame 200 at 20 inherited by fork;");
+  CHECK(shown["main"] == "frame 200 at 20 inherited by fork;call 100 at 10 ;");
+  CHECK(shown["runs"] == "call 100 at 50 ;frame 100 at 50 resumed after vfork;");
+  const Json file = Json::parse(Exported(script).to("speedscope"));
+  std::map<std::string, int> begins;
+  for (const Json& profile : file.at("profiles")) {
+    for (const Json& event : profile.at("events")) {
+      const Json& frame =
+          file.at("shared").at("frames").at(event.at("frame").get<size_t>());
+      if (event.at("type") == "O") ++begins[frame.at("name")];
+    }
+  }
+  std::map<std::string, int> in_chrome;
+  const Json chrome = Json::parse(Exported(script).to("chrome"));
+  for (const Json& event : chrome.at("traceEvents")) {
+    if (event.at("ph") == "X" || event.at("ph") == "B") ++in_chrome[event.at("name")];
+  }
+  const std::map<std::string, int> expected = {
+      {"fork", 1}, {"fork [inherited by fork]", 1},
+      {"main", 1}, {"main [inherited by fork]", 1},
+      {"runs", 1}, {"runs [resumed after vfork]", 1}};
+  CHECK(Json(begins) == Json(expected));
+  CHECK(Json(in_chrome) == Json(expected));
+}
+
 TEST_CASE("ndjson: an object for each call and event") {
   const RecordScript script = some_calls();
   std::istringstream in(Exported(script).to("ndjson"));

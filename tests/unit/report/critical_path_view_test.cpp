@@ -165,6 +165,18 @@ TEST_CASE("critical path: a parent waits for its child, whose time goes back to 
                              {"200 work running", 300},
                              {"200  not known", 50},
                              {"100 spawn running", 100}});
+  // In the summary each process has a row, with the parts of its time.
+  Viewed viewed(s.script);
+  Session session;
+  session.child_wait_status = 0;
+  viewed.settings.session = &session;
+  const std::string text = viewed.text("summary");
+  CHECK(text.find("child  mostly in work: running 370 ns, not known 50 ns\n") !=
+        std::string::npos);
+  CHECK(text.find("parent  mostly in spawn: running 170 ns, preempted 10 ns\n") !=
+        std::string::npos);
+  CHECK(text.find("\n  in all: running 540 ns, preempted 10 ns, not known 50 ns\n") !=
+        std::string::npos);
 }
 
 // Made at 1100 by a thread that had called fork at 1090; it executes a program at 1300.

@@ -125,11 +125,40 @@ TEST_CASE("flow in a time range starts with what is open") {
   flow.filter.until_ns = 4'600;
   CHECK(flow.text(two_programs()) == R"(
            Time  Process/thread    Lv  Flow
-    0.000004000  10/10              1  > main [started before the range]
-    0.000004000  10/10              2    > f [started before the range]
+    0.000003000  10/10              1  > main [started before the range]
+    0.000003000  10/10              2    > f [started before the range]
     0.000004000  10/10              2    < f  1.00 us, base 1.00 us [started before the range]
     0.000004500  10/10              2    ! orphan exit of other
-    0.000004600  20/20              1  > main [started before the range, stopped after the range]
+    0.000003000  20/20              1  > main [started before the range, stopped after the range]
+)");
+}
+
+TEST_CASE("flow: the frames of a fork's child have the time of the fork") {
+  RecordScript s;
+  const ThreadIndex parent = s.program(100, "parent");
+  const ThreadIndex child = s.program(200, "child", ARCTRACE_ORIGIN_FORK);
+  Process& forked = *s.definitions.mutable_process(1);
+  forked.parent_id = s.definitions.processes()[0].id;
+  forked.forked_ns = 20;
+  s.stack(parent, 0, {});
+  s.enter(parent, 10, "main");
+  s.enter(parent, 20, "fork");
+  s.exit(parent, 25);
+  s.stack(child, 30, {});
+  s.exit_named(child, 30, "fork");
+  s.exit_named(child, 40, "main");
+  CHECK(Flow().text(s) == R"(
+           Time  Process/thread    Lv  Flow
+    0.000000010  100/100            1  > main
+    0.000000020  100/100            2    > fork
+    0.000000025  100/100            2    < fork  5 ns, base 5 ns
+    0.000000020  200/200            1  > main [inherited by fork]
+    0.000000020  200/200            2    > fork [inherited by fork]
+    0.000000030  200/200            2    < fork  10 ns, base 10 ns [inherited by fork]
+    0.000000040  200/200            1  < main  20 ns, base 10 ns [inherited by fork]
+
+Open at the end:
+    0.000000010  100/100            1  main
 )");
 }
 

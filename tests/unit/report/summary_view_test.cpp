@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 
 #include "reader/report/summary_lines.hpp"
 #include "tests/unit/report/viewed.hpp"
@@ -280,17 +281,120 @@ TEST_CASE("summary: how exactly it is known when a program was executed") {
 }
 
 TEST_CASE("summary: 40 lines at most, the longest sections give way") {
+  const auto rows = [](size_t count, const char* row) {
+    SummarySection section{row, std::vector<std::string>(count, row)};
+    for (size_t i = 0; i <= count; ++i) {
+      section.others.push_back(i == count ? "" : others_name(count - i));
+    }
+    return section;
+  };
   std::vector<SummarySection> sections = {
       {"", std::vector<std::string>(2, "head")},
-      {"A", std::vector<std::string>(50, "a")},
+      rows(50, "a"),
       {"empty", {}},
-      {"B", std::vector<std::string>(30, "b")},
+      rows(30, "b"),
+      rows(3, "c"),
       {"", {"hint"}},
   };
+  sections[1].end = {"in all"};
   const std::string text = summary_text(sections, 40);
   CHECK(std::count(text.begin(), text.end(), '\n') == 40);
-  CHECK(text.starts_with("head\nhead\n\nA\na\n"));
-  CHECK(text.ends_with("b\n\nhint\n"));
+  CHECK(text.starts_with("head\nhead\n\na\na\n"));
+  CHECK(text.ends_with("b\nothers (18)\n\nc\nc\nc\nc\n\nhint\n"));
+  CHECK(text.find("a\nothers (38)\nin all\n") != std::string::npos);
   CHECK(text.find("empty") == std::string::npos);
-  CHECK(std::count(text.begin(), text.end(), 'a') - 2 == 16);
+  // What may not be left out stays.
+  const std::string long_head =
+      summary_text({{"", std::vector<std::string>(50, "head")}, rows(9, "a")}, 40);
+  CHECK(std::count(long_head.begin(), long_head.end(), 'h') == 51);
+  CHECK(long_head.ends_with("\n\na\na\nothers (8)\n"));
+}
+
+namespace {
+
+// The lines of a section of the text, without its head.
+std::vector<std::string> section_of(const std::string& text, const std::string& head) {
+  std::vector<std::string> lines;
+  size_t at = text.find(head);
+  REQUIRE(at != std::string::npos);
+  at = text.find('\n', at) + 1;
+  while (at < text.size() && text[at] != '\n') {
+    const size_t end = text.find('\n', at);
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+constexpr const char* kTables[] = {"Spent on", "Hottest functions", "Hottest paths",
+                                   "Of what, and where mostly"};
+
+}  // namespace
+
+TEST_CASE("summary: what each table shows adds up to all, whatever is left out") {
+  constexpr const char* kCalled[] = {"malloc", "open",      "read",           "mmap",
+                                     "socket", "poll",      "fork",           "sem_wait",
+                                     "kill",   "nanosleep", "pthread_create", "time"};
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  for (uint32_t i = 0; i < std::size(kCalled); ++i) {
+    const ThreadIndex t = script.thread(process, 7 + i, "t" + std::to_string(i));
+    script.enter(t, 0, "work");
+    script.enter(t, 30, kCalled[i]);
+    script.exit(t, 80);
+    script.exit(t, 80);
+  }
+  for (const uint64_t limit : {UINT64_MAX, uint64_t{1}, uint64_t{3}}) {
+    CAPTURE(limit);
+    Viewed viewed(script);
+    viewed.settings.options.limit = limit;
+    const std::string text = viewed.text("summary");
+    CHECK(std::count(text.begin(), text.end(), '\n') <= 40);
+    for (const char* head : kTables) {
+      CAPTURE(head);
+      int sum = 0;
+      const std::vector<std::string> lines = section_of(text, head);
+      for (const std::string& line : lines) sum += std::stoi(line);
+      CHECK(sum == 960);
+      CHECK(lines.back().find("  others (") != std::string::npos);
+      CHECK(lines.size() <= limit + (limit == UINT64_MAX ? 0 : 1));
+    }
+  }
+  Viewed viewed(script);
+  viewed.settings.options.limit = 0;
+  for (const char* head : kTables) {
+    CHECK(viewed.text("summary").find(head) == std::string::npos);
+  }
+}
+
+TEST_CASE("summary: of many threads of a crash, how many are not shown") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  for (uint32_t tid = 7; tid < 14; ++tid) {
+    const ThreadIndex t = script.thread(process, tid, "worker" + std::to_string(tid - 7));
+    for (int i = 0; i < 9; ++i) {
+      script.enter(t, 100 * i, "f" + std::to_string(i));
+      script.enter(t, 100 * i + 30, "g");
+      script.exit(t, 100 * i + 99);
+      script.exit(t, 100 * i + 99);
+    }
+    script.enter(t, 900, "wait");
+  }
+  script.text(kNoIndex, 1000, "the end");
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGSEGV;
+  viewed.settings.session = &session;
+  for (const uint64_t limit : {UINT64_MAX, uint64_t{2}}) {
+    CAPTURE(limit);
+    viewed.settings.options.limit = limit;
+    const std::vector<std::string> lines =
+        section_of(viewed.text("summary"), "Where it was when signal");
+    CHECK(lines.front().find("which thread got it is not recorded") != std::string::npos);
+    const auto shown = std::count_if(
+        lines.begin(), lines.end(),
+        [](const std::string& line) { return line.find(": wait") != std::string::npos; });
+    CHECK(shown >= 1);
+    CHECK(lines.back() == "  " + std::to_string(7 - shown) + " more threads");
+  }
 }
