@@ -17,6 +17,7 @@
 #include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
+#include "writer_shim/filter/filter_text.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
@@ -82,6 +83,10 @@ void set_filter(const ShimOptions& options) {
   const arctrace_shim_filter filter = {filter_in_only ? 1U : 0U, options.depth_max,
                                        options.min_ns};
   arctrace_shim_set_filter(&filter);
+  static_assert(kCallFilterTextMax == ARCTRACE_SHIM_FILTER_TEXT_MAX);
+  FilterText text;
+  write_filter_text(options, text);
+  arctrace_shim_set_filter_text(text.bytes, text.size);
 }
 
 constinit ShimOptions options{};

@@ -423,6 +423,13 @@ struct arctrace_reader_function_sums {
   uint64_t avg_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns, p999_ns;
   uint64_t cpu_ns, off_cpu_ns; /* parts of cum_ns; 0 without the kernel's records */
   uint64_t not_known_ns;       /* the third part: records of the kernel's are missing */
+  /* Calls that were left out on purpose, because the function was switched off or by a
+   * filter: all from until_ns on (INT64_MAX: not so), and an unknown number in
+   * [partly_from_ns, partly_to_ns), INT64_MIN being the beginning and INT64_MAX the end
+   * (partly_from_ns INT64_MAX: none). Their time is that of the callers. left_out_by says
+   * what left them out; empty: all calls were recorded that were not lost. */
+  int64_t until_ns, partly_from_ns, partly_to_ns;
+  const char* left_out_by;
 };
 
 /* Row `row`, from 0, of a group: functions by falling cum_ns. NULL: there are not so

@@ -1,6 +1,8 @@
 // Sums of the calls of a trace.
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "reader/analysis/function_times.hpp"
 #include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/analysis/tree_walk.hpp"
 #include "reader/c_api/guarded.hpp"
@@ -25,7 +28,10 @@ struct arctrace_reader_profile {
     std::vector<arctrace_reader_function_sums> functions;
     std::vector<arctrace_reader_node> nodes;
   };
-  std::vector<std::pair<std::string, std::string>> functions;  // name, module; by number
+  struct Function {
+    std::string name, module, left_out_by;
+  };
+  std::vector<Function> functions;  // by number
   std::vector<Group> groups;
 };
 
@@ -35,15 +41,16 @@ namespace {
 // Copies what a finished replay has, so that the profile needs no trace.
 class ProfileMaker {
  public:
-  ProfileMaker(const Replay& replay, const FunctionTimes& times,
+  ProfileMaker(Replay& replay, const FunctionTimes& times,
                arctrace_reader_profile& profile)
-      : replay_(replay), times_(times), profile_(profile) {}
+      : replay_(replay), recorded_(replay), times_(times), profile_(profile) {}
 
   void make(Grouping grouping) {
     const Functions& functions = replay_.functions();
     profile_.functions.reserve(functions.size());
     for (FunctionId i = 0; i < functions.size(); ++i) {
-      profile_.functions.emplace_back(functions[i].name, functions[i].module);
+      profile_.functions.push_back({functions[i].name, std::string(functions[i].module),
+                                    left_out_by(recorded_.of(i))});
     }
     const TreeGroups groups(replay_, grouping);
     profile_.groups.reserve(groups.groups().size());
@@ -73,20 +80,43 @@ class ProfileMaker {
   void add_functions(const TreeGroup& group, arctrace_reader_profile::Group& made) {
     for (const FunctionTotal& total :
          function_totals(*group.tree, replay_.functions(), group.root, SortKey::kCum)) {
-      const auto& [name, module] = profile_.functions[total.function];
+      const auto& function = profile_.functions[total.function];
       arctrace_reader_function_sums sums{};
       sums.size = sizeof sums;
       sums.recursion = total.recursion;
-      sums.name = name.c_str();
-      sums.module = module.c_str();
+      sums.name = function.name.c_str();
+      sums.module = function.module.c_str();
       sums.calls = total.calls;
       sums.base_ns = total.base_ns;
       sums.cum_ns = total.cum_ns;
       sums.cpu_ns = total.cpu.cpu_ns;
       sums.off_cpu_ns = total.cpu.off_ns;
       sums.not_known_ns = total.cpu.unknown_ns;
+      sums.left_out_by = function.left_out_by.c_str();
+      set_left_out(sums, recorded_.of(total.function));
       set_times(sums, times_.find(group, total.function));
       made.functions.push_back(sums);
+    }
+  }
+
+  static std::string left_out_by(const RecordedState& state) {
+    std::string text = state.until.has_value() ? state.until->by : std::string();
+    for (const LeftOut& what : state.partly) {
+      text += (text.empty() ? "" : ", ") + what.by;
+    }
+    return text;
+  }
+
+  static void set_left_out(arctrace_reader_function_sums& sums,
+                           const RecordedState& state) {
+    sums.until_ns =
+        state.until.has_value() ? state.until->from_ns.value_or(INT64_MIN) : INT64_MAX;
+    sums.partly_from_ns = INT64_MAX;
+    sums.partly_to_ns = state.partly.empty() ? INT64_MAX : INT64_MIN;
+    for (const LeftOut& what : state.partly) {
+      sums.partly_from_ns =
+          std::min(sums.partly_from_ns, what.from_ns.value_or(INT64_MIN));
+      sums.partly_to_ns = std::max(sums.partly_to_ns, what.to_ns.value_or(INT64_MAX));
     }
   }
 
@@ -112,7 +142,7 @@ class ProfileMaker {
     walk_tree(*group.tree, replay_.functions(), group.root, SortKey::kCum,
               [&](const TreePosition& at) {
                 const CallNode& node = (*group.tree)[at.node];
-                const auto& [name, module] = profile_.functions[node.function];
+                const auto& function = profile_.functions[node.function];
                 const auto number = static_cast<uint32_t>(made.nodes.size());
                 number_of.emplace(at.node, number);
                 arctrace_reader_node row{};
@@ -120,8 +150,8 @@ class ProfileMaker {
                 row.level = at.level;
                 row.parent = at.level == 0 ? ARCTRACE_READER_NONE
                                            : number_of.at(at.path[at.level - 1]);
-                row.name = at.level == 0 ? made.name.c_str() : name.c_str();
-                row.module = at.level == 0 ? "" : module.c_str();
+                row.name = at.level == 0 ? made.name.c_str() : function.name.c_str();
+                row.module = at.level == 0 ? "" : function.module.c_str();
                 row.calls = node.calls;
                 row.base_ns = node.base_ns;
                 row.cum_ns = node.cum_ns;
@@ -131,6 +161,7 @@ class ProfileMaker {
   }
 
   const Replay& replay_;
+  const RecordedStates recorded_;
   const FunctionTimes& times_;
   arctrace_reader_profile& profile_;
 };

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/export/left_out_lines.hpp"
 #include "reader/export/stack_weights.hpp"
 #include "reader/trace/text_escape.hpp"
 
@@ -27,8 +28,8 @@ class CallgrindExport : public Exporter {
   absl::Status finish() override {
     const TreeGroups groups(*replay_, settings_.grouping);
     for (const TreeGroup& group : groups.groups()) add_group(group);
-    write_head();
     ExportNames names(replay_->definitions(), replay_->functions());
+    write_head(names);
     for (const auto& [caller, sums] : sums_) {
       write_place("", caller, names);
       absl::StrAppend(&text_, "0 ", sums.own, "\n");
@@ -89,7 +90,7 @@ class CallgrindExport : public Exporter {
     }
   }
 
-  void write_head() {
+  void write_head(ExportNames& names) {
     absl::StrAppend(&text_, "# callgrind format\nversion: 1\ncreator: arctrace\n");
     if (settings_.session != nullptr) {
       std::string command;
@@ -97,6 +98,9 @@ class CallgrindExport : public Exporter {
         absl::StrAppend(&command, command.empty() ? "" : " ", safe_name(argument));
       }
       if (!command.empty()) absl::StrAppend(&text_, "cmd: ", command, "\n");
+    }
+    for (const LeftOutLine& line : left_out_lines(*replay_, names)) {
+      absl::StrAppend(&text_, "desc: ", line.text, "\n");
     }
     absl::StrAppend(&text_, "positions: line\nevents: ", weight_name(settings_.weight),
                     "\nsummary: ", total_, "\n\nfl=(1) ???\n");

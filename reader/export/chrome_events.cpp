@@ -29,8 +29,16 @@ void ChromeEvents::begin_file(const WriteText& write, const Session* session) {
   text_ += ",\"traceEvents\":[";
 }
 
-void ChromeEvents::finish_file() {
-  text_ += "\n]}\n";
+void ChromeEvents::finish_file(std::span<const LeftOutLine> left_out) {
+  text_ += "\n]";
+  if (!left_out.empty()) {
+    absl::StrAppend(&text_, ",", json_members([&](JsonWriter& json) {
+      json.key("left_out").begin_array();
+      for (const LeftOutLine& line : left_out) json.value(std::string_view(line.text));
+      json.end();
+    }));
+  }
+  text_ += "}\n";
   (*write_)(text_);
   text_.clear();
 }

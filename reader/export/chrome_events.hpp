@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "reader/export/exporter.hpp"
+#include "reader/export/left_out_lines.hpp"
 
 namespace arctrace::reader {
 
@@ -18,7 +20,8 @@ class ChromeEvents {
   // Writes the beginning of the file. `write` must outlive this object. `session`: null
   // if nothing is known.
   void begin_file(const WriteText& write, const Session* session);
-  void finish_file();
+  // `left_out`: remarks on calls that were left out.
+  void finish_file(std::span<const LeftOutLine> left_out);
 
   // ---- One event: begin(), what it has, then add() or take() ----
 

@@ -25,6 +25,7 @@
 #include "reader/export/chrome_lanes.hpp"
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/export_names.hpp"
+#include "reader/export/left_out_lines.hpp"
 #include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/json_writer.hpp"
@@ -68,6 +69,7 @@ class ChromeExport : public CallExporter {
   void add_flow(const char* phase, const LaneKey& lane, int64_t time_ns);
 
   ChromeEvents events_;
+  Replay* replay_ = nullptr;
   std::optional<ExportNames> names_;
   std::optional<ChromeLanes> lanes_;
   GapLanes gaps_;
@@ -82,6 +84,7 @@ class ChromeExport : public CallExporter {
 };
 
 void ChromeExport::begin(Replay& replay, const WriteText& write) {
+  replay_ = &replay;
   names_.emplace(replay.definitions(), replay.functions());
   lanes_.emplace(*settings().definitions, *names_, events_);
   events_.begin_file(write, settings().session);
@@ -263,7 +266,7 @@ void ChromeExport::gap(const Gap& gap) {
 absl::Status ChromeExport::finish() {
   for (Held& held : held_) write_held(held);
   finish_calls();
-  events_.finish_file();
+  events_.finish_file(left_out_lines(*replay_, *names_));
   return absl::OkStatus();
 }
 

@@ -43,6 +43,8 @@ class CsvExport : public RowsExport {
     return gap.records.has_value() ? absl::StrCat("records=", *gap.records) : "";
   }
 
+  std::string left_out_fields(const std::string& by) override { return "by=" + by; }
+
   void write_head(const WriteText& write) override {
     write_ = &write;
     text_ = kHead;

@@ -1,14 +1,23 @@
 #include "reader/export/export_rows.hpp"
 
+#include <algorithm>
+
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/point_type.hpp"
 #include "reader/render/run_states.hpp"
 #include "reader/trace/format_names.hpp"
 
 namespace arctrace::reader {
+namespace {
+
+// A filter may leave functions out altogether.
+constexpr std::string_view kFunctionsWithoutCalls = "[functions without calls]";
+
+}  // namespace
 
 void RowsExport::begin(Replay& replay, const WriteText& write) {
   names_.emplace(replay.definitions(), replay.functions());
+  replay_ = &replay;
   functions_ = &replay.functions();
   has_dispatches_ = replay.has_dispatches();
   write_head(write);
@@ -86,8 +95,30 @@ void RowsExport::gap(const Gap& gap) {
   write_row(row);
 }
 
+void RowsExport::left_out(FunctionId function, const LeftOut& what) {
+  ExportRow row;
+  row.type = "left-out";
+  row.start_ns = what.from_ns.value_or(begin_ns_);
+  if (what.to_ns.has_value()) {
+    row.duration_ns =
+        static_cast<uint64_t>(*what.to_ns) - static_cast<uint64_t>(row.start_ns);
+  }
+  const std::string module = safe_name((*functions_)[function].module);
+  const std::string fields = left_out_fields(safe_name(what.by));
+  row.name =
+      function == kRootFunction ? kFunctionsWithoutCalls : names_->function(function);
+  row.module = module;
+  row.fields = fields;
+  write_row(row);
+}
+
 absl::Status RowsExport::finish() {
   finish_calls();
+  for (const ThreadTree& thread : replay_->threads()) {
+    begin_ns_ = std::min(begin_ns_, thread.start_ns);
+  }
+  RecordedStates(*replay_).for_each(
+      [this](FunctionId function, const LeftOut& what) { left_out(function, what); });
   write_rest();
   return absl::OkStatus();
 }

@@ -8,13 +8,14 @@
 #include <string>
 #include <string_view>
 
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/export/call_exporter.hpp"
 #include "reader/export/export_names.hpp"
 
 namespace arctrace::reader {
 
 struct ExportRow {
-  // "call", "frame", "event", "instant", "counter", "gap", "state", ...
+  // "call", "frame", "event", "gap", "state", "left-out", ...
   const char* type = "";
   ThreadIndex thread = kNoIndex;
   int64_t start_ns = 0;
@@ -46,16 +47,21 @@ class RowsExport : public CallExporter {
   virtual void write_rest() = 0;
   // The number of records that a gap misses, as fields.
   virtual std::string gap_fields(const Gap& gap) = 0;
+  // What left calls of a function out, as fields.
+  virtual std::string left_out_fields(const std::string& by) = 0;
   // The fields of a record but for its title, which goes to `title`.
   virtual std::string describe_point(const Record& record, std::string& title) = 0;
 
   void call(const WholeCall& call) override;
   void point(const PointInfo& point) override;
   void state_ended(const StateInfo& state) override;
+  void left_out(FunctionId function, const LeftOut& what);
 
   std::optional<ExportNames> names_;
+  Replay* replay_ = nullptr;
   const Functions* functions_ = nullptr;
   bool has_dispatches_ = false;
+  int64_t begin_ns_ = INT64_MAX;  // of what was replayed, once that is finished
 };
 
 }  // namespace arctrace::reader

@@ -33,6 +33,10 @@ class NdjsonExport : public RowsExport {
     return json_members([&](JsonWriter& json) { json.member("records", gap.records); });
   }
 
+  std::string left_out_fields(const std::string& by) override {
+    return json_members([&](JsonWriter& json) { json.member("by", by); });
+  }
+
   void write_head(const WriteText& write) override { json_.emplace(write); }
 
   void write_row(const ExportRow& row) override {

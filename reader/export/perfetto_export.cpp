@@ -15,6 +15,7 @@
 
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/export_names.hpp"
+#include "reader/export/left_out_lines.hpp"
 #include "reader/export/perfetto_fields.hpp"
 #include "reader/export/perfetto_packets.hpp"
 #include "reader/export/perfetto_tracks.hpp"
@@ -57,6 +58,7 @@ class PerfettoExport : public Exporter, private EventSink, private ScheduleListe
   const ExportSettings settings_;
   EventStream stream_;
   PerfettoPackets packets_;
+  Replay* replay_ = nullptr;
   std::optional<ExportNames> names_;
   std::optional<PerfettoTracks> tracks_;
   GapLanes gaps_;
@@ -66,6 +68,7 @@ class PerfettoExport : public Exporter, private EventSink, private ScheduleListe
 };
 
 void PerfettoExport::begin(Replay& replay, const WriteText& write) {
+  replay_ = &replay;
   names_.emplace(replay.definitions(), replay.functions());
   tracks_.emplace(*settings_.definitions, *names_, settings_.session, packets_);
   packets_.begin(write, settings_.session);
@@ -211,6 +214,12 @@ void PerfettoExport::gap(const Gap& gap) {
 
 absl::Status PerfettoExport::finish() {
   stream_.finish();
+  for (const LeftOutLine& line : left_out_lines(*replay_, *names_)) {
+    std::string content;
+    pbf_writer(content).add_string(pf::event::kName, line.text);
+    packets_.write_event(tracks_->lane_of(lane_of_calls(kNoIndex, 0)).packets,
+                         line.from_ns, pf::event::kInstant, content);
+  }
   packets_.finish();
   return absl::OkStatus();
 }

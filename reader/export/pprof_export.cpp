@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reader/export/gzip_writer.hpp"
+#include "reader/export/left_out_lines.hpp"
 #include "reader/export/stack_weights.hpp"
 
 namespace arctrace::reader {
@@ -21,7 +22,7 @@ using Tag = uint32_t;
 // Field numbers of pprof's profile.proto.
 namespace profile {
 constexpr Tag kSampleType = 1, kSample = 2, kMapping = 3, kLocation = 4, kFunction = 5,
-              kString = 6, kTime = 9, kDuration = 10, kDefaultType = 14;
+              kString = 6, kTime = 9, kDuration = 10, kComment = 13, kDefaultType = 14;
 }
 namespace value_type {
 constexpr Tag kType = 1, kUnit = 2;
@@ -110,6 +111,10 @@ class PprofExport : public Exporter {
                      text_id(weight == ExportWeight::kCount ? "count" : "nanoseconds"));
     }
     out.add_int64(profile::kDefaultType, text_id(type_of(settings_.weight)));
+    ExportNames names(replay_->definitions(), replay_->functions());
+    for (const LeftOutLine& line : left_out_lines(*replay_, names)) {
+      out.add_int64(profile::kComment, text_id(line.text));
+    }
     if (settings_.session == nullptr || settings_.summary == nullptr) return;
     out.add_int64(profile::kTime,
                   static_cast<int64_t>(settings_.session->start_realtime_ns));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/export/call_exporter.hpp"
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/export_names.hpp"
@@ -60,6 +61,7 @@ class SqliteExport : public CallExporter {
   absl::Status finish() override {
     finish_calls();
     add_functions();
+    add_left_out();
     add_processes();
     add_threads();
     add_trace();
@@ -170,6 +172,18 @@ class SqliteExport : public CallExporter {
     for (FunctionId i = kUnknownFunction; i < functions.size(); ++i) {
       rows.add({function_id(i), names_->function(i), safe_name(functions[i].module)});
     }
+  }
+
+  void add_left_out() {
+    SqlInsert rows;
+    rows.prepare(file_, "left_out", 4);
+    RecordedStates(*replay_).for_each([&](FunctionId function, const LeftOut& what) {
+      const bool has_ends = what.from_ns.has_value() && what.to_ns.has_value();
+      rows.add({function == kRootFunction ? SqlValue() : SqlValue(function_id(function)),
+                what.from_ns,
+                has_ends ? SqlValue(*what.to_ns - *what.from_ns) : SqlValue(),
+                safe_name(what.by)});
+    });
   }
 
   void add_processes() {

@@ -31,6 +31,8 @@ CREATE TABLE events(thread_id INTEGER, time_ns INTEGER, type TEXT, name TEXT,
 CREATE TABLE losses(thread_id INTEGER, time_ns INTEGER, cause TEXT, records INTEGER);
 CREATE TABLE gaps(thread_id INTEGER, start_ns INTEGER, duration_ns INTEGER, reason TEXT,
   records INTEGER);
+CREATE TABLE left_out(function_id INTEGER, start_ns INTEGER, duration_ns INTEGER,
+  reason TEXT);
 )";
 
 // After the rows, which go in faster without indexes.
@@ -50,7 +52,8 @@ CREATE VIEW function_sums AS SELECT functions.name AS name, module,
   avg(CASE WHEN is_call THEN duration_ns END) AS avg_ns,
   min(CASE WHEN is_call THEN duration_ns END) AS min_ns,
   max(CASE WHEN is_call THEN duration_ns END) AS max_ns,
-  sum(off_cpu_ns) AS off_cpu_ns, sum(not_known_ns) AS not_known_ns
+  sum(off_cpu_ns) AS off_cpu_ns, sum(not_known_ns) AS not_known_ns,
+  EXISTS (SELECT 1 FROM left_out WHERE left_out.function_id = functions.id) AS incomplete
   FROM frames JOIN functions ON functions.id = function_id GROUP BY function_id;
 CREATE VIEW path_names AS WITH RECURSIVE named(id, text) AS (
   SELECT paths.id, functions.name FROM paths

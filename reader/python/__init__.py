@@ -114,8 +114,10 @@ class Finding(_typing.NamedTuple):
 
 
 class FunctionSums(_typing.NamedTuple):
-    """The calls of a function: base_ns is time in itself, cum_ns with all it called. The others are None where too
-    few calls ended."""
+    """The calls of a function: base_ns is time in itself, cum_ns with all it called. The times from avg_ns to p999_ns
+    are None where too few calls ended. left_out_by says what left calls out on purpose ("switched off", a filter), or is
+    empty: all of them from until_ns on (None: not so), and an unknown number in `partly`, begin and end (None: from the
+    beginning, to the end; `partly` None: not so)."""
     name: str
     module: str
     calls: int
@@ -128,6 +130,9 @@ class FunctionSums(_typing.NamedTuple):
     p90_ns: _typing.Optional[int]
     p99_ns: _typing.Optional[int]
     p999_ns: _typing.Optional[int]
+    until_ns: _typing.Optional[int]
+    partly: _typing.Optional[_typing.Tuple[_typing.Optional[int], _typing.Optional[int]]]
+    left_out_by: str
 
 
 class Node(_typing.NamedTuple):

@@ -209,6 +209,13 @@ py::list findings_of(const reader::Trace& trace) {
   return findings;
 }
 
+// (begin or None, end or None) of the time in which calls were left out, or None.
+py::object partly_of(const arctrace_reader_function_sums& function) {
+  if (function.partly_from_ns == INT64_MAX) return py::none();
+  return py::make_tuple(time_or_none(function.partly_from_ns),
+                        time_or_none(function.partly_to_ns));
+}
+
 // [(name, pid, tid, total_ns, functions, nodes)] of each group.
 py::list groups_of(const reader::Profile& profile) {
   py::list groups;
@@ -221,7 +228,8 @@ py::list groups_of(const reader::Profile& profile) {
                          duration_or_none(f.avg_ns), duration_or_none(f.min_ns),
                          duration_or_none(f.max_ns), duration_or_none(f.p50_ns),
                          duration_or_none(f.p90_ns), duration_or_none(f.p99_ns),
-                         duration_or_none(f.p999_ns)));
+                         duration_or_none(f.p999_ns), time_or_none(f.until_ns),
+                         partly_of(f), text(f.left_out_by)));
     }
     for (const arctrace_reader_node& n : profile.nodes(number)) {
       nodes.append(py::make_tuple(text(n.name), text(n.module), n.level,

@@ -1,5 +1,6 @@
 #include "reader/render/function_labels.hpp"
 
+#include "reader/render/recorded_notes.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -33,6 +34,21 @@ const std::string& FunctionLabels::text(FunctionId function) {
 std::string FunctionLabels::module_text(FunctionId function) const {
   const std::string_view path = replay_.functions()[function].module;
   return escaped(path.substr(path.rfind('/') + 1));
+}
+
+const RecordedStates& FunctionLabels::recorded() {
+  if (!recorded_.has_value()) recorded_.emplace(replay_);
+  return *recorded_;
+}
+
+std::string FunctionLabels::recorded_note(FunctionId function) {
+  std::string note = reader::recorded_note(recorded().of(function));
+  has_recorded_note_ |= !note.empty();
+  return note;
+}
+
+std::string FunctionLabels::recorded_legend() {
+  return reader::recorded_legend(recorded(), has_recorded_note_);
 }
 
 }  // namespace arctrace::reader

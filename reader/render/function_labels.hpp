@@ -1,9 +1,12 @@
-// Names of functions as reports show them, each made once.
+// Names of functions as reports show them, each made once, and what rows of functions say
+// if they are not complete.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/replay/replay.hpp"
 
 namespace arctrace::reader {
@@ -24,6 +27,14 @@ class FunctionLabels {
   // "file:line" if it is asked for and known, else empty. Raw bytes.
   const std::string& line(FunctionId function);
 
+  // The next three want the replay to be finished.
+  const RecordedStates& recorded();
+  // The note of a row (recorded_notes.hpp); empty for a function that is complete.
+  std::string recorded_note(FunctionId function);
+  // The lines that explain the notes that were made, and what filters left out without a
+  // row.
+  std::string recorded_legend();
+
  private:
   struct Known {
     bool made = false, line_made = false;
@@ -34,6 +45,8 @@ class FunctionLabels {
   Replay& replay_;
   const bool lines_;
   std::vector<Known> known_;  // by FunctionId
+  std::optional<RecordedStates> recorded_;
+  bool has_recorded_note_ = false;
 };
 
 }  // namespace arctrace::reader

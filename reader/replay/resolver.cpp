@@ -39,6 +39,16 @@ FunctionResolver::Cache& FunctionResolver::cache_of(ProcessIndex process) {
   return *cache;
 }
 
+std::optional<FunctionId> FunctionResolver::known(ProcessIndex process,
+                                                  uint64_t key) const {
+  if (process + 1u >= caches_.size() || caches_[process + 1u] == nullptr) {
+    return std::nullopt;
+  }
+  const auto& all = caches_[process + 1u]->all;
+  const auto found = all.find(key);
+  return found == all.end() ? std::nullopt : std::optional(found->second.function);
+}
+
 FunctionId FunctionResolver::resolve_uncached(Cache& cache, ProcessIndex process,
                                               uint64_t key, int64_t time_ns) {
   Entry& entry = cache.all[key];

@@ -34,6 +34,10 @@ class FunctionResolver {
     return resolve_uncached(cache, process, key, time_ns);
   }
 
+  // The function that resolve() last found for a key in a process, or nullopt if it was
+  // not asked for.
+  std::optional<FunctionId> known(ProcessIndex process, uint64_t key) const;
+
   const Functions& functions() const { return functions_; }
   // For adding functions that have no key.
   Functions& mutable_functions() { return functions_; }

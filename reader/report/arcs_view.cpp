@@ -4,6 +4,7 @@
 
 #include "reader/render/columns.hpp"
 #include "reader/render/frame_marks.hpp"
+#include "reader/render/recorded_notes.hpp"
 #include "reader/report/function_rows.hpp"
 #include "reader/report/group_view.hpp"
 
@@ -24,6 +25,7 @@ void write_arc_list(const char* key, const std::vector<Arc>& arcs, FunctionLabel
       json.member("name", kNoFunction);
     } else {
       write_function_json(arc.function, labels, json);
+      write_recorded_json(labels.recorded().of(arc.function), json);
     }
     write_sums_json(arc.calls, arc.base_ns, arc.cum_ns, json);
     write_cpu_json(arc.cpu, known, json);
@@ -66,7 +68,7 @@ class ArcsView : public GroupView {
       }
       if (!write(hidden_rows_text(rows.hidden))) return;
     }
-    write(columns.dropped_text());
+    write(labels.recorded_legend() + columns.dropped_text());
   }
 
   // The lines of one function, and an empty one.
@@ -85,9 +87,10 @@ class ArcsView : public GroupView {
         std::string row;
         append_columns(row, source, arc);
         row += "    ";
-        append_name(
-            row, arc.function == kRootFunction ? kNoFunction : labels.text(arc.function),
-            "", false, options_.style);
+        const bool is_function = arc.function != kRootFunction;
+        append_name(row, is_function ? labels.text(arc.function) : kNoFunction,
+                    is_function ? labels.recorded_note(arc.function) : "", false,
+                    options_.style);
         block += row;
       }
     };

@@ -1,11 +1,14 @@
 #include "reader/report/diff_table.hpp"
 
+#include <absl/container/btree_set.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
+#include "reader/render/recorded_notes.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -71,14 +74,21 @@ bool is_noise(uint64_t before_ns, uint64_t after_ns, std::optional<uint64_t> noi
 std::string side_text(const char* name, const std::vector<DiffRun>& runs) {
   std::string text = name;
   uint64_t lost = 0;
+  absl::btree_set<std::string> left_out;
   for (const DiffRun& run : runs) {
     absl::StrAppend(&text, &run == &runs.front() ? " " : ", ", escaped(run.path));
     lost += run.summary.lost;
+    for (const CallsLeftOut& cause : run.left_out)
+      left_out.insert(escaped(cause.what.by));
   }
   absl::StrAppend(&text, ", ", count_text(runs.size(), "run"));
   if (lost != 0) {
     absl::StrAppend(&text, "; ", count_text(lost, "record"),
                     " lost: calls and times are lower bounds");
+  }
+  const char* before = "; calls were left out: ";
+  for (const std::string& by : left_out) {
+    absl::StrAppend(&text, std::exchange(before, ", "), by);
   }
   return text + "\n";
 }
@@ -190,6 +200,7 @@ void write_runs_json(const char* key, const std::vector<DiffRun>& runs,
     json.member("lost", run.summary.lost);
     json.member("duration_ns", run.summary.duration_ns);
     json.member("wall_ns", run.wall_ns);
+    write_left_out_json(run.left_out, json);
     json.end();
   }
   json.end();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reader/analysis/function_diff.hpp"
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/render/view_options.hpp"
 #include "reader/render/write_text.hpp"
@@ -17,7 +18,8 @@ namespace arctrace::reader {
 struct DiffRun {
   std::string path;
   Summary summary;
-  uint64_t wall_ns = 0;  // as the summary has it
+  uint64_t wall_ns = 0;                // as the summary has it
+  std::vector<CallsLeftOut> left_out;  // on purpose, while it was recorded
 };
 
 struct DiffTable {

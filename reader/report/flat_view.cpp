@@ -72,7 +72,8 @@ class FlatView : public GroupView {
       }
       if (!write(hidden_rows_text(rows.hidden))) return;
     }
-    write(overhead_legend(has_overhead, replay) + columns.dropped_text());
+    write(overhead_legend(has_overhead, replay) + labels.recorded_legend() +
+          columns.dropped_text());
   }
 
   void write_groups_json(const TreeGroups& groups, Replay& replay,

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "reader/render/frame_marks.hpp"
+#include "reader/render/recorded_notes.hpp"
 
 namespace arctrace::reader {
 
@@ -31,13 +32,15 @@ std::string calls_note(const FunctionTotal& total) {
   return notes += marks_text(total.marks);
 }
 
-std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels) {
-  return module_note(total.function, labels) + calls_note(total);
+std::string total_notes(const FunctionTotal& total, FunctionLabels& labels) {
+  return module_note(total.function, labels) + calls_note(total) +
+         labels.recorded_note(total.function);
 }
 
 void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
                       const Replay& replay, JsonWriter& json) {
   write_function_json(total.function, labels, json);
+  write_recorded_json(labels.recorded().of(total.function), json);
   write_sums_json(total.calls, total.base_ns, total.cum_ns, json);
   write_cpu_json(total.cpu, replay.known_times(), json);
   write_overhead_json(total.overhead_ps, replay, json);

@@ -35,11 +35,11 @@ std::string group_head(const TreeGroup& group, Grouping grouping, const TextStyl
 std::string module_note(FunctionId function, const FunctionLabels& labels);
 // What was unusual with the calls: " [recursion to level 3] [open]".
 std::string calls_note(const FunctionTotal& total);
-// Both.
-std::string total_notes(const FunctionTotal& total, const FunctionLabels& labels);
+// Both, and what was left out of the calls.
+std::string total_notes(const FunctionTotal& total, FunctionLabels& labels);
 
-// Members name, module, calls, base_ns, cum_ns, times on and off the CPU, and what
-// recording cost.
+// Members name, module, recorded, calls, base_ns, cum_ns, times on and off the CPU, and
+// what recording cost.
 void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
                       const Replay& replay, JsonWriter& json);
 

@@ -67,7 +67,7 @@ class GraphView : public GroupView {
       });
       if (!more) return;
     }
-    write(columns.dropped_text());
+    write(labels.recorded_legend() + columns.dropped_text());
   }
 
   std::string paths_text(const FunctionGraph& graph, const TreeGroup& group,
@@ -112,9 +112,11 @@ class GraphView : public GroupView {
           append_node(row, graph.below, at.node, group, columns);
           row += "  ";
           row.append(indent_columns(at.level, columns_of(row), options_.style), ' ');
-          append_name(
-              row, labels.text(node.function), marks_text(graph.below.marks(at.node)),
-              is_hot(node.base_ns, (*group.tree)[group.root].cum_ns), options_.style);
+          append_name(row, labels.text(node.function),
+                      marks_text(graph.below.marks(at.node)) +
+                          labels.recorded_note(node.function),
+                      is_hot(node.base_ns, (*group.tree)[group.root].cum_ns),
+                      options_.style);
           text += row;
           return true;
         });

@@ -55,6 +55,7 @@ class HistogramView : public GroupView {
       }
       if (!write(hidden_rows_text(rows.hidden))) return;
     }
+    write(labels.recorded_legend());
   }
 
   // A head, the quantiles, and the ranges.

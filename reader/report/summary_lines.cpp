@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reader/render/frame_marks.hpp"
+#include "reader/render/recorded_notes.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/thread_labels.hpp"
@@ -170,8 +171,31 @@ std::string patching_text(const SummaryFacts& facts) {
                       is_corrected ? ", taken off" : " of it: [patching]");
 }
 
-// Since when some patched functions are not recorded any more; empty if all are.
-std::vector<std::string> switched_off_rows(const Definitions& definitions) {
+// Filters that the head names, at most.
+constexpr size_t kFiltersNamed = 4;
+
+// What filters left out of the calls, a row for each.
+void add_filter_rows(const RecordedStates& recorded, std::vector<std::string>& rows) {
+  size_t filters = 0;
+  for (const CallsLeftOut& cause : recorded.causes()) {
+    if (!cause.is_filter || ++filters > kFiltersNamed) continue;
+    rows.push_back(cause.functions == 0
+                       ? "  " + without_rows_text(cause)
+                       : absl::StrCat("  ", count_text(cause.functions, "function"),
+                                      cause.functions == 1 ? " is" : " are",
+                                      " not complete: ", left_out_text(cause.what),
+                                      " left calls out"));
+  }
+  if (filters > kFiltersNamed) {
+    rows.push_back(absl::StrCat("  (", filters - kFiltersNamed, " more filters)"));
+  }
+}
+
+// Since when some patched functions are not recorded any more, and what filters left out;
+// empty if all calls were recorded.
+std::vector<std::string> left_out_rows(const Definitions& definitions,
+                                       const RecordedStates& recorded) {
+  std::vector<std::string> rows;
   uint64_t count = 0;
   int64_t since_ns = INT64_MAX;
   for (const Process& process : definitions.processes()) {
@@ -180,12 +204,16 @@ std::vector<std::string> switched_off_rows(const Definitions& definitions) {
       since_ns = std::min(since_ns, off_ns);
     }
   }
-  if (count == 0) return {};
-  const auto since = static_cast<uint64_t>(std::max(since_ns, int64_t{0}));
-  return {absl::StrCat("  ", count_text(count, "function"), count == 1 ? " was" : " were",
-                       " switched off, because their calls filled the buffer:"),
-          absl::StrCat("  calls are lower bounds from ", duration_text(since),
-                       " on; arctrace info -v names them")};
+  if (count != 0) {
+    const auto since = static_cast<uint64_t>(std::max(since_ns, int64_t{0}));
+    rows.push_back(absl::StrCat("  ", count_text(count, "function"),
+                                count == 1 ? " was" : " were",
+                                " switched off, because their calls filled the buffer:"));
+    rows.push_back(absl::StrCat("  calls are lower bounds from ", duration_text(since),
+                                " on; arctrace info -v names them"));
+  }
+  add_filter_rows(recorded, rows);
+  return rows;
 }
 
 }  // namespace
@@ -300,7 +328,8 @@ std::string end_text(const Session* session) {
   return "the recording was cut off";
 }
 
-SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {
+SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
+                            const TextStyle& style) {
   SummarySection section;
   const Replay& replay = facts.replay;
   std::string command = command_line_text(first_command(replay.definitions()));
@@ -350,9 +379,6 @@ SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {
         section.rows.push_back("  " + advice);
       }
     }
-    for (const std::string& row : switched_off_rows(replay.definitions())) {
-      append_tinted(section.rows.emplace_back(), style, Tint::kTrouble, row);
-    }
     if (replay.has_dispatches() && lacks_kernel_records(facts)) {
       std::string loss;
       append_tinted(
@@ -360,6 +386,9 @@ SummarySection head_section(const SummaryFacts& facts, const TextStyle& style) {
           "  records of the kernel are missing: time on the CPU may be waiting");
       section.rows.push_back(loss);
     }
+  }
+  for (const std::string& row : left_out_rows(replay.definitions(), labels.recorded())) {
+    append_tinted(section.rows.emplace_back(), style, Tint::kTrouble, row);
   }
   return section;
 }

@@ -90,7 +90,8 @@ int fatal_signal(const Session* session);
 ThreadEnds::Signal signal_of(const Function& function, const Session* session);
 
 // What is known of the program as a whole (summary_lines.cpp).
-SummarySection head_section(const SummaryFacts& facts, const TextStyle& style);
+SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
+                            const TextStyle& style);
 
 // Where it was when a signal ended it (summary_crash.cpp).
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,

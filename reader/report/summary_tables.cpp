@@ -130,9 +130,9 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
   std::string calls_text, rest_text;
   uint64_t calls = 0, patching_ns = 0;
   const auto append = [](std::string& text, const std::string& name, uint64_t time_ns,
-                         uint64_t within_ns) {
+                         const std::string& notes) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", duration_text(time_ns),
-                    within_text(within_ns));
+                    notes);
   };
   for (const FunctionTotal& total :
        function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kBase)) {
@@ -144,21 +144,21 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
     }
     if (function.module.empty() && function.name.starts_with('[')) {
       append(rest_text, labels.text(total.function), total.base_ns,
-             total.marks.within_ns());
+             within_text(total.marks.within_ns()));
       continue;
     }
     calls += total.calls;
     if (calls >= kFewCalls) return section;
     append(calls_text, labels.text(total.function), total.base_ns,
-           total.marks.within_ns());
+           within_text(total.marks.within_ns()) + labels.recorded_note(total.function));
   }
   const CallTree& tree = *facts.all.tree;
   if (const uint64_t outside_ns = tree[facts.all.root].base_ns; outside_ns != 0) {
     append(rest_text, "not in recorded functions", outside_ns,
-           tree.marks(facts.all.root).within_ns());
+           within_text(tree.marks(facts.all.root).within_ns()));
   }
   if (patching_ns != 0) {
-    append(rest_text, labels.text(functions.patching()), patching_ns, 0);
+    append(rest_text, labels.text(functions.patching()), patching_ns, "");
   }
   section.head = summary_head(count_text(calls, "call") + ": too few for shares", style);
   if (!calls_text.empty()) section.rows.push_back(wrap_line("  " + calls_text, 4, style));
@@ -199,6 +199,7 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
     section.rows.push_back(summary_row(row + "  ", labels.text(total.function),
                                        not_known_text(own[total.function].unknown_ns) +
                                            within_text(total.marks.within_ns()) +
+                                           labels.recorded_note(total.function) +
                                            overhead,
                                        is_hot(total.base_ns, all_ns), style));
   }

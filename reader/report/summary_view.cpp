@@ -6,6 +6,7 @@
 
 #include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/time_parts.hpp"
+#include "reader/render/recorded_notes.hpp"
 #include "reader/render/thread_labels.hpp"
 #include "reader/report/function_rows.hpp"
 #include "reader/report/summary_lines.hpp"
@@ -49,7 +50,7 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     if (has_wake_ups_) facts.log = &log_;
     const TextStyle& style = options_.style;
     std::vector<SummarySection> sections;
-    sections.push_back(head_section(facts, style));
+    sections.push_back(head_section(facts, labels, style));
     sections.push_back(crash_section(facts, labels, style));
     sections.push_back(critical_section(facts, labels, style));
     sections.push_back(serving_section(facts, labels, style));
@@ -87,6 +88,7 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     json.member("thread_ns", tree[all.root].cum_ns);
     write_cpu_json(tree.cpu_cum(all.root), replay.known_times(), json);
     write_overhead_json(total_overhead_ps(tree, all.root), replay, json);
+    write_left_out_json(labels.recorded().causes(), json);
     write_parts_json(tree, all.root, replay, json);
     if (has_wake_ups_) write_serving_json(loops_.find(), replay, labels, json);
     write_functions_json(all, times_, options_, replay, labels, json);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "reader/render/frame_marks.hpp"
+#include "reader/render/recorded_notes.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/report/tree_rows.hpp"
 
@@ -20,7 +21,10 @@ struct DeepRow {
 void write_node_json(const CallTree& tree, NodeIndex index, uint32_t level,
                      const Replay& replay, FunctionLabels& labels, JsonWriter& json) {
   const CallNode& node = tree[index];
-  if (level != 0) write_function_json(node.function, labels, json);
+  if (level != 0) {
+    write_function_json(node.function, labels, json);
+    write_recorded_json(labels.recorded().of(node.function), json);
+  }
   write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
   write_cpu_json(tree.cpu_cum(index), replay.known_times(), json);
   write_overhead_json(node.overhead_ps, replay, json);

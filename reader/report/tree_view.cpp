@@ -37,13 +37,18 @@ class TreeView : public GroupView {
             const std::string overhead = note_of(group, at, replay);
             has_overhead |= !overhead.empty();
             const std::string notes =
-                signals_text(*group.tree, at.node, replay.functions()) + overhead;
+                signals_text(*group.tree, at.node, replay.functions()) + overhead +
+                (at.level == 0 ? ""
+                               : labels.recorded_note((*group.tree)[at.node].function));
             more = write(row_text(group, groups.grouping(), at, columns, labels, notes));
             return more;
           });
       if (more) more = write(hidden_rows_text(hidden));
     }
-    if (more) write(overhead_legend(has_overhead, replay) + columns.dropped_text());
+    if (more) {
+      write(overhead_legend(has_overhead, replay) + labels.recorded_legend() +
+            columns.dropped_text());
+    }
   }
 
   static std::string note_of(const TreeGroup& group, const TreePosition& at,

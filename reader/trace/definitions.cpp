@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "src/protocol/call_filter_text.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -84,6 +86,12 @@ ProcessIndex Definitions::inherited_from(ProcessIndex index) const {
 
 std::optional<std::string_view> Definitions::name(ProcessIndex process,
                                                   uint32_t id) const {
+  if (id == kCallFilterNameId) return std::nullopt;
+  return text_of(process, id);
+}
+
+std::optional<std::string_view> Definitions::text_of(ProcessIndex process,
+                                                     uint32_t id) const {
   for (int depth = 0; process < scopes_.size() && depth < kForkDepthMax; ++depth) {
     const auto& names = scopes_[process].names;
     if (const auto found = names.find(id); found != names.end()) return found->second;
@@ -103,10 +111,16 @@ const EventLayout* Definitions::layout(ProcessIndex process, uint32_t event_id) 
   return nullptr;
 }
 
+std::vector<std::string> Definitions::call_filter(ProcessIndex process) const {
+  return filter_entries(text_of(process, kCallFilterNameId).value_or(std::string_view()));
+}
+
 std::vector<std::string_view> Definitions::names(ProcessIndex process) const {
   std::vector<std::string_view> found;
   if (process >= scopes_.size()) return found;
-  for (const auto& [id, name] : scopes_[process].names) found.push_back(name);
+  for (const auto& [id, name] : scopes_[process].names) {
+    if (id != kCallFilterNameId) found.push_back(name);
+  }
   return found;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/call_filters.hpp"
 #include "reader/trace/kernel_gaps.hpp"
 #include "reader/trace/missing_files.hpp"
 #include "reader/trace/record.hpp"
@@ -62,6 +63,10 @@ class Definitions {
   // escape them (text_escape.hpp) before they reach a terminal or JSON.
   std::optional<std::string_view> name(ProcessIndex process, uint32_t id) const;
 
+  // The entries of the filter of calls with which the process was started (SPEC.md
+  // REC-13), or which it has from its parent; raw bytes. Empty: there is none.
+  std::vector<std::string> call_filter(ProcessIndex process) const;
+
   // The names that the process itself has defined, in no order; raw bytes, as above.
   std::vector<std::string_view> names(ProcessIndex process) const;
 
@@ -83,6 +88,9 @@ class Definitions {
   std::span<const CpuBegin> kernel_begins() const { return kernel_begins_; }
   // When records of the kernel's are missing, for whatever cause.
   const KernelGaps& kernel_gaps() const { return kernel_gaps_; }
+
+  // The live filters that excluded functions.
+  const LiveFilters& live_filters() const { return live_filters_; }
 
   // In order of time.
   std::span<const MissingFiles> missing_files() const { return missing_files_; }
@@ -110,6 +118,7 @@ class Definitions {
     kernel_begins_ = std::move(begins);
   }
   KernelGaps& mutable_kernel_gaps() { return kernel_gaps_; }
+  LiveFilters& mutable_live_filters() { return live_filters_; }
   void set_missing_files(std::vector<MissingFiles> missing) {
     missing_files_ = std::move(missing);
   }
@@ -141,6 +150,8 @@ class Definitions {
     std::vector<uint64_t> max_end;
   };
 
+  // Of a STRING, also that of the filter of calls.
+  std::optional<std::string_view> text_of(ProcessIndex process, uint32_t id) const;
   const Module* own_module_at(ProcessIndex process, uint64_t address,
                               int64_t time_ns) const;
   void index_modules(ProcessIndex process) const;
@@ -151,6 +162,7 @@ class Definitions {
   StoredSymbols symbols_;
   std::vector<CpuBegin> kernel_begins_;
   KernelGaps kernel_gaps_;
+  LiveFilters live_filters_;
   std::vector<MissingFiles> missing_files_;
   absl::flat_hash_map<uint32_t, ProcessIndex> process_by_id_;
   absl::flat_hash_map<uint32_t, ThreadIndex> thread_by_writer_;

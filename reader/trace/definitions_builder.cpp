@@ -430,8 +430,9 @@ void DefinitionsBuilder::child_status(BodyReader reader) {
 }
 
 void DefinitionsBuilder::enabled(BodyReader reader) {
-  const bool is_on =
-      (reader.read<arctrace_enabled_body>().gate & ARCTRACE_GATE_KERNEL) != 0;
+  const auto body = reader.read<arctrace_enabled_body>();
+  definitions_.mutable_live_filters().add(time_ns_, reader.text(body.filter_size));
+  const bool is_on = (body.gate & ARCTRACE_GATE_KERNEL) != 0;
   if (is_on && kernel_off_ns_.has_value()) {
     definitions_.mutable_kernel_gaps().add(*kernel_off_ns_, time_ns_, kCpuNotKnown);
     kernel_off_ns_.reset();

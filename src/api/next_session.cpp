@@ -7,6 +7,7 @@
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
 #include "src/stack/call_edges.hpp"
+#include "src/writer/definition_list.hpp"
 #include "src/writer/modules.hpp"
 #include "src/writer/record_filter.hpp"
 #include "src/writer/renewed_states.hpp"
@@ -51,6 +52,7 @@ int arctrace_shim_forget_session(void) {
   renew_thread_states();
   forget_event_verdicts();
   reset_call_filter();
+  retire_filter_text();
   forget_call_edges();
   return 0;
 }

@@ -83,6 +83,12 @@ void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {
   if (session.joined) set_call_filter(*filter);
 }
 
+void arctrace_shim_set_filter_text(const char* text, uint32_t size) {
+  if (!session.joined) return;
+  define_filter_text({text, size});
+  emit_from_this_thread();
+}
+
 void arctrace_shim_set_name_flags(arctrace_shim_name_flags* flags_of) {
   if (session.joined) set_flags_of_names(flags_of);
 }

@@ -44,6 +44,10 @@ ARCTRACE_API int arctrace_shim_claim(void);
 /* Sets the call filter. To be called once, before the program's code runs. */
 ARCTRACE_API void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter);
 
+/* Sets what the trace says of that filter: the text of SPEC.md REC-13, of at most
+ * ARCTRACE_SHIM_FILTER_TEXT_MAX bytes. To be called with it. */
+ARCTRACE_API void arctrace_shim_set_filter_text(const char* text, uint32_t size);
+
 /* Sets what tells the flags that the filter has for a frame's name (arctrace_name_key()):
  * ARCTRACE_SHIM_FILTERED_IN, ARCTRACE_SHIM_NOTRACE. It is asked at once for each name
  * that is there, and later when one is defined, and may allocate. To be called with each

@@ -98,6 +98,7 @@ struct arctrace_shim_filter {
 };
 
 #define ARCTRACE_SHIM_LIVE_FILTER_MAX 1024
+#define ARCTRACE_SHIM_FILTER_TEXT_MAX 1024
 
 /* An argument or the return value of a call that is recorded. It is in an integer
  * register, or if its kind is FLOAT, in a vector register; arguments of that kind are

@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "src/protocol/call_filter_text.hpp"
 #include "src/shim_protocol/environment.hpp"
 
 namespace arctrace::shim {
@@ -48,7 +49,7 @@ enum class LibraryCalls : uint8_t {
 };
 
 // Begins a pattern that is a regular expression.
-inline constexpr std::string_view kRegexMark = "re:";
+inline constexpr std::string_view kRegexMark = kFilterRegex;
 
 // A pattern of the user's: an extended regular expression after kRegexMark, else a glob
 // (src/base/glob.hpp). kModule patterns match the names of files, all others those of

@@ -4,6 +4,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/protocol/call_filter_text.hpp"
 
 namespace arctrace {
 
@@ -75,6 +76,10 @@ Definition* find_definition(uint32_t type, const IsIt& is_it) {
   return nullptr;
 }
 
+bool is_filter_text(Definition& definition) {
+  return part_at<arctrace_string_body>(definition.body()).id == kCallFilterNameId;
+}
+
 }  // namespace
 
 uint32_t parts_size(const BodyPart* parts, uint32_t part_count) {
@@ -127,7 +132,27 @@ std::string_view name_text(Definition& definition) {
   return {reinterpret_cast<const char*>(&body + 1), body.text_size};
 }
 
+void define_filter_text(std::string_view text) {
+  const arctrace_string_body body{.process = 0,
+                                  .id = kCallFilterNameId,
+                                  .text_size = static_cast<uint32_t>(text.size())};
+  const BodyPart parts[] = {{&body, sizeof body}, {text.data(), body.text_size}};
+  add_definition(ARCTRACE_TYPE_STRING, parts, 2,
+                 offsetof(arctrace_string_body, text_size), 0);
+}
+
+void retire_filter_text() {
+  find_definition(ARCTRACE_TYPE_STRING, [](Definition& definition) {
+    if (is_filter_text(definition) &&
+        IpcAtomics::load_relaxed(definition.retired_ticks) != 0) {
+      retire_definition(definition, 0);
+    }
+    return false;
+  });
+}
+
 NameFacts find_name(uint32_t id) {
+  if (id == kCallFilterNameId) return {};
   Definition* definition =
       find_definition(ARCTRACE_TYPE_STRING, [id](Definition& candidate) {
         return part_at<arctrace_string_body>(candidate.body()).id == id;
@@ -142,7 +167,7 @@ void set_name_flags(Definition& definition, uint32_t flags) {
 
 void for_each_name(void (*use)(Definition& definition)) {
   find_definition(ARCTRACE_TYPE_STRING, [use](Definition& definition) {
-    use(definition);
+    if (!is_filter_text(definition)) use(definition);
     return false;
   });
 }

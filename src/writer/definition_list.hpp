@@ -78,6 +78,11 @@ struct NameFacts {
 // this process.
 NameFacts find_name(uint32_t id);
 
+// Defines the text of the process' filter of calls (SPEC.md REC-13); and has it hold no
+// longer, because the session is left.
+void define_filter_text(std::string_view text);
+void retire_filter_text();
+
 // Sets the flags that find_name() returns.
 void set_name_flags(Definition& definition, uint32_t flags);
 

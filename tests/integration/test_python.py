@@ -71,7 +71,7 @@ class Python(TracedTest):
         functions = read_report(self.trace, "flat")["functions"]
         self.assertEqual(found["functions"], [
             [f["name"], f["module"] or ""] + [f[key] for key in (
-                "calls", "base_ns", "cum_ns", "avg_ns", "min_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns")]
+                "calls", "base_ns", "cum_ns", "avg_ns", "min_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns")] + [None, None, ""]
             for f in functions])
         info = read_info(self.trace)
         self.assertEqual(found["facts"]["records"], info["summary"]["records"])
@@ -80,6 +80,16 @@ class Python(TracedTest):
         self.assertEqual([(time, kind) for time, kind, _ in found["records"]],
                          [(r["time_ns"], r["type"]) for r in dumped])
         self.assertEqual(found["cut"], [r["time_ns"] for r in dumped if r["time_ns"] >= found["middle"]])
+
+    def test_functions_of_which_calls_were_left_out(self):
+        trace = self.record("ls", "/", options=["-t", "1ns"], trace="filtered.data").trace
+        program = self.directory / "program.py"
+        program.write_text("import sys, arctrace\n"
+                           "for f in arctrace.open(sys.argv[1]).profile()[0].functions:\n"
+                           "    if not f.name.startswith('['): print(f.until_ns, f.partly, f.left_out_by)\n", encoding="utf-8")
+        lines = self.python(program, trace).splitlines()
+        self.assertGreater(len(lines), 5)
+        self.assertEqual(set(lines), {"None (None, None) -t 1ns"})
 
     def self_times(self):
         """Self time by thread and function. Nodes as [loader] are no calls: the module does not give them."""

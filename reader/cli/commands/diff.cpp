@@ -78,7 +78,11 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   if (!status.ok()) return status;
   replay.finish();
   diff.add_run(side, replay);
-  return reader::DiffRun{files.front(), trace->summary(), reader::wall_ns(replay)};
+  const reader::RecordedStates recorded(replay);
+  return reader::DiffRun{files.front(),
+                         trace->summary(),
+                         reader::wall_ns(replay),
+                         {recorded.causes().begin(), recorded.causes().end()}};
 }
 
 // The changes of functions that pass -F and -N.

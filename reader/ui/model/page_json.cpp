@@ -1,13 +1,17 @@
 #include "reader/ui/model/page_json.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <vector>
 
 #include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/analysis/time_parts.hpp"
+#include "reader/render/recorded_notes.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/safe_name.hpp"
 #include "reader/render/session_text.hpp"
@@ -283,6 +287,19 @@ void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
     json.end();
   }
   json.end();
+  const RecordedStates recorded(facts.replay);
+  json.key("notes").begin_array();
+  for (const FunctionId function : recorded.incomplete()) {
+    json.begin_array();
+    json.value(id_of(function, ids));
+    json.value(safe_text(recorded_note(recorded.of(function))));
+    json.end();
+  }
+  json.end();
+  const std::string legend = recorded_legend(recorded, !recorded.incomplete().empty());
+  const std::vector<std::string> lines =
+      absl::StrSplit(legend, '\n', absl::SkipWhitespace());
+  write_lines("notes_legend", lines, json);
 }
 
 void write_flame_json(const PageFacts& facts, Grouping grouping,

@@ -45,14 +45,14 @@ class Chosen {
     clear(main, make("h2", { class: "mono" }, nameOf(id)), make("div", { class: "columns" },
       make("section", {}, facts_([
         ["module", facts.functions[id][1]],
-        ["calls", !isKnown ? readingNote() : row ? count(row[1]) : "none in this time"],
+        ["calls", !isKnown ? readingNote() : row ? [count(row[1]), leftOutNote(id)] : "none in this time"],
         row && ["in itself", duration(row[2]) + (facts.thread_ns ? ", " + share(row[2], facts.thread_ns) + " of all threads" : "")],
         row && ["with what it called", duration(row[3])],
         row && facts.has_cpu && ["of that waiting", duration(row[4])],
         row && row[5] && ["average", duration(row[6])],
         row && row[5] && ["p50 · p90 · p99", [row[8], row[9], row[10]].map(duration).join(" · ")],
         row && row[5] && ["shortest · longest", duration(row[7]) + " · " + duration(row[11])],
-      ]), make("p", {}, make("button", { onclick: () => change({ tab: "flame", flameSearch: nameOf(id).slice(0, 200) }) }, "show in the flame graph"))),
+      ]), make("p", {}, make("button", { onclick: () => change({ tab: "flame", flameSearch: nameOf(id).slice(0, 200) }) }, "show in the flame graph")), totals.notes.has(id) && leftOutLegend()),
       row && histogramTable(row, null)));
     const found = sourceSection(await source.source(id));
     if (found && state.func === id && state.tab === "chosen") main.querySelector(".columns").append(found);

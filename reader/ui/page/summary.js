@@ -40,7 +40,7 @@ class SummaryPane {
     const hot = rows.map((row) => make("tr", { tabindex: 0, onclick: () => change({ func: row[0], call: null, tab: "chosen" }),
       onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "chosen" }); } },
       make("td", {}, duration(row[2])), make("td", {}, count(row[1])), make("td", {}, duration(row[6])), make("td", {}, duration(row[11])),
-      make("td", { class: "name" }, nameOf(row[0]).slice(0, 300), make("span", { class: "module" }, moduleOf(row[0])))));
+      make("td", { class: "name" }, nameOf(row[0]).slice(0, 300), leftOutNote(row[0]), make("span", { class: "module" }, moduleOf(row[0])))));
     const head = (...texts) => make("thead", {}, make("tr", {}, texts.map((text, i) => make("th", { scope: "col", class: i === texts.length - 1 ? "name" : null }, text))));
     const gaps = (facts.gaps || []).slice(0, 12).map((gap) => make("li", {}, gap.reason +
       (gap.from_ns !== null ? " for " + duration(gap.to_ns - gap.from_ns) : "") + " until " + moment(gap.to_ns, 1000) +
@@ -49,7 +49,7 @@ class SummaryPane {
       make("div", { class: "columns" },
         make("section", {}, make("h2", {}, "What the time of all threads was spent on"), make("table", {}, head("time", "share", "", "calls", ""), make("tbody", {}, parts)),
           facts.has_cpu ? make("p", { class: "dim" }, "Blue: on the CPU. Grey: waiting." + (facts.not_known_ns ? " Purple: not known, because records of the kernel are missing." : "")) : make("p", { class: "dim" }, "Time on the CPU and waiting are not told apart: arctrace record --kernel does.")),
-        make("section", {}, make("h2", {}, "Hottest functions"), make("table", {}, head("self", "calls", "average", "longest", ""), make("tbody", {}, hot))),
+        make("section", {}, make("h2", {}, "Hottest functions"), make("table", {}, head("self", "calls", "average", "longest", ""), make("tbody", {}, hot)), leftOutLegend()),
         gaps.length > 0 && make("section", {}, make("h2", { class: "hot" }, "Times without records"), make("ol", {}, gaps), facts.gaps_left_out ? make("p", {}, count(facts.gaps_left_out) + " more") : null),
         make("section", {}, make("h2", {}, "The recording"), this.recording())));
   }

@@ -14,18 +14,26 @@ const COLUMNS = [
 const ROWS = 300;
 
 // Totals of the present range; kept, because the detail of a call needs them, too.
-const totals = { key: null, rows: [], byFunction: new Map() };
+const totals = { key: null, rows: [], byFunction: new Map(), notes: new Map(), legend: [] };
 async function readTotals() {
   const key = pair(state.range);
   if (totals.key === key) return;
   totals.key = null;
   totals.rows = [];
   totals.byFunction = new Map();
+  totals.notes = new Map();
+  totals.legend = [];
   const answer = await source.totals(state.range && { from: state.range.from, until: state.range.until });
   totals.key = key;
   totals.rows = answer.totals;
   totals.byFunction = new Map(answer.totals.map((row) => [row[0], row]));
+  totals.notes = new Map(answer.notes);
+  totals.legend = answer.notes_legend;
 }
+
+// What a row of a function says if calls of it were left out; null: nothing.
+const leftOutNote = (id) => totals.notes.has(id) ? make("span", { class: "hot" }, totals.notes.get(id)) : null;
+const leftOutLegend = () => totals.legend.map((line) => make("p", { class: "dim" }, line));
 
 // The same; whether they are known.
 async function hasTotals() {
@@ -78,12 +86,12 @@ class FunctionTable {
       onclick: () => change({ func: row[0], call: null, tab: "chosen" }),
       onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "chosen" }); },
     }, columns.map((one) => this.cell(one, row))));
-    clear(this.place, make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)),
+    clear(this.place, leftOutLegend(), make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)),
       rows.length > this.limit && make("button", { onclick: () => { this.limit *= 4; this.fill(); } }, "show more of " + count(rows.length)));
   }
   cell(column, row) {
     if (column.id === "name") {
-      return make("td", { class: "name", title: nameOf(row[0]).slice(0, 500) }, nameOf(row[0]).slice(0, 300), make("span", { class: "module" }, moduleOf(row[0])));
+      return make("td", { class: "name", title: nameOf(row[0]).slice(0, 500) }, nameOf(row[0]).slice(0, 300), leftOutNote(row[0]), make("span", { class: "module" }, moduleOf(row[0])));
     }
     if (column.id === "shape") return make("td", { class: "shape", title: row[12] ? "from " + duration(row[7]) + " to " + duration(row[11]) : null }, row[12] ? shapeOf(row[12]) : "");
     return make("td", {}, column.show(column.of(row)));

@@ -101,7 +101,7 @@ TableList TraceTables::summary() {
   if (is_empty()) return nothing_to_show();
   const SummaryFacts facts = summary_facts(all());
   TableList tables;
-  std::vector<TextLine> head = lines_of(head_section(facts, {}));
+  std::vector<TextLine> head = lines_of(head_section(facts, labels_, {}));
   if (!head.empty()) head.front().look = RowLook::kBold;
   if (std::string frames = frame_totals_text(facts_.replay.totals()); !frames.empty()) {
     head.push_back({std::move(frames), RowLook::kPlain});

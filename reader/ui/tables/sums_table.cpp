@@ -99,7 +99,7 @@ RowName FunctionsTable::name(size_t row) {
   const FunctionTotal& total = totals_[number(row)];
   RowName name;
   name.text = labels().text(total.function);
-  name.notes = calls_note(total);
+  name.notes = calls_note(total) + labels().recorded_note(total.function);
   name.where = module_note(total.function, labels());
   if (is_hot(total.base_ns, (*all_.group.tree)[all_.group.root].cum_ns)) {
     name.look = RowLook::kHot;

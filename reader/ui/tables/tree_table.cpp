@@ -73,6 +73,7 @@ RowName TreeTable::name(size_t row) {
   RowName name;
   name.text = text(at);
   name.notes = marks_text(tree(at).marks(at.node));
+  if (at.level != 0) name.notes += labels_.recorded_note(node.function);
   name.level = at.level;
   if (node.first_child != kNoNode) {
     name.fold = unfolded_.contains(at.node) ? RowFold::kUnfolded : RowFold::kFolded;

@@ -1,6 +1,8 @@
 """record -P on programs that were not built for it: those of the other tests of the shim, without
 hooks."""
 
+import contextlib
+import csv
 import ctypes
 import json
 import os
@@ -8,6 +10,7 @@ import pathlib
 import random
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import unittest
@@ -372,6 +375,32 @@ class Patched(ShimTest):
         text = read("info", "-v", trace)
         self.assertIn("        1  of them switched off, because their calls filled the buffer\n"
                       "             leaf\n", text)
+        self.assert_until(trace, "leaf")
+
+    def assert_until(self, trace, name):
+        """This function says in all views until when it was recorded, and others have no mark."""
+        flat = read_report(trace, "flat")
+        recorded = {row["name"]: row["recorded"] for row in flat["functions"] if "recorded" in row}
+        self.assertEqual(recorded.keys(), {name})
+        until = recorded[name]["until_ns"]
+        self.assertEqual(recorded[name], {"until_ns": until, "until_by": "switched off"})
+        self.assertTrue(0 < until < flat["summary"]["duration_ns"])
+        self.assertEqual(read_report(trace, "summary")["left_out"],
+                         [{"by": "switched off", "from_ns": until, "to_ns": None, "functions": 1}])
+        for view in ("flat", "tree", "arcs"):
+            lines = [line for line in read("report", f"--view={view}", trace).splitlines() if "[until " in line]
+            self.assertTrue(lines and all(f"  {name} " in line for line in lines), (view, lines))
+        out = trace.with_name("out")
+        read("export", "--to=sqlite", "-o", out, trace)
+        with contextlib.closing(sqlite3.connect(out)) as base:
+            self.assertEqual(base.execute("SELECT name, start_ns, duration_ns, reason FROM left_out "
+                                          "JOIN functions ON functions.id = function_id").fetchall(),
+                             [(name, until, None, "switched off")])
+        read("export", "--to=csv", "-o", out, trace)
+        with open(out, encoding="utf-8") as file:
+            self.assertEqual([(row["name"], row["start_ns"]) for row in csv.DictReader(file) if row["type"] == "left-out"],
+                             [(name, str(until))])
+        out.unlink()
 
     def test_flooding_child(self):
         """A forked process has what its parent has patched, and switches functions off alone."""
@@ -380,6 +409,7 @@ class Patched(ShimTest):
         self.assertLess(calls["leaf"], 1_000_000)
         parent, child = self.patches(trace)
         self.assertEqual((parent["switched_off"], child["switched_off"]), (0, 1))
+        self.assert_until(trace, "leaf")
         self.assertEqual(parent["patched"], child["patched"])
         self.assertEqual(parent["left"], child["left"])
         text = read("info", trace)

@@ -299,3 +299,13 @@ TEST_CASE("chrome: a coroutine's calls have a lane of their own") {
   CHECK(calls.at("main") == 7);
   CHECK(calls.at("body") != 7);
 }
+
+TEST_CASE("chrome: remarks on functions of which calls were left out") {
+  RecordScript script = treetest();
+  CHECK(!Json::parse(Exported(script).to("chrome")).contains("left_out"));
+  script.definitions.mutable_process(0)->switched_off = {{script.key("mainAA"), 12'000}};
+  const Json file = Json::parse(Exported(script).to("chrome"));
+  CHECK(file.at("left_out") ==
+        Json{"calls of mainAA left out: switched off from 12.0 us on"});
+  CHECK(file.at("traceEvents").size() > 7);
+}

@@ -323,3 +323,15 @@ TEST_CASE("perfetto: gaps that overlap still nest") {
   CHECK(decoded.events[decoded.events.size() - 2].notes.at("records") == "5");
   CHECK(decoded.track_of(decoded.events.back()) == "cpu 3 gaps");
 }
+
+TEST_CASE("perfetto: a moment says since when calls of a function were left out") {
+  RecordScript script = treetest();
+  const size_t events = decode(Exported(script).to("perfetto")).events.size();
+  script.definitions.mutable_process(0)->switched_off = {{script.key("mainAA"), 12'000}};
+  const Decoded decoded = decode(Exported(script).to("perfetto"));
+  REQUIRE(decoded.events.size() == events + 1);
+  CHECK(decoded.events.back().name ==
+        "calls of mainAA left out: switched off from 12.0 us on");
+  CHECK(decoded.events.back().type == pf::event::kInstant);
+  CHECK(decoded.events.back().time == 12'000);
+}

@@ -260,3 +260,30 @@ TEST_CASE("a spool takes bounded memory, however many lanes there are") {
     CHECK(read == std::string(3 * kText, static_cast<char>('a' + lane % 26)));
   }
 }
+
+TEST_CASE("csv, ndjson: a row for each function of which calls were left out") {
+  RecordScript script = treetest();
+  script.definitions.mutable_process(0)->switched_off = {{script.key("mainAA"), 12'000}};
+  script.definitions.add_name(0, 0, std::string("size:100\0", 9));
+  Exported exported(script);
+  auto rows = csv_rows(exported.to("csv"));
+  std::erase_if(rows, [](auto& row) { return row["type"] != "left-out"; });
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["name"] == "mainAA");
+  CHECK(rows[0]["start_ns"] == "12000");
+  CHECK(rows[0]["duration_ns"].empty());  // to the end
+  CHECK(rows[0]["fields"] == "by=switched off");
+  CHECK(rows[1]["name"] == "[functions without calls]");
+  CHECK(rows[1]["start_ns"] == "0");
+  CHECK(rows[1]["fields"] == "by=-Z 100");
+
+  std::istringstream in(exported.to("ndjson"));
+  std::vector<Json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  std::erase_if(lines, [](const Json& line) { return line.at("type") != "left-out"; });
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].at("name") == "mainAA");
+  CHECK(lines[0].at("start_ns") == 12'000);
+  CHECK(lines[0].at("duration_ns").is_null());
+  CHECK(lines[0].at("fields") == Json{{"by", "switched off"}});
+}

@@ -237,3 +237,30 @@ TEST_CASE("callgrind: own and inclusive costs, recursion counted once") {
                                                     {"f > g", "1, 400"}});
   CHECK(text.find("\ntotals: 1000\n") != std::string::npos);
 }
+
+TEST_CASE("callgrind, pprof: remarks on functions of which calls were left out") {
+  RecordScript script = treetest();
+  CHECK(Exported(script).to("callgrind").find("left out") == std::string::npos);
+  script.definitions.mutable_process(0)->switched_off = {{script.key("mainAA"), 12'000}};
+  script.definitions.add_name(0, 0, std::string("size:100\0", 9));
+  const std::string off = "calls of mainAA left out: switched off from 12.0 us on";
+  const std::string small = "functions left out: -Z 100";
+  const std::string text = Exported(script).to("callgrind");
+  CHECK(text.find("\ndesc: " + off + "\ndesc: " + small + "\npositions: line\n") !=
+        std::string::npos);
+  const std::string profile = gunzip(Exported(script).to("pprof"));
+  std::vector<std::string> texts;
+  std::vector<int64_t> comments;
+  for (protozero::pbf_reader reader(profile); reader.next();) {
+    if (reader.tag() == 6) {
+      texts.push_back(reader.get_string());
+    } else if (reader.tag() == 13) {
+      comments.push_back(reader.get_int64());
+    } else {
+      reader.skip();
+    }
+  }
+  REQUIRE(comments.size() == 2);
+  CHECK(texts.at(static_cast<size_t>(comments[0])) == off);
+  CHECK(texts.at(static_cast<size_t>(comments[1])) == small);
+}

@@ -60,3 +60,45 @@ TEST_CASE("recursion is not counted twice") {
   CHECK(sums_of(rows.at(1)) == Sums{2, 2 + 4 + 1, 11});
   CHECK(viewed.text("flat").find("f [recursion to level 2]") != std::string::npos);
 }
+
+TEST_CASE("rows say which functions are not complete, and since when") {
+  RecordScript script = treetest();
+  script.definitions.mutable_process(0)->switched_off = {{script.key("mainAA"), 12'000}};
+  script.definitions.mutable_live_filters().add(50'000, std::string("-mainB\0", 7));
+  Viewed viewed(script);
+  CHECK(viewed.text("flat") == R"(
+1 thread: 100 us
+       Calls   %Base    %Cum         Base       Cum us    Ind  Name
+           1       -     100            -          100      1  main
+           1       -    70.0            -           70      2  mainB [until 50.0 us]
+           1    40.0    40.0      40.0 us           40      3  mainBB [partly from 50.0 us on]
+           1       -    30.0            -           30      4  mainA
+           1    30.0    30.0      30.0 us           30      5  mainBA [partly from 50.0 us on]
+           1    20.0    20.0      20.0 us           20      6  mainAB
+           1    10.0    10.0      10.0 us           10      7  mainAA [until 12.0 us]
+  [until], [partly]: calls were left out, and their time is their callers' own: switched off from 12.0 us on; ctl -N mainB from 50.0 us on
+)");
+  const Json rows = viewed.json("flat").at("functions");
+  CHECK(!rows.at(0).contains("recorded"));
+  CHECK(rows.at(1).at("recorded") ==
+        Json{{"until_ns", 50'000}, {"until_by", "ctl -N mainB"}});
+  CHECK(rows.at(2).at("recorded").at("partly") ==
+        Json::array({{{"by", "ctl -N mainB"}, {"from_ns", 50'000}, {"to_ns", nullptr}}}));
+  CHECK(rows.at(6).at("recorded").at("until_by") == "switched off");
+
+  for (const char* view : {"tree", "arcs", "kinds", "histogram"}) {
+    CAPTURE(view);
+    viewed.settings.functions = {"*"};
+    const std::string text = viewed.text(view);
+    const bool has_rows = text.find("mainAA") != std::string::npos;
+    CHECK(has_rows == (std::string(view) != "kinds"));
+    CHECK((text.find("mainAA [until 12.0 us]") != std::string::npos) == has_rows);
+    CHECK(text.find("mainAB [") == std::string::npos);
+    CHECK((text.find("  [until], [partly]: ") != std::string::npos) == has_rows);
+  }
+  const Json root = viewed.json("tree").at("threads").at(0).at("root");
+  const Json& main = root.at("children").at(0);
+  CHECK(!main.contains("recorded"));
+  CHECK(main.at("children").at(0).at("name") == "mainB");
+  CHECK(main.at("children").at(0).at("recorded").at("until_ns") == 50'000);
+}

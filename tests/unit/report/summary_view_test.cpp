@@ -178,6 +178,45 @@ TEST_CASE("summary: functions that were switched off") {
         std::string::npos);
 }
 
+TEST_CASE("summary: what filters left out while it was recorded") {
+  RecordScript script = treetest();
+  {
+    const Json none = Viewed(script).json("summary");
+    CHECK(none.at("left_out") == Json::array());
+  }
+  script.definitions.mutable_live_filters().add(50'000, std::string("-mainB\0", 7));
+  script.definitions.add_name(0, 0, std::string("size:100\0", 9));
+  Viewed viewed(script);
+  const std::string text = viewed.text("summary");
+  CHECK(text.find(
+            "\n  3 functions are not complete: ctl -N mainB from 50.0 us on left calls "
+            "out\n") != std::string::npos);
+  CHECK(text.find("\n  left out by -Z 100: functions without a row, whose time is their "
+                  "callers'\n") != std::string::npos);
+  CHECK(text.find("  mainBB [partly from 50.0 us on]\n") != std::string::npos);
+  const Json left_out = viewed.json("summary").at("left_out");
+  REQUIRE(left_out.size() == 2);
+  CHECK(
+      left_out.at(0) ==
+      Json{{"by", "-Z 100"}, {"from_ns", nullptr}, {"to_ns", nullptr}, {"functions", 0}});
+  CHECK(left_out.at(1) == Json{{"by", "ctl -N mainB"},
+                               {"from_ns", 50'000},
+                               {"to_ns", nullptr},
+                               {"functions", 3}});
+}
+
+TEST_CASE("summary: of few calls, too") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(7, "prog");
+  script.enter(thread, 0, "main");
+  script.exit(thread, 5000);
+  script.definitions.add_name(0, 0, std::string("time:1000\0", 10));
+  const std::string text = Viewed(script).text("summary");
+  CHECK(text.find("  main 5.00 us [partly]\n") != std::string::npos);
+  CHECK(text.find("\n  1 function is not complete: -t 1us left calls out\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("summary: functions that a filter hides are recorded") {
   const RecordScript script = treetest();
   constexpr const char* kHint = "functions of treetest itself are not recorded";

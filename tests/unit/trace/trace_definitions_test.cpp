@@ -65,6 +65,49 @@ TEST_CASE("patched functions that were switched off, each since the first word o
   CHECK(process.switched_off.at(0x20) < process.switched_off.at(0x10));
 }
 
+TEST_CASE("filters of calls: those of programs, and the live ones one after another") {
+  FileBuilder file;
+  BlockBuilder block = BlockBuilder::shared(0, 50, ARCTRACE_CLASS_DEFINITIONS);
+  const std::string own("time:1000\0+a*\0", 14);
+  block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body({}));
+  block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body({.process = 2, .pid = 102}));
+  block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body({.process = 3, .pid = 103}));
+  block.add_full(ARCTRACE_TYPE_STRING, 1, 60, string_body(1, 0, own));
+  block.add_full(ARCTRACE_TYPE_STRING, 1, 60, string_body(1, 5, "a name"));
+  block.add_full(ARCTRACE_TYPE_STRING, 1, 60, string_body(3, 0, own.substr(0, 12)));
+  file.block(block);
+  const auto enabled = [](const std::string& text) {
+    return pair_body(ARCTRACE_GATE_ALL, static_cast<uint32_t>(text.size())).padded(text);
+  };
+  Bytes records;
+  const auto add = [&](uint64_t ticks, const std::string& text) {
+    records.append(full_record(ARCTRACE_TYPE_ENABLED, 0, ticks, enabled(text)));
+  };
+  add(10, "");
+  add(300, std::string("-f\0level:2\0", 11));
+  add(400, std::string("-f\0", 3));  // of events only
+  add(500, std::string("+g\0-h\0", 6));
+  add(600, std::string("level:2\0", 8));
+  file.records(records).finish(1000);
+  Trace trace = open_bytes(file.file());
+  collect(trace);
+  const reader::Definitions& definitions = trace.definitions();
+  REQUIRE(definitions.processes().size() == 3);
+  using Entries = std::vector<std::string>;
+  CHECK(definitions.call_filter(0) == Entries{"time:1000", "+a*"});
+  CHECK(definitions.call_filter(1).empty());
+  CHECK(definitions.call_filter(2) == Entries{"time:1000", "?"});  // it was cut
+  CHECK(definitions.names(0) == std::vector<std::string_view>{"a name"});
+  const auto live = definitions.live_filters().all();
+  REQUIRE(live.size() == 2);
+  CHECK(live[0].entries == Entries{"-f"});
+  CHECK(live[1].entries == Entries{"+g", "-h"});
+  CHECK(live[0].from_ns < live[0].to_ns);
+  CHECK(live[0].to_ns == live[1].from_ns);
+  CHECK(live[1].from_ns < live[1].to_ns);
+  CHECK(live[1].to_ns != INT64_MAX);
+}
+
 TEST_CASE("what definitions define") {
   FileBuilder file;
   ProcessFacts facts;

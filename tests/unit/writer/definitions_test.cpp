@@ -15,8 +15,10 @@
 #include <set>
 #include <thread>
 
+#include "src/api/shim_interface.h"
 #include "src/os/process_facts.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
+#include "src/writer/definition_list.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -176,6 +178,30 @@ TEST_CASE("definitions: a fork child repeats what it inherited under its own ide
   CHECK(modules[1].size() > 3);
   CHECK(modules[2] == modules[1]);
   CHECK(modules[3] == modules[1]);
+}
+
+TEST_CASE("definitions: the filter of calls is no name, and ends with the session") {
+  TestSession test(small_buffer(4096, 64));
+  CHECK_CHILD([&] {
+    join(test);
+    arctrace_shim_set_filter_text("depth:3", sizeof "depth:3");
+    arctrace_instant(arctrace_define_name("a name"));
+    CHECK(find_name(0).text.empty());
+    static int names;
+    for_each_name([](Definition&) { ++names; });
+    CHECK(names == 1);
+    CHECK_CHILD([] { arctrace_instant(1); });
+    retire_filter_text();
+    CHECK_CHILD([] { arctrace_instant(1); });
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  auto names = names_of(trace);
+  const std::map<uint32_t, std::string> filtered = {{0, std::string("depth:3\0", 8)},
+                                                    {1, "a name"}};
+  CHECK(names[1] == filtered);
+  CHECK(names[2] == filtered);
+  CHECK(names[3] == std::map<uint32_t, std::string>{{1, "a name"}});
 }
 
 TEST_CASE(

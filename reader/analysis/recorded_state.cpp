@@ -1,0 +1,284 @@
+#include "reader/analysis/recorded_state.hpp"
+
+#include <absl/container/btree_map.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "reader/replay/filter.hpp"
+#include "reader/replay/kernel_functions.hpp"
+#include "reader/symbols/demangle.hpp"
+#include "reader/trace/call_filters.hpp"
+#include "reader/trace/time_range.hpp"
+#include "src/protocol/call_filter_text.hpp"
+#include "src/protocol/live_filter.hpp"
+#include "src/protocol/record_filter.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// Of the programs' own filters, so many are told apart.
+constexpr size_t kOwnFiltersMax = 16;
+// Entries of a filter that its name shows.
+constexpr size_t kEntriesShown = 4;
+
+// As people write it: "1ms", "1500us".
+std::string time_option(uint64_t time_ns) {
+  for (const auto& [unit_ns, unit] :
+       {std::pair(1'000'000'000, "s"), {1'000'000, "ms"}, {1000, "us"}}) {
+    const auto ns = static_cast<uint64_t>(unit_ns);
+    if (time_ns % ns == 0) return absl::StrCat(time_ns / ns, unit);
+  }
+  return absl::StrCat(time_ns, "ns");
+}
+
+// Names that a filter's text has after one of its marks.
+class FilterNames {
+ public:
+  void add(std::string_view glob) {
+    globs_.emplace_back(glob);
+    // Functions have their demangled names.
+    if (glob.starts_with("_Z")) linked_.push_back(demangle_untrusted(std::string(glob)));
+  }
+  bool empty() const { return globs_.empty(); }
+  bool match(const std::string& name) const {
+    return matches_any(globs_, name) ||
+           std::find(linked_.begin(), linked_.end(), name) != linked_.end();
+  }
+
+ private:
+  std::vector<std::string> globs_, linked_;
+};
+
+struct LeavingFilter {
+  LeftOut what;
+  bool is_live = false;
+  FilterNames only, except;
+  // It may leave out calls of any function: it has limits of depth or time, or it is not
+  // known which functions it is about.
+  bool is_about_all = false;
+
+  // An entry of its text; returns how people write it.
+  std::string add(std::string_view entry) {
+    const std::string text(entry.substr(std::min<size_t>(entry.size(), 1)));
+    if (entry.starts_with(kFilterMark) || entry.starts_with(kNotraceMark)) {
+      const bool is_only = entry.starts_with(kFilterMark);
+      if (!text.starts_with(kFilterRegex)) {
+        (is_only ? only : except).add(text);
+      } else if (is_only) {
+        is_about_all = true;
+      }
+      return (is_only ? "-F " : "-N ") + text;
+    }
+    if (take_mark(entry, kFilterModule)) return "-L " + std::string(entry);
+    if (take_mark(entry, kFilterSize)) return "-Z " + std::string(entry);
+    is_about_all = true;
+    if (take_mark(entry, kFilterDepth)) return "-D " + std::string(entry);
+    uint64_t min_ns = 0;
+    if (take_mark(entry, kFilterTime) &&
+        absl::SimpleAtoi(absl::string_view(entry.data(), entry.size()), &min_ns)) {
+      return "-t " + time_option(min_ns);
+    }
+    return "what is not known";
+  }
+
+  void add_all(const std::vector<std::string>& entries) {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const std::string shown = add(entries[i]);
+      if (i < kEntriesShown) absl::StrAppend(&what.by, what.by.empty() ? "" : " ", shown);
+    }
+    if (entries.size() > kEntriesShown) what.by += " ...";
+  }
+};
+
+// What was replayed.
+TimeRange replayed_range(const Replay& replay) {
+  TimeRange range{INT64_MAX, INT64_MIN};
+  for (const ThreadTree& thread : replay.threads()) {
+    range.from_ns = std::min(range.from_ns, thread.start_ns);
+    range.until_ns = std::max(range.until_ns, thread.stop_ns);
+  }
+  return range;
+}
+
+void add_live_filters(const Definitions& definitions, const TimeRange& range,
+                      std::vector<LeavingFilter>& filters) {
+  for (const FilterStretch& live : definitions.live_filters().all()) {
+    if (live.from_ns >= range.until_ns || live.to_ns <= range.from_ns) continue;
+    LeavingFilter filter;
+    filter.is_live = true;
+    if (live.from_ns > range.from_ns) filter.what.from_ns = live.from_ns;
+    if (live.to_ns < range.until_ns) filter.what.to_ns = live.to_ns;
+    filter.what.by = "ctl";
+    filter.add_all(live.entries);
+    filters.push_back(std::move(filter));
+  }
+}
+
+// Those with which processes were started: each once, with how many have it if others
+// have not.
+void add_own_filters(const Definitions& definitions,
+                     std::vector<LeavingFilter>& filters) {
+  absl::btree_map<std::vector<std::string>, uint64_t> by_entries;
+  uint64_t processes = 0;
+  for (ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
+    if (definitions.processes()[i].origin == 0) continue;
+    ++processes;
+    const std::vector<std::string> entries = definitions.call_filter(i);
+    if (entries.empty()) continue;
+    const bool is_full = by_entries.size() >= kOwnFiltersMax - 1;
+    ++by_entries[is_full && !by_entries.contains(entries)
+                     ? std::vector<std::string>{std::string(kUnknownFilter)}
+                     : entries];
+  }
+  for (const auto& [entries, count] : by_entries) {
+    LeavingFilter filter;
+    filter.add_all(entries);
+    if (count < processes) {
+      absl::StrAppend(&filter.what.by, " (", count, " of ", processes, " processes)");
+    }
+    filters.push_back(std::move(filter));
+  }
+}
+
+bool has_switched_off(const Definitions& definitions) {
+  const auto processes = definitions.processes();
+  return std::any_of(processes.begin(), processes.end(), [](const Process& process) {
+    return !process.switched_off.empty();
+  });
+}
+
+// Whether hooks record it, so that filters apply: it is neither the kernel's nor made up.
+bool is_filtered(const Function& function) {
+  if (function.module == kKernelModule) return false;
+  return !function.module.empty() ||
+         !(function.name.starts_with('[') || function.name.starts_with("coroutine "));
+}
+
+// Calls use(function, since_ns) for each function of each process that was switched off
+// there, by itself or by its parent before the fork.
+template <class Use>
+void for_each_switched_off(Replay& replay, const Use& use) {
+  const Definitions& definitions = replay.definitions();
+  for (ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
+    int64_t before_ns = INT64_MAX;
+    ProcessIndex at = i;
+    for (int depth = 0; depth < Definitions::kForkDepthMax; ++depth) {
+      const Process* owner = definitions.process(at);
+      if (owner == nullptr) break;
+      for (const auto& [address, since_ns] : owner->switched_off) {
+        const auto function = replay.resolver().known(i, address);
+        if (function.has_value() && since_ns < before_ns) use(*function, since_ns);
+      }
+      before_ns = std::min(before_ns, owner->begin_ns());
+      at = definitions.inherited_from(at);
+    }
+  }
+}
+
+// By function: one bit for each filter that excludes it by its name.
+std::vector<uint64_t> excluding_filters(const Functions& functions,
+                                        const std::vector<LeavingFilter>& filters) {
+  std::vector<uint64_t> excluded_by(functions.size());
+  for (FunctionId i = 0; i < functions.size(); ++i) {
+    if (!is_filtered(functions[i])) continue;
+    for (size_t k = 0; k < filters.size(); ++k) {
+      if (filters[k].except.match(functions[i].name)) excluded_by[i] |= uint64_t{1} << k;
+    }
+  }
+  return excluded_by;
+}
+
+// What the call tree has of each function.
+struct InTree {
+  bool is_there = false;
+  uint64_t within = 0;  // one bit for each filter: it was called by what that excludes
+};
+
+static_assert(LiveFilters::kMax + kOwnFiltersMax <= 64, "a bit for each filter");
+
+std::vector<InTree> functions_in_tree(const Replay& replay,
+                                      const std::vector<uint64_t>& excluded_by) {
+  const CallTree& tree = replay.tree();
+  std::vector<InTree> in_tree(replay.functions().size());
+  std::vector<uint64_t> within(tree.size());  // by node: itself included
+  for (const ThreadTree& thread : replay.threads()) {
+    for (NodeIndex at = thread.root; at != kNoNode;
+         at = tree.next_in_preorder(at, thread.root)) {
+      if (at == thread.root) continue;
+      const CallNode& node = tree[at];
+      InTree& function = in_tree[node.function];
+      function.is_there = true;
+      function.within |= within[node.parent];
+      within[at] = within[node.parent] | excluded_by[node.function];
+    }
+  }
+  return in_tree;
+}
+
+}  // namespace
+
+RecordedStates::RecordedStates(Replay& replay) {
+  const Definitions& definitions = replay.definitions();
+  const Functions& functions = replay.functions();
+  const TimeRange range = replayed_range(replay);
+  std::vector<LeavingFilter> filters;
+  add_own_filters(definitions, filters);
+  add_live_filters(definitions, range, filters);
+  if (filters.empty() && !has_switched_off(definitions)) return;
+  states_.resize(functions.size());
+
+  const std::vector<uint64_t> excluded_by = excluding_filters(functions, filters);
+  const std::vector<InTree> in_tree = functions_in_tree(replay, excluded_by);
+
+  CallsLeftOut off{{"switched off", std::nullopt, std::nullopt}};
+  for_each_switched_off(replay, [&](FunctionId function, int64_t since_ns) {
+    if (!in_tree[function].is_there || since_ns >= range.until_ns) return;
+    std::optional<LeftOut>& until = states_[function].until;
+    if (!until.has_value()) ++off.functions;
+    if (!until.has_value() || *until->from_ns > since_ns) {
+      until = LeftOut{off.what.by, since_ns, std::nullopt};
+    }
+    off.what.from_ns = std::min(off.what.from_ns.value_or(since_ns), since_ns);
+  });
+  if (off.functions != 0) causes_.push_back(off);
+
+  for (size_t k = 0; k < filters.size(); ++k) {
+    const LeavingFilter& filter = filters[k];
+    CallsLeftOut cause{filter.what, true};
+    for (FunctionId i = 0; i < functions.size(); ++i) {
+      if (!in_tree[i].is_there || !is_filtered(functions[i])) continue;
+      const uint64_t bit = uint64_t{1} << k;
+      const bool is_excluded = (excluded_by[i] & bit) != 0;
+      const bool is_one_of = filter.only.empty() || filter.only.match(functions[i].name);
+      if (!is_excluded && is_one_of && !filter.is_about_all &&
+          (in_tree[i].within & bit) == 0) {
+        continue;
+      }
+      ++cause.functions;
+      RecordedState& state = states_[i];
+      const bool is_to_the_end = filter.is_live && filter.what.from_ns.has_value() &&
+                                 !filter.what.to_ns.has_value();
+      if (!is_excluded || !is_to_the_end) {
+        state.partly.push_back(filter.what);
+      } else if (!state.until.has_value() ||
+                 *state.until->from_ns > *filter.what.from_ns) {
+        state.until = filter.what;
+      }
+    }
+    causes_.push_back(std::move(cause));
+  }
+  for (FunctionId i = 0; i < functions.size(); ++i) {
+    if (!states_[i].is_complete()) incomplete_.push_back(i);
+  }
+}
+
+const RecordedState& RecordedStates::of(FunctionId function) const {
+  static const auto& complete = *new RecordedState();
+  return function < states_.size() ? states_[function] : complete;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,39 @@
+#include "reader/export/left_out_lines.hpp"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "reader/analysis/recorded_state.hpp"
+#include "reader/render/recorded_notes.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+constexpr size_t kLeftOutLinesMax = 1000;
+
+}  // namespace
+
+std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names) {
+  std::vector<LeftOutLine> lines;
+  uint64_t more = 0;
+  int64_t begin_ns = INT64_MAX;
+  for (const ThreadTree& thread : replay.threads()) {
+    begin_ns = std::min(begin_ns, thread.start_ns);
+  }
+  RecordedStates(replay).for_each([&](FunctionId function, const LeftOut& what) {
+    if (lines.size() == kLeftOutLinesMax) {
+      ++more;
+      return;
+    }
+    lines.push_back(
+        {what.from_ns.value_or(begin_ns),
+         absl::StrCat(function == kRootFunction ? "functions"
+                                                : "calls of " + names.function(function),
+                      " left out: ", safe_text(left_out_text(what)))});
+  });
+  if (more != 0) lines.push_back({begin_ns, absl::StrCat("and ", more, " more")});
+  return lines;
+}
+
+}  // namespace arctrace::reader

@@ -1,0 +1,23 @@
+// What was left out on purpose, as lines for formats that have a place for remarks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reader/export/export_names.hpp"
+#include "reader/replay/replay.hpp"
+
+namespace arctrace::reader {
+
+struct LeftOutLine {
+  int64_t from_ns;   // or the beginning of what was replayed
+  std::string text;  // safe
+};
+
+// "calls of leaf left out: switched off from 12.0 ms on", a line for each function that
+// is not complete and each filter without functions that have calls; the first ones, and
+// how many there are more. `replay` is finished.
+std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names);
+
+}  // namespace arctrace::reader
