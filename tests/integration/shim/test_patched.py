@@ -396,6 +396,7 @@ class Patched(ShimTest):
             self.assertEqual(base.execute("SELECT name, start_ns, duration_ns, reason FROM left_out "
                                           "JOIN functions ON functions.id = function_id").fetchall(),
                              [(name, until, None, "switched off")])
+        out.unlink()
         read("export", "--to=csv", "-o", out, trace)
         with open(out, encoding="utf-8") as file:
             self.assertEqual([(row["name"], row["start_ns"]) for row in csv.DictReader(file) if row["type"] == "left-out"],
