@@ -58,7 +58,8 @@ void write_lanes_json(const PageFacts& facts, JsonWriter& json);
 // null where nothing is known. Those of `report --view=flat --per=all`, `off_ns` of
 // cum_ns. `ids`: the page's number of each function, by FunctionId; empty: its own.
 // notes: arrays [function, text], of functions that are not complete
-// (recorded_notes.hpp); notes_legend: lines, what they mean, and what filters left out without a row.
+// (recorded_notes.hpp); notes_legend: lines, what they mean, and what filters left out
+// without a row.
 void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
                        JsonWriter& json);
 

@@ -273,7 +273,8 @@ TEST_CASE("a thread of a recorded process is replayed though it has written noth
   CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 500, 0, 1));
 }
 
-TEST_CASE("a program that has written nothing goes on with the number of the one before") {
+TEST_CASE(
+    "a program that has written nothing goes on with the number of the one before") {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100);
   const ThreadIndex silent = s.task(100);

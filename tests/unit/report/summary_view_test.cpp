@@ -411,7 +411,7 @@ TEST_CASE("summary: of many threads of a crash, how many are not shown") {
   const ProcessIndex process = script.process(7, "/bin/server");
   for (uint32_t tid = 7; tid < 14; ++tid) {
     const ThreadIndex t = script.thread(process, tid, "worker" + std::to_string(tid - 7));
-    for (int i = 0; i < 9; ++i) {
+    for (int64_t i = 0; i < 9; ++i) {
       script.enter(t, 100 * i, "f" + std::to_string(i));
       script.enter(t, 100 * i + 30, "g");
       script.exit(t, 100 * i + 99);
