@@ -5,30 +5,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "reader/replay/schedule_listener.hpp"
 #include "reader/trace/definitions.hpp"
+#include "reader/trace/own_number.hpp"
 #include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 
 class ThreadStack;
-
-// A thread's number in the PID namespace of its process.
-struct OwnNumber {
-  uint32_t pid_namespace = 0;  // 0: the first
-  uint32_t tid = 0;
-  bool operator==(const OwnNumber&) const = default;
-  template <class H>
-  friend H AbslHashValue(H hash, const OwnNumber& number) {
-    return H::combine(std::move(hash), number.pid_namespace, number.tid);
-  }
-};
-
-// The own numbers of threads in other PID namespaces, by their number in the first one.
-using OwnNumbers = absl::flat_hash_map<uint32_t, OwnNumber>;
 
 // Applies each record of the kernel to the stacks of its threads: the running one, and
 // for SWITCH and WAKING the next and the woken one.

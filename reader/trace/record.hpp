@@ -148,10 +148,10 @@ struct Thread {
   // If of_kernel(): its process is not recorded, and what others do with it is all that
   // is known.
   bool is_foreign = false;
-  // If of_kernel(): its process is recorded, though this thread has written nothing
-  // itself, or not the program that it runs. The process is the one that has written
-  // records, if it is not its first thread, else one of which only the kernel tells; none
-  // of a first thread whose process has written records before.
+  // If of_kernel(): its process is recorded, and all that this thread has not written
+  // itself is about it. It has a process, the one that has written records or one of
+  // which only the kernel tells, if no thread with this number has written anything, and
+  // it is not the first thread of one that has.
   bool is_silent = false;
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;    // when the collector saw that it was gone

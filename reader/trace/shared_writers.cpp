@@ -13,19 +13,6 @@ uint32_t tgid_untrusted(const RawRecord& record) {
   return load_part_untrusted<arctrace_kernel_body>(record.body).tgid;
 }
 
-// The process that this record shows to be recorded; 0: none.
-uint32_t recorded_untrusted(const RawRecord& record) {
-  switch (record.type) {
-    case ARCTRACE_TYPE_FORKED:
-      return load_part_untrusted<arctrace_forked_body>(record.body).child_tgid;
-    case ARCTRACE_TYPE_EXECED:
-    case ARCTRACE_TYPE_EXITED:
-      return tgid_untrusted(record);
-    default:
-      return 0;
-  }
-}
-
 // The name in a record of type NAMED or EXECED, which has the same body.
 std::string name_untrusted(const RawRecord& record) {
   const auto body = load_part_untrusted<arctrace_named_body>(record.body);
@@ -43,7 +30,15 @@ void SharedWriters::add_untrusted(const RawRecord& record, const BlockRef& block
     writer.name = name_untrusted(record);
     writer.is_foreign |= record.type == ARCTRACE_TYPE_NAMED;
   }
-  if (const uint32_t tgid = recorded_untrusted(record); tgid != 0) recorded_.insert(tgid);
+  if (record.type == ARCTRACE_TYPE_EXECED) executed_.insert(tgid_untrusted(record));
+  if (record.type == ARCTRACE_TYPE_FORKED) {
+    const auto body = load_part_untrusted<arctrace_forked_body>(record.body);
+    if (body.child_tgid != body.tgid) forkers_[body.child_tgid] = body.tgid;
+  }
+  if (record.type == ARCTRACE_TYPE_NUMBERED) {
+    const auto body = load_part_untrusted<arctrace_numbered_body>(record.body);
+    numbered_[body.child_tid] = {body.pid_namespace, body.own_tid};
+  }
   if (block.of_kernel()) return;
   writer.first_ticks = std::min(writer.first_ticks, record.ticks);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reader/trace/block_index.hpp"
+#include "reader/trace/own_number.hpp"
 #include "reader/trace/record_cursor.hpp"
 
 namespace arctrace::reader {
@@ -32,15 +33,28 @@ class SharedWriters {
 
   // By writer.
   const absl::flat_hash_map<uint32_t, SharedFacts>& all() const { return writers_; }
-  // The numbers of the processes of which records of the kernel's show that they are
-  // recorded: it tells of the programs, the ends and the children of no others.
-  const absl::flat_hash_set<uint32_t>& recorded() const { return recorded_; }
+  // Whether records of the kernel's show that the process of this number is recorded: it
+  // tells of the programs and the children of no others, but for the children of the
+  // recorder itself.
+  bool is_recorded(uint32_t tgid, uint32_t recorder) const {
+    const auto forked = forkers_.find(tgid);
+    return executed_.contains(tgid) ||
+           (forked != forkers_.end() && forked->second != recorder);
+  }
+  // The number that the thread `tid` gives itself, by the last NUMBERED.
+  OwnNumber own_number(uint32_t tid) const {
+    const auto found = numbered_.find(tid);
+    return found == numbered_.end() ? OwnNumber{0, tid} : found->second;
+  }
   // The writers, so that threads are numbered alike each time.
   std::vector<uint32_t> sorted() const;
 
  private:
   absl::flat_hash_map<uint32_t, SharedFacts> writers_;
-  absl::flat_hash_set<uint32_t> recorded_;
+  // By the number of a process: that of the one that forked it last.
+  absl::flat_hash_map<uint32_t, uint32_t> forkers_;
+  absl::flat_hash_set<uint32_t> executed_;  // processes that executed a program
+  OwnNumbers numbered_;
 };
 
 }  // namespace arctrace::reader

@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_set.h>
 #include <absl/strings/str_cat.h>
 
+#include <optional>
 #include <utility>
 
 namespace arctrace::reader {
@@ -27,7 +28,7 @@ class SilentProcesses {
  public:
   SilentProcesses(const SharedWriters& shared, uint32_t recorder,
                   Definitions& definitions)
-      : shared_(shared), definitions_(definitions) {
+      : shared_(shared), recorder_(recorder), definitions_(definitions) {
     // The kernel names threads of processes that are not recorded; the recorder's is one.
     foreign_.insert(recorder);
     for (const auto& [writer, facts] : shared.all()) {
@@ -36,7 +37,11 @@ class SilentProcesses {
     // A number is the later process's.
     const std::span<const Process> processes = definitions.processes();
     for (ProcessIndex i = 0; i < processes.size(); ++i) {
-      if (processes[i].pid_namespace == 0) with_records_[processes[i].pid] = i;
+      processes_[{processes[i].pid_namespace, processes[i].pid}] = i;
+    }
+    for (const Thread& thread : definitions.threads()) {
+      const Process* process = definitions.process(thread.process);
+      threads_.insert({process == nullptr ? 0 : process->pid_namespace, thread.tid});
     }
   }
 
@@ -47,15 +52,15 @@ class SilentProcesses {
   // Sets the thread's process, and its name if it has none, if that is recorded.
   void place(Thread& thread) {
     const bool is_idle = thread.tid == 0;
-    const auto own = with_records_.find(thread.tgid);
-    const bool has_records = own != with_records_.end();
+    const auto own = processes_.find(shared_.own_number(thread.tgid));
+    const bool has_records = own != processes_.end();
     thread.is_silent = !thread.is_foreign && !is_idle &&
-                       (has_records || shared_.recorded().contains(thread.tgid));
+                       (has_records || shared_.is_recorded(thread.tgid, recorder_));
     if (!thread.is_silent) return;
-    if (!has_records) {
-      thread.process = process_of_kernel(thread.tgid);
-    } else if (thread.tid != thread.tgid) {
-      thread.process = own->second;
+    // A first thread of its process would begin with that process' life.
+    const bool is_other = !has_records || thread.tid != thread.tgid;
+    if (is_other && !threads_.contains(shared_.own_number(thread.tid))) {
+      thread.process = has_records ? own->second : process_of_kernel(thread.tgid);
     }
     const std::string name = name_of(thread.tgid);
     if (thread.names.empty() && !name.empty()) thread.names.push_back({INT64_MIN, name});
@@ -77,9 +82,12 @@ class SilentProcesses {
   }
 
   const SharedWriters& shared_;
+  const uint32_t recorder_;
   Definitions& definitions_;
   absl::flat_hash_set<uint32_t> foreign_;
-  absl::flat_hash_map<uint32_t, ProcessIndex> with_records_;  // by pid
+  // Those that have written records.
+  absl::flat_hash_map<OwnNumber, ProcessIndex> processes_;
+  absl::flat_hash_set<OwnNumber> threads_;
 };
 
 }  // namespace
@@ -113,8 +121,9 @@ void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
     thread.start_ns = clock.to_ns(block.base_ticks);
     definitions.add_thread(std::move(thread));
   }
-  SilentProcesses silent(shared, session.creator_pid, definitions);
-  // Sorted, so that threads are numbered alike each time.
+  // Sorted, so that threads are numbered alike each time. The kernel's come last: all
+  // that have written records are known then.
+  std::optional<SilentProcesses> silent;
   for (const uint32_t writer : shared.sorted()) {
     if (definitions.find_thread(writer) != kNoIndex) {
       if (is_undefined(writer)) report(writer, 0);
@@ -126,9 +135,10 @@ void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
       const SharedFacts& facts = shared.all().at(writer);
       thread.tgid = facts.tgid;
-      thread.is_foreign = silent.is_foreign(facts);
+      if (!silent.has_value()) silent.emplace(shared, session.creator_pid, definitions);
+      thread.is_foreign = silent->is_foreign(facts);
       if (facts.name.has_value()) thread.names.push_back({INT64_MIN, *facts.name});
-      silent.place(thread);
+      silent->place(thread);
     } else {
       report(writer, 0);
     }

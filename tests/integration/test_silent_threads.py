@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 import cases
-from command import read, read_report, run
+from command import read, read_info, read_report, run
 from kernel_programs import ATTEMPTS, NO_KERNEL
 from tracing import TracedTest
 
@@ -113,6 +113,18 @@ class SilentThreadsTest(TracedTest):
             self.assertLessEqual(running.get(thread["tid"], 0), thread["running_ns"])
         return threads
 
+    def assert_counted(self, trace, processes, threads):
+        """Each thread counts once, though the kernel's records name those that have written records, too."""
+        for summary in (read_report(trace, "summary")["summary"], read_info(trace)["summary"]):
+            self.assertEqual((summary["processes"], summary["threads"]), (processes, threads))
+        self.assertRegex(read("report", trace), rf"{processes} process(es)?, {threads} threads\n")
+
+    @cases.in_gate
+    def test_threads_that_write_records_count_once(self):
+        trace, _ = self.record_program(self.build(WORKS, "-pthread"))
+        self.assert_counted(trace, 1, 3)
+        self.assertEqual(len(read_report(trace, "threads")["threads"]), 3)
+
     def check_static(self, *command):
         """A static program's threads, recorded by a command, have the CPU time that the kernel counts, in one recording
         of some: what a virtual machine's host takes is in none of its counts."""
@@ -131,8 +143,7 @@ class SilentThreadsTest(TracedTest):
     @cases.in_gate
     def test_a_static_program(self):
         trace = self.check_static(self.build(WORKS, *STATIC))
-        summary = read_report(trace, "summary")["summary"]
-        self.assertEqual((summary["processes"], summary["threads"]), (1, 3))
+        self.assert_counted(trace, 1, 3)
 
     @cases.in_gate
     def test_a_static_child_of_a_traced_program(self):
@@ -150,7 +161,7 @@ class SilentThreadsTest(TracedTest):
         self.assertNotEqual(made["pid"], made["tid"])
         self.assertGreater(made["running_ns"], 0)
         self.assertEqual(len(threads), 2)
-        self.assertEqual(read_report(trace, "summary")["summary"]["processes"], 1)
+        self.assert_counted(trace, 1, 2)
 
     @cases.in_gate
     def test_other_programs_stay_out(self):
@@ -163,6 +174,19 @@ class SilentThreadsTest(TracedTest):
         threads = read_report(trace, "threads")["threads"]
         self.assertLessEqual({thread["name"] for thread in threads}, {"sh", "true"})
         self.assertNotIn(other.pid, [thread["tid"] for thread in threads])
+
+    @cases.in_gate
+    @unittest.skipIf(os.uname().machine != "x86_64", "no process is joined there")
+    def test_children_of_the_recorder_stay_out(self):
+        """It has some while a process joins, of which the kernel's records tell, too."""
+        joined = subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"])
+        trace = self.directory / "joined.data"
+        try:
+            read("record", "--kernel=bpf", "--duration=300ms", "-o", trace, "-p", joined.pid)
+        finally:
+            joined.kill()
+            joined.wait()
+        self.assertEqual({thread["name"] for thread in read_report(trace, "threads")["threads"]}, {"sh", "sleep"})
 
 
 if __name__ == "__main__":

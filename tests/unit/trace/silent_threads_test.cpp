@@ -41,7 +41,7 @@ class CpuBlock {
     return *this;
   }
 
-  BlockBuilder block_ = BlockBuilder::shared(1, 0);
+  BlockBuilder block_ = BlockBuilder::shared(2, 0);
   uint64_t time_ns_ = 100;
 };
 
@@ -60,13 +60,19 @@ std::string silent_text(const Definitions& definitions, uint32_t tid) {
 
 TEST_CASE("threads are silent if their process is recorded") {
   FileBuilder file;
+  file.header.creator_pid = 60;
   ProcessFacts facts;
   facts.pid = 70;
   facts.executable = "/bin/program";
   file.program(facts, 1, "main", 0);
+  file.block(
+      BlockBuilder::shared(1, 0, ARCTRACE_CLASS_DEFINITIONS)
+          .add_full(ARCTRACE_TYPE_THREAD, 2, 1, thread_body(2, 1, 72, "worker", 1)),
+      0, 1);
   file.block(CpuBlock()
                  .switches(70, 70)       // the program's first thread
                  .switches(71, 70)       // another one of it
+                 .switches(72, 70)       // one that has written its name
                  .forks(70, 70, 90, 90)  // a child
                  .named(ARCTRACE_TYPE_EXECED, 90, 90, "static")
                  .switches(91, 90)       // the child's second thread
@@ -77,25 +83,31 @@ TEST_CASE("threads are silent if their process is recorded") {
                  .named(ARCTRACE_TYPE_NAMED, 300, 300, "others")
                  .forks(300, 300, 301, 300)  // contradicts that
                  .switches(301, 300)
-                 .switches(0, 0)  // no thread
+                 .switches(0, 0)           // no thread
+                 .forks(60, 60, 400, 400)  // a child of the recorder's own
+                 .switches(400, 400)
+                 .forks(60, 60, 401, 401)  // and one that runs the command
+                 .named(ARCTRACE_TYPE_EXECED, 401, 401, "command")
                  .block(),
-             0, 1);
+             0, 2);
   file.finish(200);
   Trace trace = open_bytes(file.file());
   collect(trace);
   const Definitions& definitions = trace.definitions();
   CHECK(silent_text(definitions, 70) == " of none");
   CHECK(silent_text(definitions, 71) == " of /bin/program");
+  CHECK(silent_text(definitions, 72) == " of none");
   CHECK(silent_text(definitions, 90) == "static of static");
   CHECK(silent_text(definitions, 91) == "static of static");
   CHECK(silent_text(definitions, 95) == " of ");
   CHECK(silent_text(definitions, 96) == "another of another");
-  for (const uint32_t tid : {200u, 300u, 301u, 0u})
+  for (const uint32_t tid : {200u, 300u, 301u, 0u, 60u, 400u})
     CHECK(silent_text(definitions, tid) == "");
-  CHECK(definitions.processes().size() == 4);
-  // 70 has records itself; 71, 90, 91, 95 and 96 have none.
-  CHECK(trace.summary().threads == 6);
-  CHECK(trace.summary().processes == 4);
+  CHECK(silent_text(definitions, 401) == "command of command");
+  CHECK(definitions.processes().size() == 5);
+  // 70 and 72 have records themselves; 71, 90, 91, 95, 96 and 401 have none.
+  CHECK(trace.summary().threads == 8);
+  CHECK(trace.summary().processes == 5);
   CHECK(rules_of(trace).empty());
 }
 
