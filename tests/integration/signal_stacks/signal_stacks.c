@@ -31,6 +31,8 @@ static const unsigned char* volatile frame; /* of the innermost handler */
 static volatile sig_atomic_t nests;
 static volatile long calls;
 static int waits;
+/* A signal of its own for each thread: one that comes from outside is the process'. */
+static __thread int own_signal;
 
 __attribute__((noinline)) void leaf(void) { ++calls; }
 
@@ -73,9 +75,10 @@ static void use_stack(const struct Stack* stack) {
 static void paint(const struct Stack* stack) { memset(stack->low, kUnused, stack->size); }
 
 static void take_signal(void) {
-  sigset_t none;
-  sigemptyset(&none);
-  sigsuspend(&none);
+  sigset_t others;
+  sigemptyset(&others);
+  sigaddset(&others, own_signal == SIGUSR1 ? SIGURG : SIGUSR1);
+  sigsuspend(&others);
 }
 
 static void measure(const struct Stack* stack, const char* who, const char* which) {
@@ -91,7 +94,7 @@ static void measure(const struct Stack* stack, const char* who, const char* whic
 static void take_later(const struct Stack* stack, const char* who) {
   for (int i = 0; i < 2; ++i) {
     paint(stack);
-    raise(SIGUSR1); /* blocked until it is taken */
+    raise(own_signal); /* blocked until it is taken */
     take_signal();
     measure(stack, who, "later");
   }
@@ -100,6 +103,7 @@ static void take_later(const struct Stack* stack, const char* who) {
 static pthread_barrier_t ready;
 
 static void* thread(void* unused) {
+  own_signal = SIGURG;
   const struct Stack stack = make_stack(2);
   use_stack(&stack);
   paint(&stack);
@@ -117,14 +121,17 @@ int main(int argc, char** argv) {
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGUSR1);
+  sigaddset(&blocked, SIGURG);
   sigprocmask(SIG_BLOCK, &blocked, NULL);
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_flags = SA_ONSTACK;
   action.sa_handler = handle;
   sigaction(SIGUSR1, &action, NULL);
+  sigaction(SIGURG, &action, NULL);
   action.sa_handler = handle_nested;
   sigaction(SIGUSR2, &action, NULL);
+  own_signal = SIGUSR1;
   const struct Stack stack = make_stack(1);
   use_stack(&stack);
   pthread_t other;
@@ -139,7 +146,7 @@ int main(int argc, char** argv) {
   measure(&stack, "main", "first");
   take_later(&stack, "main");
   nests = 1;
-  pthread_kill(other, SIGUSR1);
+  pthread_kill(other, SIGURG);
   pthread_join(other, NULL);
   printf("%ld calls\n", calls);
   return 7;
