@@ -6,11 +6,22 @@
 
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/buffer/wake_word.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/moments.hpp"
 #include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
+namespace {
+
+// Notes a change that was made at `ticks`, and has the collector look at it soon: the text
+// of a filter is known only as long as no other one has replaced it.
+void tell_change(const BufferView& view, uint64_t ticks) {
+  note_gate_change(view, ticks);
+  wake_collector(view.control());
+}
+
+}  // namespace
 
 void set_gate(const BufferView& view, uint32_t bits) {
   arctrace_control& control = view.control();
@@ -27,7 +38,7 @@ void set_gate(const BufferView& view, uint32_t bits) {
   // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
   update_unfiltered(view);
-  note_gate_change(view, added != 0 ? before : read_ticks(view.geometry().clock));
+  tell_change(view, added != 0 ? before : read_ticks(view.geometry().clock));
 }
 
 absl::Status set_record_filter(const BufferView& view, const std::string& text) {
@@ -59,7 +70,7 @@ absl::Status set_record_filter(const BufferView& view, const std::string& text) 
         "another process sets the filter of events, processes and threads: try again");
   }
   // If recording is off, the filter is noted when it is switched on.
-  if (IpcAtomics::load_relaxed(control.gate) != 0) note_gate_change(view, before);
+  if (IpcAtomics::load_relaxed(control.gate) != 0) tell_change(view, before);
   return absl::OkStatus();
 }
 
@@ -76,7 +87,7 @@ absl::Status publish_live_filter(const BufferView& view, const std::string& text
   if (!is_done) {
     return absl::AbortedError("another arctrace ctl sets the filter: try again");
   }
-  note_gate_change(view, read_ticks(view.geometry().clock));
+  tell_change(view, read_ticks(view.geometry().clock));
   return absl::OkStatus();
 }
 

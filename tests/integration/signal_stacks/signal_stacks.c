@@ -33,6 +33,7 @@ static volatile long calls;
 static int waits;
 /* A signal of its own for each thread: one that comes from outside is the process'. */
 static __thread int own_signal;
+static __thread volatile sig_atomic_t is_handled;
 
 __attribute__((noinline)) void leaf(void) { ++calls; }
 
@@ -50,6 +51,7 @@ void handle_nested(int number) {
 
 void handle(int number) {
   frame = __builtin_frame_address(0);
+  is_handled = 1;
   calls += number;
   work();
   if (nests) raise(SIGUSR2);
@@ -78,7 +80,9 @@ static void take_signal(void) {
   sigset_t others;
   sigemptyset(&others);
   sigaddset(&others, own_signal == SIGUSR1 ? SIGURG : SIGUSR1);
-  sigsuspend(&others);
+  is_handled = 0; /* it has been blocked until now */
+  /* In a program with -pg the profiler's signal comes, too. */
+  while (!is_handled) sigsuspend(&others);
 }
 
 static void measure(const struct Stack* stack, const char* who, const char* which) {
