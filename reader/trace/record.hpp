@@ -144,14 +144,14 @@ struct Thread {
   uint32_t writer = 0;  // session identity
   ProcessIndex process = kNoIndex;
   uint32_t tid = 0;
-  uint32_t tgid = 0;  // if of_kernel(): the number of its process, which has no index
+  uint32_t tgid = 0;  // if of_kernel(): the number of its process
   // If of_kernel(): its process is not recorded, and what others do with it is all that
   // is known.
   bool is_foreign = false;
-  // If of_kernel(): its process is recorded, and all that this thread has not written
-  // itself is about it. It has a process, the one that has written records or one of
-  // which only the kernel tells, if no thread with this number has written anything, and
-  // it is not the first thread of one that has.
+  // If of_kernel(): its process is recorded. It is replayed while no thread that has
+  // written records has its number. If none ever has, and it is not the first thread of
+  // a process that has written some, `process` is that process, or one of which only the
+  // kernel's records tell; else kNoIndex.
   bool is_silent = false;
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;    // when the collector saw that it was gone

@@ -14,8 +14,8 @@
 namespace arctrace {
 namespace {
 
-// Notes a change that was made at `ticks`, and has the collector look at it soon: the text
-// of a filter is known only as long as no other one has replaced it.
+// Notes a change that was made at `ticks`, and has the collector look at it soon: the
+// text of a filter is known only as long as no other one has replaced it.
 void tell_change(const BufferView& view, uint64_t ticks) {
   note_gate_change(view, ticks);
   wake_collector(view.control());

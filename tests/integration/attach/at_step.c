@@ -72,6 +72,7 @@ static int instead_of_stop(int signal) {
   if ((number_in(path, "SigCgt:", 16) >> (SIGTSTP - 1) & 1) != 0) return signal;
   would_stop = 1;
   if (traces_threads_of(-stopped)) has_failed = 1;
+  kill(pid, SIGCONT); /* its other threads may have stopped */
   return 0;
 }
 

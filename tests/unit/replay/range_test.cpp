@@ -232,9 +232,9 @@ double compare(const RandomFile::Shape& shape, size_t files) {
 
 }  // namespace
 
-// Without a range of its own the share is 1. Of three files it depends on the seed: it was
-// 0.43 on average, and 0.66 at most, in 120 runs; 0.58 and 0.68 in 60 with the kernel's
-// records.
+// Without a range of its own the share is 1. Of three files it depends on the seed: it
+// was 0.43 on average, and 0.66 at most, in 120 runs; 0.58 and 0.68 in 60 with the
+// kernel's records.
 TEST_CASE("a range of blocks of single threads: the same calls, by reading less") {
   CHECK(compare({.shared = false, .kernel = false}, 12) < 0.85);
 }
