@@ -458,6 +458,11 @@ void ThreadStack::switch_stack(uint32_t coroutine) {
       coroutine, coroutine == 0 ? kRootFunction : state_.made_up.coroutine(coroutine));
 }
 
+// Whether frames that signal handlers entered or left may be among overwritten records.
+bool ThreadStack::lacks_handlers(const Record& record) const {
+  return record.compact && record.time_ns < state_.definitions.chain_begin_ns();
+}
+
 // A STACK or COROUTINE record reports the innermost `count` of `depth` frames.
 void ThreadStack::stack(const Record& record) {
   const bool is_switch = record.type == ARCTRACE_TYPE_COROUTINE;
@@ -477,7 +482,6 @@ void ThreadStack::stack(const Record& record) {
     run_until(record.time_ns);
     switch_stack(coroutine);
   }
-  const bool known = !broken_;
   // What was passed over is not lost.
   const bool is_skipped = std::exchange(is_skipped_, false);
   const uint64_t known_depth = frames_.depth();
@@ -503,6 +507,11 @@ void ThreadStack::stack(const Record& record) {
     }
     end = begin;
   }
+  if (!agrees && lacks_handlers(record)) {
+    broken_ = true;
+    ++losses_;
+  }
+  const bool known = !broken_;
   run_until(record.time_ns, kCpuNotKnown,
             changed && !known && !is_skipped && known_depth > right && !frames_.in_vfork()
                 ? known_depth - right

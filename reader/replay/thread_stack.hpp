@@ -149,6 +149,7 @@ class ThreadStack {
   void unwind(const Record& record);
   void leave_unwound(uint64_t count);
   void vfork_end(const Record& record);
+  bool lacks_handlers(const Record& record) const;
   void stack(const Record& record);
   size_t frames_outside_exit(std::span<const FunctionId> frames);
   void switch_stack(uint32_t coroutine);

@@ -84,6 +84,10 @@ class Definitions {
   // The names that the trace itself has for addresses.
   const StoredSymbols& symbols() const { return symbols_; }
 
+  // In overwrite mode: of the blocks in which several threads write, those with records
+  // from before this time may have been overwritten, with what signal handlers wrote
+  // there. INT64_MIN: none were; INT64_MAX: all.
+  int64_t chain_begin_ns() const { return chain_begin_ns_; }
   // In overwrite mode, sorted by CPU.
   std::span<const CpuBegin> kernel_begins() const { return kernel_begins_; }
   // When records of the kernel's are missing, for whatever cause.
@@ -114,6 +118,7 @@ class Definitions {
   bool add_name(ProcessIndex process, uint32_t id, std::string text);
   bool add_layout(ProcessIndex process, EventLayout layout);
   StoredSymbols& mutable_symbols() { return symbols_; }
+  void set_chain_begin(int64_t begin_ns) { chain_begin_ns_ = begin_ns; }
   void set_kernel_begins(std::vector<CpuBegin> begins) {
     kernel_begins_ = std::move(begins);
   }
@@ -160,6 +165,7 @@ class Definitions {
   mutable std::vector<Scope> scopes_;  // by ProcessIndex
   std::vector<Thread> threads_;
   StoredSymbols symbols_;
+  int64_t chain_begin_ns_ = INT64_MIN;
   std::vector<CpuBegin> kernel_begins_;
   KernelGaps kernel_gaps_;
   LiveFilters live_filters_;

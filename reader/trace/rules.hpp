@@ -85,7 +85,7 @@ inline constexpr std::array<RuleText, static_cast<size_t>(Rule::kCount)> kRules 
     {"C1", "clock syncs rise"},
     {"L1", "a slot has not reported more losses than it counted"},
     {"L2", "a whole file has the records that its TOTALS count, or LOST for them"},
-    {"S1", "STACK agrees with the records before it, unless some were lost"},
+    {"S1", "STACK agrees with the records before it, unless some were lost or gave way"},
     {"S2", "EXIT and UNWIND leave frames that are open"},
     {"S3", "VFORK_END follows a VFORK_BEGIN, unless some were lost"},
 }};

@@ -59,7 +59,7 @@ struct Trace::Impl {
     return ref.list != SIZE_MAX && !plan.needs_listed(ref.list);
   }
   uint64_t bytes_to_read() const;
-  uint64_t oldest_of_chain() const;
+  const SharedRef* oldest_of_chain() const;  // null: there is none
   bool lacks_blocks() const;
   std::vector<std::unique_ptr<RecordSource>> open_sources();
   absl::Status read(const RecordSink& sink);

@@ -168,8 +168,8 @@ absl::Status Trace::Impl::load_moments(DefinitionsLoader& loader) {
   return load_shared(ref, loader);
 }
 
-// What is missing at the beginning of a thread or a CPU, so that readers know it before
-// they come to the first record that is there.
+// What is missing at the beginning of a thread, of the chain or of a CPU, so that readers
+// know it before they come to the first record that is there.
 void Trace::Impl::note_overwritten() {
   for (const std::vector<BlockRef>& blocks : exclusive) {
     const BlockRef& first = blocks.front();
@@ -179,6 +179,11 @@ void Trace::Impl::note_overwritten() {
                           in_shared->second.first_ticks >= first.base_ticks;
     if (thread == nullptr || first.serial == 0 || !is_later) continue;
     thread->overwritten_until_ns = clock.to_ns(first.base_ticks);
+  }
+  if (lacks_blocks()) {
+    const SharedRef* oldest = oldest_of_chain();
+    definitions.set_chain_begin(oldest == nullptr ? INT64_MAX
+                                                  : clock.to_ns(oldest->first_ticks));
   }
   definitions.set_kernel_begins(kernel_blocks.find_begins(all_blocks, clock));
 }

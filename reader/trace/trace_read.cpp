@@ -76,18 +76,17 @@ uint64_t Trace::Impl::bytes_to_read() const {
   return bytes;
 }
 
-// The handout of the first block that is there of those in which threads write together.
-uint64_t Trace::Impl::oldest_of_chain() const {
-  uint64_t oldest = UINT64_MAX;
+// The first block that is there of those in which threads write together.
+const Trace::Impl::SharedRef* Trace::Impl::oldest_of_chain() const {
+  const SharedRef* oldest = nullptr;
   for (const SharedRef& ref : shared) {
-    const bool is_data =
-        ref.block.kind == BlockRef::Kind::kShared && !ref.block.of_kernel();
-    if (is_data) oldest = std::min(oldest, ref.block.handout);
+    if (ref.block.kind != BlockRef::Kind::kShared || ref.block.of_kernel()) continue;
+    if (oldest == nullptr || ref.block.handout < oldest->block.handout) oldest = &ref;
   }
   return oldest;
 }
 
-// Whether a block may have been taken out of the buffer by another collector. The first
+// Whether another collector may have taken a block, or a newer one its room. The first
 // handouts of a session give its blocks one after the other.
 bool Trace::Impl::lacks_blocks() const {
   std::vector<uint64_t> handouts;
@@ -112,11 +111,11 @@ std::vector<std::unique_ptr<RecordSource>> Trace::Impl::open_sources() {
                                        source_order(Rank::kExclusive, writer), findings));
   }
   const bool is_overwritten = session.mode == ARCTRACE_MODE_OVERWRITE;
-  const uint64_t oldest = oldest_of_chain();
+  const SharedRef* oldest = oldest_of_chain();
   for (const SharedRef& ref : shared) {
     if (is_passed_over(ref)) continue;
     const bool is_data = ref.block.kind == BlockRef::Kind::kShared;
-    const bool is_oldest = is_data && ref.block.handout == oldest;
+    const bool is_oldest = &ref == oldest;
     sources.push_back(shared_source(
         *input, ref.block,
         ref.block.of_kernel() ? clock.to_ticks(ref.first_ticks) : ref.first_ticks,

@@ -39,6 +39,7 @@
 #include "src/writer/process_records.hpp"
 #include "src/writer/record_filter.hpp"
 #include "src/writer/slow_path.hpp"
+#include "src/writer/writer_call.hpp"
 
 namespace arctrace {
 namespace {
@@ -203,7 +204,9 @@ void arctrace_shim_thread_unwound(void) {
 }
 
 void arctrace_shim_makes_stack(uintptr_t low, uintptr_t high) {
-  if (session.joined) note_made_stack(low, high);
+  if (!session.joined) return;
+  const WriterCall writer_call;
+  if (!writer_call.refused() && !writer_call.nested()) note_made_stack(low, high);
 }
 
 void arctrace_shim_switches_stack(uintptr_t stack_pointer, int jumps) {

@@ -40,41 +40,59 @@ void store(Word& word, Word value) {
   IpcAtomics::store_relaxed(word, value);
 }
 
-// Whether this thread changes the table, or is about to.
-thread_local constinit bool is_changing = false;
+// The thread that changes the table, by the address of its `mark`; 0: none does.
+uintptr_t changer;
+thread_local constinit char mark = 0;
+
+uintptr_t this_thread() { return reinterpret_cast<uintptr_t>(&mark); }
 
 // Changes the table, unless another thread, or a call that this one has interrupted, is
 // at it.
 class Change {
  public:
-  Change() {
-    const bool was_changing = is_changing;
-    is_changing = true;
-    // A handler may fork here.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    uint32_t seen = load(made_stacks_version);
-    is_held_ = seen % 2 == 0 &&
-               IpcAtomics::compare_exchange_acq_rel(made_stacks_version, seen, seen + 1);
-    if (!is_held_) is_changing = was_changing;
-    std::atomic_thread_fence(std::memory_order_release);
+  Change() : is_held_(take()) {
+    if (is_held_) begin();
   }
   ~Change() {
-    if (!is_held_) return;
-    release();
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    is_changing = false;
+    if (is_held_) end();
   }
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
   bool is_held() const { return is_held_; }
-  static void release() {
-    const uint32_t next = made_stacks_version + 1;
-    IpcAtomics::store_release(made_stacks_version, next == 0 ? 2 : next);
-  }
+
+  // A change that will not be ended by who began it may have stopped anywhere: nothing is
+  // known of the table then, so that it becomes empty.
+  static void abandon();
 
  private:
-  bool is_held_;
+  // Acquire, matches the release of the last change's end.
+  static bool take() {
+    uintptr_t nobody = 0;
+    return IpcAtomics::compare_exchange_acq_rel(changer, nobody, this_thread());
+  }
+  static void begin() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    store(made_stacks_version, made_stacks_version + 1);
+    // Before what the change stores: find_made_stack() has an acquire fence.
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  static void end() {
+    const uint32_t next = made_stacks_version + 1;
+    IpcAtomics::store_release(made_stacks_version, next == 0 ? 2 : next);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    IpcAtomics::store_release(changer, uintptr_t{0});
+  }
+
+  const bool is_held_;
 };
+
+void Change::abandon() {
+  if (made_stacks_version % 2 == 0) begin();
+  store(order_count, uint32_t{0});
+  entries_used = 0;
+  free_entry = kNone;
+  end();
+}
 
 // How many stacks begin at `address` or below. A reader that meets a change gets any
 // number up to kStacks.
@@ -266,11 +284,12 @@ uint32_t last_made_stack() { return load(last_coroutine); }
 
 void end_change_of_parent() {
   // A change of this thread goes on when its handler, which forked, returns.
-  if (load(made_stacks_version) % 2 == 0 || is_changing) return;
-  store(order_count, uint32_t{0});
-  entries_used = 0;
-  free_entry = kNone;
-  Change::release();
+  const uintptr_t thread = load(changer);
+  if (thread != 0 && thread != this_thread()) Change::abandon();
+}
+
+void abandon_stack_change() {
+  if (load(changer) == this_thread()) Change::abandon();
 }
 
 EnteredStack enter_made_stack(const MadeStack& made, PendingCalls* calls) {

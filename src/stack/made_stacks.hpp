@@ -3,6 +3,9 @@
 // number, by which reports name its coroutine. A stack that is used for another coroutine
 // has another number from then on.
 //
+// The table is changed within outermost writer calls only, so that a change that a signal
+// handler leaves by a jump is noticed with the call.
+//
 // The table is the process' and survives fork. A lookup that meets a change of it, or a
 // change that meets another one, gives up: then a coroutine is noticed late, or not.
 #pragma once
@@ -68,6 +71,10 @@ uint32_t last_made_stack();
 // In a fork child: ends the change that another thread of the parent had under way when
 // this one forked. Nothing is known of the table then, so that it is empty.
 void end_change_of_parent();
+
+// Ends the change that this thread had under way, likewise: a signal handler jumped out
+// of it.
+void abandon_stack_change();
 
 struct PendingCalls;
 

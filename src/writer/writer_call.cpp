@@ -6,6 +6,7 @@
 #include "src/protocol/dead_slot.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/protocol/reported_losses.hpp"
+#include "src/stack/made_stacks.hpp"
 #include "src/writer/interrupted_change.hpp"
 #include "src/writer/lent_storage.hpp"
 #include "src/writer/loss.hpp"
@@ -58,6 +59,14 @@ void abandon_block(ThreadState& state) {
                                     [](uint32_t) {});
 }
 
+// Whether readers may lack what interrupting calls have written in the chain: in
+// overwrite mode its blocks may give way before those of the thread. Frames that a
+// handler has entered or left, and not left or entered again, are known by a STACK only.
+bool interruption_may_give_way(uintptr_t guard) {
+  return (guard & kInterrupted) != 0 &&
+         session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
+}
+
 uint32_t open_frames(const ThreadLocal& local) {
   if (local.state == nullptr) return 0;
   return local.state->open.depth;
@@ -101,11 +110,14 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
       }
       abandon_calls(*state);
       if (state->calls != nullptr) state->calls->is_compacting = 0;
-      if (state->loss.stack_differs) require_stack(*state);
+      if (state->loss.stack_differs || interruption_may_give_way(guard)) {
+        require_stack(*state);
+      }
       if (!state->block.is_open) abandon_block(*state);
       // If it was reporting the waiting calls: from the first on again.
       if (state->filtered.may_wait) state->filtered.first_waiting = 1;
     }
+    abandon_stack_change();
     local.nesting = 0;
     local.nested_frames = 0;
     finish_change(local);

@@ -1,80 +1,26 @@
 // A writer is interrupted after every single instruction of its calls by a signal
-// handler that itself writes, forks, or jumps away.
+// handler that itself writes or forks.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <csetjmp>
 #include <csignal>
+#include <functional>
 #include <map>
-#include <string>
 
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/calls/call_records.hpp"
 #include "src/writer/record.hpp"
 #include "tests/stress/cuts.hpp"
+#include "tests/stress/writer_calls.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/hooked_function.hpp"
 #include "tests/support/lock_call.hpp"
-#include "tests/support/replayed_stack.hpp"
-#include "tests/support/reported_function.hpp"
 #include "tests/support/single_step.hpp"
-#include "tests/support/skip.hpp"
 
 namespace arctrace::testing {
 namespace {
-
-// A call of the API, and how many records it attempts.
-struct Action {
-  std::string name;
-  uint32_t records;
-  void (*run)(uint32_t event, uint64_t number);
-};
-
-void call_function(uint32_t event, uint64_t number) {
-  arctrace_enter(number * 10 + event);
-  arctrace_exit(number * 10 + event);
-}
-
-void call_hooked_functions(uint32_t event, uint64_t number) {
-  call_hooked(number * 10 + event, 1 + event,
-              [=] { call_hooked(number * 10 + event, 10 + event); });
-}
-
-void call_lock_functions(uint32_t event, uint64_t number) {
-  const uint64_t key = number * 10 + event;
-  call_with_locks(key, 1, [=] { call_with_locks(key, 2, [] {}); });
-}
-
-#if defined(__x86_64__)
-void call_reported_functions(uint32_t event, uint64_t number) {
-  call_reported(number * 10 + event,
-                [=] { call_reported(number * 10 + event + 2, [] {}); });
-}
-#endif
-
-void write_to_new_block(uint32_t event, uint64_t number) {
-  arctrace_flush();
-  write_checked(event, number);
-}
-
-void define_and_use(uint32_t event, uint64_t number) {
-  arctrace_instant(arctrace_define_name("a name"));
-  write_checked(event, number);
-}
-
-const Action kActions[] = {{"write", 1, write_checked},
-                           {"reserve", 1, reserve_checked},
-                           {"call", 2, call_function},
-                           {"hooked", 4, call_hooked_functions},
-                           {"locks", 4, call_lock_functions},
-#if defined(__x86_64__)
-                           {"reported", 4, call_reported_functions},
-#endif
-                           {"new block", 1, write_to_new_block},
-                           {"define", 2, define_and_use}};
 
 struct Interrupted {
   uint64_t calls = 0;
@@ -107,18 +53,6 @@ Interrupted interrupt_everywhere(
   return done;
 }
 
-// That the thread is out of the writer and holds nothing.
-void check_at_rest(const TestSession& test, uint64_t held_places = 0) {
-  CHECK(thread_local_state.guard == 0);
-  CHECK(thread_local_state.nesting == 0);
-  const arctrace_writer_slot& slot =
-      test.view().slot(thread_local_state.state->slot.index);
-  for (const uint32_t name : slot.active) CHECK(name == 0);
-  const auto held = std::count_if(std::begin(slot.held), std::end(slot.held),
-                                  [](uint32_t name) { return name != 0; });
-  CHECK(static_cast<uint64_t>(held) <= held_places);
-}
-
 // Both events are whole, lock calls have their locks, and everything else is there.
 void check_trace(const DecodedTrace& trace, uint64_t attempts) {
   for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_ENTER)) {
@@ -134,24 +68,10 @@ void check_trace(const DecodedTrace& trace, uint64_t attempts) {
   numbers_of(trace, 2);
 }
 
-// In a process of its own that has joined.
-void in_session(const BufferOptions& options,
-                const std::function<void(TestSession&)>& body) {
-  if (!can_single_step()) return testing::skip_case("no process may be stepped here");
-  TestSession test(options);
-  CHECK_CHILD([&] {
-    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-    start_hooked_functions();
-    start_lock_calls();
-    start_reported_functions();
-    body(test);
-  });
-}
-
 TEST_CASE("interrupted anywhere: by calls of every kind") {
   for (const arctrace_scope scope : kScopes) {
-    for (const Action& outer : kActions) {
-      for (const Action& inner : kActions) {
+    for (const WriterAction& outer : all_writer_actions()) {
+      for (const WriterAction& inner : all_writer_actions()) {
         CAPTURE(scope);
         CAPTURE(outer.name);
         CAPTURE(inner.name);
@@ -212,7 +132,7 @@ TEST_CASE("interrupted anywhere: as the thread gets own blocks, or gives them up
 
 TEST_CASE("interrupted anywhere: at all instructions of one call") {
   for (const arctrace_scope scope : kScopes) {
-    for (const Action& outer : kActions) {
+    for (const WriterAction& outer : all_writer_actions()) {
       CAPTURE(scope);
       CAPTURE(outer.name);
       in_session(buffer_with(scope, 4096, 4000), [&](TestSession& test) {
@@ -265,7 +185,7 @@ void* reserved;  // by a handler, committed after it
 
 TEST_CASE("interrupted anywhere: what a handler reserved can be committed after it") {
   for (const arctrace_scope scope : kScopes) {
-    for (const Action& outer : kActions) {
+    for (const WriterAction& outer : all_writer_actions()) {
       CAPTURE(scope);
       CAPTURE(outer.name);
       in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
@@ -329,7 +249,7 @@ TEST_CASE("interrupted anywhere: by a handler that forks") {
 // as one and the same, or with one of its own. The blocks have room, and are young enough
 // to hold its time.
 TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goes on") {
-  for (const Action& outer : kActions) {
+  for (const WriterAction& outer : all_writer_actions()) {
     if (outer.name == "define" || outer.name == "new block") continue;
     CAPTURE(outer.name);
     in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 4096, 2000), [&](TestSession& test) {
@@ -446,214 +366,6 @@ TEST_CASE("interrupted anywhere: calls that wait keep their locks") {
     }
     CHECK(trace.of_type(ARCTRACE_TYPE_ARGUMENTS).empty());
   });
-}
-
-sigjmp_buf jump_target;
-
-void jump_out() { siglongjmp(jump_target, 1); }
-void call_and_jump_out() { call_hooked(4, 4, jump_out); }
-
-TEST_CASE("interrupted anywhere: a function with hooks, by a handler that jumps out") {
-  for (const auto jump : {jump_out, call_and_jump_out}) {
-    in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [&](TestSession& test) {
-      const auto here = reinterpret_cast<uintptr_t>(&test);
-      arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
-      call_hooked(1, 1, [&] {
-        const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
-          return single_step([] { call_hooked(2, 2); }, at_step);
-        };
-        run([](uint64_t) { return true; });  // learns the call
-        const uint64_t count = run([](uint64_t) { return true; });
-        volatile uint64_t at = 0;  // volatile, because it changes between set and jump
-        while (at + 1 < count) {
-          const uint64_t jumps_at = at + 1;
-          at = jumps_at;
-          if (sigsetjmp(jump_target, 1) == 0) {
-            run([&](uint64_t step) {
-              if (step == jumps_at) jump();
-              return true;
-            });
-          }
-          const OpenFrames& open = thread_local_state.state->open;
-          call_hooked(3, 3, [&] {
-            REQUIRE(open.depth == 2);
-            REQUIRE(open.frames[0].key == 1);
-            REQUIRE(open.frames[1].key == 3);
-          });
-          REQUIRE(open.depth == 1);
-        }
-      });
-      check_at_rest(test);
-      CHECK(thread_local_state.state->open.depth == 0);
-      const DecodedTrace trace = test.finish();
-      CHECK(joined(trace.problems) == "");
-      const ReplayedStack replayed = ReplayedStack::in_order_of_time(trace);
-      CHECK(replayed.open().empty());
-      CHECK(replayed.orphans().empty());
-    });
-  }
-}
-
-// Whether the last record in the thread's next block, which is not open yet, is of this
-// type and complete.
-bool has_begun_with(const TestSession& test, uint16_t type) {
-  const ExclusiveBlock& block = thread_local_state.state->block;
-  if (block.is_open || !block.is_opening()) return false;
-  const std::byte* at = test.view().block(block.taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
-  uint32_t last = ARCTRACE_FILL;
-  for (uint32_t word0 = 0;; at += word0 & ARCTRACE_LENGTH_MASK) {
-    word0 = *reinterpret_cast<const uint32_t*>(at);
-    if (word0 == ARCTRACE_FILL) return last >> ARCTRACE_TYPE_SHIFT == type;
-    last = word0;
-  }
-}
-
-// Until a record can't say any more how long after the block's base it was written.
-void outlast_base() {
-  const uint64_t base = thread_local_state.state->block.base_ticks;
-  while (session_ticks() - base <= UINT32_MAX) usleep(10'000);
-}
-
-// The next call opens the block that the interrupted one began to open: a STACK that is
-// there already is of the time before the handler's calls.
-TEST_CASE("interrupted anywhere: an entry that opens a block, by a handler's jump") {
-  in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 1024, 8000), [&](TestSession& test) {
-    const auto here = reinterpret_cast<uintptr_t>(&test);
-    arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
-    call_hooked(1, 1, [&] {
-      const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
-        arctrace_flush();
-        return single_step([] { call_hooked(2, 2); }, at_step);
-      };
-      run([](uint64_t) { return true; });  // learns the call
-      const ExclusiveBlock& block = thread_local_state.state->block;
-      uint64_t first = 0;  // step at which it has the next block
-      const uint64_t last = run([&](uint64_t step) {
-        if (first == 0 && block.is_opening()) first = step;
-        return !block.is_open;
-      });
-      volatile uint64_t at = first;  // volatile: they change between set and jump
-      volatile uint64_t begun = 0;
-      while (at < last) {
-        const uint64_t jumps_at = at + 1;
-        at = jumps_at;
-        if (sigsetjmp(jump_target, 1) == 0) {
-          run([&](uint64_t step) {
-            if (step == jumps_at) call_and_jump_out();
-            return true;
-          });
-        }
-        const bool is_first = begun == 0;
-        if (has_begun_with(test, ARCTRACE_TYPE_STACK)) begun = begun + 1;
-        if (is_first && begun != 0) {
-          outlast_base();
-          if (sigsetjmp(jump_target, 1) == 0) {
-            single_step([] { call_hooked(3, 3); },
-                        [&](uint64_t) {
-                          if (has_begun_with(test, ARCTRACE_TYPE_TIME)) jump_out();
-                          return true;
-                        });
-          }
-          REQUIRE(has_begun_with(test, ARCTRACE_TYPE_TIME));
-        }
-        call_hooked(3, 3);
-        REQUIRE(thread_local_state.state->open.depth == 1);
-      }
-      CHECK(begun >= 1);
-    });
-    check_at_rest(test);
-    const DecodedTrace trace = test.finish();
-    CHECK(joined(trace.problems) == "");
-    CHECK(trace.of_type(ARCTRACE_TYPE_TIME).size() == 1);
-    for (const DecodedBlock& block : trace.blocks) {
-      CHECK(std::count_if(block.records.begin(), block.records.end(),
-                          [](const DecodedRecord& record) {
-                            return record.type == ARCTRACE_TYPE_STACK &&
-                                   !record.in_progress;
-                          }) <= 1);
-    }
-    const ReplayedStack replayed =
-        ReplayedStack::in_order_of_time(trace, ReplayedStack::Stacks::kChecked);
-    CHECK(replayed.open().empty());
-    CHECK(replayed.orphans().empty());
-  });
-}
-
-// The second call has the frame that the first one had.
-TEST_CASE("interrupted anywhere: a jump out of an event, and another by the same frame") {
-  for (const arctrace_scope scope : kScopes) {
-    CAPTURE(scope);
-    in_session(buffer_with(scope, 4096, 2000), [&](TestSession& test) {
-      const auto here = reinterpret_cast<uintptr_t>(&scope);
-      arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
-      volatile uint64_t number = 0;
-      volatile bool is_in_first = false;
-      const auto write_twice = [&] {
-        if (sigsetjmp(jump_target, 1) == 0) {
-          is_in_first = true;
-          write_checked(1, number);
-        }
-        is_in_first = false;
-        write_checked(2, number);
-      };
-      write_twice();
-      const uint64_t count =
-          single_step([&] { write_checked(1, 1000000); }, [](uint64_t) { return true; });
-      for (uint64_t at = 0; at < count; ++at) {
-        number = number + 1;
-        uint64_t left = at;
-        single_step(write_twice, [&](uint64_t) {
-          if (is_in_first && left-- == 0) jump_out();
-          return bool{is_in_first} || left == at;
-        });
-        REQUIRE(thread_local_state.guard == 0);
-      }
-      check_at_rest(test);
-      const DecodedTrace trace = test.finish();
-      CHECK(joined(trace.problems) == "");
-      CHECK(numbers_of(trace, 2).size() == number + 1);
-    });
-  }
-}
-
-TEST_CASE("interrupted anywhere: by a handler that jumps out of the writer") {
-  for (const arctrace_scope scope : kScopes) {
-    for (const Action& outer : kActions) {
-      CAPTURE(scope);
-      CAPTURE(outer.name);
-      in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
-        // As the shim does it: a jump is recognised only by the stack's bounds.
-        const auto here = reinterpret_cast<uintptr_t>(&scope);
-        arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
-        volatile uint64_t number = 0;
-        outer.run(1, 1000000);
-        const uint64_t count =
-            single_step([&] { outer.run(1, 0); }, [](uint64_t) { return true; });
-        for (const uint64_t at : cuts(count, 60)) {
-          number = number + 1;
-          if (sigsetjmp(jump_target, 1) == 0) {
-            single_step([&] { outer.run(1, number); },
-                        [at](uint64_t step) {
-                          if (step == at) siglongjmp(jump_target, 1);
-                          return true;
-                        });
-          }
-          write_checked(2, number);
-        }
-        // Room that is never committed stays reserved, and there are few.
-        const uint64_t held_places = outer.name == "reserve" ? ARCTRACE_HELD_COUNT : 0;
-        check_at_rest(test, held_places);
-        // It can go on like that for ever.
-        const uint32_t owned = test.blocks_in(ARCTRACE_PHASE_OWNED);
-        CHECK(owned <= 1);
-        const DecodedTrace trace = test.finish();
-        CHECK(joined(trace.problems) == "");
-        CHECK(numbers_of(trace, 2).size() == number);
-        CHECK(trace.torn() <= number);
-        CHECK(trace.lost() <= (held_places == 0 ? 0 : number));
-      });
-    }
-  }
 }
 
 }  // namespace

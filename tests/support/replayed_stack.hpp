@@ -20,8 +20,9 @@ class ReplayedStack {
     }
   }
 
-  // What becomes of STACK records: their times may be equal to those of others.
-  enum class Stacks : uint8_t { kIgnored, kChecked };
+  // What becomes of STACK records: their times may be equal to those of others. kTaken:
+  // they tell the frames, because records before them are missing.
+  enum class Stacks : uint8_t { kIgnored, kChecked, kTaken };
 
   // The same in the order of time, for a writer with several blocks at once. `writer` is
   // its number in the session.
@@ -33,7 +34,7 @@ class ReplayedStack {
       for (const DecodedRecord& record : block.records) {
         const bool counts =
             record.writer == writer && !record.in_progress &&
-            (record.type != ARCTRACE_TYPE_STACK || stacks == Stacks::kChecked);
+            (record.type != ARCTRACE_TYPE_STACK || stacks != Stacks::kIgnored);
         if (counts) records.push_back(record);
       }
     }
@@ -41,7 +42,12 @@ class ReplayedStack {
         records.begin(), records.end(),
         [](const DecodedRecord& a, const DecodedRecord& b) { return a.ticks < b.ticks; });
     ReplayedStack replayed;
-    for (const DecodedRecord& record : records) replayed.step(record);
+    for (const DecodedRecord& record : records) {
+      if (stacks == Stacks::kTaken && record.type == ARCTRACE_TYPE_STACK) {
+        replayed.has_lost_ = true;
+      }
+      replayed.step(record);
+    }
     return replayed;
   }
 

@@ -100,6 +100,28 @@ TEST_CASE("after LOST, STACK gives the stack: the common part stays") {
         "main 1:2[f 1:2[g 1:8 h 1:1[k 1:2]]] resyncs=1 exit_lost=1 entry_lost=2");
 }
 
+TEST_CASE("frames that a handler entered in a block that gave way are those of STACK") {
+  const auto make = [](int64_t chain_begin_ns) {
+    OneThread t;
+    t.script.definitions.set_chain_begin(chain_begin_ns);
+    t.script.stack(t.thread, 0, {}).compact = true;
+    t.script.enter(t.thread, 0, "main");
+    t.script.enter(t.thread, 1, "f");
+    t.script.stack(t.thread, 5, {"main", "f", "handler"}).compact = true;
+    t.script.unwind(t.thread, 6, 2);
+    t.script.enter(t.thread, 7, "g");
+    t.script.exit(t.thread, 9);
+    t.script.exit(t.thread, 10);
+    return t.result();
+  };
+  const std::string tree =
+      "main 1:3[f 1:4[handler 1:1] g 1:2] resyncs=1 unwound=2 entry_lost=1";
+  CHECK(make(6) == tree);
+  CHECK(make(INT64_MAX) == tree);
+  CHECK(make(5) == tree + " !S1");
+  CHECK(make(INT64_MIN) == tree + " !S1");
+}
+
 TEST_CASE("what gave way before the first record lies in all parts of the life") {
   OneThread t;
   Definitions& definitions = t.script.definitions;

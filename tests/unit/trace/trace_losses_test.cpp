@@ -220,21 +220,21 @@ TEST_CASE("exits of a handler whose entries were overwritten say so") {
     file.header.mode = mode;
     file.program({}, 1, "main", 0);
     file.block(
-        BlockBuilder::exclusive(1, 0, 3, 100).stack(100, {}).enter(101, 1).exit(200), 0,
-        3);
-    // A handler interrupts it, whose first records were in block 0.
-    BlockBuilder oldest = BlockBuilder::shared(1, 0);
+        BlockBuilder::exclusive(1, 0, 4, 100).stack(100, {}).enter(101, 1).exit(200), 0,
+        4);
+    // A handler interrupts it, whose first records were in block 1.
+    BlockBuilder oldest = BlockBuilder::shared(2, 0);
     oldest.add_full(ARCTRACE_TYPE_ENTER, 1, 110, Bytes().u64(2))
         .add_full(ARCTRACE_TYPE_EXIT, 1, 111, {})
         .add_full(ARCTRACE_TYPE_EXIT, 1, 112, {})
         .add_full(ARCTRACE_TYPE_EXIT_NAMED, 1, 113, Bytes().u64(3));
-    file.block(oldest, 0, 1);
+    file.block(oldest, 0, 2);
     // The next one begins within a handler, too, whose entry is there.
-    file.block(BlockBuilder::shared(2, 0)
+    file.block(BlockBuilder::shared(3, 0)
                    .add_full(ARCTRACE_TYPE_EXIT, 1, 150, {})
                    .add_full(ARCTRACE_TYPE_STACK, 1, 151, stack_body({}))
                    .add_full(ARCTRACE_TYPE_EXIT, 1, 152, {}),
-               0, 2);
+               0, 3);
     file.finish(1000);
     return open_bytes(file.file());
   };
@@ -251,6 +251,12 @@ TEST_CASE("exits of a handler whose entries were overwritten say so") {
   };
   CHECK(exits_after_gaps(ARCTRACE_MODE_OVERWRITE) == std::vector<uint64_t>{112, 113});
   CHECK(exits_after_gaps(ARCTRACE_MODE_DROP).empty());
+  // Of blocks that several write the oldest one that is left begins at 110.
+  const auto chain_begin = [&](uint32_t mode) {
+    return make(mode).definitions().chain_begin_ns();
+  };
+  CHECK(chain_begin(ARCTRACE_MODE_OVERWRITE) == 110);
+  CHECK(chain_begin(ARCTRACE_MODE_DROP) == INT64_MIN);
 }
 
 TEST_CASE("records in a block of many writers are counted as the chain's") {
