@@ -75,7 +75,6 @@ void set_filter(const ShimOptions& options) {
     filter_in_only = filter_in_only || options.patterns[i].kind == Pattern::Kind::kFilter;
   }
   start_live_filter(filter_in_only);
-  if (options.live) keep_names_for_live_filter();
   if (started_by == StartedBy::kRecorder) know_functions_that_may_be_open();
   read_function_symbols();
   arctrace_shim_set_name_flags(options.filters() ? named_frame_flags : nullptr);

@@ -99,6 +99,8 @@ class CallgrindExport : public Exporter {
       }
       if (!command.empty()) absl::StrAppend(&text_, "cmd: ", command, "\n");
     }
+    const std::string missing = missing_line(settings_.summary, replay_->definitions());
+    if (!missing.empty()) absl::StrAppend(&text_, "desc: ", missing, "\n");
     for (const LeftOutLine& line : left_out_lines(*replay_, names)) {
       absl::StrAppend(&text_, "desc: ", line.text, "\n");
     }

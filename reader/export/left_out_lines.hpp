@@ -1,4 +1,5 @@
-// What was left out on purpose, as lines for formats that have a place for remarks.
+// What a trace lacks, as lines for formats that have a place for remarks: what was left
+// out on purpose, and how many records are missing.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 
 #include "reader/export/export_names.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/trace/summary.hpp"
 
 namespace arctrace::reader {
 
@@ -19,5 +21,10 @@ struct LeftOutLine {
 // is not complete and each filter without functions that have calls; the first ones, and
 // how many there are more. `replay` is finished.
 std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names);
+
+// "records missing: 1,234 lost (full 1,234), those of a program before it was joined";
+// empty: none are. For formats that do not show when. `summary`, which may be null, is
+// complete.
+std::string missing_line(const Summary* summary, const Definitions& definitions);
 
 }  // namespace arctrace::reader

@@ -112,6 +112,8 @@ class PprofExport : public Exporter {
     }
     out.add_int64(profile::kDefaultType, text_id(type_of(settings_.weight)));
     ExportNames names(replay_->definitions(), replay_->functions());
+    const std::string missing = missing_line(settings_.summary, replay_->definitions());
+    if (!missing.empty()) out.add_int64(profile::kComment, text_id(missing));
     for (const LeftOutLine& line : left_out_lines(*replay_, names)) {
       out.add_int64(profile::kComment, text_id(line.text));
     }

@@ -5,6 +5,7 @@
 
 #include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "reader/export/export_names.hpp"
 #include "reader/export/lane_spool.hpp"
+#include "reader/export/left_out_lines.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/report/event_stream.hpp"
 
@@ -32,9 +34,15 @@ class SpeedscopeExport : public Exporter, private EventSink {
     write_ = &write;
   }
 
+  void gap(const Gap& gap) override {
+    if (gaps_.size() < kGapsMax) gaps_.push_back(gap);
+  }
+
   absl::Status finish() override;
 
  private:
+  static constexpr size_t kGapsMax = 1000;  // that the title looks at
+
   struct Event {
     int64_t time_ns;
     uint32_t frame;
@@ -56,6 +64,8 @@ class SpeedscopeExport : public Exporter, private EventSink {
   void add_event(size_t lane, char type, int64_t time_ns, uint32_t frame);
   absl::Status write_lane(size_t index, JsonWriter& json);
   void write_frames(JsonWriter& json);
+  std::string gaps_line() const;
+  std::string title_of_lacks();
 
   const ExportSettings settings_;
   EventStream stream_;
@@ -68,6 +78,7 @@ class SpeedscopeExport : public Exporter, private EventSink {
   std::vector<std::pair<FunctionId, uint16_t>> frames_;
   absl::flat_hash_map<uint64_t, uint32_t> frame_numbers_;
   LaneSpool events_;
+  std::vector<Gap> gaps_;
 };
 
 std::string event_text(char type, int64_t time_ns, uint32_t frame) {
@@ -122,6 +133,44 @@ void SpeedscopeExport::add(const StreamEvent& event) {
   }
 }
 
+// "times without records: functions off, lost: full": those in which threads were there.
+std::string SpeedscopeExport::gaps_line() const {
+  int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
+  for (const ThreadTree& thread : replay_->threads()) {
+    from_ns = std::min(from_ns, thread.start_ns);
+    to_ns = std::max(to_ns, thread.stop_ns);
+  }
+  std::vector<std::string> reasons;
+  for (const Gap& gap : gaps_) {
+    if (gap.to_ns <= from_ns || (gap.from_known && gap.from_ns >= to_ns)) continue;
+    const std::string reason = gap_reason_text(gap);
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+      reasons.push_back(reason);
+    }
+  }
+  if (reasons.empty()) return "";
+  return absl::StrCat("times without records: ", absl::StrJoin(reasons, ", "));
+}
+
+// The file's title, if the trace lacks anything: the format has no other place for it.
+std::string SpeedscopeExport::title_of_lacks() {
+  constexpr size_t kLinesMax = 4;
+  std::vector<std::string> parts;
+  std::string missing = missing_line(settings_.summary, replay_->definitions());
+  if (!missing.empty()) parts.push_back(std::move(missing));
+  if (std::string gaps = gaps_line(); !gaps.empty()) parts.push_back(std::move(gaps));
+  ExportNames names(replay_->definitions(), replay_->functions());
+  const std::vector<LeftOutLine> lines = left_out_lines(*replay_, names);
+  for (const LeftOutLine& line : lines) {
+    if (parts.size() == kLinesMax) {
+      parts.emplace_back("and more that is not complete");
+      break;
+    }
+    parts.push_back(line.text);
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
 absl::Status SpeedscopeExport::finish() {
   stream_.finish();
   for (const ThreadTree& thread : replay_->threads()) {
@@ -134,6 +183,9 @@ absl::Status SpeedscopeExport::finish() {
   json.begin_object();
   json.member("$schema", "https://www.speedscope.app/file-format-schema.json");
   json.member("exporter", "arctrace");
+  if (const std::string title = title_of_lacks(); !title.empty()) {
+    json.member("name", title);
+  }
   json.key("profiles").begin_array();
   for (size_t i = 0; i < lanes_.size() && json.good(); ++i) {
     if (absl::Status s = write_lane(i, json); !s.ok()) return s;

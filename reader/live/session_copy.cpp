@@ -80,13 +80,18 @@ void SessionCopy::add_file(std::unique_ptr<Input> file, bool with_data) {
 // Data before definitions: what a record needs was defined before it was written. The
 // buffer before the file: a block is in the file before it leaves the buffer. So the data
 // that come from the file may be newer than the definitions that came from the buffer,
-// and both are looked through for definitions once more (SPEC.md LIVE-4).
+// and both are looked through for definitions once more. In overwrite mode definitions
+// may give way as soon as the data do, so that they are copied first, too (SPEC.md
+// LIVE-4).
 absl::Status SessionCopy::update() {
   now_ticks_ = read_ticks(geometry_.clock);
   absl::flat_hash_set<uint64_t> seen;
-  for (const bool definitions : {false, true}) {
-    if (absl::Status s = copy_buffer(definitions, false, seen); !s.ok()) return s;
+  const bool give_way = session_.mode == ARCTRACE_MODE_OVERWRITE;
+  if (give_way) {
+    if (absl::Status s = copy_buffer(true, false, seen); !s.ok()) return s;
   }
+  if (absl::Status s = copy_buffer(false, false, seen); !s.ok()) return s;
+  if (absl::Status s = copy_buffer(true, give_way, seen); !s.ok()) return s;
   if (files_.empty()) {
     if (absl::Status s = copy_moments(); !s.ok()) return s;
   } else {

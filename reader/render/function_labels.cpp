@@ -1,5 +1,10 @@
 #include "reader/render/function_labels.hpp"
 
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <span>
+
 #include "reader/render/recorded_notes.hpp"
 #include "reader/trace/text_escape.hpp"
 
@@ -49,6 +54,26 @@ std::string FunctionLabels::recorded_note(FunctionId function) {
 
 std::string FunctionLabels::recorded_legend() {
   return reader::recorded_legend(recorded(), has_recorded_note_);
+}
+
+std::string left_out_list_text(Replay& replay, bool lines) {
+  constexpr size_t kFunctionsListed = 10;
+  FunctionLabels labels(replay, lines);
+  const std::span<const FunctionId> incomplete = labels.recorded().incomplete();
+  std::string text;
+  for (size_t i = 0; i < std::min(incomplete.size(), kFunctionsListed); ++i) {
+    const FunctionId function = incomplete[i];
+    const std::string module = labels.module_text(function);
+    absl::StrAppend(&text, "  ", labels.text(function), module.empty() ? "" : " in ",
+                    module, labels.recorded_note(function), "\n");
+  }
+  if (incomplete.size() > kFunctionsListed) {
+    absl::StrAppend(&text, "  (", incomplete.size() - kFunctionsListed,
+                    " more functions)\n");
+  }
+  text += labels.recorded_legend();
+  if (text.empty()) return text;
+  return "\nFunctions of which calls were left out, and are in no row:\n" + text;
 }
 
 }  // namespace arctrace::reader

@@ -49,4 +49,8 @@ class FunctionLabels {
   bool has_recorded_note_ = false;
 };
 
+// A list of the functions that are not complete, for views that do not say so at their
+// rows, with a title; empty if all are. `replay` is finished.
+std::string left_out_list_text(Replay& replay, bool lines);
+
 }  // namespace arctrace::reader

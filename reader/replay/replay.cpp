@@ -199,13 +199,15 @@ void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
   stack.inherit(std::move(point));
 }
 
-// The first thread of a process that was joined as it ran begins with its first record.
+// The first thread of a process begins with its first record if nothing says when it was
+// there.
 ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
   const Definitions& definitions = state_.definitions;
   const Thread& facts = definitions.threads()[thread];
   const Process* process = definitions.process_of(thread);
-  const bool is_later = process != nullptr && process->pid != facts.tid;
-  return facts.of_kernel() || is_later || definitions.life_begin_ns(thread) != INT64_MIN
+  const bool has_start =
+      process != nullptr && (process->pid != facts.tid || process->ran_before);
+  return facts.of_kernel() || has_start || definitions.life_begin_ns(thread) != INT64_MIN
              ? stack_of(thread)
              : entries_[thread].stack.get();
 }
@@ -250,11 +252,20 @@ void Replay::session_point(const Record& record) {
                           record.time_ns, &record});
 }
 
+// Whether the thread is there even if nothing tells of it: the first one of a program of
+// which it is known when it began, or, with the kernel's records, when it joined.
+bool Replay::has_life(ThreadIndex thread) const {
+  if (state_.definitions.life_begin_ns(thread) != INT64_MIN) return true;
+  const Process* process = state_.definitions.process_of(thread);
+  return state_.has_dispatches && process != nullptr && process->ran_before &&
+         process->pid == state_.definitions.threads()[thread].tid;
+}
+
 // A program whose functions are not recorded, or that calls none, has a life all the
 // same.
 void Replay::add_silent_programs() {
   for (ThreadIndex i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].known || state_.definitions.life_begin_ns(i) == INT64_MIN) continue;
+    if (entries_[i].known || !has_life(i)) continue;
     ThreadStack* stack = stack_of(i);
     if (stack != nullptr) stack->begin_life(last_ns_);
   }

@@ -113,6 +113,7 @@ class Replay {
   ThreadStack* stack_of_kernel(ThreadIndex thread);
   void add_residual_loss(const Record& record, const arctrace_lost_body& lost);
   void enabled(const Record& record);
+  bool has_life(ThreadIndex thread) const;
   void add_silent_programs();
   void session_point(const Record& record);
 

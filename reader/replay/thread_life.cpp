@@ -43,15 +43,15 @@ void ThreadStack::plan_life() {
   }
 }
 
-// A later thread is there from its start on, though it may write its first record late,
-// or none.
+// A later thread, or one of a program that has joined as it ran, is there from its start
+// on, though it may write its first record late, or none.
 int64_t ThreadStack::begins_at_ns() const {
   const int64_t begin = state_.definitions.life_begin_ns(thread_);
   if (begin != INT64_MIN) return begin;
   const Process* process = state_.definitions.process(process_);
   const Thread& thread = state_.definitions.threads()[thread_];
-  const bool is_later = process != nullptr && process->pid != thread.tid;
-  return is_later ? thread.start_ns : INT64_MAX;
+  if (process == nullptr) return INT64_MAX;
+  return process->pid != thread.tid || process->ran_before ? thread.start_ns : INT64_MAX;
 }
 
 void ThreadStack::begin_life(int64_t now_ns) {
@@ -59,6 +59,9 @@ void ThreadStack::begin_life(int64_t now_ns) {
   plan_life();
   if (state_.definitions.life_begin_ns(thread_) == INT64_MIN) {
     begin(begins_at_ns());
+    const Process* process = state_.definitions.process(process_);
+    // It may wait, and another thread have joined in its place.
+    if (process != nullptr && process->ran_before) schedule_.start_not_known();
   } else if (fork_child_) {
     begin_in_fork(begins_at_ns());
   } else if (parts_.size() > 1) {
@@ -143,10 +146,16 @@ void ThreadStack::begin_at(const Record& record) {
   const bool is_first = !record.after_gap ||
                         record.time_ns <= state_.definitions.threads()[thread_].start_ns;
   if (parent_.time_ns == INT64_MIN || has_frames(record) || !is_first) {
-    const int64_t from_ns = std::min(missing_from_ns(record), record.time_ns);
+    int64_t from_ns = std::min(missing_from_ns(record), record.time_ns);
+    const Process* process = state_.definitions.process(process_);
+    const bool was_there =
+        state_.has_dispatches && process != nullptr && process->ran_before;
+    if (was_there) from_ns = std::min(from_ns, begins_at_ns());
     begin(from_ns);
     // What the kernel's records say of it counts from now on only.
-    if (from_ns < begins_at_ns()) schedule_.start_not_known();
+    if (from_ns < begins_at_ns() || was_there || begins_in_frames(record)) {
+      schedule_.start_not_known();
+    }
     return;
   }
   begin_in_fork(std::min(parent_.time_ns, record.time_ns));

@@ -66,9 +66,9 @@ void ThreadStack::apply(const Record& record) {
                                 : state_.made_up.missing());
     }
   }
-  // A thread that writes a record runs, and is not in the kernel.
+  // A thread that writes a record is not in the kernel.
   if (frames_.kernel_frames() != 0) {
-    run_until(record.time_ns);
+    pass_until(record);
     kernel_.leave_all(!frames_.in_vfork());
   }
   switch (record.type) {
@@ -266,6 +266,16 @@ void ThreadStack::pass_part(int64_t time_ns, uint64_t left_in_gap) {
 void ThreadStack::run_until(int64_t time_ns, uint32_t cpu, uint64_t left_in_gap) {
   pass(time_ns, left_in_gap);
   schedule_.run(cpu);
+}
+
+// The thread has written a record, so that it runs. But the frames in which it begins may
+// have been found by another thread, which had the process join, while it waited.
+void ThreadStack::pass_until(const Record& record, uint64_t left_in_gap) {
+  if (begins_in_frames(record)) {
+    pass(record.time_ns, left_in_gap);
+  } else {
+    run_until(record.time_ns, kCpuNotKnown, left_in_gap);
+  }
 }
 
 // ---- The thread's own records ------------------------------------------------
@@ -512,10 +522,10 @@ void ThreadStack::stack(const Record& record) {
     ++losses_;
   }
   const bool known = !broken_;
-  run_until(record.time_ns, kCpuNotKnown,
-            changed && !known && !is_skipped && known_depth > right && !frames_.in_vfork()
-                ? known_depth - right
-                : 0);
+  pass_until(record, changed && !known && !is_skipped && known_depth > right &&
+                             !frames_.in_vfork()
+                         ? known_depth - right
+                         : 0);
   if (known && !agrees) {
     add_finding(Rule::kStackAgrees, record,
                 absl::StrCat("STACK of ", depth, " frames differs from the ", known_depth,

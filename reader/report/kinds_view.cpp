@@ -67,7 +67,7 @@ class KindsView : public GroupView {
       }
       if (!write(text) || !write(hidden_rows_text(rows.hidden))) return;
     }
-    write(labels.recorded_legend() + columns.dropped_text());
+    write(columns.dropped_text());
   }
 
   void write_groups_json(const TreeGroups& groups, Replay& replay,

@@ -1,4 +1,6 @@
 // What to do next, and what the recording lacks.
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,6 +12,20 @@
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
+
+std::string joined_text(const Definitions& definitions) {
+  const auto processes = definitions.processes();
+  const auto joined =
+      std::count_if(processes.begin(), processes.end(),
+                    [](const Process& process) { return process.ran_before; });
+  if (joined == 0) return {};
+  return absl::StrCat("  what ",
+                      joined == 1 ? "the program did before it was joined"
+                                  : absl::StrCat(joined,
+                                                 " programs did before each of "
+                                                 "them was joined"),
+                      " is not in the trace");
+}
 
 SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) {
   SummarySection section;

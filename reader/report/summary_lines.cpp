@@ -207,8 +207,9 @@ std::vector<std::string> left_out_rows(const Definitions& definitions,
   if (count != 0) {
     const auto since = static_cast<uint64_t>(std::max(since_ns, int64_t{0}));
     rows.push_back(absl::StrCat("  ", count_text(count, "function"),
-                                count == 1 ? " was" : " were",
-                                " switched off, because their calls filled the buffer:"));
+                                count == 1 ? " was switched off, because its"
+                                           : " were switched off, because their",
+                                " calls filled the buffer:"));
     rows.push_back(absl::StrCat("  calls are lower bounds from ", duration_text(since),
                                 " on; arctrace info -v names them"));
   }
@@ -378,6 +379,9 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
       if (const std::string advice = larger_buffer_text(facts); !advice.empty()) {
         section.rows.push_back("  " + advice);
       }
+    }
+    if (const std::string row = joined_text(replay.definitions()); !row.empty()) {
+      section.rows.push_back(row);
     }
     if (replay.has_dispatches() && lacks_kernel_records(facts)) {
       std::string loss;

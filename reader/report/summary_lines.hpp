@@ -97,6 +97,10 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
                              const TextStyle& style);
 
+// "  what the program did before it was joined is not in the trace"; empty if all
+// programs were there from their begin on (summary_hints.cpp).
+std::string joined_text(const Definitions& definitions);
+
 // What to do next (summary_hints.cpp).
 SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style);
 

@@ -88,7 +88,6 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     json.member("thread_ns", tree[all.root].cum_ns);
     write_cpu_json(tree.cpu_cum(all.root), replay.known_times(), json);
     write_overhead_json(total_overhead_ps(tree, all.root), replay, json);
-    write_left_out_json(labels.recorded().causes(), json);
     write_parts_json(tree, all.root, replay, json);
     if (has_wake_ups_) write_serving_json(loops_.find(), replay, labels, json);
     write_functions_json(all, times_, options_, replay, labels, json);

@@ -43,6 +43,8 @@ struct ViewType {
   bool is_about_functions = false;
   // --of names the functions that it is about, if it is about any.
   bool can_be_of_functions = false;
+  // Its text says at the rows of functions which are not complete.
+  bool marks_left_out = false;
   // Its text has what it needs of the facts and sums of the trace.
   bool is_complete = false;
   uint64_t limit = UINT64_MAX;  // rows if -n does not say how many

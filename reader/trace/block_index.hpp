@@ -32,6 +32,7 @@ struct BlockRef {
   bool cut = false;        // the input ends inside it
   bool live = false;       // copied, or to be copied, while its writers were alive
   bool in_buffer = false;  // not in a file: the block may be recycled while it is read
+  bool changes = false;    // in a buffer that has writers: they may write into it, too
   uint16_t flags = 0;      // ARCTRACE_CHUNK_*
   uint16_t facts = 0;      // ARCTRACE_FACT_*; 0 until they are found
   uint32_t writer = 0, process = 0, pid = 0, tid = 0;

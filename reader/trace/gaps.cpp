@@ -32,6 +32,8 @@ std::string gap_reason_text(const Gap& gap) {
       return "missing";
     case Gap::Reason::kRemoved:
       return "removed";
+    case Gap::Reason::kNotJoined:
+      return "before it was joined";
     case Gap::Reason::kLost:
       break;
   }
@@ -161,6 +163,17 @@ std::vector<Gap> GapFinder::finish(const Summary* summary) {
     gap.cpu = begin.cpu;
     gap.to_ns = begin.first_ns;
     gap.from_ns = std::min<int64_t>(0, gap.to_ns);
+    gaps.push_back(gap);
+  }
+  for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+    const Process* process = definitions_.process_of(i);
+    if (process == nullptr || !process->ran_before) continue;
+    if (process->pid != definitions_.threads()[i].tid) continue;
+    Gap gap;
+    gap.reason = Gap::Reason::kNotJoined;
+    gap.thread = i;
+    gap.from_known = false;
+    gap.from_ns = gap.to_ns = process->start_ns;
     gaps.push_back(gap);
   }
   if (summary == nullptr) return gaps;

@@ -28,6 +28,7 @@ struct Gap {
     kOverwritten,  // newer records took their room
     kMissing,      // blocks are in another file
     kRemoved,      // their file was removed
+    kNotJoined,    // the process ran already when it was joined
     kLost,         // records were not written
   };
   Reason reason = Reason::kLost;
@@ -40,7 +41,7 @@ struct Gap {
 };
 
 // "functions off", "recording off", "other threads filtered out", "overwritten",
-// "missing", "removed", "lost: full".
+// "missing", "removed", "before it was joined", "lost: full".
 std::string gap_reason_text(const Gap& gap);
 
 // Finds the gaps of a trace. Takes constant time for a record, and for one before which
@@ -59,9 +60,10 @@ class GapFinder {
   // The next record. Returns the gap that ends there, or has ended, if one does.
   std::optional<Gap> add(const Record& record);
 
-  // After the last record: gaps that nothing ends, and those before a CPU's first records
-  // in overwrite mode. With a summary these include those of threads of which all records
-  // were overwritten or are in another file, or the first ones in shared blocks.
+  // After the last record: gaps that nothing ends, those before a CPU's first records in
+  // overwrite mode, and those before programs were joined. With a summary these include
+  // those of threads of which all records were overwritten or are in another file, or the
+  // first ones in shared blocks.
   std::vector<Gap> finish(const Summary* summary);
 
  private:

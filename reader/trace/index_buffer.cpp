@@ -119,6 +119,10 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
   state.each_slot_has_one_owner = slot_next < geometry.slot_count;
   const bool any_alive = std::any_of(state.slots.begin(), state.slots.end(),
                                      [](const auto& slot) { return slot.alive; });
+  uint64_t handouts = UINT64_MAX;
+  const absl::StatusOr<bool> has_handouts = read_struct(
+      input, ARCTRACE_CONTROL_OFFSET + offsetof(arctrace_control, next), handouts);
+  if (!has_handouts.ok()) return has_handouts.status();
   BlockIndex index;
   for (uint32_t i = 0; i < geometry.block_count; ++i) {
     const uint64_t offset = geometry.blocks_offset + uint64_t{i} * geometry.block_size;
@@ -147,6 +151,7 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
     BlockRef ref;
     ref.chunk = i;
     ref.in_buffer = true;
+    ref.changes = any_alive;
     ref.offset = offset;
     ref.size = static_cast<uint32_t>(
         std::min<uint64_t>(geometry.block_size, input.size() - offset) & ~3ull);
@@ -154,6 +159,9 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
     ref.live =
         any_alive && (phase == ARCTRACE_PHASE_OWNED || phase == ARCTRACE_PHASE_SHARED);
     if (!read_block_header_untrusted(header, geometry, i, ref, findings)) continue;
+    // It was handed out since the listing began, in which an earlier block of its writer
+    // may have been passed over.
+    if (any_alive && ref.handout >= handouts) continue;
     index.blocks.push_back(ref);
     index.bytes += ref.size;
   }

@@ -101,6 +101,8 @@ void ProcessLives::set_earliest(const Session& session, ProcessIndex index,
       process.start_ns < INT64_MIN + age_ns ? INT64_MIN : process.start_ns - age_ns;
   // One that may be older than the session and was not seen to call main has joined as it
   // ran.
+  process.ran_before =
+      born_ns < 0 && process.main_ns == INT64_MAX && process.exec_ns == INT64_MIN;
   if (born_ns >= 0 || process.main_ns != INT64_MAX) {
     process.earliest_ns = std::min(std::max(born_ns, seen_ns), process.start_ns);
   }

@@ -97,6 +97,7 @@ struct Process {
   int64_t main_ns = INT64_MAX, exit_ns = INT64_MAX;
   // Without exec_ns: the earliest time at which it may have begun; INT64_MIN: not known.
   int64_t earliest_ns = INT64_MIN;
+  bool ran_before = false;  // it has joined as it ran, at start_ns
   // Of a forked process: the frames that its forker had open, outermost first; 0 stands
   // for all further out.
   std::optional<std::vector<uint64_t>> inherited;

@@ -20,7 +20,6 @@ enum class OptionKey : uint8_t {
   kFunction,
   kCallee,
   kAutoArgs,
-  kLive,
   kDepth,
   kTime,
   kSize
@@ -30,7 +29,7 @@ enum class OptionKey : uint8_t {
 inline constexpr const char* kOptionKeys[] = {
     "libcall=",  "filter=", "notrace=", "module=", "entryonly=", "patch=",
     "patcher=",  "args=",   "when=",    "file=",   "function=",  "callee=",
-    "autoargs=", "live=",   "depth=",   "time=",   "size="};
+    "autoargs=", "depth=",  "time=",    "size="};
 static_assert(kOptionKeys[static_cast<size_t>(OptionKey::kSize)][0] == 's');
 
 // In the order of LibraryCalls.

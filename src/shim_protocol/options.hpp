@@ -17,7 +17,6 @@
 //   when=CONDITION:PATTERN                     --snapshot-when; see call_condition.hpp
 //   autoargs=yes                               -a
 //   depth=N, time=NS, size=BYTES               -D, -t, -Z
-//   live=yes                                   the filter may change at run time
 //   file=DEVICE:INODE                          the file of the functions that follow
 //   function=ADDRESS:SPECS:NAMES:RETVAL_NAMES  the types of a function of that file
 //   callee=NAME:SPECS:NAMES:RETVAL_NAMES       the types of a library's function
@@ -98,7 +97,6 @@ struct FunctionTypes {
 struct ShimOptions {
   LibraryCalls library_calls = LibraryCalls::kNone;
   bool auto_args = false;  // record the arguments of the functions in auto_args.hpp
-  bool live = false;       // the filter may change while the program runs
   uint32_t depth_max = 0;  // 0: any
   uint64_t min_ns = 0;     // 0: any
   uint64_t size_min = 0;   // of a function's code, in bytes; 1 takes all, as 0 does

@@ -121,9 +121,6 @@ class Decoder {
       case OptionKey::kAutoArgs:
         options_.auto_args = is_yes(last_field());
         return;
-      case OptionKey::kLive:
-        options_.live = is_yes(last_field());
-        return;
       case OptionKey::kDepth: {
         const uint64_t depth = number(last_field(), 10);
         options_.depth_max =

@@ -89,10 +89,6 @@ void OptionsEncoder::set_library_calls(LibraryCalls which) {
              Overflow::kPatterns);
 }
 
-void OptionsEncoder::set_live() {
-  put_option(OptionKey::kLive, {kYes}, Overflow::kPatterns);
-}
-
 void OptionsEncoder::set_patcher(std::string_view path) {
   put_option(OptionKey::kPatcher, {path}, Overflow::kPatterns);
 }

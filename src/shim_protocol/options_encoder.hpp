@@ -23,7 +23,6 @@ class OptionsEncoder {
   enum class Overflow : uint8_t { kNone, kPatterns, kTypes };
 
   void set_library_calls(LibraryCalls which);
-  void set_live();
   void set_auto_args();
   void set_patcher(std::string_view path);
   void set_depth_max(uint32_t depth);

@@ -42,14 +42,17 @@ class Selection(unittest.TestCase):
     def targets(self, *files):
         return set(self.build.targets(files))
 
+    @cases.in_gate
     def test_a_document_needs_the_tests_of_the_tree_only(self):
         self.assertEqual((set(), set()), self.selected("docs/testing.md"))
         self.assertEqual(set(), self.targets("docs/testing.md"))
 
+    @cases.in_gate
     def test_a_unit_test(self):
         self.assertEqual({"writer"}, self.selected("tests/unit/writer/loss_test.cpp")[0])
         self.assertEqual({"bin/writer_test"}, self.targets("tests/unit/writer/loss_test.cpp"))
 
+    @cases.in_gate
     def test_a_file_that_is_named_by_a_compile_option(self):
         self.assertEqual({"spec", "integration.second_reader"}, self.selected("SPEC.md")[0])
 
@@ -65,6 +68,7 @@ class Selection(unittest.TestCase):
         self.assertLessEqual({"gates.elf", "integration.record", "integration.libcall-calls"}, run)
         self.assertFalse({"report", "spec"} & run)
 
+    @cases.in_gate
     def test_a_header_by_what_compilers_recorded(self):
         run, _ = self.selected("reader/trace/rules.hpp")
         self.assertLessEqual({"spec", "trace"}, run)
@@ -106,6 +110,7 @@ class Selection(unittest.TestCase):
         self.assertLessEqual({"report", "cli", "integration.rings"}, run)
         self.assertIn("integration.lua", left)
 
+    @cases.in_gate
     def test_sources_for_tidy(self):
         tidy = changed.tidy_sources
         self.assertEqual(["reader/report/tree_view.cpp"],
@@ -115,6 +120,7 @@ class Selection(unittest.TestCase):
 
 
 class Manifest(unittest.TestCase):
+    @cases.in_gate
     def test_statements(self):
         edges = changed.manifest_edges([
             "build a.o b.o | c$ d: CC x.cpp | y.h || order", "  DEFINES = -DF=\\\"/s/t.md\\\" -g",

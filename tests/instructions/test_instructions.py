@@ -128,7 +128,11 @@ class Instructions(unittest.TestCase):
                 self.assertLessEqual(traced - untraced, limit)
 
     def test_own_blocks(self):
-        self.check(LIMITS, "--scope=thread")
+        limits = LIMITS.items()
+        if cases.IS_GATE:  # one way to call of each kind
+            limits = [(call, limit) for call, limit in limits
+                      if not call[0].startswith("calls_") or call[1] == "repeated"]
+        self.check(dict(limits), "--scope=thread")
 
     def test_shared_chain(self):
         self.check(SHARED_LIMITS, "--scope=shared")

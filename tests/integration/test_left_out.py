@@ -124,14 +124,27 @@ class LeftOutTest(TracedTest):
         self.assertEqual(found.keys(), {row["name"] for row in read_report(trace, "flat")["functions"]} & NAMES)
         self.assertEqual({name: re.sub(r"\d[\d.]* [a-z]+", "T", note) for name, note in found.items() if note}, notes)
         self.assertEqual("[until], [partly]: calls were left out" in text, bool(notes))
+        noted = {name: note for name, note in found.items() if note}
+        left_out = read_report(trace, "flat")["left_out"]
+        self.assertGreaterEqual(bool(left_out), bool(noted))
+        # Views whose rows are no functions list those.
+        for view in ("flow", "invocations", "locks", "processes"):
+            listed = dict(re.findall(r"^  (\w+) \[((?:until|partly)[^]]*)\]$", read("report", f"--view={view}", trace),
+                                     re.MULTILINE))
+            self.assertEqual({name: note for name, note in listed.items() if name in NAMES}, noted)
+            self.assertEqual(read_report(trace, view)["left_out"], left_out)
         # The page has the same.
         out = self.directory / "page.html"
         read("export", "--to=html", "-o", out, trace)
         page = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', out.read_text())[1])))
         out.unlink()
         self.assertEqual({page["functions"][number][0]: note for number, note in page["notes"]},
-                         {name: f" [{note}]" for name, note in found.items() if note})
+                         {name: f" [{note}]" for name, note in noted.items()})
         self.assertEqual(any(line.startswith("  [until], [partly]: ") for line in page["notes_legend"]), bool(notes))
+        read("export", "--to=speedscope", "-o", out, trace)
+        title = json.loads(out.read_text(encoding="utf-8")).get("name", "")
+        out.unlink()
+        self.assertEqual("left out: " in title, bool(left_out))
 
     @cases.in_gate
     def test_without_a_filter(self):
@@ -189,6 +202,17 @@ class LeftOutTest(TracedTest):
         self.assertTrue(before <= begin + stretch["from_ns"] < begin + stretch["to_ns"] <= after)
 
     @cases.in_gate
+    def test_in_a_flight_recorder(self):
+        """It looks when a filter is set, so that its files know each one."""
+        trace, _ = self.rounds(("-N", "leaf"), ("-N", "beside"), options=("--mode=overwrite",))
+        found = self.recorded(trace)
+        self.assertEqual(found.keys(), {"leaf", "beside"})
+        (stretch,) = found["leaf"]["partly"]
+        self.assertEqual((stretch["by"], stretch["to_ns"]), ("ctl -N leaf", found["beside"]["until_ns"]))
+        self.assertEqual(found["beside"]["until_by"], "ctl -N beside")
+        self.assert_notes(trace, {"leaf": "partly from T to T", "beside": "until T"})
+
+    @cases.in_gate
     def test_filters_of_record(self):
         for options, by, names in ((("-t", "1ns"), "-t 1ns", NAMES), (("-D", "1"), "-D 1", NAMES - {"inner"}),
                                    (("-F", "outer"), "-F outer", {"inner"}), (("-N", "leaf"), "-N leaf", set()),
@@ -197,6 +221,9 @@ class LeftOutTest(TracedTest):
                 trace, _ = self.rounds(options=options)
                 partly = {"partly": [{"by": by, "from_ns": None, "to_ns": None}]}
                 self.assertEqual(self.recorded(trace), dict.fromkeys(names, partly))
+                (cause,) = read_report(trace, "locks")["left_out"]
+                self.assertEqual((cause["by"], cause["from_ns"], cause["to_ns"]), (by, None, None))
+                self.assertEqual(cause["functions"] == 0, not names)
                 self.assert_notes(trace, dict.fromkeys(names, "partly"))
                 self.assertEqual({(name, duration, reason) for name, _, duration, reason in self.exported(trace)},
                                  {(name, "", by) for name in names or {"[functions without calls]"}})

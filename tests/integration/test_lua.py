@@ -56,6 +56,17 @@ def gcov_counts(directory):
 
 
 class Lua(TracedTest):
+    def test_a_flight_recorder(self):
+        recorded = self.record(LUA / "instrumented/lua", "-e",
+                               "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)",
+                               options=("--mode=overwrite", "--no-libcall", "-b", "1M"))
+        self.assertEqual(recorded.stdout, "88894\n")
+        self.assertIn(" overwritten, ", recorded.stderr)
+        report = recorded.report("flat")
+        self.assertGreater(report["summary"]["overwritten"], report["summary"]["records"])
+        self.assertEqual(report["summary"]["orphans"], 0)
+        self.assertIn("main", {row["name"] for row in report["functions"]})
+
     def test_exit_status_is_the_programs(self):
         plain = run("./lua", WORKLOAD, SIZE, "status", cwd=LUA / "plain")
         self.assertNotEqual(plain.returncode, 0)

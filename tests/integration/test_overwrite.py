@@ -195,19 +195,6 @@ for i in range(3000): api.arctrace_instant(r)
         self.assertEqual(len(info["processes"]), 41)
         self.assertLess(sum(p["origin"] != "not known" for p in info["processes"]), 40)
 
-    def test_real_program(self):
-        recorded = self.record(
-            support.LUA / "instrumented/lua", "-e",
-            "local s = 0 for i = 1, 20000 do s = s + #tostring(i) end print(s)",
-            options=(*RING, "-b", "1M"))
-        self.assertEqual(recorded.stdout, "88894\n")
-        self.assertIn(" overwritten, ", recorded.stderr)
-        read("check", recorded.trace)
-        report = read_report(recorded.trace, "flat")
-        self.assertGreater(report["summary"]["overwritten"], report["summary"]["records"])
-        self.assertEqual(report["summary"]["orphans"], 0)
-        self.assertIn("main", {row["name"] for row in report["functions"]})
-
     def start(self, program, *arguments, options=SMALL):
         """A recorder whose program has reported that it is ready."""
         trace = self.directory / "arctrace.data"

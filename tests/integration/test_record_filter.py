@@ -233,7 +233,6 @@ class RecordFilterTest(TracedTest):
         seconds, so that older ones may be gone."""
         return {r["type"]: r["time_ns"] for r in read_dump(self.name, "--type", "EVENT,INSTANT")}
 
-    @cases.in_gate
     def test_processes_and_threads_while_they_run(self):
         self.create("--start", "--mode=overwrite")
         process, parent, child = self.start()

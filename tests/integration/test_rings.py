@@ -1,6 +1,7 @@
 """record and attach with --size-limit: a ring of files, each whole in itself; with --duration: a
 recording that ends before its command does."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -229,6 +230,11 @@ sys.stdin.read()
             self.assertIn(f"{removed:,} lost (removed {removed:,})", done.stderr)
             gaps = [row for row in map(json.loads, out.read_text().splitlines()) if row["type"] == "gap"]
             self.assertIn("removed", {gap["name"] for gap in gaps})
+            for to in ("pprof", "callgrind", "speedscope"):  # which do not show when
+                read("export", "--force", f"--to={to}", "-o", out, *files)
+                content = out.read_bytes()
+                content = gzip.decompress(content) if to == "pprof" else content
+                self.assertIn(f"records missing: {removed:,} lost (removed {removed:,})".encode(), content)
 
         with self.subTest("of the newest file alone"):
             summary, seen = self.summary_of(files[-1])

@@ -243,7 +243,7 @@ class SessionTest(TracedTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         variables = dict(line.split("=", 1) for line in done.stdout.splitlines())
         values = {name: value[1:-1] for name, value in variables.items()}
-        self.assertEqual(values["ARCTRACE_OPTIONS"], "libcall=program;live=yes;filter=re:^[a-z]*len$")
+        self.assertEqual(values["ARCTRACE_OPTIONS"], "libcall=program;filter=re:^[a-z]*len$")
         subprocess.run(["/bin/true"], env={**os.environ, **values}, check=True)
         info = json.loads(arctrace("info", self.name, "--format=json").stdout)
         self.assertEqual([process["executable"] for process in info["processes"]],

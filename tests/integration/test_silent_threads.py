@@ -2,14 +2,18 @@
 threads of the trace when the kernel is recorded."""
 
 import contextlib
+import itertools
 import os
+import pathlib
 import sqlite3
 import subprocess
+import time
 import unittest
 
 import cases
-from command import read, read_info, read_report, run
+from command import read, read_info, read_report, run, start_arctrace
 from kernel_programs import ATTEMPTS, NO_KERNEL
+from states import wait_until
 from tracing import TracedTest
 
 # Two threads compute; prints how long the process had a CPU by the kernel's count, in ns.
@@ -66,6 +70,15 @@ int main(void) {
   return 0;
 }
 """
+# Waits until its input ends.
+WAITS = r"""
+#include <unistd.h>
+__attribute__((noinline)) static int waits(void) {
+  char byte;
+  return read(0, &byte, 1) != 0;
+}
+int main(void) { return waits(); }
+"""
 STATIC = ("-static", "-pthread")
 
 
@@ -117,7 +130,7 @@ class SilentThreadsTest(TracedTest):
         """Each thread counts once, though the kernel's records name those that have written records, too."""
         for summary in (read_report(trace, "summary")["summary"], read_info(trace)["summary"]):
             self.assertEqual((summary["processes"], summary["threads"]), (processes, threads))
-        self.assertRegex(read("report", trace), rf"{processes} process(es)?, {threads} threads\n")
+        self.assertRegex(read("report", trace), rf"{processes} process(es)?, {threads} threads?\n")
 
     @cases.in_gate
     def test_threads_that_write_records_count_once(self):
@@ -187,6 +200,43 @@ class SilentThreadsTest(TracedTest):
             joined.kill()
             joined.wait()
         self.assertEqual({thread["name"] for thread in read_report(trace, "threads")["threads"]}, {"sh", "sleep"})
+
+    def record_waiting(self, program, ends):
+        """The trace of a program that waits when it is joined, and then ends; or goes on waiting for longer."""
+        trace = self.directory / "waits.data"
+        trace.unlink(missing_ok=True)
+        waiting = subprocess.Popen([program], stdin=subprocess.PIPE)
+        stat = pathlib.Path(f"/proc/{waiting.pid}/stat")
+        try:
+            wait_until(lambda: ") S " in stat.read_text(encoding="utf-8"), "it waits")
+            with start_arctrace("record", "--kernel=bpf", *(() if ends else ("--duration=500ms",)), "-o", trace, "-p",
+                                waiting.pid, stderr=subprocess.PIPE, text=True) as recorder:
+                self.assertIn("joined process", recorder.stderr.readline())
+                if ends:
+                    time.sleep(0.3)
+                    waiting.stdin.close()
+                recorder.communicate()
+                self.assertEqual(recorder.returncode, 0)
+        finally:
+            waiting.stdin.close()
+            self.assertEqual(waiting.wait(), 0)
+        return trace
+
+    @cases.in_gate
+    @unittest.skipIf(os.uname().machine != "x86_64", "no process is joined there")
+    def test_a_program_that_waits_when_it_is_joined(self):
+        """It is there from then on, whether it writes records later, or none, and is known to wait."""
+        for hooks, ends in itertools.product(((), ("-finstrument-functions",)), (True, False)):
+            with self.subTest(hooks=hooks, ends=ends):
+                trace = self.record_waiting(self.build(WAITS, *hooks), ends)
+                read("check", trace)
+                (thread,) = self.threads_of(trace, "works")
+                others = thread["running_ns"] + thread["ready_ns"] + thread.get("not_known_ns", 0)
+                self.assertGreater(thread["blocked_ns"], 2 * others)
+                self.assert_counted(trace, 1, 1)
+                for view in ("flat", "threads"):
+                    gaps = [(gap["reason"], gap["tid"], gap["from_ns"]) for gap in read_report(trace, view)["gaps"]]
+                    self.assertIn(("before it was joined", thread["tid"], None), gaps)
 
 
 if __name__ == "__main__":

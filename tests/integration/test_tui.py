@@ -358,6 +358,7 @@ class Tui(TracedTest):
         self.addCleanup(go_on)
         return terminal, go_on
 
+    @cases.not_in_gate
     def test_while_it_reads(self):
         """Ten million calls: what is known is shown at once, and a range before all of it has been read."""
         with tempfile.TemporaryDirectory() as directory:

@@ -42,7 +42,10 @@ struct Size {
   uint32_t threads;
   uint32_t kills;
 };
-Size size_of_test() { return is_long() ? Size{kThreadsMax, 600} : Size{300, 30}; }
+Size size_of_test() {
+  if (is_long()) return {kThreadsMax, 600};
+  return {300, is_gate() ? 12u : 30u};
+}
 
 // One writer's life, or one thread's of the crowd.
 struct Life {

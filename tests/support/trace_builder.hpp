@@ -4,6 +4,7 @@
 
 #include <arctrace/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -476,6 +477,7 @@ class BufferBuilder {
   BufferBuilder& block(uint32_t index, const BlockBuilder& block, uint32_t phase) {
     BlockBuilder copy = block;
     copy.header.state = phase;
+    control.next = std::max(control.next, block.header.handout + 1);
     blocks.at(index) = copy.image();
     return *this;
   }

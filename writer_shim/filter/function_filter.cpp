@@ -41,6 +41,12 @@ struct Table {
 };
 
 uint64_t table_address;  // of the present Table; 0: there is none
+bool any_is_chosen;      // an entry has flags or arguments from the start on
+
+constexpr uint32_t kNever = 0;
+constexpr uint32_t kAlways = 1;
+// Not 0 if calls are to be looked up: because of what is chosen, or of a live filter.
+const volatile uint32_t* is_asked = &kNever;
 
 constexpr uint64_t kCapacityMin = 1024;
 
@@ -71,13 +77,16 @@ void put(Table& table, const Entry& wanted) {
   IpcAtomics::store_relaxed(entry.flags, wanted.flags_at_start);
   IpcAtomics::store_relaxed(entry.round, uint32_t{0});
   IpcAtomics::store_release(entry.function, wanted.function);
+  if (wanted.flags_at_start != 0 || wanted.arg_specs != 0) any_is_chosen = true;
 }
 
-// The table with room for one more; null: no memory.
-Table* table_with_room() {
+// The table with room for so many more; null: no memory.
+Table* table_with_room(uint64_t count) {
   Table* table = present_table();
-  if (table != nullptr && table->used < table->capacity / 2) return table;
-  const uint64_t capacity = table == nullptr ? kCapacityMin : table->capacity * 2;
+  const uint64_t used = table == nullptr ? 0 : table->used;
+  if (table != nullptr && used + count <= table->capacity / 2) return table;
+  uint64_t capacity = table == nullptr ? kCapacityMin : table->capacity;
+  while (used + count > capacity / 2) capacity *= 2;
   auto* larger = static_cast<Table*>(sys::map(sizeof(Table) + capacity * sizeof(Entry),
                                               PROT_READ | PROT_WRITE,
                                               MAP_PRIVATE | MAP_ANONYMOUS, -1));
@@ -93,14 +102,14 @@ Table* table_with_room() {
   return larger;
 }
 
-bool live;         // all functions with hooks are kept
 bool may_be_open;  // functions without hooks are kept, if they have flags
 uint32_t reading;  // the number of the present reading, or of the last
 
 // An address that is in the table already is entered even with nothing to keep, because
 // the function that another module had there is gone. The filters of a function's several
 // names add up.
-// `has_hook`: for functions without, which begin unnoticed, the live filter is not asked.
+// `has_hook`: it is kept in any case, because the live filter may name it later. For
+// functions without, which begin unnoticed, the live filter is not asked.
 void keep_function(Entry wanted, bool has_hook) {
   Table* table = present_table();
   Entry* known = table == nullptr ? nullptr : &find_entry(*table, wanted.function);
@@ -111,10 +120,9 @@ void keep_function(Entry wanted, bool has_hook) {
     if (wanted.arg_specs == 0) wanted.arg_specs = known->arg_specs;
   }
   const bool is_needed = wanted.flags_at_start != 0 || wanted.arg_specs != 0;
-  const bool is_live = live && has_hook;
-  if (!is_needed && !is_known && !is_live) return;
-  if (!is_known) table = table_with_room();
-  if (!is_live) wanted.name = "";
+  if (!is_needed && !is_known && !has_hook) return;
+  if (!is_known) table = table_with_room(1);
+  if (!has_hook) wanted.name = "";
   if (table != nullptr) put(*table, wanted);
 }
 
@@ -166,6 +174,8 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
   FilePart names(fd, strings.sh_offset, strings.sh_size, size);
   struct stat status {};
   if (sys::stat_fd(fd, &status) != 0) status = {};
+  const bool are_chosen = filters_functions() || records_args();
+  if (have_hooks) table_with_room(symbols.count<ElfW(Sym)>());
   for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
     const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
     const char* name = names.text(symbol.st_name);
@@ -176,11 +186,13 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
     }
     const FileAddress at = {status.st_dev, status.st_ino, symbol.st_value};
     Entry wanted = entry_of(symbol, name, bias);
-    wanted.flags_at_start = filter_flags(name, file.path(), symbol.st_size);
-    wanted.arg_specs = arg_specs_of(name, &at);
+    if (are_chosen) {
+      wanted.flags_at_start = filter_flags(name, file.path(), symbol.st_size);
+      wanted.arg_specs = arg_specs_of(name, &at);
+    }
     keep_function(wanted, true);
   }
-  if (live && have_hooks) names.keep();
+  if (have_hooks) names.keep();
 }
 
 // The same of a system's library without hooks: its file hardly has other symbols, and
@@ -252,20 +264,19 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
 
 }  // namespace
 
-void keep_names_for_live_filter() { live = true; }
-
 void know_functions_that_may_be_open() { may_be_open = true; }
 
 void read_function_symbols() {
-  if (!filters_functions() && !records_args() && !live) return;
-  find_demangler();
+  if (filters_functions() || records_args()) find_demangler();
   ++reading;
   bool is_first = true;
   dl_iterate_phdr(read_module_functions, &is_first);
+  IpcAtomics::store_relaxed(is_asked, any_is_chosen ? &kAlways : live_filter_round_word);
 }
 
 void forget_function_symbols() {
   known_count = 0;
+  any_is_chosen = false;
   Table* table = present_table();
   for (uint64_t i = 0; table != nullptr && i < table->capacity; ++i) {
     Entry& entry = table->entries[i];
@@ -284,14 +295,15 @@ bool calls_compiled_in_hooks(const ModuleImage& image) {
   return false;
 }
 
-bool any_function_is_filtered() { return IpcAtomics::load_relaxed(table_address) != 0; }
+bool any_function_is_filtered() { return *IpcAtomics::load_relaxed(is_asked) != 0; }
 
 FunctionFilter function_filter(uintptr_t function) {
+  if (!any_function_is_filtered()) return {};
   Table* table = present_table();
   if (table == nullptr) return {};
   Entry& entry = find_entry(*table, function);
   if (entry.function == 0) return {};
-  if (live && live_filter_round() != IpcAtomics::load_relaxed(entry.round)) {
+  if (live_filter_round() != IpcAtomics::load_relaxed(entry.round)) {
     filter_again(entry);
   }
   return {IpcAtomics::load_relaxed(entry.flags),

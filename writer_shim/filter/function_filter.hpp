@@ -1,6 +1,6 @@
-// Knows what is recorded of the functions with compiled-in hooks, by their addresses. It
-// reads the symbol tables of their modules' files, but only if the options filter or
-// record arguments, or if the filter may change while the program runs.
+// Knows what is recorded of the functions with compiled-in hooks, by their addresses, and
+// their names, because the live filter may change while the program runs. It reads the
+// symbol tables of their modules' files: some 0.3 us for each function.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,6 @@
 #include "writer_shim/elf/module_slots.hpp"
 
 namespace arctrace::shim {
-
-// Has all functions' names kept, for the live filter. To be called once, before any of
-// the others.
-void keep_names_for_live_filter();
 
 // Reads the files of modules that were not read yet. To be called whenever the loader's
 // list of modules has changed, by one thread at a time.

@@ -67,7 +67,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   const std::vector<pid_t>& pids = options.traced.pids;
   JoinRequest request;
   if (!pids.empty()) {
-    absl::StatusOr<JoinRequest> made = join_request(options.traced, *buffer, true);
+    absl::StatusOr<JoinRequest> made = join_request(options.traced, *buffer);
     if (!made.ok()) return made.status();
     request = *std::move(made);
   }

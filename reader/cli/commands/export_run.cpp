@@ -179,12 +179,17 @@ class ExportRun {
   reader::GapFinder gap_finder_;
 };
 
-// "1,234 records of 2 processes, 3 lost: out.json (12.3 MiB)"
+// "1,234 records of 2 processes, 3 lost (full 3), 5 overwritten: out.json (12.3 MiB)"
 void announce(const ExportOptions& options, const reader::Summary& sums, uint64_t bytes) {
-  const std::string lost =
-      sums.lost == 0 ? "none lost"
-                     : absl::StrCat(reader::grouped_text(sums.lost), " lost (",
-                                    reader::losses_text(sums.lost_by_cause), ")");
+  std::string lost = sums.lost == 0
+                         ? "none lost"
+                         : absl::StrCat(reader::grouped_text(sums.lost), " lost (",
+                                        reader::losses_text(sums.lost_by_cause), ")");
+  const auto add = [&](uint64_t count, const char* what) {
+    if (count != 0) absl::StrAppend(&lost, ", ", reader::grouped_text(count), " ", what);
+  };
+  add(sums.overwritten, "overwritten");
+  add(sums.elsewhere, "in another file");
   reader::print_message(absl::StrCat(
       reader::count_text(sums.records, "record"), " of ",
       reader::count_text(sums.processes, "process", "processes"), ", ", lost, ": ",

@@ -9,15 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/empty_replay.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/record/hook_costs.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
+#include "reader/render/function_labels.hpp"
 #include "reader/render/gap_list.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/record_describer.hpp"
+#include "reader/render/recorded_notes.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/report/own_functions_hint.hpp"
@@ -195,6 +198,9 @@ class ReportRun {
       write_(reader::interrupted_text());
     }
     if (has_header()) {
+      if (!options_.view->marks_left_out) {
+        write_(reader::left_out_list_text(replay_, options_.shown.lines));
+      }
       write_(gaps_.text());
       write_(reader::report_end_text(summary()));
     }
@@ -203,6 +209,7 @@ class ReportRun {
 
   absl::Status finish_json() {
     if (absl::Status s = view_->write_json(replay_, json_); !s.ok()) return s;
+    reader::write_left_out_json(reader::RecordedStates(replay_).causes(), json_);
     gaps_.write_json(json_);
     reader::write_report_end_json(summary(), json_);
     json_.end();

@@ -174,7 +174,7 @@ RecordedCalls recorded_calls(const std::string& shim, const RecordOptions& optio
   small.pin = PinPolicy::kNo;
   absl::StatusOr<Buffer> buffer = Buffer::create(small);
   if (!buffer.ok()) return {};
-  const auto variables = session_variables(shim, buffer->path(), options, false);
+  const auto variables = session_variables(shim, buffer->path(), options);
   if (!variables.ok()) return {};
   set_gate(buffer->view(), ARCTRACE_GATE_ALL);
   if (output_of(options.command.front(), *variables).empty()) return {};

@@ -59,10 +59,10 @@ std::string program_of(pid_t pid) {
 }
 
 absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
-                                         const Buffer& buffer, bool live) {
+                                         const Buffer& buffer) {
   absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
-  absl::StatusOr<std::string> encoded = encoded_options(options, live);
+  absl::StatusOr<std::string> encoded = encoded_options(options);
   if (!encoded.ok()) return encoded.status();
   std::shared_ptr<PatchImages> patches;
   if (!options.filter.patch.empty()) patches = std::make_shared<JoinedPatches>(*encoded);

@@ -14,11 +14,10 @@
 
 namespace arctrace::cli {
 
-// What options.pids are told. `live`: the filter may be changed while they run. Error:
-// the shim is not there, the options do not fit, or one of the processes cannot be
-// joined; nothing was done to any.
+// What options.pids are told. Error: the shim is not there, the options do not fit, or
+// one of the processes cannot be joined; nothing was done to any.
 absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
-                                         const Buffer& buffer, bool live);
+                                         const Buffer& buffer);
 
 // Joins the processes one after the other, and prints a line about each. `bpf`: traces
 // them from then on; may be null. Returns those that were joined.

@@ -64,8 +64,7 @@ absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::start(RecordOptions opti
 absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::join(RecordOptions options) {
   absl::StatusOr<std::unique_ptr<OwnSession>> session = make(options);
   if (!session.ok()) return session.status();
-  const absl::StatusOr<JoinRequest> request =
-      join_request(options, (*session)->buffer(), false);
+  const absl::StatusOr<JoinRequest> request = join_request(options, (*session)->buffer());
   if (!request.ok()) return request.status();
   (*session)->open_gate();
   (*session)->joined_ =

@@ -107,7 +107,7 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
       make_recording_buffer(options.buffer, options.kernel);
   if (!recording.ok()) return recording.status();
   Buffer& buffer = recording->buffer;
-  const absl::StatusOr<JoinRequest> request = join_request(options, buffer, false);
+  const absl::StatusOr<JoinRequest> request = join_request(options, buffer);
   if (!request.ok()) return request.status();
   const CollectorLock lock(buffer.view());
   flight.polled = recording->perf.get();

@@ -412,7 +412,7 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
       make_recording_buffer(options.buffer, options.kernel);
   if (!recording.ok()) return recording.status();
   Buffer& buffer = recording->buffer;
-  const auto variables = session_variables(*shim, buffer.path(), options, false);
+  const auto variables = session_variables(*shim, buffer.path(), options);
   if (!variables.ok()) return variables.status();
 
   bool is_published = true;  // the file has its name

@@ -71,10 +71,9 @@ uint32_t why_untraceable(const std::string& command) {
   return FoundProgram({AT_FDCWD, file.c_str(), 0}).why_untraceable();
 }
 
-absl::StatusOr<std::string> encoded_options(const RecordOptions& options, bool live) {
+absl::StatusOr<std::string> encoded_options(const RecordOptions& options) {
   const auto encoder = std::make_unique<shim::OptionsEncoder>();
   encoder->set_library_calls(options.library_calls);
-  if (live) encoder->set_live();
   encode(options.filter, *encoder);
   if (!options.filter.patch.empty()) {
     std::error_code error;
@@ -91,8 +90,7 @@ absl::StatusOr<std::string> encoded_options(const RecordOptions& options, bool l
 
 absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim_path,
                                                            const std::string& session,
-                                                           const RecordOptions& options,
-                                                           bool live) {
+                                                           const RecordOptions& options) {
   const char* preload = std::getenv(shim::kPreloadVariable);
   const bool has_others = preload != nullptr && *preload != '\0';
   std::vector<std::string> variables = {variable(shim::kSessionVariable, session)};
@@ -102,12 +100,12 @@ absl::StatusOr<std::vector<std::string>> session_variables(const std::string& sh
         shim::kPreloadVariable,
         absl::StrCat(shim_path, has_others ? ":" : "", has_others ? preload : "")));
   }
-  absl::StatusOr<std::string> encoded = encoded_options(options, live);
+  absl::StatusOr<std::string> encoded = encoded_options(options);
   if (!encoded.ok()) return encoded.status();
-  // Without the variable nothing is hooked; but a recording around this one may have set
-  // it.
+  // Without the variable no library calls are hooked, and nothing is filtered; but a
+  // recording around this one may have set it.
   if (options.library_calls != LibraryCalls::kNone || !options.filter.is_empty() ||
-      live || std::getenv(shim::kOptionsVariable) != nullptr) {
+      std::getenv(shim::kOptionsVariable) != nullptr) {
     variables.push_back(variable(shim::kOptionsVariable, *encoded));
   }
 #if !defined(__x86_64__)
@@ -124,7 +122,7 @@ absl::StatusOr<std::vector<std::string>> session_environment(
   if (!shim.ok()) return shim.status();
   const absl::StatusOr<Buffer> buffer = open_session(options.session);
   if (!buffer.ok()) return buffer.status();
-  return session_variables(*shim, buffer->path(), options, true);
+  return session_variables(*shim, buffer->path(), options);
 }
 
 }  // namespace arctrace::cli

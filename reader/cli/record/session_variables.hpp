@@ -18,16 +18,14 @@ absl::StatusOr<std::string> find_shim();
 // Why the program of `command` cannot be traced: enum arctrace_untraced, or 0.
 uint32_t why_untraceable(const std::string& command);
 
-// The shim's options, in the form of their variable. `live`: the filter may be changed
-// while programs run. Prints warnings about types. ResourceExhausted: the options are
-// more than the variable holds.
-absl::StatusOr<std::string> encoded_options(const RecordOptions& options, bool live);
+// The shim's options, in the form of their variable. Prints warnings about types.
+// ResourceExhausted: the options are more than the variable holds.
+absl::StatusOr<std::string> encoded_options(const RecordOptions& options);
 
 // The variables, as NAME=VALUE. Errors: those of encoded_options().
 absl::StatusOr<std::vector<std::string>> session_variables(const std::string& shim_path,
                                                            const std::string& session,
-                                                           const RecordOptions& options,
-                                                           bool live);
+                                                           const RecordOptions& options);
 
 // The same for options.session. Error: there is no such session.
 absl::StatusOr<std::vector<std::string>> session_environment(

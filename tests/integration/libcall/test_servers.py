@@ -139,6 +139,7 @@ class Servers(plain.PlainTest):
 
         self.untraced_and_traced(work)
 
+    @cases.not_in_gate
     @unittest.skipUnless(POSTGRES, "no PostgreSQL")
     def test_postgresql(self):
         programs = pathlib.Path(POSTGRES).parent

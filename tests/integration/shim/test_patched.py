@@ -144,7 +144,7 @@ class Patched(ShimTest):
         bare = run("./probed_firsts", cwd=self.place("probed", "gcc"))
         if bare.returncode == 77:
             self.skipTest("uprobes are refused")
-        for options in ((), ("--mode=overwrite",), ("-A", "pushes_rbx@arg1")):
+        for options in cases.shortened(((), ("--mode=overwrite",), ("-A", "pushes_rbx@arg1"))):
             traced = self.compare("./probed_firsts", compiler="gcc", options=("-Z", "1", *options))
             calls = traced.calls()
             for line in bare.stdout.splitlines():

@@ -294,6 +294,45 @@ TEST_CASE(
   CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 400, 0, 1));
 }
 
+TEST_CASE("a thread that joined as it ran is there, and runs once a record says so") {
+  // Records: of the kernel, about it; its frames, which another thread has found for it;
+  // its own.
+  const auto root_of = [](bool has_kernel, bool has_frames, bool has_own) {
+    KernelScript s;
+    const ThreadIndex thread = s.script.thread(s.process, 100);
+    s.script.definitions.mutable_process(s.process)->ran_before = true;
+    s.script.definitions.mutable_thread(thread)->start_ns = 100;
+    if (has_frames) s.script.opening_stack(thread, 100, {"main"});
+    s.leaves(200, 150, true);
+    if (has_kernel) s.leaves(100, 300, false);
+    if (has_kernel && has_own) {
+      s.woken(100, 900);
+      s.comes(100, 950);
+    }
+    if (has_own && !has_frames) s.script.opening_stack(thread, 1000, {"main"});
+    if (has_own) s.script.exit(thread, 1000);
+    s.leaves(200, 1100, true);
+    Replay replay(s.script.definitions, nullptr);
+    s.script.replay(replay);
+    REQUIRE(replay.threads().size() == 1);
+    const NodeIndex root = replay.threads()[0].root;
+    CHECK(replay.tree()[root].cum_ns == 1000);
+    return replay.tree().cpu_cum(root);
+  };
+  const auto is_all = [](const CpuTime& time, uint64_t unknown_ns, uint64_t off_ns) {
+    CHECK(time.unknown_ns == unknown_ns);
+    CHECK(time.off_ns == off_ns);
+    return time.cpu_ns == 1000 - unknown_ns - off_ns;
+  };
+  for (const bool has_frames : {false, true}) {
+    CAPTURE(has_frames);
+    CHECK(is_all(root_of(false, has_frames, false), 1000, 0));
+    CHECK(is_all(root_of(true, has_frames, false), 200, 800));
+    CHECK(is_all(root_of(true, has_frames, true), 200, 650));
+    CHECK(is_all(root_of(false, has_frames, true), 900, 0));
+  }
+}
+
 TEST_CASE("a thread's states follow one another, with its waker and where") {
   struct States : ScheduleListener {
     const Replay* replay = nullptr;

@@ -180,10 +180,6 @@ TEST_CASE("summary: functions that were switched off") {
 
 TEST_CASE("summary: what filters left out while it was recorded") {
   RecordScript script = treetest();
-  {
-    const Json none = Viewed(script).json("summary");
-    CHECK(none.at("left_out") == Json::array());
-  }
   script.definitions.mutable_live_filters().add(50'000, std::string("-mainB\0", 7));
   script.definitions.add_name(0, 0, std::string("size:100\0", 9));
   Viewed viewed(script);
@@ -194,15 +190,6 @@ TEST_CASE("summary: what filters left out while it was recorded") {
   CHECK(text.find("\n  left out by -Z 100: functions without a row, whose time is their "
                   "callers'\n") != std::string::npos);
   CHECK(text.find("  mainBB [partly from 50.0 us on]\n") != std::string::npos);
-  const Json left_out = viewed.json("summary").at("left_out");
-  REQUIRE(left_out.size() == 2);
-  CHECK(
-      left_out.at(0) ==
-      Json{{"by", "-Z 100"}, {"from_ns", nullptr}, {"to_ns", nullptr}, {"functions", 0}});
-  CHECK(left_out.at(1) == Json{{"by", "ctl -N mainB"},
-                               {"from_ns", 50'000},
-                               {"to_ns", nullptr},
-                               {"functions", 3}});
 }
 
 TEST_CASE("summary: of few calls, too") {

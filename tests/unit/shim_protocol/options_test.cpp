@@ -49,7 +49,6 @@ uint64_t random_number(testing::Random& random) {
 struct Wanted {
   LibraryCalls library_calls = LibraryCalls::kNone;
   bool auto_args = false;
-  bool live = false;
   uint32_t depth_max = 0;
   uint64_t min_ns = 0;
   uint64_t size_min = 0;
@@ -70,7 +69,6 @@ Wanted random_options(testing::Random& random) {
   Wanted wanted;
   wanted.library_calls = static_cast<LibraryCalls>(random.next() % 3);
   wanted.auto_args = random.next() % 2 != 0;
-  wanted.live = random.next() % 2 != 0;
   wanted.depth_max = static_cast<uint32_t>(random_number(random));
   wanted.min_ns = random_number(random);
   wanted.size_min = random_number(random);
@@ -95,7 +93,6 @@ Wanted random_options(testing::Random& random) {
 
 void encode(const Wanted& wanted, OptionsEncoder& encoder) {
   encoder.set_library_calls(wanted.library_calls);
-  if (wanted.live) encoder.set_live();
   for (const auto& pattern : wanted.patterns) {
     if (pattern.kind == Pattern::Kind::kArgs) {
       encoder.add_args(pattern.arg_specs, pattern.text);
@@ -122,7 +119,6 @@ void encode(const Wanted& wanted, OptionsEncoder& encoder) {
 void compare(const ShimOptions& options, const Wanted& wanted) {
   REQUIRE(options.library_calls == wanted.library_calls);
   REQUIRE(options.auto_args == wanted.auto_args);
-  REQUIRE(options.live == wanted.live);
   REQUIRE(options.depth_max == wanted.depth_max);
   REQUIRE(options.min_ns == wanted.min_ns);
   REQUIRE(options.size_min == wanted.size_min);
@@ -303,11 +299,9 @@ TEST_CASE("options: text that no recorder wrote") {
   CHECK_FALSE(none->filters());
   CHECK_FALSE(none->records_args());
 
-  const auto odd =
-      decoded(";;libcall=nearly;filter;=x;filte=x;live=YES;depth=;time=7up;x=1");
+  const auto odd = decoded(";;libcall=nearly;filter;=x;filte=x;depth=;time=7up;x=1");
   CHECK(odd->library_calls == LibraryCalls::kNone);
   CHECK(odd->pattern_count == 0);
-  CHECK_FALSE(odd->live);
   CHECK(odd->depth_max == 0);
   CHECK(odd->min_ns == 7);
 

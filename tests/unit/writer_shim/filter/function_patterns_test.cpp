@@ -43,7 +43,7 @@ class Patterns {
 }  // namespace
 
 TEST_CASE("patterns: none filter nothing") {
-  const Patterns patterns("libcall=all;live=yes;autoargs=yes;size=1");
+  const Patterns patterns("libcall=all;autoargs=yes;size=1");
   CHECK_FALSE(filters_functions());
   CHECK_FALSE(filter_needs_module());
   CHECK(Patterns::flags("f") == 0);

@@ -104,7 +104,6 @@ TEST_CASE(
   set_arg_options(*options);
   start_live_filter(true);
   set_live_filter("");
-  keep_names_for_live_filter();
   read_function_symbols();
 
   const uintptr_t filtered = address_of(testing::hooked_filtered);

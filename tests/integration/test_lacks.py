@@ -1,0 +1,278 @@
+"""Recordings that lack something in a known way. What every view, export and the library show of a function is either
+right, or says that something is missing, and what: never less without a word."""
+
+import contextlib
+import csv
+import gzip
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+import cases
+from command import arctrace, read, read_dump, read_report, run, start_arctrace
+from states import wait_until
+from tracing import TracedTest
+
+# For each line of input it calls a function so many times, and answers; at its end it says how often in all.
+STEPS = """
+#include <stdio.h>
+#include <stdlib.h>
+static volatile int sum;
+__attribute__((noinline)) static void step(int n) { for (int i = 0; i < 40; ++i) sum += n * i; }
+int main(int count, char** arguments) {
+  const int each = atoi(arguments[count - 1]);
+  int line = 0, calls = 0;
+  puts(getenv("ARCTRACE_SESSION") ? getenv("ARCTRACE_SESSION") : "-");
+  fflush(stdout);
+  while ((line = getchar()) != EOF) {
+    for (int i = 0; i < each; ++i, ++calls) step(i);
+    puts("");
+    fflush(stdout);
+  }
+  printf("%d\\n", calls);
+  return 0;
+}
+"""
+VIEWS = ("summary", "tree", "flat", "arcs", "kinds", "flow", "invocations", "histogram", "slowest", "graph", "locks",
+         "processes", "log-rt")
+EXPORTS = ("perfetto", "chrome", "html", "speedscope", "pprof", "callgrind", "csv", "ndjson", "sqlite")
+
+
+def nodes(tree):
+    yield tree
+    for child in tree["children"]:
+        yield from nodes(child)
+
+
+class LacksTest(TracedTest):
+    CHECKS_VIEWS = False
+
+    @classmethod
+    def build(cls, directory, *options):
+        program = directory / "steps"
+        run("gcc", "-O1", "-g", *options, "-x", "c", "-", "-o", program, input=STEPS, check=True)
+        return program
+
+    def rounds(self, *options, each=1000, rounds=10, between=None, hooks=("-finstrument-functions",),
+               own_directory=None):
+        """Records so many rounds; `between` is called with the round, the program's session and the recorder before
+        each. Returns the trace and how often step was called."""
+        directory = own_directory or self.directory
+        trace = directory / "arctrace.data"
+        with start_arctrace("record", "--no-libcall", *options, "-o", trace, "--", self.build(self.directory, *hooks),
+                            each, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True) as recorder:
+            session = recorder.stdout.readline().strip()
+            for number in range(rounds):
+                if between is not None:
+                    between(number, session, recorder)
+                recorder.stdin.write("\n")
+                recorder.stdin.flush()
+                recorder.stdout.readline()
+            recorder.stdin.close()
+            calls = int(recorder.stdout.read())
+            self.said = recorder.stderr.read()
+        self.assertEqual(calls, each * rounds)
+        return trace, calls
+
+    # ---- What is shown ----
+
+    def shown(self, view, report):
+        """How often step was called, by this view; None: it does not say."""
+        def of(rows, key="calls"):
+            return sum(row[key] for row in rows if row["name"] == "step")
+        if view == "tree":
+            return sum(of(nodes(thread["root"])) for thread in report["threads"])
+        if view == "flat":
+            return of(report["functions"])
+        if view == "arcs":
+            return of(report["arcs"])
+        if view == "invocations":
+            return sum(row["name"] == "step" for row in report["invocations"])
+        if view == "flow":
+            return sum(row["type"] == "ENTER" and row.get("name") == "step" for row in report["flow"])
+        if view == "slowest":
+            return report["calls"]
+        return None
+
+    def exported(self, to, files):
+        """(how often step was called, or None; the content)"""
+        out = self.directory / f"out.{to}"
+        read("export", "--force", "--partial", f"--to={to}", "-o", out, *files)
+        content = out.read_bytes()
+        if to == "pprof":
+            content = gzip.decompress(content)
+        calls = None
+        if to == "csv":
+            with open(out, encoding="utf-8") as file:
+                calls = sum(row["type"] == "call" and row["name"] == "step" for row in csv.DictReader(file))
+        elif to == "ndjson":
+            rows = map(json.loads, content.decode().splitlines())
+            calls = sum(row["type"] == "call" and row["name"] == "step" for row in rows)
+        elif to == "sqlite":
+            with contextlib.closing(sqlite3.connect(out)) as base:
+                calls = base.execute("SELECT sum(calls) FROM function_sums WHERE name = 'step'").fetchone()[0] or 0
+        elif to == "chrome":
+            calls = sum(event.get("ph") in ("X", "B") and event["name"] == "step"
+                        for event in json.loads(content)["traceEvents"])
+        elif to == "html":
+            content = b""  # its data are those of the page, which has tests of its own
+        out.unlink()
+        return calls, content
+
+    def check(self, files, calls, said, most=None):
+        """All that is shown of a recording in which step was called so often, of which `most` are in it, or any
+        number. `said`: what text, JSON and exports must say if they show fewer."""
+        files = [files] if isinstance(files, pathlib.Path) else files
+        flat = self.shown("flat", read_report(files[0], "flat", *files[1:]))
+        self.assertLessEqual(flat, calls)
+        if most is not None:
+            self.assertLessEqual(flat, most)
+        is_less = flat < calls
+        for view in VIEWS:
+            about = ("-F", "step") if view in ("histogram", "slowest", "graph") else ()
+            done = arctrace("report", f"--view={view}", *about, *files)
+            found = arctrace("report", f"--view={view}", "--format=json", *about, *files)
+            if about and done.returncode == 2 and flat == 0:
+                continue  # no function matches
+            self.assertEqual((done.returncode, found.returncode), (0, 0), done.stderr)
+            shown = self.shown(view, json.loads(found.stdout))
+            if shown is not None:
+                self.assertEqual(shown, flat, view)
+            if is_less:
+                self.assertTrue(said in found.stdout, (view, "JSON"))
+                if view != "log-rt":  # whose text is for programs
+                    self.assertTrue(said in done.stdout, (view, done.stdout[:2000], done.stdout[-2000:]))
+        for to in EXPORTS:
+            shown, content = self.exported(to, files)
+            if shown is not None:
+                self.assertEqual(shown, flat, to)
+            if is_less and to != "html":
+                self.assertTrue(said.encode() in content, to)
+        if is_less and not said.startswith(("ctl", "-")):  # info has filters in its own words
+            self.assertIn(said, read("info", *files) + "".join(str(record) for record in read_dump(*files, "--type=GAP"))
+                          + read("info", "--format=json", *files))
+        return flat
+
+    # ---- What is missing ----
+
+    def test_nothing(self):
+        trace, calls = self.rounds()
+        self.assertEqual(self.check(trace, calls, "nothing"), calls)
+
+    @cases.in_gate
+    def test_removed_files(self):
+        trace, calls = self.rounds("--size-limit", "100k", "--block-size=4k", "-b", "4M", each=5000, rounds=20)
+        files = sorted(trace.parent.glob("arctrace.data*"))
+        self.assertGreater(len(files), 1)
+        self.assertLess(self.check(files, calls, "removed"), calls)
+
+    def test_switched_off(self):
+        trace, calls = self.rounds("-P", "s*", "-Z", "1", "-b", "256k", "--block-size=4k", each=200_000, rounds=20,
+                                   hooks=())
+        if "switched off" in self.said:
+            self.check(trace, calls, "switched off")
+        else:
+            self.check(trace, calls, "lost")
+
+    @cases.in_gate
+    def test_excluded_amid(self):
+        def exclude(number, session, _):
+            if number == 5:
+                read("ctl", session, "-N", "step")
+        trace, calls = self.rounds(between=exclude)
+        self.assertEqual(self.check(trace, calls, "ctl -N step"), calls // 2)
+
+    def test_class_off_amid(self):
+        def switch(number, session, _):
+            if number in (4, 6):
+                read("ctl", session, "--off=functions" if number == 4 else "--on=functions")
+        trace, calls = self.rounds(between=switch)
+        self.assertEqual(self.check(trace, calls, "functions off"), calls * 8 // 10)
+
+    def test_filter_of_time(self):
+        trace, calls = self.rounds("-t", "1s")
+        self.assertEqual(self.check(trace, calls, "-t 1s"), 0)
+
+    @cases.in_gate
+    def test_full(self):
+        trace, calls = self.rounds("--mode=stop", "-b", "256k", "--block-size=4k", each=10_000)
+        self.assertLess(self.check(trace, calls, "lost"), calls)
+        sums = read_report(trace, "flat")["summary"]
+        self.assertEqual(sums["records"] + sums["lost"], 2 * (calls + 1))
+
+    def test_overwritten(self):
+        trace, calls = self.rounds("--mode=overwrite", "-b", "256k", "--block-size=4k", each=10_000)
+        self.assertLess(self.check(trace, calls, "overwritten"), calls)
+        sums = read_report(trace, "flat")["summary"]
+        self.assertEqual(sums["records"] + sums["overwritten"], 2 * (calls + 1))
+
+    def test_snapshot(self):
+        def ask(number, _, recorder):
+            if number == 9:
+                recorder.send_signal(signal.SIGUSR2)
+                wait_until(lambda: (self.directory / "arctrace.data.1").exists(), "there is a snapshot")
+        trace, calls = self.rounds("--mode=overwrite", "-b", "256k", "--block-size=4k", each=10_000, between=ask)
+        snapshot = trace.with_name("arctrace.data.1")
+        self.assertLess(self.check(snapshot, calls * 9 // 10, "overwritten"), calls * 9 // 10)
+
+    def test_killed_recorder(self):
+        """What the program writes after that is in the buffer, which readers of the file read with it."""
+        session = None
+
+        def kill(number, its_session, recorder):
+            nonlocal session
+            session = its_session
+            if number == 5:
+                time.sleep(0.3)  # it has begun its file
+                os.kill(recorder.pid, signal.SIGKILL)
+        trace, calls = self.rounds(between=kill)
+        self.assertEqual(self.check(trace, calls, "nothing"), calls)
+        trace.unlink()  # it is cut off
+        read("destroy", session)
+
+    def test_full_disk(self):
+        mount = self.directory / "disk"
+        mount.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", mount], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("can't mount a small disk here")
+        try:
+            trace, calls = self.rounds(each=10_000, own_directory=mount)
+            self.assertLess(self.check(trace, calls, "lost"), calls)
+        finally:
+            subprocess.run(["umount", "-l", mount], check=True)
+
+    @unittest.skipIf(os.uname().machine != "x86_64", "no process is joined there")
+    def test_joined_late(self):
+        program = subprocess.Popen([self.build(self.directory, "-finstrument-functions"), "1000"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+        def go_round():
+            program.stdin.write("\n")
+            program.stdin.flush()
+            program.stdout.readline()
+        program.stdout.readline()
+        for _ in range(4):
+            go_round()
+        trace = self.directory / "arctrace.data"
+        with start_arctrace("record", "--no-libcall", "-o", trace, "-p", program.pid, stderr=subprocess.PIPE,
+                            text=True) as recorder:
+            self.assertIn("joined process", recorder.stderr.readline())
+            for _ in range(6):
+                go_round()
+            program.stdin.close()
+            self.assertEqual(int(program.stdout.read()), 10_000)
+            self.assertEqual(program.wait(), 0)
+            program.stdout.close()
+            recorder.communicate()
+        self.assertEqual(self.check(trace, 10_000, "it was joined"), 6000)
+
+
+if __name__ == "__main__":
+    cases.main()
