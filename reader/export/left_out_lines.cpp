@@ -1,7 +1,6 @@
 #include "reader/export/left_out_lines.hpp"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
 
 #include <algorithm>
 
@@ -40,28 +39,21 @@ std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names) {
 }
 
 std::string missing_line(const Summary* summary, const Definitions& definitions) {
-  std::vector<std::string> parts;
-  const auto add = [&](uint64_t count, const std::string& what) {
-    if (count != 0) parts.push_back(absl::StrCat(grouped_text(count), " ", what));
-  };
+  std::string text;
   if (summary != nullptr) {
-    add(summary->lost, absl::StrCat("lost (", losses_text(summary->lost_by_cause), ")"));
-    add(summary->overwritten, "overwritten");
-    add(summary->elsewhere, "in another file");
-    add(summary->torn, "torn");
-    add(summary->unfinished, "unfinished");
+    if (summary->lost != 0) {
+      absl::StrAppend(&text, ", ", grouped_text(summary->lost), " lost (",
+                      losses_text(summary->lost_by_cause), ")");
+    }
+    text += other_missing_text(*summary);
   }
-  const auto processes = definitions.processes();
-  const auto joined =
-      std::count_if(processes.begin(), processes.end(),
-                    [](const Process& process) { return process.ran_before; });
-  if (joined == 1) parts.emplace_back("those of a program before it was joined");
-  if (joined > 1) {
-    parts.push_back(
-        absl::StrCat("those of ", joined, " programs before each was joined"));
+  if (const size_t joined = definitions.programs_joined_running(); joined == 1) {
+    text += ", those of a program before it was joined";
+  } else if (joined > 1) {
+    absl::StrAppend(&text, ", those of ", joined, " programs before each was joined");
   }
-  if (parts.empty()) return "";
-  return absl::StrCat("records missing: ", absl::StrJoin(parts, ", "));
+  if (text.empty()) return text;
+  return absl::StrCat("records missing: ", text.substr(2));
 }
 
 }  // namespace arctrace::reader

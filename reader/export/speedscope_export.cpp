@@ -154,20 +154,22 @@ std::string SpeedscopeExport::gaps_line() const {
 
 // The file's title, if the trace lacks anything: the format has no other place for it.
 std::string SpeedscopeExport::title_of_lacks() {
-  constexpr size_t kLinesMax = 4;
+  constexpr size_t kPartsMax = 4;
   std::vector<std::string> parts;
+  size_t more = 0;
   std::string missing = missing_line(settings_.summary, replay_->definitions());
   if (!missing.empty()) parts.push_back(std::move(missing));
   if (std::string gaps = gaps_line(); !gaps.empty()) parts.push_back(std::move(gaps));
   ExportNames names(replay_->definitions(), replay_->functions());
   const std::vector<LeftOutLine> lines = left_out_lines(*replay_, names);
   for (const LeftOutLine& line : lines) {
-    if (parts.size() == kLinesMax) {
-      parts.emplace_back("and more that is not complete");
-      break;
+    if (parts.size() >= kPartsMax) {
+      ++more;
+    } else {
+      parts.push_back(line.text);
     }
-    parts.push_back(line.text);
   }
+  if (more != 0) parts.push_back(absl::StrCat("and ", more, " more"));
   return absl::StrJoin(parts, "; ");
 }
 

@@ -73,7 +73,7 @@ std::string left_out_list_text(Replay& replay, bool lines) {
   }
   text += labels.recorded_legend();
   if (text.empty()) return text;
-  return "\nFunctions of which calls were left out, and are in no row:\n" + text;
+  return "\nCalls that were left out, and are in no row:\n" + text;
 }
 
 }  // namespace arctrace::reader

@@ -18,6 +18,18 @@ std::string losses_text(std::span<const uint64_t> by_cause) {
   return text;
 }
 
+std::string other_missing_text(const Summary& summary) {
+  std::string text;
+  const auto append = [&](uint64_t count, const char* what) {
+    if (count != 0) absl::StrAppend(&text, ", ", grouped_text(count), " ", what);
+  };
+  append(summary.overwritten, "overwritten");
+  append(summary.elsewhere, "in another file");
+  append(summary.torn, "torn");
+  append(summary.unfinished, "unfinished");
+  return text;
+}
+
 void write_losses_json(std::string_view name, std::span<const uint64_t> by_cause,
                        JsonWriter& json) {
   json.key(name).begin_object();

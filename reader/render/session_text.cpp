@@ -119,14 +119,10 @@ std::string summary_line(const Summary& summary) {
                                   grouped_text(summary.lost), " lost");
   if (summary.lost != 0)
     absl::StrAppend(&line, " (", losses_text(summary.lost_by_cause), ")");
-  const auto append = [&](uint64_t count, const char* what) {
-    if (count != 0) absl::StrAppend(&line, ", ", grouped_text(count), " ", what);
-  };
-  append(summary.overwritten, "overwritten");
-  append(summary.elsewhere, "in another file");
-  append(summary.torn, "torn");
-  append(summary.unfinished, "unfinished");
-  append(summary.invalid, "invalid");
+  line += other_missing_text(summary);
+  if (summary.invalid != 0) {
+    absl::StrAppend(&line, ", ", grouped_text(summary.invalid), " invalid");
+  }
   if (summary.findings != 0) {
     absl::StrAppend(&line, ", ", count_text(summary.findings, "finding"),
                     " (see arctrace check)");

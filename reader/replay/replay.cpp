@@ -205,9 +205,9 @@ ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
   const Definitions& definitions = state_.definitions;
   const Thread& facts = definitions.threads()[thread];
   const Process* process = definitions.process_of(thread);
-  const bool has_start =
-      process != nullptr && (process->pid != facts.tid || process->ran_before);
-  return facts.of_kernel() || has_start || definitions.life_begin_ns(thread) != INT64_MIN
+  const bool is_later = process != nullptr && process->pid != facts.tid;
+  return facts.of_kernel() || is_later || definitions.joined_running(thread) ||
+                 definitions.life_begin_ns(thread) != INT64_MIN
              ? stack_of(thread)
              : entries_[thread].stack.get();
 }
@@ -255,10 +255,8 @@ void Replay::session_point(const Record& record) {
 // Whether the thread is there even if nothing tells of it: the first one of a program of
 // which it is known when it began, or, with the kernel's records, when it joined.
 bool Replay::has_life(ThreadIndex thread) const {
-  if (state_.definitions.life_begin_ns(thread) != INT64_MIN) return true;
-  const Process* process = state_.definitions.process_of(thread);
-  return state_.has_dispatches && process != nullptr && process->ran_before &&
-         process->pid == state_.definitions.threads()[thread].tid;
+  return state_.definitions.life_begin_ns(thread) != INT64_MIN ||
+         (state_.has_dispatches && state_.definitions.joined_running(thread));
 }
 
 // A program whose functions are not recorded, or that calls none, has a life all the

@@ -67,7 +67,7 @@ class KindsView : public GroupView {
       }
       if (!write(text) || !write(hidden_rows_text(rows.hidden))) return;
     }
-    write(columns.dropped_text());
+    write(columns.dropped_text() + left_out_list_text(replay, options_.lines));
   }
 
   void write_groups_json(const TreeGroups& groups, Replay& replay,

@@ -14,17 +14,12 @@
 namespace arctrace::reader {
 
 std::string joined_text(const Definitions& definitions) {
-  const auto processes = definitions.processes();
-  const auto joined =
-      std::count_if(processes.begin(), processes.end(),
-                    [](const Process& process) { return process.ran_before; });
+  const size_t joined = definitions.programs_joined_running();
   if (joined == 0) return {};
-  return absl::StrCat("  what ",
-                      joined == 1 ? "the program did before it was joined"
-                                  : absl::StrCat(joined,
-                                                 " programs did before each of "
-                                                 "them was joined"),
-                      " is not in the trace");
+  const std::string what =
+      joined == 1 ? "the program did before it was joined"
+                  : absl::StrCat(joined, " programs did before each was joined");
+  return absl::StrCat("  what ", what, " is not in the trace");
 }
 
 SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) {

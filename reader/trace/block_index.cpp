@@ -63,9 +63,9 @@ bool read_block_header_untrusted(const arctrace_block_header& h, const Geometry&
 absl::StatusOr<size_t> copy_block_untrusted(Input& input, const BlockRef& ref,
                                             uint32_t begin, std::span<std::byte> out,
                                             FindingLog& findings) {
-  const absl::StatusOr<size_t> read =
-      ref.changes ? read_live_untrusted(input, ref.offset, begin, out)
-                  : input.read(ref.offset + begin, out);
+  const absl::StatusOr<size_t> read = ref.changes
+                                          ? read_live_untrusted(input, ref, begin, out)
+                                          : input.read(ref.offset + begin, out);
   if (!read.ok()) return read.status();
   if (*read < out.size()) {
     findings.add(Rule::kInputShrank, "the block is no longer all there", ref.chunk,

@@ -60,6 +60,17 @@ int64_t Definitions::life_end_ns(ThreadIndex index) const {
   return has_end ? std::min(found->end_ns, process->end_ns) : found->end_ns;
 }
 
+bool Definitions::joined_running(ThreadIndex index) const {
+  const Process* process = process_of(index);
+  return process != nullptr && process->ran_before && process->pid == thread(index)->tid;
+}
+
+size_t Definitions::programs_joined_running() const {
+  return static_cast<size_t>(
+      std::count_if(processes_.begin(), processes_.end(),
+                    [](const Process& process) { return process.ran_before; }));
+}
+
 int64_t Definitions::begin_ns(ThreadIndex index) const {
   const Thread* found = thread(index);
   if (found == nullptr) return 0;

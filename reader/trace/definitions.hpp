@@ -75,6 +75,11 @@ class Definitions {
   // Those that the process itself has defined, in no order.
   std::vector<const EventLayout*> layouts(ProcessIndex process) const;
 
+  // Whether the thread is the first one of a program that has joined as it ran.
+  bool joined_running(ThreadIndex thread) const;
+  // How many such programs there are.
+  size_t programs_joined_running() const;
+
   // The module that was loaded at `address` at `time_ns`; if there was none, the first
   // one that was loaded there later, because a module may be used before it is recorded.
   // nullptr if there is no such module. The pointer is valid until this object changes.

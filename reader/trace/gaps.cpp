@@ -166,14 +166,12 @@ std::vector<Gap> GapFinder::finish(const Summary* summary) {
     gaps.push_back(gap);
   }
   for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
-    const Process* process = definitions_.process_of(i);
-    if (process == nullptr || !process->ran_before) continue;
-    if (process->pid != definitions_.threads()[i].tid) continue;
+    if (!definitions_.joined_running(i)) continue;
     Gap gap;
     gap.reason = Gap::Reason::kNotJoined;
     gap.thread = i;
     gap.from_known = false;
-    gap.from_ns = gap.to_ns = process->start_ns;
+    gap.from_ns = gap.to_ns = definitions_.process_of(i)->start_ns;
     gaps.push_back(gap);
   }
   if (summary == nullptr) return gaps;

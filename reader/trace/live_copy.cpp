@@ -53,20 +53,23 @@ void join_live_copies_untrusted(std::span<const std::byte> second, size_t end,
   std::memset(third.data() + at, 0xFF, third.size() - at);
 }
 
-absl::StatusOr<size_t> read_live_untrusted(Input& input, uint64_t offset, uint32_t begin,
-                                           std::span<std::byte> out) {
-  // Of a shared block: up to where space was reserved before all copies.
+absl::StatusOr<size_t> read_live_untrusted(Input& input, const BlockRef& ref,
+                                           uint32_t begin, std::span<std::byte> out) {
+  // Of a block in which several write: up to where space was reserved before all copies.
+  // The owner of an exclusive block reserves nothing.
   uint64_t reserved = 0;
-  const absl::StatusOr<size_t> has_next =
-      input.read(offset + offsetof(arctrace_block_header, next),
-                 std::as_writable_bytes(std::span(&reserved, 1)));
-  if (!has_next.ok()) return has_next.status();
-  const size_t header = std::min<size_t>(
-      out.size(),
-      begin < ARCTRACE_BLOCK_HEADER_SIZE ? ARCTRACE_BLOCK_HEADER_SIZE - begin : 0);
+  if (ref.kind != BlockRef::Kind::kExclusive) {
+    const absl::StatusOr<size_t> has_next =
+        input.read(ref.offset + offsetof(arctrace_block_header, next),
+                   std::as_writable_bytes(std::span(&reserved, 1)));
+    if (!has_next.ok()) return has_next.status();
+  }
+  const uint32_t first_record = ref.records_offset();
+  const size_t header =
+      std::min<size_t>(out.size(), begin < first_record ? first_record - begin : 0);
   size_t size = out.size();
   const auto copy_to = [&](std::span<std::byte> copy) -> absl::Status {
-    const absl::StatusOr<size_t> read = input.read(offset + begin, copy);
+    const absl::StatusOr<size_t> read = input.read(ref.offset + begin, copy);
     if (!read.ok()) return read.status();
     size = std::min(size, *read & ~(kWord - 1));
     // One copy after the other.
@@ -89,7 +92,8 @@ absl::StatusOr<size_t> read_live_untrusted(Input& input, uint64_t offset, uint32
     std::swap(first, second);
     if (absl::Status s = copy_to(second); !s.ok()) return s;
     end = begun_between_untrusted(records(first), records(second));
-    if (begin + header + end >= reserved) break;
+    const bool is_same = end == records(second).size();
+    if (is_same || begin + header + end >= reserved) break;
   }
   if (absl::Status s = copy_to(out); !s.ok()) return s;
   if (size <= header) return size;

@@ -10,7 +10,6 @@ import pathlib
 import signal
 import sqlite3
 import subprocess
-import time
 import unittest
 
 import cases
@@ -229,7 +228,8 @@ class LacksTest(TracedTest):
             nonlocal session
             session = its_session
             if number == 5:
-                time.sleep(0.3)  # it has begun its file
+                trace = self.directory / "arctrace.data"
+                wait_until(lambda: trace.exists() and trace.stat().st_size > 4096, "the recorder has begun its file")
                 os.kill(recorder.pid, signal.SIGKILL)
         trace, calls = self.rounds(between=kill)
         self.assertEqual(self.check(trace, calls, "nothing"), calls)

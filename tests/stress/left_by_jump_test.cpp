@@ -26,23 +26,30 @@ sigjmp_buf jump_target;
 void jump_out() { siglongjmp(jump_target, 1); }
 void call_and_jump_out() { call_hooked(4, 4, jump_out); }
 
+uint64_t step_through_call(const std::function<bool(uint64_t)>& at_step) {
+  return single_step([] { call_hooked(2, 2); }, at_step);
+}
+
+// Of a call that is known from an earlier one.
+uint64_t count_steps_of_call() {
+  const auto go_on = [](uint64_t) { return true; };
+  step_through_call(go_on);
+  return step_through_call(go_on);
+}
+
 TEST_CASE("left by a jump: a function with hooks") {
   for (const auto jump : {jump_out, call_and_jump_out}) {
     in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [&](TestSession& test) {
       const auto here = reinterpret_cast<uintptr_t>(&test);
       arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
       call_hooked(1, 1, [&] {
-        const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
-          return single_step([] { call_hooked(2, 2); }, at_step);
-        };
-        run([](uint64_t) { return true; });  // learns the call
-        const uint64_t count = run([](uint64_t) { return true; });
+        const uint64_t count = count_steps_of_call();
         volatile uint64_t at = 0;  // volatile, because it changes between set and jump
         while (at + 1 < count) {
           const uint64_t jumps_at = at + 1;
           at = jumps_at;
           if (sigsetjmp(jump_target, 1) == 0) {
-            run([&](uint64_t step) {
+            step_through_call([&](uint64_t step) {
               if (step == jumps_at) jump();
               return true;
             });
@@ -238,14 +245,10 @@ TEST_CASE("left by a jump: in overwrite mode a STACK tells what the handler call
     const auto here = reinterpret_cast<uintptr_t>(&test);
     arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
     call_hooked(1, 1, [&] {
-      const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
-        return single_step([] { call_hooked(2, 2); }, at_step);
-      };
-      run([](uint64_t) { return true; });  // learns the call
-      const uint64_t count = run([](uint64_t) { return true; });
+      const uint64_t count = count_steps_of_call();
       for (const uint64_t at : cuts(count, 150)) {
         if (sigsetjmp(jump_target, 1) == 0) {
-          run([at](uint64_t step) {
+          step_through_call([at](uint64_t step) {
             if (step == at) call_and_jump_out();
             return true;
           });

@@ -12,6 +12,18 @@
 
 namespace arctrace::shim {
 
+// Texts that each end with a zero byte.
+struct StringTable {
+  const char* bytes = nullptr;
+  uint64_t size = 0;
+
+  // The text at `offset`; null if it does not end here.
+  const char* text(uint64_t offset) const {
+    if (offset >= size || bytes[size - 1] != '\0') return nullptr;
+    return bytes + offset;
+  }
+};
+
 // A copy of a part of a file. If the file shrinks meanwhile, the rest is zeros.
 class FilePart {
  public:
@@ -38,7 +50,15 @@ class FilePart {
   FilePart& operator=(const FilePart&) = delete;
 
   // Leaves the memory mapped for good.
-  void keep() { bytes_ = nullptr; }
+  StringTable keep() {
+    const StringTable kept = strings();
+    bytes_ = nullptr;
+    size_ = 0;
+    return kept;
+  }
+
+  // As long as this object lives.
+  StringTable strings() const { return {bytes_, size_}; }
 
   template <class T>
   const T* items() const {
@@ -49,10 +69,7 @@ class FilePart {
     return size_ / sizeof(T);
   }
   // The text at `offset`; null if it does not end here.
-  const char* text(uint64_t offset) const {
-    if (offset >= size_ || bytes_[size_ - 1] != '\0') return nullptr;
-    return bytes_ + offset;
-  }
+  const char* text(uint64_t offset) const { return strings().text(offset); }
 
  private:
   char* bytes_ = nullptr;

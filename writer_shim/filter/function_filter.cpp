@@ -12,6 +12,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/elf_sections.hpp"
+#include "writer_shim/elf/kept_strings.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/arg_specs.hpp"
@@ -46,6 +47,7 @@ bool any_is_chosen;      // an entry has flags or arguments from the start on
 constexpr uint32_t kNever = 0;
 constexpr uint32_t kAlways = 1;
 // Not 0 if calls are to be looked up: because of what is chosen, or of a live filter.
+// Relaxed: a thread that still has the old word begins to look a call later.
 const volatile uint32_t* is_asked = &kNever;
 
 constexpr uint64_t kCapacityMin = 1024;
@@ -171,9 +173,12 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
   if (table == nullptr || table->sh_link >= sections.count<ElfW(Shdr)>()) return;
   const ElfW(Shdr)& strings = sections.items<ElfW(Shdr)>()[table->sh_link];
   const FilePart symbols(fd, table->sh_offset, table->sh_size, size);
-  FilePart names(fd, strings.sh_offset, strings.sh_size, size);
   struct stat status {};
-  if (sys::stat_fd(fd, &status) != 0) status = {};
+  if (sys::stat_fd(fd, &status) != 0) return;
+  const FilePart passing =
+      have_hooks ? FilePart() : FilePart(fd, strings.sh_offset, strings.sh_size, size);
+  const StringTable names =
+      have_hooks ? kept_strings(fd, status, strings) : passing.strings();
   const bool are_chosen = filters_functions() || records_args();
   if (have_hooks) table_with_room(symbols.count<ElfW(Sym)>());
   for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
@@ -192,7 +197,6 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
     }
     keep_function(wanted, true);
   }
-  if (have_hooks) names.keep();
 }
 
 // The same of a system's library without hooks: its file hardly has other symbols, and

@@ -181,19 +181,15 @@ class ExportRun {
 
 // "1,234 records of 2 processes, 3 lost (full 3), 5 overwritten: out.json (12.3 MiB)"
 void announce(const ExportOptions& options, const reader::Summary& sums, uint64_t bytes) {
-  std::string lost = sums.lost == 0
-                         ? "none lost"
-                         : absl::StrCat(reader::grouped_text(sums.lost), " lost (",
-                                        reader::losses_text(sums.lost_by_cause), ")");
-  const auto add = [&](uint64_t count, const char* what) {
-    if (count != 0) absl::StrAppend(&lost, ", ", reader::grouped_text(count), " ", what);
-  };
-  add(sums.overwritten, "overwritten");
-  add(sums.elsewhere, "in another file");
+  const std::string lost =
+      sums.lost == 0 ? "none lost"
+                     : absl::StrCat(reader::grouped_text(sums.lost), " lost (",
+                                    reader::losses_text(sums.lost_by_cause), ")");
   reader::print_message(absl::StrCat(
       reader::count_text(sums.records, "record"), " of ",
-      reader::count_text(sums.processes, "process", "processes"), ", ", lost, ": ",
-      reader::escaped(options.output), " (", reader::bytes_text(bytes), ")"));
+      reader::count_text(sums.processes, "process", "processes"), ", ", lost,
+      reader::other_missing_text(sums), ": ", reader::escaped(options.output), " (",
+      reader::bytes_text(bytes), ")"));
 }
 
 void warn(const ExportOptions& options, uint64_t lost, uint64_t findings,

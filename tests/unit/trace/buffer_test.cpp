@@ -35,6 +35,24 @@ BlockBuilder definitions(uint64_t handout) {
       .add_full(ARCTRACE_TYPE_THREAD, 2, 0, thread_body(2, 1, 102, "two"));
 }
 
+TEST_CASE("blocks that are handed out during the listing are left to the next one") {
+  for (const uint32_t lock : {uint32_t{101}, kDied}) {
+    BufferBuilder buffer;
+    buffer.slots[0] = slot(lock, 1);
+    buffer.block(0, definitions(0), ARCTRACE_PHASE_SHARED);
+    buffer.block(1, BlockBuilder::exclusive(1, 0, 1, 100).stack(100, {}).enter(101, 1),
+                 ARCTRACE_PHASE_CLOSED);
+    buffer.block(2, BlockBuilder::exclusive(1, 1, 2, 110).stack(110, {1}).exit(112),
+                 ARCTRACE_PHASE_OWNED);
+    buffer.control.next = 2;
+    Trace trace = open_bytes(buffer.image());
+    const auto all = collect(trace);
+    CHECK(of_type(all, ARCTRACE_TYPE_ENTER).size() == 1);
+    // Where nobody writes any more the counter tells nothing.
+    CHECK(of_type(all, ARCTRACE_TYPE_EXIT).size() == (lock == kDied ? 1 : 0));
+  }
+}
+
 TEST_CASE("blocks in use are read, whatever their phase") {
   BufferBuilder buffer;
   buffer.slots[0] = slot(101, 1);

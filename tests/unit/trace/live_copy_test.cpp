@@ -12,6 +12,7 @@
 
 #include "reader/trace/record_cursor.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/trace_builder.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -170,25 +171,111 @@ TEST_CASE(
   CHECK(kept > 20'000);
 }
 
-TEST_CASE("of copies that are no block nothing is read beyond their end") {
+TEST_CASE("of copies that are no block nothing beyond their end is written") {
+  constexpr uint32_t kBehind = 0x600DC0DE;
   std::mt19937_64 random(test_seed());
   for (int round = 0; round < 2'000; ++round) {
     Words copies[3];
     const size_t size = random() % 20;
     for (Words& copy : copies) {
-      copy.resize(size);
-      for (uint32_t& word : copy) {
-        word = random() % 3 == 0 ? ARCTRACE_FILL : static_cast<uint32_t>(random());
+      for (size_t i = 0; i < size; ++i) {
+        uint32_t word =
+            random() % 3 == 0 ? ARCTRACE_FILL : static_cast<uint32_t>(random());
         if (random() % 2 == 0) word &= 0xFFFF'003Cu;
+        copy.push_back(word);
       }
+      copy.push_back(kBehind);
     }
-    const Words third = copies[2];
-    const size_t end = reader::begun_between_untrusted(
-        std::as_bytes(std::span(copies[0])), std::as_bytes(std::span(copies[1])));
-    reader::join_live_copies_untrusted(std::as_bytes(std::span(copies[1])), end,
-                                       std::as_writable_bytes(std::span(copies[2])));
-    CHECK(copies[2].size() == third.size());
+    const auto part = [&](int i) {
+      return std::as_bytes(std::span(copies[i]).first(size));
+    };
+    const size_t end = reader::begun_between_untrusted(part(0), part(1));
+    CHECK(end <= size * sizeof(uint32_t));
+    reader::join_live_copies_untrusted(
+        part(1), end, std::as_writable_bytes(std::span(copies[2]).first(size)));
+    CHECK(copies[2].back() == kBehind);
   }
+}
+
+// A block in memory whose writers make their stores between reads.
+class WrittenInput : public reader::Input {
+ public:
+  explicit WrittenInput(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  const std::string& name() const override { return name_; }
+  uint64_t size() const override { return bytes_.size(); }
+  absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
+    if (into.size() > sizeof(uint64_t)) ++copies;
+    if (copies == writes_at)
+      std::copy(written.begin(), written.end(), bytes_.begin() + 128);
+    const size_t count = std::min<size_t>(into.size(), bytes_.size() - offset);
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), count,
+                into.begin());
+    return count;
+  }
+
+  int copies = 0;
+  int writes_at = 0;               // before this copy: 1 is the first one
+  std::vector<std::byte> written;  // then, at the first record's place
+
+ private:
+  const std::string name_ = "a block";
+  std::vector<std::byte> bytes_;
+};
+
+std::vector<std::byte> image_of(const BlockBuilder& block, uint64_t next) {
+  BlockBuilder copy = block;
+  copy.header.next = next;
+  Bytes bytes = copy.image();
+  bytes.fill(4096 - bytes.size(), 0xFF);
+  return bytes.data();
+}
+
+reader::BlockRef ref_of(reader::BlockRef::Kind kind) {
+  reader::BlockRef ref;
+  ref.kind = kind;
+  ref.size = 4096;
+  return ref;
+}
+
+TEST_CASE("a block into which nobody writes is copied three times, closed or not") {
+  using Kind = reader::BlockRef::Kind;
+  const BlockBuilder shared =
+      BlockBuilder::shared(1, 0).add_full(ARCTRACE_TYPE_ENTER, 1, 110, Bytes().u64(2));
+  const BlockBuilder exclusive = BlockBuilder::exclusive(1, 0, 1, 0).stack(0, {});
+  for (const uint64_t next : {uint64_t{152}, uint64_t{4096}, uint64_t{8192}}) {
+    CAPTURE(next);
+    for (const uint32_t begin : {0u, 128u}) {
+      std::vector<std::byte> out(4096 - begin);
+      WrittenInput input(image_of(shared, next));
+      REQUIRE(*reader::read_live_untrusted(input, ref_of(Kind::kShared), begin, out) ==
+              out.size());
+      CHECK(input.copies == 3);
+      CHECK(std::equal(out.begin(), out.end(), image_of(shared, next).begin() + begin));
+      WrittenInput own(image_of(exclusive, next));
+      REQUIRE(
+          reader::read_live_untrusted(own, ref_of(Kind::kExclusive), begin, out).ok());
+      CHECK(own.copies == 3);
+    }
+  }
+}
+
+TEST_CASE("a record that is begun late hides no complete one that stands after it") {
+  const Bytes body = Bytes().u64(2);
+  const BlockBuilder both = BlockBuilder::shared(1, 0)
+                                .add_full(ARCTRACE_TYPE_ENTER, 1, 110, body)
+                                .add_full(ARCTRACE_TYPE_ENTER, 1, 111, body);
+  std::vector<std::byte> whole = image_of(both, 176);
+  std::vector<std::byte> late = whole;
+  std::fill_n(late.begin() + 128, 24, std::byte{0xFF});
+  WrittenInput input(late);
+  input.writes_at = 2;
+  input.written.assign(whole.begin() + 128, whole.begin() + 152);
+  std::vector<std::byte> out(4096 - 128);
+  REQUIRE(reader::read_live_untrusted(input, ref_of(reader::BlockRef::Kind::kShared), 128,
+                                      out)
+              .ok());
+  CHECK(input.copies == 4);
+  CHECK(std::equal(out.begin(), out.end(), whole.begin() + 128));
 }
 
 }  // namespace

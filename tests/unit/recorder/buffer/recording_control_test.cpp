@@ -1,0 +1,48 @@
+// What a change of what is recorded does beside the change itself.
+#include "src/recorder/buffer/recording_control.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/recorder/buffer/buffer.hpp"
+#include "tests/support/test_session.hpp"
+
+using std::string_literals::operator""s;
+
+namespace arctrace::testing {
+namespace {
+
+// Whether `change` had the collector look.
+bool wakes(const BufferView& view, const std::function<void()>& change) {
+  IpcAtomics::store_relaxed(view.control().wake, uint32_t{0});
+  change();
+  return IpcAtomics::load_relaxed(view.control().wake) == 1;
+}
+
+// The collector has to note the text of a filter before another one replaces it.
+TEST_CASE("control: each change of what is recorded has the collector look at once") {
+  absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
+  REQUIRE(buffer.ok());
+  const BufferView& view = buffer->view();
+  CHECK(wakes(view, [&] { set_gate(view, ARCTRACE_GATE_ALL); }));
+  CHECK(wakes(view, [&] { set_gate(view, ARCTRACE_GATE_FUNCTIONS); }));
+  CHECK(wakes(view, [&] { CHECK(set_record_filter(view, "event:my_*\0"s).ok()); }));
+  CHECK(wakes(view, [&] { CHECK(publish_live_filter(view, "-my_*\0"s).ok()); }));
+  CHECK(wakes(view, [&] { CHECK(publish_live_filter(view, "").ok()); }));
+  CHECK(wakes(view, [&] { set_gate(view, 0); }));
+}
+
+// With the gate closed there is nothing that a filter could leave out.
+TEST_CASE("control: what changes nothing of what is recorded has nobody look") {
+  absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
+  REQUIRE(buffer.ok());
+  const BufferView& view = buffer->view();
+  CHECK_FALSE(wakes(view, [&] { CHECK(set_record_filter(view, "event:my_*\0"s).ok()); }));
+  CHECK_FALSE(wakes(view, [&] { close_gate(view); }));
+}
+
+}  // namespace
+}  // namespace arctrace::testing
