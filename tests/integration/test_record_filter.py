@@ -32,6 +32,8 @@ for i in range(10):
 """
 ALL_EVENTS = {"db.query": 21, "db.row": 20, "ui.frame": 20}
 
+TYPED_EVENTS = os.environ.get("ARCTRACE_TYPED_EVENTS", "")
+
 # Two threads and a child that has two, of which each goes round in a function of its own. Prints
 # their numbers; ends when its input does.
 THREADS = support.API + """
@@ -104,6 +106,19 @@ class RecordFilterTest(TracedTest):
         self.assertEqual(self.events("--event=nothing"), {})
         self.assertEqual(self.events("--event=db.*", "--scope=shared"),
                          {"db.query": 21, "db.row": 20})
+
+    @cases.in_gate
+    def test_events_of_the_class_by_level(self):
+        """arctrace::Level before the fields of an arctrace::Event; without it, the level is 0."""
+        recorded = self.record(TYPED_EVENTS, options=("--no-libcall",))
+        self.assertEqual({r["name"]: r["level"] for r in recorded.records("--type=EVENT_LAYOUT")},
+                         {"db.query": 1, "db.row": 5, "ui.frame": 0})
+        for level, names in ((5, ["db.query", "db.row", "ui.frame"]), (4, ["db.query", "ui.frame"]),
+                             (1, ["db.query", "ui.frame"]), (0, ["ui.frame"])):
+            recorded = self.record(TYPED_EVENTS, options=("--no-libcall", f"--level={level}"))
+            events = collections.Counter(r["event"] for r in recorded.records("--type=EVENT"))
+            self.assertEqual(events, dict.fromkeys(names, 10), level)
+            self.assertIn(" 0 lost", recorded.stderr)
 
     def recording(self, *options, source=EVENTS):
         """What record says on standard error, and the trace."""
