@@ -99,7 +99,7 @@ class CallgrindExport : public Exporter {
       }
       if (!command.empty()) absl::StrAppend(&text_, "cmd: ", command, "\n");
     }
-    for (const LeftOutLine& line : left_out_lines(*replay_, names)) {
+    for (const LeftOutLine& line : left_out_lines(*replay_, names, nullptr)) {
       absl::StrAppend(&text_, "desc: ", line.text, "\n");
     }
     absl::StrAppend(&text_, "positions: line\nevents: ", weight_name(settings_.weight),

@@ -112,7 +112,7 @@ class PprofExport : public Exporter {
     }
     out.add_int64(profile::kDefaultType, text_id(type_of(settings_.weight)));
     ExportNames names(replay_->definitions(), replay_->functions());
-    for (const LeftOutLine& line : left_out_lines(*replay_, names)) {
+    for (const LeftOutLine& line : left_out_lines(*replay_, names, nullptr)) {
       out.add_int64(profile::kComment, text_id(line.text));
     }
     if (settings_.session == nullptr || settings_.summary == nullptr) return;
