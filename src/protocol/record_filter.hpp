@@ -20,6 +20,8 @@ namespace arctrace {
 inline constexpr std::string_view kFilterEvent = "event:";
 inline constexpr std::string_view kFilterNotEvent = "not:";
 inline constexpr std::string_view kFilterLevel = "level:";
+inline constexpr std::string_view kFilterInstant = "mark:";  // or a counter
+inline constexpr std::string_view kFilterNotInstant = "notmark:";
 inline constexpr std::string_view kFilterPid = "pid:";
 inline constexpr std::string_view kFilterTid = "tid:";
 
@@ -76,29 +78,52 @@ struct ThreadFilter {
   bool admits() const { return (!by_pid && !by_tid) || has_pid || has_tid; }
 };
 
-// Whether the filter admits an event of this name and level.
-inline bool admits_event(std::string_view text, std::string_view name, uint32_t level) {
+// Whether an entry that begins with `only` matches the name, or there is none, and none
+// that begins with `except` does.
+inline bool admits_name(std::string_view text, std::string_view name,
+                        std::string_view only, std::string_view except) {
   bool only_named = false, is_named = false, is_excluded = false;
   for_each_filter_entry(text, [&](std::string_view entry) {
-    if (take_mark(entry, kFilterEvent)) {
+    if (take_mark(entry, only)) {
       only_named = true;
       is_named |= glob_matches(entry, name);
-    } else if (take_mark(entry, kFilterNotEvent)) {
+    } else if (take_mark(entry, except)) {
       is_excluded |= glob_matches(entry, name);
-    } else if (take_mark(entry, kFilterLevel)) {
-      is_excluded |= level > filter_number(entry);
     }
   });
   return !is_excluded && (is_named || !only_named);
 }
 
+// Whether the filter admits an event of this name and level.
+inline bool admits_event(std::string_view text, std::string_view name, uint32_t level) {
+  bool is_too_fine = false;
+  for_each_filter_entry(text, [&](std::string_view entry) {
+    if (take_mark(entry, kFilterLevel)) is_too_fine |= level > filter_number(entry);
+  });
+  return !is_too_fine && admits_name(text, name, kFilterEvent, kFilterNotEvent);
+}
+
+// Whether the filter admits an instant or a counter of this name.
+inline bool admits_instant(std::string_view text, std::string_view name) {
+  return admits_name(text, name, kFilterInstant, kFilterNotInstant);
+}
+
 // The classes of records (enum arctrace_gate_bit) of which the filter may exclude some.
 inline uint32_t filtered_classes(std::string_view text) {
-  if (text.empty()) return 0;
-  const ThreadFilter threads(text, 0, 0);
   constexpr uint32_t kOfThreads =
       ARCTRACE_GATE_FUNCTIONS | ARCTRACE_GATE_EVENTS | ARCTRACE_GATE_MARKS;
-  return threads.by_pid || threads.by_tid ? kOfThreads : uint32_t{ARCTRACE_GATE_EVENTS};
+  uint32_t classes = 0;
+  for_each_filter_entry(text, [&](std::string_view entry) {
+    if (take_mark(entry, kFilterEvent) || take_mark(entry, kFilterNotEvent) ||
+        take_mark(entry, kFilterLevel)) {
+      classes |= ARCTRACE_GATE_EVENTS;
+    } else if (take_mark(entry, kFilterInstant) || take_mark(entry, kFilterNotInstant)) {
+      classes |= ARCTRACE_GATE_MARKS;
+    } else {
+      classes |= kOfThreads;  // or of a kind that is not known
+    }
+  });
+  return classes;
 }
 
 // Stores control.unfiltered as the gate and both filters have it. To be called after each
