@@ -292,11 +292,7 @@ void DumpPrinter::print_left_out_text(const EventFilter& events) {
 }
 
 void DumpPrinter::print_left_out_json(const EventFilter& events, int64_t time_ns) {
-  json_.begin_object();
-  json_.member("time_ns", time_ns);
-  json_.member("type", "LEFT_OUT");
-  write_left_out_events_json(events, json_);
-  json_.end();
+  write_left_out_line(events, time_ns, json_);
 }
 
 void DumpPrinter::print_footer() {

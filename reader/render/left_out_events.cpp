@@ -20,6 +20,14 @@ std::string left_out_events_text(const EventFilter& filter) {
                       where_text(filter));
 }
 
+void write_left_out_line(const EventFilter& filter, int64_t time_ns, JsonWriter& json) {
+  json.begin_object();
+  json.member("time_ns", time_ns);
+  json.member("type", "LEFT_OUT");
+  write_left_out_events_json(filter, json);
+  json.end();
+}
+
 void write_left_out_events_json(const EventFilter& filter, JsonWriter& json) {
   if (!filter.is_set()) return;
   json.member("events_left_out", filter.left_out());

@@ -183,11 +183,7 @@ bool meets(const FieldValue& value, const FilterCondition& condition) {
 
 }  // namespace
 
-absl::StatusOr<EventFilter> EventFilter::make(const Definitions& definitions,
-                                              std::vector<FieldCondition> conditions) {
-  EventFilter filter(definitions);
-  if (conditions.empty()) return filter;
-  const FieldTypes known = field_types(definitions);
+EventFilter::EventFilter(std::vector<FieldCondition> conditions) {
   for (FieldCondition& given : conditions) {
     Condition condition;
     condition.given = std::move(given);
@@ -195,21 +191,36 @@ absl::StatusOr<EventFilter> EventFilter::make(const Definitions& definitions,
       condition.number = number_in(condition.given.operand);
       condition.truth = truth_in(condition.given.operand);
     }
-    std::string problem;
-    if (const auto found = known.find(condition.given.field); found == known.end()) {
-      problem = unknown_field_text(condition.given.field, known);
-    } else if (std::none_of(
-                   found->second.begin(), found->second.end(),
-                   [&](uint32_t type) { return can_be_compared(type, condition); })) {
-      problem = wrong_operand_text(condition, found->second);
-    }
-    if (!problem.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--where '", condition.given.text, "': ", problem));
-    }
-    filter.conditions_.push_back(std::move(condition));
+    conditions_.push_back(std::move(condition));
+  }
+}
+
+absl::StatusOr<EventFilter> EventFilter::make(const Definitions& definitions,
+                                              std::vector<FieldCondition> conditions) {
+  EventFilter filter(std::move(conditions));
+  filter.set_definitions(definitions);
+  if (std::string problem = filter.problem(); !problem.empty()) {
+    return absl::InvalidArgumentError(std::move(problem));
   }
   return filter;
+}
+
+std::string EventFilter::problem() const {
+  if (!is_set()) return {};
+  const FieldTypes known = field_types(*definitions_);
+  for (const Condition& condition : conditions_) {
+    const auto found = known.find(condition.given.field);
+    const bool can_hold =
+        found != known.end() &&
+        std::any_of(found->second.begin(), found->second.end(),
+                    [&](uint32_t type) { return can_be_compared(type, condition); });
+    if (can_hold) continue;
+    return absl::StrCat("--where '", condition.given.text, "': ",
+                        found == known.end()
+                            ? unknown_field_text(condition.given.field, known)
+                            : wrong_operand_text(condition, found->second));
+  }
+  return {};
 }
 
 std::vector<std::string> EventFilter::texts() const {

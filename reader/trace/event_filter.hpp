@@ -40,11 +40,19 @@ struct FieldCondition {
 
 class EventFilter {
  public:
-  // Without conditions, all events are admitted. Error: no event that `definitions` has
-  // has the field of a condition, or none of these fields can be compared with its
-  // operand. `definitions` must be complete and outlive the result.
+  // Without conditions, all events are admitted.
+  explicit EventFilter(std::vector<FieldCondition> conditions);
+  // The same, of a trace whose definitions are complete, and outlive the result. Error:
+  // problem().
   static absl::StatusOr<EventFilter> make(const Definitions& definitions,
                                           std::vector<FieldCondition> conditions);
+
+  // Which events there are. `definitions` must outlive the calls of the two functions
+  // below, up to the next one of this. REQUIRES: called before them.
+  void set_definitions(const Definitions& definitions) { definitions_ = &definitions; }
+  // Why no event can meet one of the conditions: none has its field, or none has one
+  // that can be compared with its operand. Empty: each may hold of some event.
+  std::string problem() const;
 
   bool is_set() const { return !conditions_.empty(); }
   // The conditions as they were given.
@@ -68,10 +76,9 @@ class EventFilter {
   };
 
  private:
-  explicit EventFilter(const Definitions& definitions) : definitions_(&definitions) {}
   bool meets_all(const Record& record) const;
 
-  const Definitions* definitions_;
+  const Definitions* definitions_ = nullptr;
   std::vector<Condition> conditions_;
   uint64_t left_out_ = 0;
 };

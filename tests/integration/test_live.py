@@ -12,7 +12,7 @@ import time
 
 import cases
 import support
-from command import ARCTRACE, arctrace, read, run, start_arctrace
+from command import ARCTRACE, arctrace, read, refused, run, start_arctrace
 from tracing import TracedTest
 
 # Enters and leaves functions, a step for each line of its input.
@@ -163,6 +163,28 @@ class LiveTest(TracedTest):
         self.assertEqual(types.index("MARK"), len(types) - 1 - types[::-1].index("MARK"))
         self.assertEqual(lines[types.index("MARK")]["text"], "begin")
         self.assertEqual(types[:4], ["ENABLED"] * 4)
+
+    def test_events_by_their_fields(self):
+        def live(*options):
+            return arctrace("live", "--plain", "--no-libcall", *options, "--", os.environ["ARCTRACE_TYPED_EVENTS"])
+        where = ("--where", "id >= 3", "--where", "seconds < 1.5")
+        done = live(*where)
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "arctrace: 27 events left out by --where 'id >= 3' --where 'seconds < 1.5'\n"))
+        self.assertEqual([re.search(r" id=(\d+) ", line)[1] for line in done.stdout.splitlines() if " EVENT " in line],
+                         ["3", "4", "5"])
+        done = live("--format=json", *where)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([line["fields"]["id"] for line in lines if line["type"] == "EVENT"], [3, 4, 5])
+        self.assertEqual((lines[-1]["type"], lines[-1]["events_left_out"], lines[-1]["where"]),
+                         ("LEFT_OUT", 27, ["id >= 3", "seconds < 1.5"]))
+        # A program may define its events at any time: that none has the field shows at the end.
+        done = live("--where", "idd = 1")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("30 events left out by --where 'idd = 1'\n", done.stderr)
+        self.assertIn("warning: --where 'idd = 1': no event has a field \"idd\"", done.stderr)
+        self.assertIn("about the lines of --plain", refused("live", "--where", "id = 1", self.name))
 
     def test_a_command_of_its_own(self):
         for script, status in (("exit 7", 7), ("kill -TERM $$", -signal.SIGTERM), ("true", 0)):
