@@ -199,8 +199,8 @@ absl::StatusOr<EventFilter> EventFilter::make(const Definitions& definitions,
                                               std::vector<FieldCondition> conditions) {
   EventFilter filter(std::move(conditions));
   filter.set_definitions(definitions);
-  if (std::string problem = filter.problem(); !problem.empty()) {
-    return absl::InvalidArgumentError(std::move(problem));
+  if (const std::string problem = filter.problem(); !problem.empty()) {
+    return absl::InvalidArgumentError(problem);
   }
   return filter;
 }

@@ -42,9 +42,13 @@ inline void copy_record_filter_untrusted(const BufferView& view, RecordFilterCop
   copy.size = copy_filter_untrusted(record_filter_area(view), copy.words, copy.round);
 }
 
-// If the entry begins with `mark`, takes it off.
+// If the entry begins with `mark`, takes it off. Byte by byte, because the writer does
+// not call libc's memcmp().
 inline bool take_mark(std::string_view& entry, std::string_view mark) {
-  if (entry.size() < mark.size() || entry.substr(0, mark.size()) != mark) return false;
+  if (entry.size() < mark.size()) return false;
+  for (size_t i = 0; i < mark.size(); ++i) {
+    if (entry[i] != mark[i]) return false;
+  }
   entry.remove_prefix(mark.size());
   return true;
 }

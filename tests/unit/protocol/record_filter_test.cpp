@@ -12,7 +12,7 @@
 namespace arctrace {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 bool admits(const std::string& text, uint32_t pid, uint32_t tid) {
   return ThreadFilter(text, pid, tid).admits();
