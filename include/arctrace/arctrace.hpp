@@ -149,11 +149,25 @@ struct Field {
   ARCTRACE_UNTRACED static constexpr const char* name() { return kName.value; }
 };
 
-// An event with typed fields, at most 64, defined at its first use with level 0. An event
-// whose strings could make it longer than ARCTRACE_PAYLOAD_MAX does not compile.
-template <Text kName, class... Fields>
-class Event {
+// The level of an Event, 0 most important to 7 finest, written before its fields:
+//   using Row = arctrace::Event<"row", arctrace::Level<5>, arctrace::Field<"n", int>>;
+// A session can be told to record events up to a level only (arctrace record --level).
+template <uint32_t kNumber>
+struct Level {};
+
+namespace internal {
+
+// What an Event does, of which the level is apart from the fields.
+template <Text kName, uint32_t kLevel, class... Fields>
+class LeveledEvent {
+  static_assert(kLevel <= 7, "a level is a number from 0 to 7");
+
  public:
+  // Makes ARCTRACE_WRITE refuse narrowing conversions, by brace initialization.
+  struct Call {
+    ARCTRACE_UNTRACED explicit Call(typename Fields::Type... values) { write(values...); }
+  };
+
   // Records the event with one value for each field, in order. Class EVENTS; 70
   // instructions for a number. Unlike ARCTRACE_WRITE it evaluates its arguments in any
   // case, and converts them implicitly. The payload is built on the stack and takes up to
@@ -172,7 +186,7 @@ class Event {
     return id_.get([]() ARCTRACE_UNTRACED {
       const arctrace_field fields[] = {
           {Fields::name(), field_type<typename Fields::Type>()}..., {nullptr, 0}};
-      return arctrace_define_event(kName.value, 0, fields, sizeof...(Fields));
+      return arctrace_define_event(kName.value, kLevel, fields, sizeof...(Fields));
     });
   }
 
@@ -198,22 +212,20 @@ class Event {
     }
   }
 
-  static inline constinit internal::Id id_;
+  static inline constinit Id id_;
 };
 
-namespace internal {
-// Makes ARCTRACE_WRITE refuse narrowing conversions, by brace initialization.
-template <class Event>
-struct Writer;
-template <Text kName, class... Fields>
-struct Writer<Event<kName, Fields...>> {
-  struct Call {
-    ARCTRACE_UNTRACED explicit Call(typename Fields::Type... values) {
-      Event<kName, Fields...>::write(values...);
-    }
-  };
-};
 }  // namespace internal
+
+// An event with typed fields, at most 64, defined at its first use. Its level is 0, or
+// that of a Level before the fields. An event whose strings could make it longer than
+// ARCTRACE_PAYLOAD_MAX does not compile. Its functions are those of LeveledEvent.
+template <Text kName, class... Fields>
+class Event : public internal::LeveledEvent<kName, 0, Fields...> {};
+template <Text kName, uint32_t kLevel, class... Fields>
+class Event<kName, Level<kLevel>, Fields...>
+    : public internal::LeveledEvent<kName, kLevel, Fields...> {};
+
 }  // namespace arctrace
 
 #define ARCTRACE_SCOPE_(name, number)                             \
@@ -228,11 +240,11 @@ struct Writer<Event<kName, Fields...>> {
 
 // Records an event: ARCTRACE_WRITE(EventType, value...), with one value for each field.
 // Values that would have to be narrowed do not compile. Class EVENTS.
-#define ARCTRACE_WRITE(event, ...)                                           \
-  do {                                                                       \
-    if (arctrace_enabled(ARCTRACE_GATE_EVENTS)) {                            \
-      (void)typename ::arctrace::internal::Writer<event>::Call{__VA_ARGS__}; \
-    }                                                                        \
+#define ARCTRACE_WRITE(event, ...)                \
+  do {                                            \
+    if (arctrace_enabled(ARCTRACE_GATE_EVENTS)) { \
+      (void)typename event::Call{__VA_ARGS__};    \
+    }                                             \
   } while (false)
 
 // Records a moment with a name. `name` is a constant text, defined at its first use.

@@ -248,7 +248,7 @@ RecordedStates::RecordedStates(Replay& replay) {
 
   for (size_t k = 0; k < filters.size(); ++k) {
     const LeavingFilter& filter = filters[k];
-    CallsLeftOut cause{filter.what, true};
+    CallsLeftOut cause{filter.what, true, 0, filter.is_live};
     for (FunctionId i = 0; i < functions.size(); ++i) {
       if (!in_tree[i].is_there || !is_filtered(functions[i])) continue;
       const uint64_t bit = uint64_t{1} << k;

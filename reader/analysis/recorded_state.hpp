@@ -37,6 +37,7 @@ struct CallsLeftOut {
   LeftOut what;
   bool is_filter = false;  // false: functions were switched off, the first of them then
   uint64_t functions = 0;
+  bool is_live = false;  // a filter that was set while programs ran
 };
 
 // Takes time for each node of the call tree, and for each function and filter. The number

@@ -20,7 +20,7 @@ class ChromeEvents {
   // Writes the beginning of the file. `write` must outlive this object. `session`: null
   // if nothing is known.
   void begin_file(const WriteText& write, const Session* session);
-  // `left_out`: remarks on calls that were left out.
+  // `left_out`: remarks on calls and events that were left out.
   void finish_file(std::span<const LeftOutLine> left_out);
 
   // ---- One event: begin(), what it has, then add() or take() ----

@@ -43,7 +43,10 @@ class CsvExport : public RowsExport {
     return gap.records.has_value() ? absl::StrCat("records=", *gap.records) : "";
   }
 
-  std::string left_out_fields(const std::string& by) override { return "by=" + by; }
+  std::string left_out_fields(const std::string& by,
+                              std::optional<uint64_t> events) override {
+    return events.has_value() ? absl::StrCat("by=", by, " events=", *events) : "by=" + by;
+  }
 
   void write_head(const WriteText& write) override {
     write_ = &write;

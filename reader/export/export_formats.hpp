@@ -15,6 +15,7 @@ struct ExportFormat {
   std::unique_ptr<Exporter> (*make)(const ExportSettings&);
   bool has_weight = false;  // it has sums, of which --weight says what they are of
   bool has_exact = false;   // it may leave calls out, except those that are asked for
+  bool has_events = false;  // --where says which
   bool is_binary = false;   // a terminal is no place for it
   // Viewers load all of it: larger files than this get a warning. 0: they do not.
   uint64_t comfortable_bytes = 0;

@@ -4,6 +4,7 @@
 
 #include "reader/export/export_lanes.hpp"
 #include "reader/export/point_type.hpp"
+#include "reader/render/left_out_events.hpp"
 #include "reader/render/run_states.hpp"
 #include "reader/trace/format_names.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 
 // A filter may leave functions out altogether.
 constexpr std::string_view kFunctionsWithoutCalls = "[functions without calls]";
+constexpr std::string_view kFilteredEvents = "[events]";
 
 }  // namespace
 
@@ -104,10 +106,21 @@ void RowsExport::left_out(FunctionId function, const LeftOut& what) {
         static_cast<uint64_t>(*what.to_ns) - static_cast<uint64_t>(row.start_ns);
   }
   const std::string module = safe_name((*functions_)[function].module);
-  const std::string fields = left_out_fields(safe_name(what.by));
+  const std::string fields = left_out_fields(safe_name(what.by), std::nullopt);
   row.name =
       function == kRootFunction ? kFunctionsWithoutCalls : names_->function(function);
   row.module = module;
+  row.fields = fields;
+  write_row(row);
+}
+
+void RowsExport::left_out_events(const EventFilter& events) {
+  ExportRow row;
+  row.type = "left-out";
+  row.start_ns = begin_ns_;
+  const std::string fields =
+      left_out_fields(safe_text(where_text(events)), events.left_out());
+  row.name = kFilteredEvents;
   row.fields = fields;
   write_row(row);
 }
@@ -117,8 +130,10 @@ absl::Status RowsExport::finish() {
   for (const ThreadTree& thread : replay_->threads()) {
     begin_ns_ = std::min(begin_ns_, thread.start_ns);
   }
+  if (replay_->threads().empty()) begin_ns_ = 0;
   RecordedStates(*replay_).for_each(
       [this](FunctionId function, const LeftOut& what) { left_out(function, what); });
+  if (settings().filters_events()) left_out_events(*settings().events);
   write_rest();
   return absl::OkStatus();
 }

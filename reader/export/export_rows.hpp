@@ -47,8 +47,9 @@ class RowsExport : public CallExporter {
   virtual void write_rest() = 0;
   // The number of records that a gap misses, as fields.
   virtual std::string gap_fields(const Gap& gap) = 0;
-  // What left calls of a function out, as fields.
-  virtual std::string left_out_fields(const std::string& by) = 0;
+  // What left calls of a function, or so many events, out, as fields.
+  virtual std::string left_out_fields(const std::string& by,
+                                      std::optional<uint64_t> events) = 0;
   // The fields of a record but for its title, which goes to `title`.
   virtual std::string describe_point(const Record& record, std::string& title) = 0;
 
@@ -56,6 +57,7 @@ class RowsExport : public CallExporter {
   void point(const PointInfo& point) override;
   void state_ended(const StateInfo& state) override;
   void left_out(FunctionId function, const LeftOut& what);
+  void left_out_events(const EventFilter& events);
 
   std::optional<ExportNames> names_;
   Replay* replay_ = nullptr;

@@ -12,6 +12,7 @@
 #include "reader/render/describe_record.hpp"
 #include "reader/render/write_text.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
@@ -41,7 +42,11 @@ struct ExportSettings {
   // when finish() is called. Both outlive the exporter.
   const Session* session = nullptr;
   const Summary* summary = nullptr;
+  // Which events the replay reports, and once it is finished how many not. Null: all.
+  const EventFilter* events = nullptr;
   DescribeRecord describe;
+
+  bool filters_events() const { return events != nullptr && events->is_set(); }
 };
 
 // An exporter is used once, in this order: a replay of its own for the survey, if there

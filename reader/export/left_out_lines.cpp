@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reader/analysis/recorded_state.hpp"
+#include "reader/render/left_out_events.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/recorded_notes.hpp"
 #include "reader/render/text_style.hpp"
@@ -16,13 +17,15 @@ constexpr size_t kLeftOutLinesMax = 1000;
 
 }  // namespace
 
-std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names) {
+std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names,
+                                        const EventFilter* events) {
   std::vector<LeftOutLine> lines;
   uint64_t more = 0;
   int64_t begin_ns = INT64_MAX;
   for (const ThreadTree& thread : replay.threads()) {
     begin_ns = std::min(begin_ns, thread.start_ns);
   }
+  if (replay.threads().empty()) begin_ns = 0;
   RecordedStates(replay).for_each([&](FunctionId function, const LeftOut& what) {
     if (lines.size() == kLeftOutLinesMax) {
       ++more;
@@ -35,6 +38,9 @@ std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names) {
                       " left out: ", safe_text(left_out_text(what)))});
   });
   if (more != 0) lines.push_back({begin_ns, absl::StrCat("and ", more, " more")});
+  if (events != nullptr && events->is_set()) {
+    lines.push_back({begin_ns, safe_text(left_out_events_text(*events))});
+  }
   return lines;
 }
 

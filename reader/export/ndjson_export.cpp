@@ -33,8 +33,12 @@ class NdjsonExport : public RowsExport {
     return json_members([&](JsonWriter& json) { json.member("records", gap.records); });
   }
 
-  std::string left_out_fields(const std::string& by) override {
-    return json_members([&](JsonWriter& json) { json.member("by", by); });
+  std::string left_out_fields(const std::string& by,
+                              std::optional<uint64_t> events) override {
+    return json_members([&](JsonWriter& json) {
+      json.member("by", by);
+      if (events.has_value()) json.member("events", *events);
+    });
   }
 
   void write_head(const WriteText& write) override { json_.emplace(write); }

@@ -20,6 +20,7 @@
 #include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/json_writer.hpp"
+#include "reader/render/left_out_events.hpp"
 #include "reader/render/run_states.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/base/untrusted_bytes.hpp"
@@ -250,6 +251,10 @@ class SqliteExport : public CallExporter {
       rows.add({"lost", summary->lost});
       rows.add({"removed", summary->lost_by_cause[ARCTRACE_LOST_REMOVED]});
       rows.add({"elsewhere", summary->elsewhere});
+    }
+    if (settings().filters_events()) {
+      rows.add({"events_left_out", settings().events->left_out()});
+      rows.add({"where", safe_text(where_text(*settings().events))});
     }
   }
 

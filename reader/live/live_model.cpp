@@ -1,15 +1,21 @@
 #include "reader/live/live_model.hpp"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/function_labels.hpp"
 #include "reader/render/run_states.hpp"
 #include "reader/render/thread_labels.hpp"
+#include "reader/trace/bytes.hpp"
+#include "reader/trace/format_names.hpp"
+#include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -114,13 +120,34 @@ LiveSums& LiveSums::operator+=(const LiveSums& other) {
   return *this;
 }
 
-void LiveModel::begin(const Trace& /*trace*/, Replay& /*replay*/) {}
+void LiveModel::begin(const Trace& trace, Replay& /*replay*/) { clock_ = &trace.clock(); }
+
+// The record's time is that of the tick if it is older.
+void LiveModel::after(const Record& record) {
+  if (record.type != ARCTRACE_TYPE_MARK) return;
+  BodyReader body(record.body);
+  const uint32_t size = body.read<arctrace_text_body>().text_size;
+  if (new_marks_.size() == kMarksKept) new_marks_.erase(new_marks_.begin());
+  new_marks_.push_back(
+      {escaped(beginning_of(body.text(size))), clock_->to_ns(record.ticks)});
+  ++new_mark_count_;
+}
+
+void LiveModel::add_marks() {
+  marks_.insert(marks_.end(), std::make_move_iterator(new_marks_.begin()),
+                std::make_move_iterator(new_marks_.end()));
+  new_marks_.clear();
+  while (marks_.size() > kMarksKept) marks_.pop_front();
+  mark_count_ += std::exchange(new_mark_count_, 0);
+}
 
 void LiveModel::end(const Trace& /*trace*/, Replay& replay, int64_t from_ns,
                     int64_t until_ns, const std::vector<LiveThread>& threads) {
   // The first tick may be about all that there is.
   last_tick_ns_ = until_ns - std::max<int64_t>(from_ns, 0);
   if (is_paused_) return;
+  now_ns_ = until_ns;
+  add_marks();
   Tick tick;
   tick.duration_ns = last_tick_ns_;
   has_cpu_ = replay.has_dispatches();
@@ -130,6 +157,12 @@ void LiveModel::end(const Trace& /*trace*/, Replay& replay, int64_t from_ns,
   ticks_.push_back(std::move(tick));
   if (ticks_.size() > kTicksKept) ticks_.pop_front();
   add_threads(replay, until_ns, threads);
+  left_out_.own_filters.clear();
+  const RecordedStates states(replay);
+  for (const CallsLeftOut& cause : states.causes()) {
+    if (!cause.is_filter || cause.is_live) continue;
+    left_out_.own_filters.push_back(escaped(beginning_of(cause.what.by)));
+  }
 }
 
 void LiveModel::add_rows(Replay& replay, Tick& tick) {
@@ -229,6 +262,23 @@ void LiveModel::add_threads(Replay& replay, int64_t until_ns,
 }
 
 void LiveModel::set_buffer(const BufferState& buffer, uint64_t blocks) {
+  const uint32_t off = ARCTRACE_GATE_ALL & ~buffer.gate;
+  left_out_.is_all = off == ARCTRACE_GATE_ALL;
+  left_out_.classes = off == 0 ? "" : gate_text(off);
+  left_out_.live_filter.clear();
+  for (const std::string& entry : buffer.filter) {
+    const bool is_only = entry.starts_with('+');
+    const bool is_marked = is_only || entry.starts_with('-');
+    absl::StrAppend(&left_out_.live_filter, left_out_.live_filter.empty() ? "" : " ",
+                    is_only     ? "-F "
+                    : is_marked ? "-N "
+                                : "",
+                    escaped(entry.substr(is_marked ? 1 : 0)));
+  }
+  left_out_.record_filter.clear();
+  for (const std::string& entry : buffer.record_filter) {
+    left_out_.record_filter.push_back(escaped(entry));
+  }
   LiveCounters now;
   for (const BufferState::Slot& slot : buffer.slots) {
     now.records += slot.written_all;

@@ -55,9 +55,25 @@ struct LiveCounters {
   uint64_t on_cpu = 0;  // threads, by the kernel's records
 };
 
+// What is left out at present on purpose; all are escaped, and empty if nothing is.
+struct LiveLeftOut {
+  std::string classes;                     // "marks, kernel"
+  bool is_all = false;                     // all classes are off
+  std::vector<std::string> own_filters;    // with which programs were started: "-t 1ms"
+  std::string live_filter;                 // set by ctl: "-N mem_*"
+  std::vector<std::string> record_filter;  // entries, as SPEC.md FLT-2 has them
+};
+
+// A mark that a program set on the session's time line (arctrace_mark).
+struct LiveMark {
+  std::string text;  // escaped
+  int64_t time_ns;
+};
+
 class LiveModel : public LiveTick {
  public:
   static constexpr size_t kTicksKept = 20;
+  static constexpr size_t kMarksKept = 8;
   // Bounds of a tick, so that no program makes its watcher grow: the rows with the most
   // time are kept, half of them for their own, half for their total; the beginnings of
   // longer names, in bytes; and of deeper stacks the innermost frames.
@@ -67,6 +83,7 @@ class LiveModel : public LiveTick {
   explicit LiveModel(int64_t window_ns) : window_ns_(window_ns) {}
 
   void begin(const Trace& trace, Replay& replay) override;
+  void after(const Record& record) override;
   void end(const Trace& trace, Replay& replay, int64_t from_ns, int64_t until_ns,
            const std::vector<LiveThread>& threads) override;
   // The buffer as it is at the tick's end.
@@ -87,6 +104,11 @@ class LiveModel : public LiveTick {
   // Whether the kernel's records tell time on the CPU from time off it.
   bool has_cpu() const { return has_cpu_; }
   const LiveCounters& counters() const { return counters_; }
+  const LiveLeftOut& left_out() const { return left_out_; }
+  // The newest marks, the last one last; how many were seen; and the time that is now.
+  const std::deque<LiveMark>& marks() const { return marks_; }
+  uint64_t mark_count() const { return mark_count_; }
+  int64_t now_ns() const { return now_ns_; }
   // The time that the window's sums are about.
   int64_t window_ns() const;
 
@@ -102,6 +124,7 @@ class LiveModel : public LiveTick {
     absl::flat_hash_map<uint32_t, ThreadTimes> threads;  // by writer
   };
 
+  void add_marks();
   void add_rows(Replay& replay, Tick& tick);
   void add_times(const Replay& replay, const std::vector<LiveThread>& threads,
                  Tick& tick);
@@ -112,6 +135,12 @@ class LiveModel : public LiveTick {
 
   const int64_t window_ns_;
   bool is_paused_ = false;
+  const ClockMap* clock_ = nullptr;  // of the tick that is read
+  std::deque<LiveMark> marks_;
+  std::vector<LiveMark> new_marks_;  // of the tick, or since the pause began: the newest
+  uint64_t mark_count_ = 0, new_mark_count_ = 0;
+  int64_t now_ns_ = 0;
+  LiveLeftOut left_out_;
   std::deque<Tick> ticks_;
   std::vector<LiveThreadRow> threads_;
   LiveCounters counters_;

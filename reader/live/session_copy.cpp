@@ -159,12 +159,17 @@ absl::Status SessionCopy::copy_moments() {
   if (!records.ok()) return records.status();
   moments_.ref.kind = BlockRef::Kind::kCollector;
   if (moments_.bytes != nullptr && *moments_.bytes == *records) return absl::OkStatus();
-  // The oldest may have made room for newer ones: then the offsets are other ones.
-  const bool has_grown =
-      moments_.bytes == nullptr ||
-      (moments_.bytes->size() <= records->size() &&
-       std::equal(moments_.bytes->begin(), moments_.bytes->end(), records->begin()));
-  if (!has_grown) moments_.taken.assign(records->size() / 4, true);
+  // Those that have made room for newer ones will not come again.
+  std::set<Moment> present;
+  RecordCursor cursor(false, 0, false);
+  cursor.set_window(*records, 0, true);
+  RawRecord record;
+  while (cursor.next_untrusted(record) == RecordCursor::Result::kRecord) {
+    present.emplace(record.type, record.ticks,
+                    load_part_untrusted<uint32_t>(record.body));
+  }
+  std::erase_if(taken_moments_,
+                [&](const Moment& moment) { return !present.contains(moment); });
   moments_.bytes = std::make_shared<const std::vector<std::byte>>(*std::move(records));
   return absl::OkStatus();
 }
@@ -289,6 +294,11 @@ absl::StatusOr<Trace> SessionCopy::trace() {
 SessionCopy::Taken SessionCopy::take(const Record& record) {
   if (record.chunk >= by_chunk_.size()) return {};
   Kept& kept = *by_chunk_[record.chunk];
+  if (&kept == &moments_) {
+    const Moment moment(record.type, record.ticks,
+                        load_part_untrusted<uint32_t>(record.body));
+    return {taken_moments_.insert(moment).second, record.after_gap};
+  }
   const size_t at = record.offset / 4;
   if (kept.taken.size() <= at) kept.taken.resize(kept.bytes->size() / 4 + 1);
   if (at >= kept.taken.size() || kept.taken[at]) return {};

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "reader/trace/block_index.hpp"
@@ -107,7 +109,11 @@ class SessionCopy {
   std::map<uint64_t, Kept> blocks_;             // by hand-out
   std::vector<std::unique_ptr<Kept>> records_;  // RECORDS chunks
   Kept moments_;                                // of a buffer without a file
-  std::vector<Kept*> by_chunk_;                 // of the last trace()
+  // Of these, what was taken: type, ticks, gate or pid. Offsets do not tell them apart:
+  // when one comes or goes, or a filter's text is not known any more, others move.
+  using Moment = std::tuple<uint16_t, uint64_t, uint32_t>;
+  std::set<Moment> taken_moments_;
+  std::vector<Kept*> by_chunk_;  // of the last trace()
   // Of data: the hand-out, and the updates in a row in which the buffer did not have it.
   absl::flat_hash_map<uint64_t, uint32_t> forgotten_;
   absl::flat_hash_map<uint32_t, uint64_t> next_serial_;  // by writer

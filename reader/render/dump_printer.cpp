@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "reader/render/gap_list.hpp"
+#include "reader/render/left_out_events.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/trace/format_names.hpp"
@@ -284,6 +285,14 @@ void DumpPrinter::print_header(bool blocks) {
   }
   line_.erase(line_.find_last_not_of(' ') + 1);
   output_.write(line_ + "\n");
+}
+
+void DumpPrinter::print_left_out_text(const EventFilter& events) {
+  output_.write(absl::StrCat("# ", left_out_events_text(events), "\n"));
+}
+
+void DumpPrinter::print_left_out_json(const EventFilter& events, int64_t time_ns) {
+  write_left_out_line(events, time_ns, json_);
 }
 
 void DumpPrinter::print_footer() {

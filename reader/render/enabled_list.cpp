@@ -22,7 +22,8 @@ constexpr size_t kChangesShown = 20;
 
 bool is_of_record_filter(std::string_view entry) {
   for (const std::string_view mark :
-       {kFilterEvent, kFilterNotEvent, kFilterLevel, kFilterPid, kFilterTid}) {
+       {kFilterEvent, kFilterNotEvent, kFilterLevel, kFilterInstant, kFilterNotInstant,
+        kFilterPid, kFilterTid}) {
     if (entry.starts_with(mark)) return true;
   }
   return false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reader/render/frame_marks.hpp"
+#include "reader/render/left_out_events.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
@@ -63,6 +64,9 @@ std::string report_end_text(const ReportSummary& summary) {
       !frames.empty()) {
     absl::StrAppend(&text, frames, "\n");
   }
+  if (summary.events.is_set()) {
+    absl::StrAppend(&text, left_out_events_text(summary.events), "\n");
+  }
   const std::vector<std::string>& findings = summary.symbol_findings;
   for (size_t i = 0; i < std::min(findings.size(), kSymbolFindingsShown); ++i) {
     absl::StrAppend(&text, "symbols: ", escaped(findings[i]), "\n");
@@ -97,6 +101,7 @@ void write_report_end_json(const ReportSummary& summary, JsonWriter& json) {
   json.member("duration_ns", sums.duration_ns);
   write_frame_totals_json(totals, json);
   json.member("resyncs", totals.resyncs);
+  write_left_out_events_json(summary.events, json);
   if (summary.interrupted) json.member("interrupted", true);
   json.end();
   json.key("symbol_findings").begin_array();

@@ -7,6 +7,7 @@
 
 #include "reader/render/json_writer.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/trace/event_filter.hpp"
 #include "reader/trace/trace.hpp"
 
 namespace arctrace::reader {
@@ -22,6 +23,7 @@ struct ReportSummary {
   const Summary& trace;
   const Replay& replay;                             // finished
   const std::vector<std::string>& symbol_findings;  // modules without symbols
+  const EventFilter& events;                        // that are shown
   bool interrupted = false;                         // the trace was not read to its end
   bool lines = false;                               // source lines were asked for
 };
@@ -38,7 +40,8 @@ std::string report_end_text(const ReportSummary& summary);
 
 // Members "summary" and "symbol_findings" of the object that is open. The former has
 // records, lost, lost_by_cause, torn, orphans, processes, threads, duration_ns and more;
-// what the replay counts (orphans, frames, resyncs) is of the threads that were replayed.
+// with --where also events_left_out and where. What the replay counts (orphans, frames,
+// resyncs) is of the threads that were replayed.
 void write_report_end_json(const ReportSummary& summary, JsonWriter& json);
 
 }  // namespace arctrace::reader

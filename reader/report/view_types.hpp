@@ -38,6 +38,7 @@ struct ViewType {
   bool has_clock = true;          // its times can be those on one of the report's clocks
   KernelRecords needs = KernelRecords::kNone;
   bool writes_while_reading = false;
+  bool shows_events = false;  // --where says which
   TableColumns columns = TableColumns::kNone;
   // -F does not filter calls, but names the functions that it is about.
   bool is_about_functions = false;

@@ -2,12 +2,14 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reader/render/session_text.hpp"
@@ -18,6 +20,7 @@ namespace {
 
 using reader::CpuSource;
 using reader::LiveCpu;
+using reader::LiveModel;
 using reader::LiveRow;
 using reader::LiveSort;
 using reader::LiveTable;
@@ -103,6 +106,36 @@ std::string cpu_line(const LiveCpu& cpu, bool is_utf8) {
   return absl::StrCat(line, "  ", sparkline(cpu.history, 1000, is_utf8));
 }
 
+// What is left out on purpose, by the words of `arctrace info`.
+std::string left_out_line(const reader::LiveLeftOut& left_out) {
+  if (left_out.is_all) return "recording is off";
+  std::vector<std::string> parts;
+  if (!left_out.classes.empty()) parts.push_back("off: " + left_out.classes);
+  for (const std::string& filter : left_out.own_filters) {
+    parts.push_back("filter: " + filter);
+  }
+  if (!left_out.live_filter.empty()) {
+    parts.push_back("live filter: " + left_out.live_filter);
+  }
+  if (!left_out.record_filter.empty()) {
+    parts.push_back("record filter: " + absl::StrJoin(left_out.record_filter, " "));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+// The newest mark first: "marks (2): begin of phase 2, 3.20 s ago; ..."
+std::string marks_line(const LiveModel& model) {
+  if (model.marks().empty()) return "";
+  std::vector<std::string> parts;
+  for (auto mark = model.marks().rbegin(); mark != model.marks().rend(); ++mark) {
+    const int64_t age_ns = std::max<int64_t>(model.now_ns() - mark->time_ns, 0);
+    parts.push_back(absl::StrCat(
+        mark->text, ", ", reader::duration_text(static_cast<uint64_t>(age_ns)), " ago"));
+  }
+  return absl::StrCat("marks (", reader::grouped_text(model.mark_count()),
+                      "): ", absl::StrJoin(parts, "; "));
+}
+
 }  // namespace
 
 void LiveScreen::draw() {
@@ -115,18 +148,18 @@ void LiveScreen::draw() {
     return;
   }
   draw_head();
-  constexpr int kHead = 2;
-  const int middle = lines - kHead - 1;
+  const int head = draw_notices(2);
+  const int middle = lines - head - 1;
   if (!shows_stack_) {
-    draw_table({kHead, 0, middle, columns});
+    draw_table({head, 0, middle, columns});
   } else if (columns >= kColumnsForStackBeside) {
     const int stack = columns / 3;
-    draw_table({kHead, 0, middle, columns - stack - 1});
-    draw_stack({kHead, columns - stack, middle, stack});
+    draw_table({head, 0, middle, columns - stack - 1});
+    draw_stack({head, columns - stack, middle, stack});
   } else {
     const int stack = middle / 3;
-    draw_table({kHead, 0, middle - stack, columns});
-    draw_stack({kHead + middle - stack, 0, stack, columns});
+    draw_table({head, 0, middle - stack, columns});
+    draw_stack({head + middle - stack, 0, stack, columns});
   }
   draw_keys();
   screen_.show();
@@ -161,6 +194,18 @@ void LiveScreen::draw_head() {
   const int width = static_cast<int>(lost.size());
   screen_.put(1, std::max(columns - width, 0), width, lost,
               counters.lost == 0 ? Look::kDim : Look::kBold);
+}
+
+int LiveScreen::draw_notices(int line) {
+  const int columns = screen_.columns();
+  // What a session that is over records is no question any more.
+  const std::string left_out = is_over_ ? "" : left_out_line(model_.left_out());
+  for (const auto& [text, look] :
+       {std::pair(left_out, Look::kBold), std::pair(marks_line(model_), Look::kPlain)}) {
+    if (text.empty()) continue;
+    screen_.put(line++, 0, columns, text, look);
+  }
+  return line;
 }
 
 // The columns of numbers are the same at all widths; where there is room, there are more.

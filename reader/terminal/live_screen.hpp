@@ -36,6 +36,9 @@ class LiveScreen {
     int line, column, lines, columns;
   };
   void draw_head();
+  // What is left out on purpose, and the newest marks, each on a line if there is any.
+  // Returns the line below.
+  int draw_notices(int line);
   void draw_table(const Area& area);
   void draw_stack(const Area& area);
   void draw_keys();

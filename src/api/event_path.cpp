@@ -168,7 +168,7 @@ struct CounterMark {
 
 template <class Mark>
 __attribute__((noinline)) void write_mark_slow(Mark mark, uintptr_t here) {
-  if (!is_recorded(ARCTRACE_GATE_MARKS)) return;
+  if (!instant_is_recorded(mark.name)) return;
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return;
   using Body = typename Mark::Body;

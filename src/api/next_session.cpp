@@ -50,7 +50,7 @@ int arctrace_shim_forget_session(void) {
   if (!release_session()) return -ENOMEM;
   forget_process_identity();
   renew_thread_states();
-  forget_event_verdicts();
+  forget_verdicts();
   reset_call_filter();
   retire_filter_text();
   forget_call_edges();

@@ -20,6 +20,8 @@ namespace arctrace {
 inline constexpr std::string_view kFilterEvent = "event:";
 inline constexpr std::string_view kFilterNotEvent = "not:";
 inline constexpr std::string_view kFilterLevel = "level:";
+inline constexpr std::string_view kFilterInstant = "mark:";  // or a counter
+inline constexpr std::string_view kFilterNotInstant = "notmark:";
 inline constexpr std::string_view kFilterPid = "pid:";
 inline constexpr std::string_view kFilterTid = "tid:";
 
@@ -40,9 +42,13 @@ inline void copy_record_filter_untrusted(const BufferView& view, RecordFilterCop
   copy.size = copy_filter_untrusted(record_filter_area(view), copy.words, copy.round);
 }
 
-// If the entry begins with `mark`, takes it off.
+// If the entry begins with `mark`, takes it off. Byte by byte, because the writer does
+// not call libc's memcmp().
 inline bool take_mark(std::string_view& entry, std::string_view mark) {
-  if (entry.size() < mark.size() || entry.substr(0, mark.size()) != mark) return false;
+  if (entry.size() < mark.size()) return false;
+  for (size_t i = 0; i < mark.size(); ++i) {
+    if (entry[i] != mark[i]) return false;
+  }
   entry.remove_prefix(mark.size());
   return true;
 }
@@ -76,29 +82,52 @@ struct ThreadFilter {
   bool admits() const { return (!by_pid && !by_tid) || has_pid || has_tid; }
 };
 
-// Whether the filter admits an event of this name and level.
-inline bool admits_event(std::string_view text, std::string_view name, uint32_t level) {
+// Whether an entry that begins with `only` matches the name, or there is none, and none
+// that begins with `except` does.
+inline bool admits_name(std::string_view text, std::string_view name,
+                        std::string_view only, std::string_view except) {
   bool only_named = false, is_named = false, is_excluded = false;
   for_each_filter_entry(text, [&](std::string_view entry) {
-    if (take_mark(entry, kFilterEvent)) {
+    if (take_mark(entry, only)) {
       only_named = true;
       is_named |= glob_matches(entry, name);
-    } else if (take_mark(entry, kFilterNotEvent)) {
+    } else if (take_mark(entry, except)) {
       is_excluded |= glob_matches(entry, name);
-    } else if (take_mark(entry, kFilterLevel)) {
-      is_excluded |= level > filter_number(entry);
     }
   });
   return !is_excluded && (is_named || !only_named);
 }
 
+// Whether the filter admits an event of this name and level.
+inline bool admits_event(std::string_view text, std::string_view name, uint32_t level) {
+  bool is_too_fine = false;
+  for_each_filter_entry(text, [&](std::string_view entry) {
+    if (take_mark(entry, kFilterLevel)) is_too_fine |= level > filter_number(entry);
+  });
+  return !is_too_fine && admits_name(text, name, kFilterEvent, kFilterNotEvent);
+}
+
+// Whether the filter admits an instant or a counter of this name.
+inline bool admits_instant(std::string_view text, std::string_view name) {
+  return admits_name(text, name, kFilterInstant, kFilterNotInstant);
+}
+
 // The classes of records (enum arctrace_gate_bit) of which the filter may exclude some.
 inline uint32_t filtered_classes(std::string_view text) {
-  if (text.empty()) return 0;
-  const ThreadFilter threads(text, 0, 0);
   constexpr uint32_t kOfThreads =
       ARCTRACE_GATE_FUNCTIONS | ARCTRACE_GATE_EVENTS | ARCTRACE_GATE_MARKS;
-  return threads.by_pid || threads.by_tid ? kOfThreads : uint32_t{ARCTRACE_GATE_EVENTS};
+  uint32_t classes = 0;
+  for_each_filter_entry(text, [&](std::string_view entry) {
+    if (take_mark(entry, kFilterEvent) || take_mark(entry, kFilterNotEvent) ||
+        take_mark(entry, kFilterLevel)) {
+      classes |= ARCTRACE_GATE_EVENTS;
+    } else if (take_mark(entry, kFilterInstant) || take_mark(entry, kFilterNotInstant)) {
+      classes |= ARCTRACE_GATE_MARKS;
+    } else {
+      classes |= kOfThreads;  // or of a kind that is not known
+    }
+  });
+  return classes;
 }
 
 // Stores control.unfiltered as the gate and both filters have it. To be called after each

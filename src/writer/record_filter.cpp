@@ -18,9 +18,10 @@ constexpr uint64_t kAdmitted = 1;
 constexpr uint64_t kByThread = 2;  // of a process: it depends on the thread
 constexpr uint32_t kRoundShift = 2;
 
-// By id. Events with higher ids are judged each time.
-constexpr uint32_t kEvents = 1024;
-uint64_t event_verdicts[kEvents];
+// By id. Events and names with higher ids are judged each time.
+constexpr uint32_t kVerdictsKept = 1024;
+uint64_t event_verdicts[kVerdictsKept];
+uint64_t instant_verdicts[kVerdictsKept];
 
 bool is_of_round(uint64_t verdict, uint32_t round) {
   return verdict >> kRoundShift == round;
@@ -39,6 +40,18 @@ uint64_t verdict_now(uint64_t& verdict, const Judge& judge) {
   const uint64_t made = uint64_t{filter.round} << kRoundShift | judge(filter.text());
   IpcAtomics::store_relaxed(verdict, made);
   return made;
+}
+
+template <class Admits>
+bool id_is_admitted(uint64_t (&verdicts)[kVerdictsKept], uint32_t id,
+                    const Admits& admits) {
+  uint64_t unknown = 0;
+  uint64_t& verdict = id < kVerdictsKept ? verdicts[id] : unknown;
+  return (verdict_now(verdict,
+                      [&admits](std::string_view text) {
+                        return admits(text) ? kAdmitted : uint64_t{0};
+                      }) &
+          kAdmitted) != 0;
 }
 
 }  // namespace
@@ -64,18 +77,22 @@ bool thread_is_admitted() {
   return (of_thread & kAdmitted) != 0;
 }
 
-void forget_event_verdicts() { fill_zero(event_verdicts, sizeof event_verdicts); }
+void forget_verdicts() {
+  fill_zero(event_verdicts, sizeof event_verdicts);
+  fill_zero(instant_verdicts, sizeof instant_verdicts);
+}
 
 bool event_is_admitted(uint32_t event) {
-  uint64_t unknown = 0;
-  uint64_t& verdict = event < kEvents ? event_verdicts[event] : unknown;
-  return (verdict_now(verdict,
-                      [event](std::string_view text) {
-                        const EventFacts facts = find_event(event);
-                        return admits_event(text, facts.name, facts.level) ? kAdmitted
-                                                                           : uint64_t{0};
-                      }) &
-          kAdmitted) != 0;
+  return id_is_admitted(event_verdicts, event, [event](std::string_view text) {
+    const EventFacts facts = find_event(event);
+    return admits_event(text, facts.name, facts.level);
+  });
+}
+
+bool instant_is_admitted(uint32_t name) {
+  return id_is_admitted(instant_verdicts, name, [name](std::string_view text) {
+    return admits_instant(text, find_name(name).text);
+  });
 }
 
 }  // namespace arctrace

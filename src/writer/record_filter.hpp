@@ -2,8 +2,8 @@
 // records of threads and the events that the record filter excludes (SPEC.md FLT-2).
 //
 // While there is a filter, the records that it may exclude take the slow path, which asks
-// here. A verdict is remembered with the filter's round: for the process, for a thread
-// and for an event.
+// here. A verdict is remembered with the filter's round: for the process, for a thread,
+// for an event, and for a name of instants and counters.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,12 @@ namespace arctrace {
 bool thread_is_admitted();
 
 // Forgets what was remembered of the filter of a session that the process has left.
-void forget_event_verdicts();
+void forget_verdicts();
 
-// Whether the record filter admits the event of this id.
+// Whether the record filter admits the event of this id, and instants and counters whose
+// name has this id.
 bool event_is_admitted(uint32_t event);
+bool instant_is_admitted(uint32_t name);
 
 inline bool has_record_filter() {
   return __atomic_load_n(record_filter_number, __ATOMIC_RELAXED) != 0;
@@ -35,6 +37,12 @@ inline bool is_recorded(uint32_t bits) {
 inline bool event_is_recorded(uint32_t event) {
   return is_recorded(ARCTRACE_GATE_EVENTS) &&
          (!has_record_filter() || event_is_admitted(event));
+}
+
+// And for an instant or counter whose name has this id.
+inline bool instant_is_recorded(uint32_t name) {
+  return is_recorded(ARCTRACE_GATE_MARKS) &&
+         (!has_record_filter() || instant_is_admitted(name));
 }
 
 }  // namespace arctrace

@@ -18,6 +18,7 @@
 #include "reader/report/view_types.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/content_check.hpp"
+#include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/key_scan.hpp"
 
@@ -196,6 +197,35 @@ void exercise_exports(Trace& trace) {
   }
 }
 
+// A condition of --where on each of the first fields that events have.
+void exercise_conditions(Trace& trace) {
+  constexpr size_t kConditionsMax = 8;
+  const Definitions& definitions = trace.definitions();
+  std::vector<FieldCondition> conditions;
+  for (size_t i = 0; i < definitions.processes().size(); ++i) {
+    for (const EventLayout* layout : definitions.layouts(static_cast<ProcessIndex>(i))) {
+      for (const EventField& field : layout->fields) {
+        if (conditions.size() == kConditionsMax) break;
+        FieldCondition condition;
+        condition.field = field.name;
+        condition.operand = "1";  // fields of all types can be equal to that
+        conditions.push_back(std::move(condition));
+      }
+    }
+  }
+  absl::StatusOr<EventFilter> filter = EventFilter::make(definitions, conditions);
+  require(filter.ok(), "the fields are there");
+  uint64_t events = 0, admitted = 0;
+  const absl::Status status = trace.read([&](const Record& record) {
+    if (record.type != ARCTRACE_TYPE_EVENT) return true;
+    ++events;
+    if (filter->admits(record)) ++admitted;
+    return true;
+  });
+  require(status.ok(), "what is in memory can be read");
+  require(admitted + filter->left_out() == events, "each event is shown or counted");
+}
+
 // The names that a file has itself. No file that it names is opened.
 void exercise_symbols(const Trace& trace, std::vector<std::byte> bytes) {
   const std::unique_ptr<Input> input = memory_input("input", std::move(bytes));
@@ -264,6 +294,7 @@ bool exercise_trace(std::vector<std::byte> bytes) {
   }
   Exercise(*trace).run();
   exercise_exports(*trace);
+  exercise_conditions(*trace);
   exercise_range(trace->summary(), bytes);
   if (trace->buffer() == nullptr) exercise_symbols(*trace, std::move(bytes));
   return true;

@@ -1,6 +1,7 @@
 """arctrace live --plain: records as they come, as dump has them; of a session with and without a
 collector, and of a command; how it ends; hostile names."""
 
+import json
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ import time
 
 import cases
 import support
-from command import ARCTRACE, arctrace, read, run, start_arctrace
+from command import ARCTRACE, arctrace, read, refused, run, start_arctrace
 from tracing import TracedTest
 
 # Enters and leaves functions, a step for each line of its input.
@@ -139,6 +140,51 @@ class LiveTest(TracedTest):
         self.assertEqual(sorted(line.split(maxsplit=1)[1] for line in following.lines),
                          sorted(without_time))
         read("check", trace)
+
+    def test_filters_in_force_and_marks_as_json(self):
+        """What holds already when one begins to look comes first; then each change, and each mark."""
+        for options in (["-N", "no_such"], ["--event=none", "--no-mark=nothing"], ["--off=kernel"]):
+            arctrace("ctl", self.name, *options, check=True)
+        following = self.follow("--format=json", self.name)
+        program = start_arctrace("record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
+                                 support.API + "api.arctrace_mark(b'begin')")
+        self.assertEqual(program.wait(PATIENCE), 0)
+        following.wait_for('"type":"MARK"')
+        arctrace("ctl", self.name, "--off=all", check=True)
+        following.wait_for('"gate":"nothing"')
+        following.process.send_signal(signal.SIGINT)
+        self.assertEqual(following.end(), (130, ""))
+        lines = [json.loads(line) for line in following.lines]
+        filters = ["-no_such", "event:none", "notmark:nothing"]
+        self.assertEqual([(line["gate"], line["filter"]) for line in lines if line["type"] == "ENABLED"],
+                         [("all", []), ("all", filters[:1]), ("all", filters), ("functions, events, marks", filters),
+                          ("nothing", filters)])
+        types = [line["type"] for line in lines]
+        self.assertEqual(types.index("MARK"), len(types) - 1 - types[::-1].index("MARK"))
+        self.assertEqual(lines[types.index("MARK")]["text"], "begin")
+        self.assertEqual(types[:4], ["ENABLED"] * 4)
+
+    def test_events_by_their_fields(self):
+        def live(*options):
+            return arctrace("live", "--plain", "--no-libcall", *options, "--", os.environ["ARCTRACE_TYPED_EVENTS"])
+        where = ("--where", "id >= 3", "--where", "seconds < 1.5")
+        done = live(*where)
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "arctrace: 27 events left out by --where 'id >= 3' --where 'seconds < 1.5'\n"))
+        self.assertEqual([re.search(r" id=(\d+) ", line)[1] for line in done.stdout.splitlines() if " EVENT " in line],
+                         ["3", "4", "5"])
+        done = live("--format=json", *where)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([line["fields"]["id"] for line in lines if line["type"] == "EVENT"], [3, 4, 5])
+        self.assertEqual((lines[-1]["type"], lines[-1]["events_left_out"], lines[-1]["where"]),
+                         ("LEFT_OUT", 27, ["id >= 3", "seconds < 1.5"]))
+        # A program may define its events at any time: that none has the field shows at the end.
+        done = live("--where", "idd = 1")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("30 events left out by --where 'idd = 1'\n", done.stderr)
+        self.assertIn("warning: --where 'idd = 1': no event has a field \"idd\"", done.stderr)
+        self.assertIn("about the lines of --plain", refused("live", "--where", "id = 1", self.name))
 
     def test_a_command_of_its_own(self):
         for script, status in (("exit 7", 7), ("kill -TERM $$", -signal.SIGTERM), ("true", 0)):

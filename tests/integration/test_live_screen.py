@@ -44,6 +44,17 @@ time.sleep(1000)
 """
 
 
+# Marks the session's time line now and then, and is in a function meanwhile.
+MARKS = support.API + r"""
+inner = key("inner")
+for turn in range(1_000_000):
+    api.arctrace_enter(inner)
+    time.sleep(0.02)
+    api.arctrace_exit(inner)
+    if turn % 10 == 0: api.arctrace_mark(b"turn\x1b[2J of ten")
+"""
+
+
 class LiveScreenTest(TracedTest):
     def setUp(self):
         super().setUp()
@@ -235,6 +246,35 @@ class LiveScreenTest(TracedTest):
         terminal.wait_for("status=130", gone=("records/s",))
         terminal.type("stty -a")
         terminal.wait_for(" icanon ", " echo ")
+
+    @cases.in_gate
+    def test_what_is_left_out_and_marks(self):
+        name = f"marks-{os.getpid()}"
+        read("create", name, "-b", "1M", "--block-size", "8k", "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        self.program.write_text(MARKS)
+        program = start_arctrace("record", "--no-libcall", f"--session={name}", "--", sys.executable, self.program)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.terminate)
+        terminal = self.terminal(120, 24)
+        terminal.type(f"{ARCTRACE} live {name}; echo status=$?")
+        # The newest mark is the first, and its age never grows to that of the one before it.
+        shown = terminal.wait_for("inner", "marks (", r"turn\x1b[2J of ten, ", " ago; ", gone=("off: ", "filter: "))
+        self.assertIn("marks (", shown.splitlines()[2])
+        self.assertIn("function, by self", shown.splitlines()[3])
+        for options, said in ((["-N", "no_such"], "live filter: -N no_such"),
+                              (["--event=none"], "live filter: -N no_such; record filter: event:none"),
+                              (["--off=kernel,marks"],
+                               "off: marks, kernel; live filter: -N no_such; record filter: event:none")):
+            arctrace("ctl", name, *options, check=True)
+            shown = terminal.wait_for(said, "marks (", "inner")
+            self.assertEqual(shown.splitlines()[2].rstrip(), said)
+        read("stop", name)
+        terminal.wait_for("recording is off", gone=("off: ", "filter: "))
+        read("ctl", name, "--on=all", "--trace-all", "--record-all")
+        terminal.wait_for("marks (", gone=("off: ", "filter: ", "recording is off"))
+        terminal.press("q")
+        terminal.wait_for("status=0", gone=("records/s",))
 
     def processes(self):
         """Those that have the program in their arguments: arctrace, and the program itself."""

@@ -32,6 +32,26 @@ for i in range(10):
 """
 ALL_EVENTS = {"db.query": 21, "db.row": 20, "ui.frame": 20}
 
+# Instants and counters of three names, one of which is defined after some records, and what has no name.
+INSTANTS = support.API + """
+length, full = name("queue.length"), name("queue.full")
+event = api.arctrace_define_event(b"tick", 0, None, 0)
+api.arctrace_instant(full)
+tick = name("tick")
+"""
+INSTANTS_ROUND = """
+for i in range(10):
+    api.arctrace_counter(length, ctypes.c_int64(i))
+    api.arctrace_instant(full)
+    api.arctrace_instant(tick)
+    api.arctrace_text(b"text")
+    api.arctrace_mark(b"mark")
+    api.arctrace_write(event, None, 0)
+"""
+ALL_INSTANTS = {"queue.length": 10, "queue.full": 11, "tick": 10}
+
+TYPED_EVENTS = os.environ.get("ARCTRACE_TYPED_EVENTS", "")
+
 # Two threads and a child that has two, of which each goes round in a function of its own. Prints
 # their numbers; ends when its input does.
 THREADS = support.API + """
@@ -105,6 +125,19 @@ class RecordFilterTest(TracedTest):
         self.assertEqual(self.events("--event=db.*", "--scope=shared"),
                          {"db.query": 21, "db.row": 20})
 
+    @cases.in_gate
+    def test_events_of_the_class_by_level(self):
+        """arctrace::Level before the fields of an arctrace::Event; without it, the level is 0."""
+        recorded = self.record(TYPED_EVENTS, options=("--no-libcall",))
+        self.assertEqual({r["name"]: r["level"] for r in recorded.records("--type=EVENT_LAYOUT")},
+                         {"db.query": 1, "db.row": 5, "ui.frame": 0})
+        for level, names in ((5, ["db.query", "db.row", "ui.frame"]), (4, ["db.query", "ui.frame"]),
+                             (1, ["db.query", "ui.frame"]), (0, ["ui.frame"])):
+            recorded = self.record(TYPED_EVENTS, options=("--no-libcall", f"--level={level}"))
+            events = collections.Counter(r["event"] for r in recorded.records("--type=EVENT"))
+            self.assertEqual(events, dict.fromkeys(names, 10), level)
+            self.assertIn(" 0 lost", recorded.stderr)
+
     def recording(self, *options, source=EVENTS):
         """What record says on standard error, and the trace."""
         recorded = self.record(sys.executable, "-c", source, options=("--no-libcall", *options))
@@ -125,6 +158,46 @@ class RecordFilterTest(TracedTest):
         for options in ([], ["--event=db.*"], ["--no-event=*row"], ["--level=1"]):
             said, _ = self.recording(*options)
             self.assertNotIn("warning", said)
+
+    def instants(self, *options, source=INSTANTS + INSTANTS_ROUND, rounds=1):
+        """How often instants and counters of each name were recorded, and that nothing else is different."""
+        said, trace = self.recording(*options, source=source)
+        self.assertIn(" 0 lost", said)
+        records = read_dump(trace)
+        types = collections.Counter(r["type"] for r in records)
+        self.assertEqual([types[of] for of in ("EVENT", "TEXT", "MARK")], [10 * rounds] * 3)
+        return dict(collections.Counter(r["name"] for r in records if r["type"] in ("INSTANT", "COUNTER")))
+
+    @cases.in_gate
+    def test_instants_and_counters_by_name(self):
+        self.assertEqual(self.instants(), ALL_INSTANTS)
+        self.assertEqual(self.instants("--mark=queue.*"), {"queue.length": 10, "queue.full": 11})
+        self.assertEqual(self.instants("--mark=tick", "--mark=*length"), {"queue.length": 10, "tick": 10})
+        self.assertEqual(self.instants("--no-mark=*full"), {"queue.length": 10, "tick": 10})
+        self.assertEqual(self.instants("--mark=queue.*", "--no-mark=*full"), {"queue.length": 10})
+        self.assertEqual(self.instants("--mark=nothing"), {})
+        self.assertEqual(self.instants("--mark=queue.*", "--scope=shared"), {"queue.length": 10, "queue.full": 11})
+        self.assertEqual(self.instants("--level=0", "--event=tick"), ALL_INSTANTS)
+
+    @cases.in_gate
+    def test_instants_and_counters_by_name_while_a_program_runs(self):
+        def ctl(*options):
+            return f"subprocess.run([{ARCTRACE!r}, 'ctl', os.environ['ARCTRACE_SESSION'], *{options!r}], check=True)\n"
+        source = (f"{INSTANTS}\nimport subprocess\n{INSTANTS_ROUND}{ctl('--mark=tick')}{INSTANTS_ROUND}"
+                  f"{ctl('--no-mark=tick')}{INSTANTS_ROUND}{ctl('--record-all')}{INSTANTS_ROUND}")
+        self.assertEqual(self.instants(source=source, rounds=4), {"queue.length": 30, "queue.full": 31, "tick": 30})
+
+    def test_what_matches_no_instant_or_counter_is_said(self):
+        def said(*options, source=INSTANTS + INSTANTS_ROUND):
+            return self.recording(*options, source=source)[0]
+        self.assertIn('no instant or counter matches --mark qeue.full; did you mean "queue.full"?',
+                      said("--mark=qeue.full"))
+        self.assertIn("no instant or counter matches --no-mark tock", said("--no-mark=tock"))
+        self.assertIn("no instant or counter matches --mark a*: programs have defined none",
+                      said("--mark=a*", source="pass"))
+        self.assertIn("--mark and --no-mark together admit none", said("--mark=tick", "--no-mark=t*"))
+        for options in (["--mark=queue.*"], ["--no-mark=tick"]):
+            self.assertNotIn("warning", said(*options))
 
     @cases.in_gate
     def test_classes_that_are_off_at_first(self):

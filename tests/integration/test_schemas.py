@@ -4,6 +4,7 @@ JSON that is not quite right."""
 import copy
 import json
 import jsonschema
+import os
 import pathlib
 import platform
 import re
@@ -219,6 +220,21 @@ class SchemasTest(TracedTest):
         self.check("info.json", document)
         document["processes"][0]["patches"]["functions"][0]["address"] = 1
         self.assertFalse(validator("info.json").is_valid(document))
+
+    def test_events_that_are_left_out(self):
+        trace = self.record(os.environ["ARCTRACE_TYPED_EVENTS"], options=("--no-libcall",)).trace
+        report = read_report(trace, "flow", "--where", "id > 3")
+        self.assertGreater(report["summary"]["events_left_out"], 0)
+        self.check("report-flow.json", report)
+        del report["summary"]["where"]
+        self.assertFalse(validator("report-flow.json").is_valid(report))
+        lines = read("dump", trace, "--format=json", "--where", "id > 3").splitlines()
+        self.assertEqual(json.loads(lines[-1])["type"], "LEFT_OUT")
+        self.check_lines("dump.json", lines)
+        out = self.directory / "out"
+        read("export", "--to=ndjson", "-o", out, "--where", "id > 3", trace)
+        self.check_lines("export-ndjson.json", out.read_text().splitlines())
+        out.unlink()
 
     def test_losses(self):
         program = support.API + "f = key('f')\nfor i in range(3000):\n api.arctrace_enter(f)\n" \

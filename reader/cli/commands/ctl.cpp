@@ -58,6 +58,10 @@ absl::Status warn_of_unmatched(const RecordFilterOptions& filter,
   for (const std::string& line : unmatched_events(filter, events)) {
     reader::print_warning(line + note);
   }
+  const DefinedNames names = names_of(trace->definitions());
+  for (const std::string& line : unmatched_instants(filter, names)) {
+    reader::print_warning(line + note);
+  }
   return absl::OkStatus();
 }
 
@@ -134,7 +138,8 @@ Runner add_ctl(CLI::App& root) {
       ->group("What to trace, from each function's next call on");
   constexpr const char* kRecordsGroup = "What to record";
   CLI::Option* all = app->add_flag("--record-all", options->all_records,
-                                   "record all events, of all processes and threads")
+                                   "record all events, instants and counters, of all "
+                                   "processes and threads")
                          ->group(kRecordsGroup);
   for (CLI::Option* option : add_record_filter_options(*app, options->records, true)) {
     option->group(kRecordsGroup);
@@ -142,12 +147,11 @@ Runner add_ctl(CLI::App& root) {
   }
   app->footer(
       "-F and -N replace the patterns of an earlier call; --event, --no-event, --level,\n"
-      "--pid and --tid together replace those of an earlier call. A PATTERN is as in "
-      "record. A\n"
-      "regular expression, or the name of a C++ function as in its source, applies to\n"
-      "the functions that the session's programs have now. If more match than a\n"
-      "session can hold, prefixes of their linker names that no other function has are\n"
-      "used instead.");
+      "--mark, --no-mark, --pid and --tid together replace those of an earlier call. A\n"
+      "PATTERN is as in record. A regular expression, or the name of a C++ function as\n"
+      "in its source, applies to the functions that the session's programs have now. If\n"
+      "more match than a session can hold, prefixes of their linker names that no other\n"
+      "function has are used instead.");
   return [options] { return ctl(*options); };
 }
 

@@ -12,6 +12,7 @@
 #include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/terminal_options.hpp"
+#include "reader/cli/options/where_option.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/dump_printer.hpp"
@@ -19,6 +20,7 @@
 #include "reader/render/output.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/trace.hpp"
@@ -34,6 +36,7 @@ struct DumpOptions {
   std::vector<std::string> fields, types;
   std::vector<uint32_t> pids, tids;
   DumpFilter filter;
+  std::vector<reader::FieldCondition> where;
   uint64_t limit = UINT64_MAX;
   bool raw = false;
   bool no_header = false;
@@ -92,6 +95,9 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
 
   const reader::Definitions& definitions = trace->definitions();
+  absl::StatusOr<reader::EventFilter> events =
+      reader::EventFilter::make(definitions, options.where);
+  if (!events.ok()) return events.status();
   reader::Symbolizer symbolizer;
   reader::EffectListener listener;
   reader::ReplayOptions replay_options;
@@ -142,7 +148,8 @@ absl::StatusOr<int> dump(DumpOptions& options) {
     const reader::ProcessIndex process =
         thread == nullptr ? reader::kNoIndex : thread->process;
     if (!filter.wants_time(record.time_ns) || !filter.wants_type(record.type) ||
-        !filter.wants_function(record, listener.effect(), process, replay.resolver())) {
+        !filter.wants_function(record, listener.effect(), process, replay.resolver()) ||
+        !events->admits(record)) {
       return true;
     }
     if (json) {
@@ -157,11 +164,14 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   if (whole) {
     for (const reader::Gap& gap : gaps.finish(&trace->summary())) print_gap(gap);
   }
+  if (events->is_set() && json) printer.print_left_out_json(*events, now_ns);
+  if (events->is_set() && header) printer.print_left_out_text(*events);
   if (header && whole) printer.print_footer();
   printer.finish();
   if (absl::Status s = output.finish(); !s.ok()) return s;
   // Nothing looks like a trace without records.
-  if (printed == 0 && options.limit != 0 && filter.is_set()) {
+  const bool has_filters = filter.is_set() || events->is_set();
+  if (printed == 0 && options.limit != 0 && has_filters) {
     reader::print_warning("no record passes the filters");
   }
   return 0;
@@ -194,6 +204,7 @@ Runner add_dump(CLI::App& root) {
   add_glob_option(
       *app, "-F,--function", options->filter.functions,
       "print only entries and exits of functions that match GLOB; may be repeated");
+  add_where_option(*app, options->where, "");
   add_time_range_option(*app, options->filter.range);
   app->add_option("-n,--limit", options->limit, "stop after N records")
       ->check(not_negative())

@@ -16,14 +16,17 @@
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/export/export_file.hpp"
+#include "reader/render/left_out_events.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/record_describer.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/terminal.hpp"
+#include "reader/replay/event_filter_listener.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/concurrent_read.hpp"
+#include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -34,9 +37,12 @@ namespace {
 // One export, from the open trace to the last byte.
 class ExportRun {
  public:
-  ExportRun(const ExportOptions& options, reader::Trace& trace, reader::ExportFile& file)
+  // All must outlive this object.
+  ExportRun(const ExportOptions& options, reader::Trace& trace,
+            reader::EventFilter& events, reader::ExportFile& file)
       : options_(options),
         trace_(trace),
+        events_(events),
         file_(file),
         symbolizer_(symbol_options(options.download)),
         write_([this](std::string_view text) { return write(text); }),
@@ -76,6 +82,7 @@ class ExportRun {
     settings.definitions = &trace_.definitions();
     settings.session = &trace_.session();
     settings.summary = &trace_.summary();
+    settings.events = &events_;
     settings.describe = [this](const reader::Record& record, reader::FieldSink& out) {
       describer_.describe(record, {}, out);
     };
@@ -85,6 +92,9 @@ class ExportRun {
   reader::ReplayOptions made_replay_options() {
     reader::ReplayOptions made = replay_options(options_, trace_);
     made.listener = exporter_->call_listener();
+    if (events_.is_set()) {
+      made.listener = &admitted_.emplace(*made.listener, events_);
+    }
     // No format has what recording took.
     if (!made.is_corrected) made.hook_costs = {};
     // Without the kernel's records each thread would seem to run all the time.
@@ -170,10 +180,12 @@ class ExportRun {
 
   const ExportOptions& options_;
   reader::Trace& trace_;
+  reader::EventFilter& events_;
   reader::ExportFile& file_;
   reader::Symbolizer symbolizer_;
   const reader::WriteText write_;
   const std::unique_ptr<reader::Exporter> exporter_;
+  std::optional<reader::EventFilterListener> admitted_;  // before the exporter's listener
   reader::Replay replay_;
   reader::RecordDescriber describer_;
   reader::GapFinder gap_finder_;
@@ -227,11 +239,14 @@ absl::StatusOr<int> run_export(const ExportOptions& options) {
   absl::StatusOr<reader::Trace> trace =
       open_with_left_buffer(paths, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
+  absl::StatusOr<reader::EventFilter> events =
+      reader::EventFilter::make(trace->definitions(), options.where);
+  if (!events.ok()) return events.status();
   absl::StatusOr<bool> whole = false;
   uint64_t findings = 0;
   {
     const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
-    ExportRun run(options, *trace, **file);
+    ExportRun run(options, *trace, *events, **file);
     whole = run.run();
     findings = run.findings();
   }
@@ -245,6 +260,7 @@ absl::StatusOr<int> run_export(const ExportOptions& options) {
   if (absl::Status s = (*file)->publish(); !s.ok()) return s;
   const reader::Summary& sums = trace->summary();
   if (!options.to_stdout()) announce(options, sums, (*file)->bytes());
+  if (events->is_set()) reader::print_message(reader::left_out_events_text(*events));
   warn(options, sums.lost, findings, (*file)->bytes());
   return 0;
 }

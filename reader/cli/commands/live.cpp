@@ -19,6 +19,7 @@
 #include "reader/cli/options/live_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/traced_options.hpp"
+#include "reader/cli/options/where_option.hpp"
 #include "reader/cli/record/own_session.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/cli/record/watched_session.hpp"
@@ -67,7 +68,7 @@ absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) 
   reader::Output output;  // from here on, a reader that goes away ends this process
   reader::Symbolizer symbolizer;
   reader::LiveReader reader(*std::move(copy), symbolizer, true);
-  LiveLines lines(options.format, options.filter, output);
+  LiveLines lines(options, output);
   bool has_warned = false;
   for (bool is_interrupted = false;;) {
     const bool is_over = session->is_over();
@@ -81,6 +82,7 @@ absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) 
     if (!output.good()) break;
     if (is_over || is_interrupted) {
       print_missed(reader.copy().missed_blocks());
+      lines.finish();
       if (absl::Status s = output.finish(); !s.ok()) return s;
       return is_interrupted ? kStatusInterrupted : 0;
     }
@@ -129,10 +131,10 @@ absl::StatusOr<int> live(LiveOptions& options) {
     options.pids.clear();
   }
   if (!options.plain && (options.format != OutputFormat::kText || !options.pids.empty() ||
-                         !options.tids.empty())) {
+                         !options.tids.empty() || !options.where.empty())) {
     return absl::InvalidArgumentError(
-        "live: --format and --tid, and --pid with a session or a command, are about the "
-        "lines of --plain");
+        "live: --format, --tid and --where, and --pid with a session or a command, are "
+        "about the lines of --plain");
   }
   options.filter.pids.insert(options.pids.begin(), options.pids.end());
   options.filter.tids.insert(options.tids.begin(), options.tids.end());
@@ -161,6 +163,7 @@ Runner add_live(CLI::App& root) {
       "print a line for each record as it comes, as dump does, instead of the screen");
   add_format_option(*app, options->format);
   add_thread_options(*app, options->pids, options->tids, "-p,--pid", kPidHelp);
+  add_where_option(*app, options->where, "; with --plain");
   const size_t about_screen = app->get_options().size();
   add_buffer_size_option(*app, options->record.buffer);
   add_kernel_options(*app, options->record.kernel);
@@ -177,7 +180,9 @@ Runner add_live(CLI::App& root) {
       "the last 5 s, each with its history; what the chosen thread has open, and\n"
       "since when, and whether it is on a CPU; rates, losses and how full the buffer\n"
       "is. With the kernel's records (--kernel) functions have their time on a CPU\n"
-      "too; without them /proc says what the chosen thread does.\n"
+      "too; without them /proc says what the chosen thread does. Below the rates stand\n"
+      "the classes that are off and the filters in force, and the newest marks, each if\n"
+      "there is any; --plain has them as records, ENABLED and MARK.\n"
       "Keys: q leaves, p pauses, s sorts by the next column, v changes between\n"
       "functions and paths, / filters by name, arrows and pages choose a row, Enter\n"
       "shows the paths through it and Escape goes back, t chooses the next thread,\n"

@@ -3,13 +3,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "reader/cli/options/dump_filter.hpp"
+#include "reader/cli/options/live_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/live/live_reader.hpp"
 #include "reader/render/dump_printer.hpp"
 #include "reader/render/effect_listener.hpp"
 #include "reader/render/output.hpp"
+#include "reader/trace/event_filter.hpp"
 
 namespace arctrace::cli {
 
@@ -21,9 +25,12 @@ void print_missed(uint64_t missed_blocks);
 
 class LiveLines : public reader::LiveTick {
  public:
-  // Both must outlive this object.
-  LiveLines(OutputFormat format, const DumpFilter& filter, reader::Output& output)
-      : format_(format), filter_(filter), output_(output) {}
+  // `options` and `output` must outlive this object.
+  LiveLines(const LiveOptions& options, reader::Output& output)
+      : format_(options.format),
+        filter_(options.filter),
+        events_(options.where),
+        output_(output) {}
 
   reader::ReplayListener* call_listener() override { return &listener_; }
   void begin(const reader::Trace& trace, reader::Replay& replay) override;
@@ -31,10 +38,18 @@ class LiveLines : public reader::LiveTick {
   void after(const reader::Record& record) override;
   void end(const reader::Trace& trace, reader::Replay& replay, int64_t from_ns,
            int64_t until_ns, const std::vector<reader::LiveThread>& threads) override;
+  // Says what --where left out, and which of its conditions no event could meet. To be
+  // called after the last tick.
+  void finish();
 
  private:
   const OutputFormat format_;
   const DumpFilter& filter_;
+  reader::EventFilter events_;
+  // Of its conditions, as far as events were defined by the last tick; empty once there
+  // was none.
+  std::optional<std::string> problem_;
+  int64_t last_ns_ = 0;  // of the last record
   reader::Output& output_;
   reader::EffectListener listener_;
   // Of the tick.

@@ -99,7 +99,7 @@ absl::StatusOr<int> print(const LiveOptions& options, const SignalScope& signals
   std::signal(SIGPIPE, SIG_IGN);  // a command goes on all the same
   reader::Symbolizer symbolizer;
   reader::LiveReader reader(*std::move(copy), symbolizer, true);
-  LiveLines lines(options.format, options.filter, output);
+  LiveLines lines(options, output);
   while (!ended.has_value()) {
     ended = (*session)->wait_for_end(signals, kLiveTickNs);
     (*session)->poll();
@@ -112,6 +112,7 @@ absl::StatusOr<int> print(const LiveOptions& options, const SignalScope& signals
     if (absl::Status s = reader.tick(lines, ended.has_value()); !s.ok()) return s;
   }
   print_missed(reader.copy().missed_blocks());
+  lines.finish();
   if (is_command(options)) return 0;
   if (absl::Status s = output.finish(); !s.ok()) return s;
   return ended->is_interrupted ? kStatusInterrupted : 0;

@@ -22,10 +22,12 @@
 #include "reader/render/record_describer.hpp"
 #include "reader/render/recorded_notes.hpp"
 #include "reader/render/terminal.hpp"
+#include "reader/replay/event_filter_listener.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/report/own_functions_hint.hpp"
 #include "reader/report/report_summary.hpp"
 #include "reader/symbols/symbolizer.hpp"
+#include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -39,9 +41,10 @@ using reader::KernelRecords;
 class ReportRun {
  public:
   ReportRun(const ReportOptions& options, reader::Trace& trace,
-            std::vector<arctrace_hook_cost> costs)
+            reader::EventFilter events, std::vector<arctrace_hook_cost> costs)
       : options_(options),
         trace_(trace),
+        events_(std::move(events)),
         costs_(std::move(costs)),
         symbolizer_(symbol_options(options.download)),
         style_(is_json() ? reader::TextStyle{} : options.terminal.style()),
@@ -98,6 +101,9 @@ class ReportRun {
     made.is_corrected = options_.corrected;
     made.hook_costs = costs_;
     made.listener = view_->call_listener();
+    if (events_.is_set()) {
+      made.listener = &admitted_.emplace(*made.listener, events_);
+    }
     made.schedule = view_->schedule_listener();
     return made;
   }
@@ -218,12 +224,13 @@ class ReportRun {
   }
 
   reader::ReportSummary summary() const {
-    return {trace_.summary(), replay_, symbolizer_.findings(), interrupted_,
-            options_.shown.lines};
+    return {trace_.summary(), replay_,      symbolizer_.findings(),
+            events_,          interrupted_, options_.shown.lines};
   }
 
   const ReportOptions& options_;
   reader::Trace& trace_;
+  reader::EventFilter events_;
   const std::vector<arctrace_hook_cost> costs_;
   reader::Symbolizer symbolizer_;
   const reader::TextStyle style_;
@@ -231,6 +238,7 @@ class ReportRun {
   const reader::WriteText write_;
   reader::JsonWriter json_;
   const std::unique_ptr<reader::View> view_;
+  std::optional<reader::EventFilterListener> admitted_;  // before the view's listener
   reader::Replay replay_;
   reader::RecordDescriber describer_;
   reader::GapFinder gap_finder_;
@@ -246,12 +254,15 @@ absl::StatusOr<int> run_report(const ReportOptions& options) {
   absl::StatusOr<reader::Trace> trace =
       open_with_left_buffer(paths, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
+  absl::StatusOr<reader::EventFilter> events =
+      reader::EventFilter::make(trace->definitions(), options.where);
+  if (!events.ok()) return events.status();
   // A buffer does not have them.
   std::vector<arctrace_hook_cost> costs = trace->session().raw
                                               ? hook_costs_of(trace->session())
                                               : trace->session().hook_costs;
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
-  return ReportRun(options, *trace, std::move(costs)).run();
+  return ReportRun(options, *trace, *std::move(events), std::move(costs)).run();
 }
 
 }  // namespace arctrace::cli

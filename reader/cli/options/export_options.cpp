@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "reader/cli/options/where_option.hpp"
 #include "reader/export/export_file.hpp"
 #include "reader/render/text_style.hpp"
 #include "src/base/near_names.hpp"
@@ -141,6 +142,11 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
   add_replay_filter_options(app, options,
                             "show only functions that match GLOB, and what they call; "
                             "may be repeated");
+  add_where_option(app, options.where,
+                   absl::StrCat("; with ", formats_that([](const ExportFormat& format) {
+                                  return format.has_events;
+                                })))
+      ->group("Filters");
   app.footer(formats_help() + kNotes);
 }
 
@@ -155,6 +161,10 @@ absl::Status complete_export_options(ExportOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("export: --exact does not apply to --to=", format.name,
                      ", which leaves no call out"));
+  }
+  if (!options.where.empty() && !format.has_events) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "export: --where does not apply to --to=", format.name, ", which has no events"));
   }
   if (options.to_stdout()) {
     if (!format.is_binary || ::isatty(STDOUT_FILENO) != 1) return absl::OkStatus();

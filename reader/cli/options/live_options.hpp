@@ -8,6 +8,7 @@
 #include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_options.hpp"
+#include "reader/trace/event_filter.hpp"
 
 namespace arctrace::cli {
 
@@ -15,7 +16,8 @@ struct LiveOptions {
   std::vector<std::string> target;  // a session; or "" and a command
   bool plain = false;
   OutputFormat format = OutputFormat::kText;
-  DumpFilter filter;                 // of lines
+  DumpFilter filter;                          // of lines
+  std::vector<reader::FieldCondition> where;  // the same
   std::vector<uint32_t> pids, tids;  // the filter's; without a target, pids are joined
   RecordOptions record;              // of a command, or of processes that are joined
 };

@@ -31,7 +31,8 @@ CLI::Option* add_numbers(CLI::App& app, const std::string& name,
 }  // namespace
 
 bool RecordFilterOptions::empty() const {
-  return events.empty() && not_events.empty() && !level && pids.empty() && tids.empty();
+  return events.empty() && not_events.empty() && !level && instants.empty() &&
+         not_instants.empty() && pids.empty() && tids.empty();
 }
 
 std::string RecordFilterOptions::text() const {
@@ -39,6 +40,8 @@ std::string RecordFilterOptions::text() const {
   for (const std::string& glob : events) append(text, kFilterEvent, glob);
   for (const std::string& glob : not_events) append(text, kFilterNotEvent, glob);
   if (level) append(text, kFilterLevel, *level);
+  for (const std::string& glob : instants) append(text, kFilterInstant, glob);
+  for (const std::string& glob : not_instants) append(text, kFilterNotInstant, glob);
   for (const uint32_t pid : pids) append(text, kFilterPid, pid);
   for (const uint32_t tid : tids) append(text, kFilterTid, tid);
   return text;
@@ -58,7 +61,13 @@ std::vector<CLI::Option*> add_record_filter_options(CLI::App& app,
                      "record only events of the API whose level is N or less: 0 the most "
                      "important, 7 all")
           ->check(from_to(0, kLevelMax))
-          ->type_name("N")};
+          ->type_name("N"),
+      add_glob_option(app, "--mark", filter.instants,
+                      "of instants and counters of the API, record only those whose "
+                      "names match GLOB; may be repeated"),
+      add_glob_option(app, "--no-mark", filter.not_instants,
+                      "record no instants and counters of the API whose names match "
+                      "GLOB; takes precedence over --mark; may be repeated")};
   if (!with_threads) return options;
   options.push_back(add_numbers(app, "--pid", filter.pids,
                                 "record functions, events and marks only of these "

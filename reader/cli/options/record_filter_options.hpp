@@ -11,8 +11,9 @@
 namespace arctrace::cli {
 
 struct RecordFilterOptions {
-  std::vector<std::string> events, not_events;  // globs
-  std::optional<uint32_t> level;                // events up to this one
+  std::vector<std::string> events, not_events;      // globs
+  std::optional<uint32_t> level;                    // events up to this one
+  std::vector<std::string> instants, not_instants;  // globs, of counters too
   std::vector<uint32_t> pids, tids;
 
   bool empty() const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reader/cli/options/glob_option.hpp"
+#include "reader/cli/options/where_option.hpp"
 #include "reader/render/columns.hpp"
 
 namespace arctrace::cli {
@@ -227,6 +228,12 @@ std::string problem_of(const ReportOptions& options) {
         "--of does not apply to --view=", view.name, ", only to ",
         views_that([](const ViewType& type) { return type.can_be_of_functions; }));
   }
+  if (!options.where.empty() && !view.shows_events) {
+    return absl::StrCat(
+        "--where does not apply to --view=", view.name, ", only to ",
+        views_that([](const ViewType& type) { return type.shows_events; }),
+        ", which shows events");
+  }
   if (view.is_about_functions && options.filter.only.empty()) {
     return absl::StrCat("--view=", view.name, " needs -F FUNCTION");
   }
@@ -294,6 +301,11 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
                                views_that([](const ViewType& type) {
                                  return type.can_be_of_functions;
                                })));
+  add_where_option(app, options.where,
+                   absl::StrCat("; with ", views_that([](const ViewType& type) {
+                                  return type.shows_events;
+                                })))
+      ->group("Filters");
   add_common_options(app, options, true);
   app.footer(views_help() + "These need a trace of record --kernel: " +
              views_that([](const ViewType& type) {

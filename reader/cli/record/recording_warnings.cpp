@@ -3,6 +3,8 @@
 #include <absl/strings/str_cat.h>
 
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "reader/cli/record/unmatched_events.hpp"
 #include "reader/cli/record/unmatched_patterns.hpp"
@@ -36,11 +38,15 @@ void warn_of_untraced(const CollectorSummary& summary) {
 
 void warn_of_unmatched_events(const CollectorSummary& summary,
                               const RecordFilterOptions& filter) {
-  if (!summary.totals.events.is_complete()) return;
-  for (const std::string& line :
-       unmatched_events(filter, summary.totals.events.levels())) {
-    reader::print_warning(line);
+  const DefinedEvents& defined = summary.totals.events;
+  std::vector<std::string> lines;
+  if (defined.has_all_events()) lines = unmatched_events(filter, defined.levels());
+  if (defined.has_all_names()) {
+    for (std::string& line : unmatched_instants(filter, defined.names())) {
+      lines.push_back(std::move(line));
+    }
   }
+  for (const std::string& line : lines) reader::print_warning(line);
 }
 
 void warn_of_identities(const CollectorSummary& summary) {

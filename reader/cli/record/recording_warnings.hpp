@@ -18,7 +18,8 @@ void warn_untraced(const std::string& program, uint32_t why);
 // traced.
 void warn_of_untraced(const CollectorSummary& summary);
 
-// Prints a warning for what the filter of events names and no program has defined.
+// Prints a warning for what the filter of events, instants and counters names and no
+// program has defined.
 void warn_of_unmatched_events(const CollectorSummary& summary,
                               const RecordFilterOptions& filter);
 

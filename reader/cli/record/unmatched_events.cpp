@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include "reader/cli/options/pattern_hints.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -14,24 +15,27 @@
 namespace arctrace::cli {
 namespace {
 
-// What is wrong with a glob that matches no event.
-std::string line_for(const std::string& option, const std::string& glob,
-                     const EventLevels& events) {
-  const std::string line =
-      absl::StrCat("no event matches ", option, " ", reader::escaped(glob));
-  if (events.empty()) return line + ": programs have defined none";
-  std::vector<std::string> names;
-  for (const auto& [name, level] : events) names.push_back(reader::escaped(name));
-  return line + near_names(plain_part(glob), names);
-}
-
-void add_unmatched(const std::string& option, const std::vector<std::string>& globs,
-                   const EventLevels& events, std::vector<std::string>& lines) {
+// Adds a line for each of the globs that an option has which matches none of the names.
+// `what` has these names: "event".
+void add_unmatched(const std::string& what, const std::string& option,
+                   const std::vector<std::string>& globs,
+                   const std::vector<std::string>& names,
+                   std::vector<std::string>& lines) {
   for (const std::string& glob : globs) {
     const bool is_matched =
-        std::any_of(events.begin(), events.end(),
-                    [&](const auto& event) { return glob_matches(glob, event.first); });
-    if (!is_matched) lines.push_back(line_for(option, glob, events));
+        std::any_of(names.begin(), names.end(),
+                    [&](const std::string& name) { return glob_matches(glob, name); });
+    if (is_matched) continue;
+    const std::string line =
+        absl::StrCat("no ", what, " matches ", option, " ", reader::escaped(glob));
+    if (names.empty()) {
+      lines.push_back(line + ": programs have defined none");
+      continue;
+    }
+    std::vector<std::string> shown;
+    shown.reserve(names.size());
+    for (const std::string& name : names) shown.push_back(reader::escaped(name));
+    lines.push_back(line + near_names(plain_part(glob), shown));
   }
 }
 
@@ -40,8 +44,10 @@ void add_unmatched(const std::string& option, const std::vector<std::string>& gl
 std::vector<std::string> unmatched_events(const RecordFilterOptions& filter,
                                           const EventLevels& events) {
   std::vector<std::string> lines;
-  add_unmatched("--event", filter.events, events, lines);
-  add_unmatched("--no-event", filter.not_events, events, lines);
+  std::vector<std::string> names;
+  for (const auto& [name, level] : events) names.push_back(name);
+  add_unmatched("event", "--event", filter.events, names, lines);
+  add_unmatched("event", "--no-event", filter.not_events, names, lines);
   if (filter.level && !events.empty()) {
     const uint32_t lowest =
         std::min_element(events.begin(), events.end(), [](const auto& a, const auto& b) {
@@ -67,6 +73,24 @@ std::vector<std::string> unmatched_events(const RecordFilterOptions& filter,
   return lines;
 }
 
+std::vector<std::string> unmatched_instants(const RecordFilterOptions& filter,
+                                            const DefinedNames& names) {
+  std::vector<std::string> lines;
+  const std::vector<std::string> all(names.begin(), names.end());
+  add_unmatched("instant or counter", "--mark", filter.instants, all, lines);
+  add_unmatched("instant or counter", "--no-mark", filter.not_instants, all, lines);
+  if (!lines.empty() || filter.instants.empty()) return lines;
+  const std::string text = filter.text();
+  if (std::none_of(all.begin(), all.end(), [&text](const std::string& name) {
+        return admits_instant(text, name);
+      })) {
+    lines.emplace_back(
+        "--mark and --no-mark together admit none of the names that programs have "
+        "defined");
+  }
+  return lines;
+}
+
 EventLevels events_of(const reader::Definitions& definitions) {
   EventLevels events;
   for (reader::ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
@@ -76,6 +100,14 @@ EventLevels events_of(const reader::Definitions& definitions) {
     }
   }
   return events;
+}
+
+DefinedNames names_of(const reader::Definitions& definitions) {
+  DefinedNames names;
+  for (reader::ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
+    for (const std::string_view name : definitions.names(i)) names.emplace(name);
+  }
+  return names;
 }
 
 std::vector<std::string> unmatched_threads(const RecordFilterOptions& filter,

@@ -2,7 +2,9 @@
 // nothing leaves a trace without events, which looks like a program without any.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,9 +23,18 @@ using EventLevels = std::map<std::string, uint32_t>;
 std::vector<std::string> unmatched_events(const RecordFilterOptions& filter,
                                           const EventLevels& events);
 
-// The events that a session's processes have defined, as far as its buffer has the
-// definitions.
+// What programs have named: instants, counters, scopes and others.
+using DefinedNames = std::set<std::string, std::less<>>;
+
+// The same of instants and counters. A name tells not what it is of, so a glob that
+// matches any is not complained of.
+std::vector<std::string> unmatched_instants(const RecordFilterOptions& filter,
+                                            const DefinedNames& names);
+
+// The events and names that a session's processes have defined, as far as its buffer has
+// the definitions.
 EventLevels events_of(const reader::Definitions& definitions);
+DefinedNames names_of(const reader::Definitions& definitions);
 
 // A line for each process and thread of `filter` that does not write into the buffer at
 // present.

@@ -11,30 +11,51 @@
 namespace arctrace {
 namespace {
 
-constexpr size_t kNamesMax = 4096;
+constexpr size_t kDefinedMax = 4096;  // events, and names
+
+// What follows a body's struct, at most `size` bytes of it.
+std::string_view text_after(std::span<const std::byte> body, size_t offset,
+                            uint32_t size) {
+  const std::span<const std::byte> rest = body.subspan(offset);
+  return {reinterpret_cast<const char*>(rest.data()),
+          std::min<size_t>(size, rest.size())};
+}
 
 }  // namespace
 
 void DefinedEvents::note_untrusted(std::span<const std::byte> block) {
-  for_each_full_record(
-      block, [this](uint16_t type, uint64_t, std::span<const std::byte> body) {
-        if (type != ARCTRACE_TYPE_EVENT_LAYOUT ||
-            body.size() < sizeof(arctrace_event_layout_body)) {
-          return;
-        }
-        const auto layout = load_part_untrusted<arctrace_event_layout_body>(body);
-        const std::span<const std::byte> name = body.subspan(sizeof layout);
-        std::string text(reinterpret_cast<const char*>(name.data()),
-                         std::min<size_t>(layout.name_size, name.size()));
-        const auto known = levels_.find(text);
-        if (known != levels_.end()) {
-          known->second = std::min(known->second, layout.level);
-        } else if (levels_.size() < kNamesMax) {
-          levels_.emplace(std::move(text), layout.level);
-        } else {
-          is_complete_ = false;
-        }
-      });
+  for_each_full_record(block,
+                       [this](uint16_t type, uint64_t, std::span<const std::byte> body) {
+                         if (type == ARCTRACE_TYPE_EVENT_LAYOUT) note_event(body);
+                         if (type == ARCTRACE_TYPE_STRING) note_name(body);
+                       });
+}
+
+void DefinedEvents::note_event(std::span<const std::byte> body) {
+  if (body.size() < sizeof(arctrace_event_layout_body)) return;
+  const auto layout = load_part_untrusted<arctrace_event_layout_body>(body);
+  std::string text(text_after(body, sizeof layout, layout.name_size));
+  const auto known = levels_.find(text);
+  if (known != levels_.end()) {
+    known->second = std::min(known->second, layout.level);
+  } else if (levels_.size() < kDefinedMax) {
+    levels_.emplace(std::move(text), layout.level);
+  } else {
+    has_all_events_ = false;
+  }
+}
+
+void DefinedEvents::note_name(std::span<const std::byte> body) {
+  if (body.size() < sizeof(arctrace_string_body)) return;
+  const auto string = load_part_untrusted<arctrace_string_body>(body);
+  if (string.id == 0) return;  // the filter of calls (SPEC.md REC-13)
+  const std::string_view text = text_after(body, sizeof string, string.text_size);
+  if (names_.contains(text)) return;
+  if (names_.size() < kDefinedMax) {
+    names_.emplace(text);
+  } else {
+    has_all_names_ = false;
+  }
 }
 
 }  // namespace arctrace

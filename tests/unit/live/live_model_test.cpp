@@ -139,5 +139,74 @@ TEST_CASE("rows: sums, order, filter, paths, history; a pause; threads and count
   CHECK(through("0x200") == Names{});
 }
 
+TEST_CASE("marks: the newest, with their own times; those of a pause come after it") {
+  constexpr size_t kOld = reader::LiveModel::kMarksKept + 3;
+  BufferBuilder buffer;
+  buffer.slots[0].lock = 100;
+  buffer.slots[0].writer = 1;
+  buffer.block(0,
+               BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS)
+                   .add_full(ARCTRACE_TYPE_PROCESS, 1, 0, process_body({}))
+                   .add_full(ARCTRACE_TYPE_THREAD, 1, 0, thread_body(1, 1, 100, "one")),
+               ARCTRACE_PHASE_SHARED);
+  BlockBuilder marks = BlockBuilder::exclusive(1, 0, 1, 10).stack(10, {});
+  for (size_t i = 0; i < kOld; ++i) {
+    marks.add(ARCTRACE_TYPE_MARK, 100 * i + 100, text_body("old " + std::to_string(i)));
+  }
+  buffer.block(1, marks, ARCTRACE_PHASE_OWNED);
+  const auto bytes = std::make_shared<std::vector<std::byte>>(buffer.image());
+  absl::StatusOr<reader::SessionCopy> copy =
+      reader::SessionCopy::create(std::make_unique<ChangingInput>(bytes));
+  REQUIRE(copy.ok());
+  reader::Symbolizer symbolizer;
+  // About what comes from now on: these marks were there before.
+  reader::LiveReader reader(*std::move(copy), symbolizer, false);
+  reader::LiveModel model(kWindowNs);
+  REQUIRE(reader.tick(model).ok());
+  CHECK(model.mark_count() == kOld);
+  REQUIRE(model.marks().size() == reader::LiveModel::kMarksKept);
+  CHECK(model.marks().front().text == "old 3");
+  CHECK(model.marks().back().text == "old " + std::to_string(kOld - 1));
+  const int64_t last_ns = model.marks().back().time_ns;
+  CHECK(last_ns - model.marks().front().time_ns ==
+        static_cast<int64_t>(100 * (reader::LiveModel::kMarksKept - 1)));
+  CHECK(model.now_ns() > last_ns);
+
+  model.set_paused(true);
+  marks.add(ARCTRACE_TYPE_MARK, 5000, text_body("evil\x1b[2J"));
+  buffer.block(1, marks, ARCTRACE_PHASE_OWNED);
+  *bytes = buffer.image();
+  REQUIRE(reader.tick(model).ok());
+  CHECK(model.mark_count() == kOld);
+  CHECK(model.marks().back().time_ns == last_ns);
+  model.set_paused(false);
+  REQUIRE(reader.tick(model).ok());
+  CHECK(model.mark_count() == kOld + 1);
+  CHECK(model.marks().size() == reader::LiveModel::kMarksKept);
+  CHECK(model.marks().back().text == "evil\\x1b[2J");
+}
+
+TEST_CASE("what is left out: classes that are off, and the record filter") {
+  reader::LiveModel model(kWindowNs);
+  reader::BufferState state;
+  state.gate = ARCTRACE_GATE_ALL;
+  model.set_buffer(state, 8);
+  CHECK_FALSE(model.left_out().is_all);
+  CHECK(model.left_out().classes.empty());
+  CHECK(model.left_out().live_filter.empty());
+  CHECK(model.left_out().record_filter.empty());
+  state.gate = ARCTRACE_GATE_FUNCTIONS | ARCTRACE_GATE_EVENTS;
+  state.filter = {"-mem_*", "+git_\x1b*"};
+  state.record_filter = {"event:db.*", "not:\x1b[2J"};
+  model.set_buffer(state, 8);
+  CHECK(model.left_out().classes == "marks, kernel");
+  CHECK(model.left_out().live_filter == "-N mem_* -F git_\\x1b*");
+  CHECK(model.left_out().record_filter ==
+        std::vector<std::string>{"event:db.*", "not:\\x1b[2J"});
+  state.gate = 0;
+  model.set_buffer(state, 8);
+  CHECK(model.left_out().is_all);
+}
+
 }  // namespace
 }  // namespace arctrace::testing

@@ -12,7 +12,7 @@
 namespace arctrace {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 bool admits(const std::string& text, uint32_t pid, uint32_t tid) {
   return ThreadFilter(text, pid, tid).admits();
@@ -53,6 +53,17 @@ TEST_CASE("events are admitted by name and level") {
   CHECK_FALSE(admits_event("event:a\0level:3\0"s, "a", 4));
 }
 
+TEST_CASE("instants and counters are admitted by their names, apart from events") {
+  CHECK(admits_instant("", "a"));
+  CHECK(admits_instant("event:b\0not:a\0level:0\0pid:4\0"s, "a"));
+  CHECK(admits_event("mark:b\0notmark:a\0"s, "a", 7));
+  CHECK(admits_instant("mark:b\0mark:a*\0"s, "abc"));
+  CHECK_FALSE(admits_instant("mark:b\0"s, "abc"));
+  CHECK_FALSE(admits_instant("mark:a*\0notmark:*c\0"s, "abc"));
+  CHECK_FALSE(admits_instant("notmark:a\0"s, "a"));
+  CHECK_FALSE(admits_instant("mark:["s, "a"));
+}
+
 TEST_CASE("a text that anybody may have written") {
   CHECK(admits("pid\0:\0\0p"s, 1, 2));
   CHECK_FALSE(admits("pid:99999999999999999999\0"s, 1, 2));
@@ -67,6 +78,14 @@ TEST_CASE("the fast path's gate lacks the classes that the filter is about") {
   CHECK(control.unfiltered == ARCTRACE_GATE_ALL);
   page.publish("level:3\0"s);
   CHECK(control.unfiltered == (ARCTRACE_GATE_ALL & ~ARCTRACE_GATE_EVENTS));
+  page.publish("mark:a\0"s);
+  CHECK(control.unfiltered == (ARCTRACE_GATE_ALL & ~ARCTRACE_GATE_MARKS));
+  page.publish("notmark:a\0not:b\0"s);
+  CHECK(control.unfiltered ==
+        (ARCTRACE_GATE_ALL & ~(ARCTRACE_GATE_MARKS | ARCTRACE_GATE_EVENTS)));
+  // What is not known may be about anything.
+  page.publish("later:3\0"s);
+  CHECK(control.unfiltered == ARCTRACE_GATE_KERNEL);
   page.publish("tid:3\0"s);
   CHECK(control.unfiltered == ARCTRACE_GATE_KERNEL);
   control.gate = ARCTRACE_GATE_EVENTS;

@@ -1,0 +1,68 @@
+// --where: how a condition is taken apart, and what is none.
+#include "reader/cli/options/where_option.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <variant>
+
+namespace arctrace::cli {
+namespace {
+
+using reader::FieldCondition;
+using reader::FieldOperator;
+
+void parses(const std::string& text, const std::string& field, FieldOperator op,
+            const std::string& operand, bool is_quoted = false) {
+  CAPTURE(text);
+  const auto parsed = parse_field_condition(text);
+  const auto* condition = std::get_if<FieldCondition>(&parsed);
+  REQUIRE(condition != nullptr);
+  CHECK(condition->text == text);
+  CHECK(condition->field == field);
+  CHECK(condition->op == op);
+  CHECK(condition->operand == operand);
+  CHECK(condition->is_quoted == is_quoted);
+}
+
+void refuses(const std::string& text, size_t at, const std::string& what) {
+  CAPTURE(text);
+  const auto parsed = parse_field_condition(text);
+  const auto* problem = std::get_if<Problem>(&parsed);
+  REQUIRE(problem != nullptr);
+  CHECK(problem->first == at);
+  CHECK(problem->second.starts_with(what));
+}
+
+TEST_CASE("--where: field, operator, value") {
+  parses("id=5", "id", FieldOperator::kEqual, "5");
+  parses(" id == 5 ", "id", FieldOperator::kEqual, "5");
+  parses("id != -0x10", "id", FieldOperator::kNotEqual, "-0x10");
+  parses("id < 5", "id", FieldOperator::kLess, "5");
+  parses("id <= 5", "id", FieldOperator::kLessOrEqual, "5");
+  parses("id > 5", "id", FieldOperator::kGreater, "5");
+  parses("id>=5", "id", FieldOperator::kGreaterOrEqual, "5");
+  parses("name ~ a*=b", "name", FieldOperator::kMatches, "a*=b");
+  // Fields may have blanks, texts any signs.
+  parses("a b = c d", "a b", FieldOperator::kEqual, "c d");
+  parses("name = \"=5 \"", "name", FieldOperator::kEqual, "=5 ", true);
+  parses("name = \"\"", "name", FieldOperator::kEqual, "", true);
+  parses("name = \"", "name", FieldOperator::kEqual, "\"");
+  parses("name ~ \"*\"", "name", FieldOperator::kMatches, "*", true);
+}
+
+TEST_CASE("--where: what is no condition") {
+  refuses("", 0, "not a condition such as");
+  refuses("id", 2, "not a condition such as");
+  refuses("id ! 5", 3, "not a condition such as");
+  refuses("= 5", 0, "no field before the operator");
+  refuses("id =", 4, "no value after the operator");
+  refuses("id =  ", 4, "no value after the operator");
+  refuses("id =~ 5", 4, "no such operator");
+  refuses("id <> 5", 4, "no such operator");
+  refuses("name ~ a[", 8, "no ] to this [");
+  refuses("name ~ \"\"", 8, "an empty pattern");
+}
+
+}  // namespace
+}  // namespace arctrace::cli
