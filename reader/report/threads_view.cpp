@@ -173,7 +173,7 @@ std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
   }
   text = "\n" + wrap_line(text, 2, options_.style) + "\n";
   append_tinted(text, options_.style, Tint::kHead,
-                "          Start     Duration  State             Where");
+                "          Start     Duration  State               Where");
   return text += '\n';
 }
 
@@ -191,7 +191,7 @@ absl::Status ThreadsView::write_text(Replay& replay, const WriteText& write) {
                   state.state == RunState::kReady
                       ? absl::StrCat("ready, ", ready_reason(state))
                       : state_name(state.state),
-                  18);
+                  20);
       append_name(row, whereabouts_of(state, replay, labels), "", false, options_.style);
       if (!write(row)) return absl::OkStatus();
     }

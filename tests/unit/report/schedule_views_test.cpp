@@ -86,9 +86,9 @@ TEST_CASE("threads: each stretch with where it was and what ended it") {
   CHECK(text.find(
             "first 100/100: running 580 ns (58.0 %), ready 120 ns (12.0 %), of which "
             "preempted 60 ns (6.0 %), blocked 300 ns (30.0 %)\n") != std::string::npos);
-  CHECK(text.find("blocked           f; woken by second 100/101 in g > K:write\n") !=
+  CHECK(text.find("blocked             f; woken by second 100/101 in g > K:write\n") !=
         std::string::npos);
-  CHECK(text.find("ready, preempted  f\n") != std::string::npos);
+  CHECK(text.find("ready, preempted    f\n") != std::string::npos);
   CHECK(text.find("woken by an interrupt of ") != std::string::npos);
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("threads: a thread whose CPU serves an interrupt is ready") {
   const std::string text = viewed.text();
   CHECK(text.find("of which preempted 100 ns (10.0 %), interrupted 200 ns (20.0 %), "
                   "blocked -") != std::string::npos);
-  CHECK(text.find("ready, interrupted") != std::string::npos);
+  CHECK(text.find("ready, interrupted  f\n") != std::string::npos);
 }
 
 TEST_CASE("threads: perf events do not show when a thread was woken") {
