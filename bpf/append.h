@@ -18,6 +18,7 @@ struct kernel_writer {
   uint32_t cpu;
   uint32_t level;    // of `active` in the slot
   uint32_t* active;  // the word that the program has claimed; null: none yet
+  uint64_t ticks;    // of the records to come; 0: when each is begun
   struct arctrace_full_head* head;  // of the record that is in progress
   uint32_t word0;                   // of the same, once it is complete
 };
@@ -53,6 +54,7 @@ static __always_inline bool begin_writer(struct kernel_writer* writer) {
   writer->slot = cpu_slot_of(writer->base, clamped(writer->cpu, layout.cpu_count));
   writer->level = 0;
   writer->active = 0;
+  writer->ticks = 0;
   return true;
 }
 
@@ -200,9 +202,14 @@ VERIFIED_ALONE uint32_t open_next_block(uint32_t cpu, uint32_t level, uint64_t b
   return index + 1;
 }
 
-static __always_inline void count_loss(struct arctrace_cpu_slot* slot) {
+static __always_inline uint64_t ticks_of(const struct kernel_writer* writer) {
+  return writer->ticks != 0 ? writer->ticks : monotonic_ns();
+}
+
+static __always_inline void count_loss(const struct kernel_writer* writer) {
+  struct arctrace_cpu_slot* slot = writer->slot;
   if (load_u64(&slot->lost) == load_u64(&slot->reported)) {
-    store_u64(&slot->lost_since, monotonic_ns());
+    store_u64(&slot->lost_since, ticks_of(writer));
   }
   fetch_add_u64(&slot->lost, 1);
 }
@@ -218,7 +225,7 @@ static __always_inline void* begin_at(struct kernel_writer* writer, uint8_t* rec
   writer->word0 = ARCTRACE_WORD0(type, length);
   store_u32((uint32_t*)record, writer->word0 | ARCTRACE_IN_PROGRESS);
   PUT(head->writer, ARCTRACE_WRITER_KERNEL | thread.tid);
-  PUT(head->ticks, monotonic_ns());
+  PUT(head->ticks, ticks_of(writer));
   PUT(body->cpu, writer->cpu);
   PUT(body->tgid, thread.tgid);
   return body;
@@ -271,7 +278,7 @@ static __always_inline void* begin_record(struct kernel_writer* writer, uint16_t
         type, length, thread);
   }
   if (writer->active != 0) store_release_u32(writer->active, 0);
-  count_loss(writer->slot);
+  count_loss(writer);
   return 0;
 }
 

@@ -51,6 +51,10 @@ struct task_struct {
   char comm[16];
 } RELOCATED;
 
+struct irqaction {
+  const char* name;
+} RELOCATED;
+
 struct block_device {
   __u32 bd_dev;
 } RELOCATED;

@@ -398,6 +398,107 @@ int BPF_PROG(on_contention_end, void* lock, int result) {
   return 0;
 }
 
+// ---- Interrupts (SPEC.md KRN-8) -------------------------------------------------------
+
+// When this CPU began to serve those that came upon recorded threads, by their level; 0:
+// it serves none. A hard interrupt may come upon a soft one, and none upon a hard one.
+enum { SOFT_LEVEL, HARD_LEVEL, INTERRUPT_LEVELS };
+struct served_interrupts {
+  uint64_t since[INTERRUPT_LEVELS];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct served_interrupts);
+} served SEC(".maps");
+
+static __always_inline struct served_interrupts* served_here(void) {
+  const uint32_t first = 0;
+  return bpf_map_lookup_elem(&served, &first);
+}
+
+static __always_inline int begin_interrupt(uint32_t level) {
+  struct served_interrupts* here = served_here();
+  if (here != 0) here->since[level] = is_recorded(current().tgid) ? monotonic_ns() : 0;
+  return 0;
+}
+
+// Begins the record of the interrupt that ends, with `name_room` bytes for a name. Null:
+// it came upon no recorded thread, or its record is lost.
+static __always_inline struct arctrace_interrupt_body* end_interrupt(
+    struct kernel_writer* writer, uint32_t level, uint32_t kind, uint32_t number,
+    uint32_t name_room) {
+  struct served_interrupts* here = served_here();
+  if (here == 0) return 0;
+  const uint64_t since = here->since[level];
+  if (since == 0) return 0;
+  here->since[level] = 0;
+  if (!begin_writer(writer)) return 0;
+  const uint64_t duration = monotonic_ns() - since;
+  writer->ticks = since;
+  struct arctrace_interrupt_body* body = begin_record(
+      writer, ARCTRACE_TYPE_INTERRUPT, sizeof *body + name_room, current());
+  if (body == 0) return 0;
+  PUT(body->kind, kind);
+  PUT(body->number, number);
+  PUT(body->duration_ns, duration);
+  PUT(body->name_size, 0);
+  return body;
+}
+
+// One that has no name.
+static __always_inline int record_interrupt(uint32_t level, uint32_t kind,
+                                            uint32_t number) {
+  struct kernel_writer writer;
+  if (end_interrupt(&writer, level, kind, number, 0) != 0) end_record(&writer);
+  return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(begin_irq) { return begin_interrupt(HARD_LEVEL); }
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(end_irq, int number, struct irqaction* action) {
+  uint32_t name[ARCTRACE_INTERRUPT_NAME_MAX / sizeof(uint32_t)] = {};
+  struct kernel_writer writer;
+  struct arctrace_interrupt_body* body = end_interrupt(
+      &writer, HARD_LEVEL, ARCTRACE_INTERRUPT_DEVICE, number, sizeof name);
+  if (body == 0) return 0;
+  const long size = bpf_probe_read_kernel_str(name, sizeof name, action->name);
+  PUT(body->name_size, size > 0 ? size - 1 : 0);
+  uint32_t* words = (void*)(body + 1);
+#pragma unroll
+  for (uint32_t i = 0; i < sizeof name / sizeof *name; ++i) PUT(words[i], name[i]);
+  end_record(&writer);
+  return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(begin_softirq) { return begin_interrupt(SOFT_LEVEL); }
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(end_softirq, unsigned int vector) {
+  return record_interrupt(SOFT_LEVEL, ARCTRACE_INTERRUPT_SOFT, vector);
+}
+
+// The processor's own, which have tracepoints of their own on x86-64.
+#define CPU_INTERRUPT(tracepoint, number)                                   \
+  SEC("tp_btf/" #tracepoint "_entry")                                       \
+  int BPF_PROG(begin_##tracepoint) { return begin_interrupt(HARD_LEVEL); }  \
+  SEC("tp_btf/" #tracepoint "_exit")                                        \
+  int BPF_PROG(end_##tracepoint) {                                          \
+    return record_interrupt(HARD_LEVEL, ARCTRACE_INTERRUPT_CPU, number);    \
+  }
+CPU_INTERRUPT(local_timer, ARCTRACE_CPU_TIMER)
+CPU_INTERRUPT(reschedule, ARCTRACE_CPU_RESCHEDULE)
+CPU_INTERRUPT(call_function, ARCTRACE_CPU_CALL)
+CPU_INTERRUPT(call_function_single, ARCTRACE_CPU_CALL)
+CPU_INTERRUPT(irq_work, ARCTRACE_CPU_WORK)
+
+// ---- Block devices --------------------------------------------------------------------
+
 // Requests that traced threads made of block devices, by their address.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -182,7 +182,8 @@ struct arctrace_reader_thread {
   uint32_t tid;
   uint32_t process;  /* a process' number, or ARCTRACE_READER_NONE */
   uint32_t pid;      /* 0: not known */
-  uint8_t of_kernel; /* only the kernel's records name it */
+  uint8_t of_kernel; /* only the kernel's records name it; or it is no thread, but stands
+                        for the interrupts of the CPU `tid` */
   uint8_t reserved[7];
   int64_t start_ns, end_ns; /* end_ns: when the recorder saw that it was gone */
   const char* name;         /* its last one, else its program's */

@@ -72,17 +72,22 @@ std::string thread_label(const Definitions& definitions, ThreadIndex thread) {
   return process_label(definitions, facts->process);
 }
 
-TreeGroups::TreeGroups(const Replay& replay, Grouping grouping) : grouping_(grouping) {
+TreeGroups::TreeGroups(const Replay& replay, Grouping grouping, Of of)
+    : grouping_(grouping) {
+  std::vector<ThreadTree> trees(replay.threads().begin(), replay.threads().end());
+  if (of == Of::kThreadsAndInterrupts) {
+    trees.insert(trees.end(), replay.interrupts().begin(), replay.interrupts().end());
+  }
   if (grouping == Grouping::kThread) {
-    add_threads(replay);
+    add_threads(replay, trees);
   } else {
-    add_merged(replay);
+    add_merged(replay, trees);
   }
 }
 
-void TreeGroups::add_threads(const Replay& replay) {
+void TreeGroups::add_threads(const Replay& replay, std::span<const ThreadTree> trees) {
   const Definitions& definitions = replay.definitions();
-  for (const ThreadTree& thread : replay.threads()) {
+  for (const ThreadTree& thread : trees) {
     TreeGroup group;
     group.index = thread.thread;
     group.name = thread_label(definitions, thread.thread);
@@ -95,7 +100,7 @@ void TreeGroups::add_threads(const Replay& replay) {
   }
 }
 
-void TreeGroups::add_merged(const Replay& replay) {
+void TreeGroups::add_merged(const Replay& replay, std::span<const ThreadTree> trees) {
   const Definitions& definitions = replay.definitions();
   absl::flat_hash_map<ProcessIndex, size_t> group_of;
   if (grouping_ == Grouping::kAll) {
@@ -104,7 +109,7 @@ void TreeGroups::add_merged(const Replay& replay) {
     all.threads = 0;
     all.root = merged_.add_root();
   }
-  for (const ThreadTree& thread : replay.threads()) {
+  for (const ThreadTree& thread : trees) {
     size_t index = 0;
     if (grouping_ == Grouping::kProcess) {
       const ProcessIndex process = group_index(definitions, grouping_, thread.thread);
@@ -114,7 +119,9 @@ void TreeGroups::add_merged(const Replay& replay) {
         TreeGroup& group = groups_.emplace_back();
         const Process* facts = definitions.process(process);
         group.index = process;
-        group.name = process_label(definitions, process);
+        group.name = definitions.threads()[thread.thread].interrupts_of.has_value()
+                         ? "Interrupt"
+                         : process_label(definitions, process);
         group.pid = facts == nullptr ? 0 : facts->pid;
         group.threads = 0;
         group.root = merged_.add_root();

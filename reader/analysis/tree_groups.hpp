@@ -38,14 +38,18 @@ std::string process_label(const Definitions& definitions, ProcessIndex process);
 // object.
 class TreeGroups {
  public:
-  TreeGroups(const Replay& replay, Grouping grouping);
+  // Whether the CPUs' `Interrupt` threads stand behind the others, and are merged into
+  // "all". By process they are a group of their own.
+  enum class Of : uint8_t { kThreads, kThreadsAndInterrupts };
+
+  TreeGroups(const Replay& replay, Grouping grouping, Of of = Of::kThreads);
 
   std::span<const TreeGroup> groups() const { return groups_; }
   Grouping grouping() const { return grouping_; }
 
  private:
-  void add_threads(const Replay& replay);
-  void add_merged(const Replay& replay);
+  void add_threads(const Replay& replay, std::span<const ThreadTree> trees);
+  void add_merged(const Replay& replay, std::span<const ThreadTree> trees);
 
   Grouping grouping_;
   CallTree merged_;

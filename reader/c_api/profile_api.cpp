@@ -52,7 +52,7 @@ class ProfileMaker {
       profile_.functions.push_back({functions[i].name, std::string(functions[i].module),
                                     left_out_by(recorded_.of(i))});
     }
-    const TreeGroups groups(replay_, grouping);
+    const TreeGroups groups(replay_, grouping, TreeGroups::Of::kThreadsAndInterrupts);
     profile_.groups.reserve(groups.groups().size());
     for (const TreeGroup& group : groups.groups()) add_group(group);
   }

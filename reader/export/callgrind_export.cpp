@@ -26,7 +26,8 @@ class CallgrindExport : public Exporter {
   }
 
   absl::Status finish() override {
-    const TreeGroups groups(*replay_, settings_.grouping);
+    const TreeGroups groups(*replay_, settings_.grouping,
+                            TreeGroups::Of::kThreadsAndInterrupts);
     for (const TreeGroup& group : groups.groups()) add_group(group);
     ExportNames names(replay_->definitions(), replay_->functions());
     write_head(names);

@@ -27,7 +27,8 @@ class FoldedExport : public Exporter {
   }
 
   absl::Status finish() override {
-    const TreeGroups groups(*replay_, settings_.grouping);
+    const TreeGroups groups(*replay_, settings_.grouping,
+                            TreeGroups::Of::kThreadsAndInterrupts);
     for (const TreeGroup& group : groups.groups()) {
       if (!write_group(group)) break;
     }

@@ -67,6 +67,8 @@ void PerfettoTracks::describe_lane(const LaneKey& key, uint64_t track) {
   packets_.write(description(track, parent, [&](pbf_writer& descriptor) {
     descriptor.add_string(pf::descriptor::kName, name);
     if (thread == nullptr || key.kind != LaneKind::kOfCalls) return;
+    // To viewers the number 0 is that of the idle thread.
+    if (thread->interrupts_of.has_value()) return;
     pbf_writer facts(descriptor, pf::descriptor::kThread);
     facts.add_int32(pf::thread::kPid,
                     static_cast<int32_t>(definitions_.pid_of(key.thread)));

@@ -59,7 +59,8 @@ class PprofExport : public Exporter {
 
   absl::Status finish() override {
     GzipWriter gzip(*write_);
-    const TreeGroups groups(*replay_, settings_.grouping);
+    const TreeGroups groups(*replay_, settings_.grouping,
+                            TreeGroups::Of::kThreadsAndInterrupts);
     add_head();
     for (const TreeGroup& group : groups.groups()) add_samples(group, gzip);
     for (const std::string& text : texts_) {

@@ -217,6 +217,7 @@ class SqliteExport : public CallExporter {
     const Definitions& definitions = replay_->definitions();
     std::vector<const ThreadTree*> trees(definitions.threads().size());
     for (const ThreadTree& tree : replay_->threads()) trees[tree.thread] = &tree;
+    for (const ThreadTree& tree : replay_->interrupts()) trees[tree.thread] = &tree;
     for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
       const Thread& thread = definitions.threads()[i];
       const ThreadTree* tree = trees[i];

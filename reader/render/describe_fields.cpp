@@ -37,13 +37,6 @@ std::string context_text(uint32_t context) {
   return (context & ARCTRACE_WAKING_SOFTIRQ) != 0 ? "softirq" : "thread";
 }
 
-// The kernel's *_SOFTIRQ.
-std::string softirq_text(uint32_t vector) {
-  constexpr const char* kNames[] = {"hi",       "timer",   "net-tx", "net-rx",  "block",
-                                    "irq-poll", "tasklet", "sched",  "hrtimer", "rcu"};
-  return vector < std::size(kNames) ? kNames[vector] : absl::StrCat(vector);
-}
-
 // The commonest of the kernel's REQ_OP_*.
 std::string operation_text(uint32_t operation) {
   constexpr const char* kNames[] = {"read", "write", "flush", "discard"};
@@ -105,6 +98,7 @@ constexpr Shown kShown[] = {
     {ARCTRACE_TYPE_BLOCK_IO, "operation", Shown::As::kWord, operation_text},
     {ARCTRACE_TYPE_BLOCK_IO_END, "device", Shown::As::kWord, device_text},
     {ARCTRACE_TYPE_BLOCK_IO_END, "operation", Shown::As::kWord, operation_text},
+    {ARCTRACE_TYPE_INTERRUPT, "kind", Shown::As::kWord, interrupt_kind_text},
     {ARCTRACE_TYPE_PROCESS, "arguments", Shown::As::kArguments},
     {ARCTRACE_TYPE_SYSTEM, "arguments", Shown::As::kArguments},
     {ARCTRACE_TYPE_ENABLED, "filter", Shown::As::kArguments},
@@ -340,6 +334,12 @@ bool describe_fields(const Record& record, FieldSink& out) {
       if (const uint32_t vector = ARCTRACE_WAKING_VECTOR(context); vector != 0) {
         out.text("softirq", softirq_text(vector - 1));
       }
+      break;
+    }
+    case ARCTRACE_TYPE_INTERRUPT: {
+      put_body(record.type, *layout, record.body, out);
+      const auto body = load_part_untrusted<arctrace_interrupt_body>(record.body);
+      out.text("interrupt", interrupt_text(body.kind, body.number));
       break;
     }
     default:

@@ -8,6 +8,7 @@ const char* run_state_text(const StateInfo& state) {
   if (state.state == RunState::kNotKnown) return "not known";
   if (state.state == RunState::kRunning) return "running";
   if (state.state == RunState::kReady) {
+    if (state.interrupted) return "ready: interrupted";
     return state.preempted ? "ready: preempted" : "ready: woken";
   }
   // The kernel's TASK_* bits.

@@ -6,8 +6,8 @@
 
 namespace arctrace::reader {
 
-// "running", "ready: preempted", "ready: woken", "blocked: sleeps", "blocked: stopped",
-// "not known".
+// "running", "ready: preempted", "ready: interrupted", "ready: woken", "blocked: sleeps",
+// "blocked: stopped", "not known".
 const char* run_state_text(const StateInfo& state);
 
 }  // namespace arctrace::reader

@@ -17,7 +17,8 @@ struct CpuTime {
   uint64_t unknown_ns = 0;  // records of the kernel's are missing
   uint64_t ready_ns = 0;    // the part of off_ns in which the thread could have run
   uint64_t switches = 0;    // how often it left the CPU
-  uint64_t interrupts = 0;  // that came upon it and woke a thread
+  // That came upon it: all by their own records, else those that woke a thread.
+  uint64_t interrupts = 0;
 
   bool empty() const {
     return cpu_ns == 0 && off_ns == 0 && unknown_ns == 0 && switches == 0 &&

@@ -42,6 +42,7 @@ Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
   }
   for (ThreadIndex i = 0; i < threads.size(); ++i) {
     if (!threads[i].of_kernel() || threads[i].tid == kIdleTid) continue;
+    if (threads[i].interrupts_of.has_value()) continue;
     if (all_threads || threads[i].is_silent) silent_[threads[i].tid] = i;
   }
 }
@@ -83,6 +84,11 @@ ThreadStack* Dispatches::stack_that_runs(uint32_t tid, int64_t time_ns) const {
     if (parent != nullptr && parent->in_vfork()) return parent;
   }
   return find_stack(tid, time_ns);
+}
+
+ThreadStack* Dispatches::running(const Record& record) const {
+  const Thread* thread = definitions_.thread(record.thread);
+  return thread == nullptr ? nullptr : stack_that_runs(thread->tid, record.time_ns);
 }
 
 // A thread that waits for its vfork child is woken when that executes a program or ends.

@@ -31,9 +31,11 @@ class Dispatches {
   const OwnNumbers& own_numbers() const { return own_numbers_; }
   void set_own_numbers(OwnNumbers numbers) { own_numbers_ = std::move(numbers); }
 
-  // The next record of the kernel writer, in order of time. Records of other writers
-  // change nothing.
+  // The next record of the kernel writer, in order of time. Records of other writers, and
+  // INTERRUPT, change nothing.
   void apply(const Record& record);
+  // The stack of the thread that runs at a record of the kernel's, or nullptr.
+  ThreadStack* running(const Record& record) const;
 
  private:
   // Whether the thread has ended, or runs another program, which has no records.

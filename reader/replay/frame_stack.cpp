@@ -40,7 +40,8 @@ FrameStack::FrameStack(ReplayState& state, ThreadIndex thread)
       earliest_(std::max(state.filter.from_ns, -kTimeLimit)),
       latest_(std::max(std::min(state.filter.until_ns, kTimeLimit), earliest_)),
       is_patched_(is_any(&Process::is_patched, state.definitions, thread)),
-      has_hook_kinds_(is_any(&Process::has_hook_kinds, state.definitions, thread)) {
+      has_hook_kinds_(is_any(&Process::has_hook_kinds, state.definitions, thread)),
+      is_of_interrupts_(state.definitions.threads()[thread].interrupts_of.has_value()) {
   const bool has_range = state.filter.has_range();
   phase_ = has_range ? Phase::kBefore : Phase::kInside;
   next_phase_ns_ = has_range ? state.filter.from_ns : INT64_MAX;
@@ -103,8 +104,13 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
   if (now_ >= next_phase_ns_) change_phase();
 }
 
+void FrameStack::skip(int64_t time_ns) {
+  now_ = std::max(now_, time_ns);
+  if (now_ >= next_phase_ns_) change_phase();
+}
+
 void FrameStack::report_time(int64_t until_ns, RunState state, NodeIndex node) const {
-  if (state_.schedule == nullptr) return;
+  if (state_.schedule == nullptr || is_of_interrupts_) return;
   const PathTime time{thread_, state, node, clip(now_), clip(until_ns), coroutine_};
   if (time.stop_ns > time.start_ns) state_.schedule->time_passed(time);
 }

@@ -59,6 +59,9 @@ class FrameStack {
   // in the innermost frame, of which the listener learns nothing. A gap that goes on
   // there is one call.
   void advance_gap(int64_t time_ns, RunState state, FunctionId function);
+  // The time up to `time_ns` is not the thread's: of a CPU's `Interrupt` thread, when it
+  // serves none.
+  void skip(int64_t time_ns);
   // The listener gets this time for what is reported to it, if it is later than now: a
   // frame that was left in a gap is closed by a later record.
   void set_record_time(int64_t time_ns) { record_ns_ = time_ns; }
@@ -215,6 +218,7 @@ class FrameStack {
   const int64_t earliest_, latest_;  // of the times that are told
   const bool is_patched_;      // functions of the program without a compiled-in hook were
   const bool has_hook_kinds_;  // modules of the process have a Module::hook_kind
+  const bool is_of_interrupts_;  // a CPU's: it has no states
   bool has_begun_ = false;
   Phase phase_;
   int64_t next_phase_ns_;

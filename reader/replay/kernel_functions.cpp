@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "reader/trace/format_names.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -49,5 +51,15 @@ FunctionId KernelFunctions::signal(uint32_t number) {
 FunctionId KernelFunctions::page_fault() { return intern("page fault"); }
 
 FunctionId KernelFunctions::contention() { return intern("contention"); }
+
+FunctionId KernelFunctions::interrupt(uint32_t kind, uint32_t number,
+                                      std::string_view name) {
+  if (!name.empty()) {
+    return intern(interrupt_text(kind, number) + " " + std::string(name));
+  }
+  const auto [found, added] = interrupts_.try_emplace(uint64_t{kind} << 32 | number);
+  if (added) found->second = intern(interrupt_text(kind, number));
+  return found->second;
+}
 
 }  // namespace arctrace::reader

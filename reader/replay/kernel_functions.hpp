@@ -28,12 +28,16 @@ class KernelFunctions {
   FunctionId signal(uint32_t number);   // K:signal 11
   FunctionId page_fault();
   FunctionId contention();
+  // "K:softirq net-rx", "K:irq 36 virtio1-req.0". `kind`: enum arctrace_interrupt_kind;
+  // `name`: raw bytes of the trace, or empty.
+  FunctionId interrupt(uint32_t kind, uint32_t number, std::string_view name);
 
  private:
   FunctionId intern(std::string_view what);
 
   Functions& functions_;
   absl::flat_hash_map<uint32_t, FunctionId> syscalls_;
+  absl::flat_hash_map<uint64_t, FunctionId> interrupts_;  // those without a name
 };
 
 }  // namespace arctrace::reader

@@ -1,5 +1,6 @@
 // Functions that stand for time that is no function's: parts of a process' life
-// (SPEC.md READ-8), time of which records are missing (READ-9), and coroutines (READ-10).
+// (SPEC.md READ-8), time of which records are missing (READ-9) or that interrupts took
+// (READ-12), and coroutines (READ-10).
 #pragma once
 
 #include <absl/strings/str_cat.h>
@@ -30,6 +31,7 @@ class MadeUpFunctions {
   FunctionId not_unwound() {
     return functions_.intern({}, "[frames that could not be unwound]", {});
   }
+  FunctionId interrupts() { return functions_.intern({}, "[interrupts]", {}); }
   FunctionId missing() { return functions_.intern({}, "[missing]", {}); }
 
  private:

@@ -20,6 +20,7 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
           [this](ThreadIndex thread) { return stack_of_kernel(thread); },
           options.schedule),
       wants_thread_(std::move(options.wants_thread)),
+      interrupts_(state_, wants_thread_),
       has_wake_ups_(options.has_wake_ups),
       entries_(definitions.threads().size()) {
   dispatches_.set_own_numbers(std::move(options.own_numbers));
@@ -89,6 +90,7 @@ void Replay::add(const Record& record) {
 
 void Replay::apply(const Record& record) {
   last_ns_ = std::max(last_ns_, record.time_ns);
+  interrupts_.end_until(record.time_ns);
   if (record.type == ARCTRACE_TYPE_LOST) {
     const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);
     if ((lost.flags & (ARCTRACE_LOST_RESIDUAL | ARCTRACE_LOST_SESSION)) != 0) {
@@ -102,6 +104,9 @@ void Replay::apply(const Record& record) {
     return;
   }
   if (class_of(record.type) == RecordClass::kKernel) {
+    if (record.type == ARCTRACE_TYPE_INTERRUPT) {
+      interrupts_.begin(record, dispatches_.running(record));
+    }
     dispatches_.apply(record);
     return;
   }
@@ -272,6 +277,7 @@ void Replay::add_silent_programs() {
 void Replay::finish() {
   note_forks_until(INT64_MAX);
   enter_waiting_until(INT64_MAX);
+  interrupts_.finish(last_ns_);
   add_silent_programs();
   for (size_t i = 0; i < entries_.size(); ++i) {
     ThreadStack* stack = entries_[i].stack.get();

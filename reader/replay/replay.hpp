@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "reader/replay/dispatches.hpp"
+#include "reader/replay/interrupts.hpp"
 #include "reader/replay/thread_stack.hpp"
+#include "reader/replay/thread_tree.hpp"
 
 namespace arctrace::reader {
 
@@ -39,17 +41,6 @@ struct ReplayOptions {
   // What recording costs, as the trace has it, and whether it is taken off all times.
   std::span<const arctrace_hook_cost> hook_costs = {};
   bool is_corrected = false;
-};
-
-// One replayed thread.
-struct ThreadTree {
-  ThreadIndex thread;
-  NodeIndex root;
-  // The time of the first record of the thread, its own or the kernel's about it, and its
-  // end or the recording's, cut at the filter's time range. On the wall clock the root's
-  // cum_ns is the difference.
-  int64_t start_ns, stop_ns;
-  uint64_t end_within_ns;  // it may have ended that much before its end
 };
 
 // Takes constant time for a record on average. Memory is bounded by the number of
@@ -80,6 +71,8 @@ class Replay {
 
   // After finish(): the threads that have a part in the filter's time range, by index.
   std::span<const ThreadTree> threads() const { return threads_; }
+  // The same of the CPUs' `Interrupt` threads, by CPU. They are in the tree as well.
+  std::span<const ThreadTree> interrupts() const { return interrupts_.trees(); }
   const CallTree& tree() const { return state_.tree; }
   const Functions& functions() const { return state_.resolver.functions(); }
   FunctionResolver& resolver() { return state_.resolver; }
@@ -128,6 +121,7 @@ class Replay {
   ReplayState hidden_;
   Dispatches dispatches_;
   std::function<bool(ThreadIndex)> wants_thread_;
+  Interrupts interrupts_;
   bool has_wake_ups_;
   int64_t last_ns_ = INT64_MIN;  // of all records
   struct Entry {

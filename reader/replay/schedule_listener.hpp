@@ -22,9 +22,10 @@ struct Waker {
 struct StateInfo {
   ThreadIndex thread = kNoIndex;
   RunState state = RunState::kRunning;
-  bool preempted = false;   // if kReady: it was when it left its CPU; else it was woken
-  uint32_t task_state = 0;  // if kBlocked: the kernel's TASK_* bits, ARCTRACE_SWITCH_IO
-  uint32_t cpu = kCpuNotKnown;  // if kRunning: on which one
+  bool preempted = false;    // if kReady: it was when it left its CPU; else it was woken
+  bool interrupted = false;  // and if so: it kept its CPU, which serves an interrupt
+  uint32_t task_state = 0;   // if kBlocked: the kernel's TASK_* bits, ARCTRACE_SWITCH_IO
+  uint32_t cpu = kCpuNotKnown;  // if kRunning, or interrupted: on which one
   int64_t start_ns = 0, stop_ns = 0;
   // Its innermost shown frame when the stretch began. Of a running thread that it had run
   // before the time range is not always known.

@@ -58,12 +58,21 @@ void ThreadStack::apply_kernel(const Record& record) {
     return;
   }
   if (record.type == ARCTRACE_TYPE_SIGNAL) report_signal(record);
+  // It is the interrupt that waits.
+  const bool is_wait = record.type == ARCTRACE_TYPE_CONTENTION ||
+                       record.type == ARCTRACE_TYPE_CONTENTION_END;
+  if (is_wait && schedule_.is_interrupted()) return;
   kernel_.apply(record);
 }
 
 std::optional<StateInfo> ThreadStack::state_at(int64_t now_ns) const {
   if (!frames_.has_begun() || is_gone_) return std::nullopt;
   StateInfo state = schedule_.current();
+  // It runs on before its next record.
+  if (state.interrupted) {
+    state.state = RunState::kRunning;
+    state.preempted = state.interrupted = false;
+  }
   if (schedule_.known_until_ns() < now_ns) {
     state = {};
     state.thread = thread_;
@@ -129,7 +138,20 @@ void ThreadStack::not_recorded(int64_t time_ns) {
 void ThreadStack::interrupted(int64_t time_ns, uint32_t cpu) {
   if (!follows_kernel(time_ns)) return;
   run_until(time_ns, cpu);
+  if (!schedule_.is_interrupted()) frames_.count_interrupt();
+}
+
+void ThreadStack::begin_interrupt(int64_t time_ns, uint32_t cpu) {
+  if (!follows_kernel(time_ns)) return;
+  run_until(time_ns, cpu);
   frames_.count_interrupt();
+  schedule_.interrupt(cpu);
+}
+
+void ThreadStack::end_interrupt(int64_t time_ns) {
+  if (is_gone_ || !schedule_.is_interrupted()) return;
+  pass(time_ns);
+  if (schedule_.is_interrupted()) schedule_.resume();
 }
 
 void ThreadStack::block_io(const Record& record) {

@@ -55,6 +55,13 @@ void ThreadSchedule::wake(const Waker& waker) {
   change(RunState::kReady, kCpuNotKnown);
 }
 
+// It stays on its CPU, so that its state is known for as long as if it ran.
+void ThreadSchedule::interrupt(uint32_t cpu) {
+  if (is_interrupted() || !change(RunState::kRunning, cpu)) return;
+  current_.state = RunState::kReady;
+  current_.preempted = current_.interrupted = true;
+}
+
 void ThreadSchedule::lose() {
   if (state() == RunState::kNotKnown) return;
   end();

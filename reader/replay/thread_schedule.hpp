@@ -47,6 +47,11 @@ class ThreadSchedule {
   void leave(uint32_t task_state);
   // The thread could run from now on. REQUIRES: it is not known to be ready or to run.
   void wake(const Waker& waker);
+  // The CPU of the thread, which runs, serves an interrupt from now on; and no more: the
+  // thread runs again.
+  void interrupt(uint32_t cpu);
+  void resume() { change(RunState::kRunning, current_.cpu); }
+  bool is_interrupted() const { return current_.interrupted; }
   // The state is not known from now on.
   void lose();
 

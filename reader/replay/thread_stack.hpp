@@ -71,7 +71,13 @@ class ThreadStack {
   bool in_vfork() const { return frames_.in_vfork(); }
   // Whether it has ended, or its number is another program's.
   bool is_gone() const { return is_gone_; }
+  // An interrupt came upon it and woke another thread. Counted, unless it has a record of
+  // its own, which came before.
   void interrupted(int64_t time_ns, uint32_t cpu);
+  // Its CPU begins to serve an interrupt, or one within another; and has served the first
+  // of these. Meanwhile nothing but left_cpu() ends that.
+  void begin_interrupt(int64_t time_ns, uint32_t cpu);
+  void end_interrupt(int64_t time_ns);
   // What the thread does at `now_ns`, without the end of that; nullopt: it has not begun,
   // or is gone. REQUIRES: no record of it came later.
   std::optional<StateInfo> state_at(int64_t now_ns) const;

@@ -59,10 +59,10 @@ void ThreadStack::pass(int64_t time_ns, uint64_t left_in_gap) {
   pass_life(time_ns, left_in_gap);
 }
 
-// The time up to `time_ns` passes in one state. Where records are missing it is charged
-// to no frame. The innermost `left_in_gap` frames were left in the first such stretch:
-// when it began, as far as is known. A thread that is in the kernel is there whatever is
-// missing.
+// The time up to `time_ns` passes in one state. Where records are missing, or an
+// interrupt has the CPU, it is charged to no frame. The innermost `left_in_gap` frames
+// were left in the first such stretch: when it began, as far as is known. A thread that
+// is in the kernel is there whatever is missing.
 void ThreadStack::pass_life(int64_t time_ns, uint64_t left_in_gap) {
   while (!parts_.empty() && parts_.back().from_ns <= time_ns &&
          frames_.kernel_frames() == 0) {
@@ -86,6 +86,13 @@ void ThreadStack::pass_part(int64_t time_ns, uint64_t left_in_gap) {
       ++off_index_;
     }
   };
+  const auto advance = [&](int64_t to_ns) {
+    if (schedule_.is_interrupted()) {
+      frames_.advance_gap(to_ns, state, state_.made_up.interrupts());
+    } else {
+      frames_.advance(to_ns, state);
+    }
+  };
   skip_past();
   while (has_gap_until(time_ns)) {
     const bool is_off =
@@ -97,7 +104,7 @@ void ThreadStack::pass_part(int64_t time_ns, uint64_t left_in_gap) {
                              off[off_index_].filter.empty() ? state_.made_up.off()
                                                             : state_.made_up.filtered()}
                : *missing_;
-    frames_.advance(std::min(gap.from_ns, time_ns), state);
+    advance(std::min(gap.from_ns, time_ns));
     if (left_in_gap != 0) {
       totals().exit_lost += std::min(left_in_gap, frames_.depth());
       frames_.leave(left_in_gap, kFrameExitLost);
@@ -108,14 +115,15 @@ void ThreadStack::pass_part(int64_t time_ns, uint64_t left_in_gap) {
     skip_past();
     if (frames_.now_ns() >= time_ns) break;
   }
-  frames_.advance(time_ns, state);
+  advance(time_ns);
 }
 
 // The thread runs now. If it had left its CPU, the record that it got one is missing, or
-// comes only now: by what is known it was off the CPU until then.
+// comes only now: by what is known it was off the CPU until then. What is recorded in an
+// interrupt's time does not end it (READ-12).
 void ThreadStack::run_until(int64_t time_ns, uint32_t cpu, uint64_t left_in_gap) {
   pass(time_ns, left_in_gap);
-  schedule_.run(cpu);
+  if (!schedule_.is_interrupted()) schedule_.run(cpu);
 }
 
 // The thread has written a record, so that it runs. But the frames in which it begins may

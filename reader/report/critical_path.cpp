@@ -171,13 +171,15 @@ class Walk {
         is_whole ? wait_state(replay_, state, last_node(*piece)) : PathState::kNotKnown);
   }
 
-  // Whether the thread's log does not contradict that it runs now. What a thread did
-  // whose process is not recorded is not in the trace.
+  // Whether the thread's log does not contradict that it runs now, or lets an interrupt
+  // do what it has raised. What a thread did whose process is not recorded is not in the
+  // trace.
   bool runs(ThreadIndex thread) {
     if (replay_.definitions().threads()[thread].is_foreign) return false;
     const SchedulePiece* piece = piece_of(thread);
     if (piece == nullptr) return made(thread).has_value();
-    return piece->state.stop_ns < now_ || piece->state.state == RunState::kRunning;
+    return piece->state.stop_ns < now_ || piece->state.state == RunState::kRunning ||
+           piece->state.interrupted;
   }
 
   // There is nothing of the thread before now.

@@ -1,5 +1,5 @@
 // The base of views that are made of the finished call trees: a table for each group of
-// threads. They need no listener.
+// threads, and of the CPUs' `Interrupt` threads. They need no listener.
 #pragma once
 
 #include "reader/report/view.hpp"
@@ -23,6 +23,8 @@ class GroupView : public View {
   const ViewOptions options_;
 
  private:
+  TreeGroups groups_of(const Replay& replay) const;
+
   const Grouping grouping_;
 };
 

@@ -8,7 +8,8 @@
 namespace arctrace::reader {
 
 // Columns: level, calls, calls made from it, base ns, dispatches and interrupts seen (0:
-// not recorded), and the name, which is the rest of the line.
+// not recorded; those that woke a thread if interrupts have no records of their own), and
+// the name, which is the rest of the line.
 //
 // JSON: member "log_rt", an array of the same rows.
 std::unique_ptr<View> make_log_rt_view(const ViewSettings& settings);

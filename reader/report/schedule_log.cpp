@@ -20,7 +20,7 @@ struct Head {
   uint32_t task_state;
   ThreadIndex waker;
   uint32_t context;
-  uint8_t state, preempted, interrupt, reserved;
+  uint8_t state, preempted, interrupt, interrupted;
   uint32_t path_count;
 };
 
@@ -60,6 +60,7 @@ void ScheduleLog::state_ended(const StateInfo& state) {
   if (!log.paths.empty()) {
     log.state.state = state.state;
     log.state.preempted = state.preempted;
+    log.state.interrupted = state.interrupted;
     log.state.task_state = state.task_state;
     log.state.waker = state.waker;
     add(log);
@@ -91,7 +92,7 @@ void ScheduleLog::add(Log& log) {
                   static_cast<uint8_t>(state.state),
                   static_cast<uint8_t>(state.preempted ? 1 : 0),
                   static_cast<uint8_t>(state.waker.interrupt ? 1 : 0),
-                  0,
+                  static_cast<uint8_t>(state.interrupted ? 1 : 0),
                   static_cast<uint32_t>(log.paths.size())};
   std::string bytes(sizeof head + log.paths.size() * sizeof(PathShare), '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
@@ -124,6 +125,7 @@ std::optional<SchedulePiece> ScheduleLog::read(ThreadIndex thread, uint64_t offs
   piece.state.stop_ns = head.stop_ns;
   piece.state.state = static_cast<RunState>(head.state);
   piece.state.preempted = head.preempted != 0;
+  piece.state.interrupted = head.interrupted != 0;
   piece.state.task_state = head.task_state;
   piece.state.waker.thread = head.waker;
   piece.state.waker.context = head.context;

@@ -36,6 +36,7 @@ const char* state_name(RunState state) {
 
 // Why a ready thread was not running before.
 const char* ready_reason(const StateInfo& state) {
+  if (state.interrupted) return "interrupted";
   return state.preempted ? "preempted" : "woken";
 }
 
@@ -89,8 +90,8 @@ class ThreadsView : public View, private ScheduleListener {
   struct States {
     std::vector<StateInfo> rows;
     uint64_t hidden = 0;
-    uint64_t running_ns = 0, ready_ns = 0, preempted_ns = 0, blocked_ns = 0;
-    uint64_t unknown_ns = 0;
+    uint64_t running_ns = 0, blocked_ns = 0, unknown_ns = 0;
+    uint64_t ready_ns = 0, preempted_ns = 0, interrupted_ns = 0;  // parts of ready_ns
   };
 
   void state_ended(const StateInfo& state) override;
@@ -111,7 +112,11 @@ void ThreadsView::state_ended(const StateInfo& state) {
       break;
     case RunState::kReady:
       thread.ready_ns += duration;
-      if (state.preempted) thread.preempted_ns += duration;
+      if (state.interrupted) {
+        thread.interrupted_ns += duration;
+      } else if (state.preempted) {
+        thread.preempted_ns += duration;
+      }
       break;
     case RunState::kBlocked:
       thread.blocked_ns += duration;
@@ -157,14 +162,18 @@ std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
                 thread_title(replay.definitions(), index));
   absl::StrAppend(&text, ": ", part("running", thread.running_ns), ", ");
   if (has_ready) absl::StrAppend(&text, part("ready", thread.ready_ns), ", of which ");
-  absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ",
+  absl::StrAppend(&text, part("preempted", thread.preempted_ns), ", ");
+  if (thread.interrupted_ns != 0) {
+    absl::StrAppend(&text, part("interrupted", thread.interrupted_ns), ", ");
+  }
+  absl::StrAppend(&text,
                   part(has_ready ? "blocked" : "blocked or woken", thread.blocked_ns));
   if (thread.unknown_ns != 0) {
     absl::StrAppend(&text, ", ", part("not known", thread.unknown_ns));
   }
   text = "\n" + wrap_line(text, 2, options_.style) + "\n";
   append_tinted(text, options_.style, Tint::kHead,
-                "          Start     Duration  State             Where");
+                "          Start     Duration  State               Where");
   return text += '\n';
 }
 
@@ -182,7 +191,7 @@ absl::Status ThreadsView::write_text(Replay& replay, const WriteText& write) {
                   state.state == RunState::kReady
                       ? absl::StrCat("ready, ", ready_reason(state))
                       : state_name(state.state),
-                  18);
+                  20);
       append_name(row, whereabouts_of(state, replay, labels), "", false, options_.style);
       if (!write(row)) return absl::OkStatus();
     }
@@ -205,6 +214,9 @@ absl::Status ThreadsView::write_json(Replay& replay, JsonWriter& json) {
       json.member("ready_ns", thread.ready_ns);
     }
     json.member("preempted_ns", thread.preempted_ns);
+    if (thread.interrupted_ns != 0) {
+      json.member("interrupted_ns", thread.interrupted_ns);
+    }
     json.member("blocked_ns", thread.blocked_ns);
     if (thread.unknown_ns != 0) json.member("not_known_ns", thread.unknown_ns);
     json.key("states").begin_array();

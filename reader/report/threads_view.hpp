@@ -13,8 +13,8 @@ namespace arctrace::reader {
 // has.
 //
 // JSON: member "threads", an array of pid, tid, name, running_ns, ready_ns (of which
-// preempted_ns; if wake-ups are not known, only preempted_ns, and the rest is part of
-// blocked_ns), blocked_ns and states.
+// preempted_ns, and interrupted_ns if that is not 0; if wake-ups are not known, only
+// preempted_ns, and the rest is part of blocked_ns), blocked_ns and states.
 std::unique_ptr<View> make_threads_view(const ViewSettings& settings);
 
 }  // namespace arctrace::reader

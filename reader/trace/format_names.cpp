@@ -151,6 +151,31 @@ std::string code_file_kind_text(uint32_t kind) {
   return word(kind, ARCTRACE_CODE_PERF_MAP, "kind", {"perf_map", "jitdump"});
 }
 
+std::string softirq_text(uint32_t vector) {
+  return word(vector, 0, "softirq",
+              {"hi", "timer", "net-tx", "net-rx", "block", "irq-poll", "tasklet", "sched",
+               "hrtimer", "rcu"});
+}
+
+std::string interrupt_kind_text(uint32_t kind) {
+  return word(kind, ARCTRACE_INTERRUPT_DEVICE, "kind", {"device", "softirq", "cpu"});
+}
+
+std::string interrupt_text(uint32_t kind, uint32_t number) {
+  switch (kind) {
+    case ARCTRACE_INTERRUPT_DEVICE:
+      return absl::StrCat("irq ", number);
+    case ARCTRACE_INTERRUPT_SOFT:
+      return absl::StrCat("softirq ", softirq_text(number));
+    case ARCTRACE_INTERRUPT_CPU:
+      return absl::StrCat(word(number, ARCTRACE_CPU_TIMER, "cpu",
+                               {"timer", "reschedule", "call", "work"}),
+                          " interrupt");
+    default:
+      return absl::StrCat(interrupt_kind_text(kind), " interrupt ", number);
+  }
+}
+
 std::string field_type_text(uint32_t type) {
   return word(type, ARCTRACE_FIELD_U8, "type",
               {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "bool",

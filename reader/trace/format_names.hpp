@@ -23,6 +23,10 @@ std::string session_event_text(uint32_t what);  // "started", "finished", "disk_
 std::string files_event_text(uint32_t what);    // "begin", "end", "removed"
 std::string gate_text(uint32_t gate);           // "all", "events, marks", "nothing"
 std::string code_file_kind_text(uint32_t kind);
+std::string softirq_text(uint32_t vector);       // "timer", "net-rx", ...: the kernel's
+std::string interrupt_kind_text(uint32_t kind);  // "device", "softirq", "cpu"
+// Of a number of that kind: "irq 36", "softirq net-rx", "timer interrupt".
+std::string interrupt_text(uint32_t kind, uint32_t number);
 std::string field_type_text(uint32_t type);         // "u8", ..., "string"
 std::string wait_status_text(int32_t wait_status);  // "exit 3", "signal 9 (Killed)"
 

@@ -141,6 +141,10 @@ struct WaitingCall {
   int64_t time_ns;
 };
 
+// The session identity of a CPU's `Interrupt` thread, less the CPU's number. The numbers
+// of real threads are smaller.
+inline constexpr uint32_t kInterruptsWriter = ARCTRACE_WRITER_KERNEL | 0x7FFF0000u;
+
 struct Thread {
   uint32_t writer = 0;  // session identity
   ProcessIndex process = kNoIndex;
@@ -154,6 +158,8 @@ struct Thread {
   // a process that has written some, `process` is that process, or one of which only the
   // kernel's records tell; else kNoIndex.
   bool is_silent = false;
+  // If it is none, but stands for the interrupts that this CPU served (SPEC.md READ-12).
+  std::optional<uint32_t> interrupts_of;
   int64_t start_ns = 0;
   int64_t end_ns = INT64_MAX;    // when the collector saw that it was gone
   int64_t alive_ns = INT64_MIN;  // when it last knew that the thread lived

@@ -173,6 +173,8 @@ constexpr TypeInfo kTypes[] = {
     {TYPE(NUMBERED), BODY(numbered, cpu, tgid, child_tid, own_tid, pid_namespace,
          reserved)},
     {TYPE(NAMED), BODY(named, cpu, tgid, name)},
+    {TYPE(INTERRUPT), BODY(interrupt, cpu, tgid, kind, number, duration_ns, name_size)
+         .with(TEXT(interrupt, name))},
 };
 // clang-format on
 

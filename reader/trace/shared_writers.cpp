@@ -39,6 +39,10 @@ void SharedWriters::add_untrusted(const RawRecord& record, const BlockRef& block
     const auto body = load_part_untrusted<arctrace_numbered_body>(record.body);
     numbered_[body.child_tid] = {body.pid_namespace, body.own_tid};
   }
+  if (record.type == ARCTRACE_TYPE_INTERRUPT) {
+    const uint32_t cpu = load_part_untrusted<arctrace_kernel_body>(record.body).cpu;
+    if (cpu < ARCTRACE_CPU_COUNT_MAX) interrupted_cpus_.insert(cpu);
+  }
   if (block.of_kernel()) return;
   writer.first_ticks = std::min(writer.first_ticks, record.ticks);
 }

@@ -1,6 +1,7 @@
 // The writers of the records in shared blocks.
 #pragma once
 
+#include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
@@ -46,6 +47,8 @@ class SharedWriters {
     const auto found = numbered_.find(tid);
     return found == numbered_.end() ? OwnNumber{0, tid} : found->second;
   }
+  // The CPUs of which there are INTERRUPT records, and that a buffer may have.
+  const absl::btree_set<uint32_t>& interrupted_cpus() const { return interrupted_cpus_; }
   // The writers, so that threads are numbered alike each time.
   std::vector<uint32_t> sorted() const;
 
@@ -55,6 +58,7 @@ class SharedWriters {
   absl::flat_hash_map<uint32_t, uint32_t> forkers_;
   absl::flat_hash_set<uint32_t> executed_;  // processes that executed a program
   OwnNumbers numbered_;
+  absl::btree_set<uint32_t> interrupted_cpus_;
 };
 
 }  // namespace arctrace::reader

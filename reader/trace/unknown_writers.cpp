@@ -90,6 +90,19 @@ class SilentProcesses {
   absl::flat_hash_set<OwnNumber> threads_;
 };
 
+void add_interrupt_threads(const SharedWriters& shared, Definitions& definitions) {
+  for (const uint32_t cpu : shared.interrupted_cpus()) {
+    Thread thread;
+    thread.writer = kInterruptsWriter + cpu;
+    if (definitions.find_thread(thread.writer) != kNoIndex) continue;
+    thread.tid = cpu;
+    thread.is_foreign = true;
+    thread.interrupts_of = cpu;
+    thread.names.push_back({INT64_MIN, absl::StrCat("Interrupt CPU ", cpu)});
+    definitions.add_thread(std::move(thread));
+  }
+}
+
 }  // namespace
 
 void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
@@ -144,6 +157,7 @@ void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
     }
     definitions.add_thread(std::move(thread));
   }
+  add_interrupt_threads(shared, definitions);
 }
 
 }  // namespace arctrace::reader

@@ -74,7 +74,7 @@ class OptionsTest(TracedTest):
     def test_bad_option(self):
         done = arctrace("record", "--kernel=maybe", "--", "true")
         self.assertEqual(done.returncode, 2)
-        self.assertIn('"maybe" is not auto, bpf, perf, require or no', done.stderr)
+        self.assertIn('"maybe" is not auto, bpf, perf, require, no or irq', done.stderr)
 
 
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")

@@ -69,7 +69,7 @@ OPTIONAL = {"cpu_ns", "off_cpu_ns", "ready_ns", "switches", "recursion", "marks"
             "self_ns", "depth", "coroutine", "fields", "end_within_ns", "chunk", "block", "buffer",
             "frames", "reason", "task_state", "path", "waker_pid", "waker_tid", "waker_path",
             "from_interrupt", "main", "vdso", "name", "bpf", "raw", "overhead_ns",
-            "corrected", "not_known_ns"}
+            "corrected", "not_known_ns", "interrupted_ns"}
 # Objects that may have members of any name; content of records is one, too.
 OPEN = {"exits", "records_by_type", "blocks_by_phase", "lost_by_cause", "fields"}
 
@@ -260,9 +260,10 @@ class SchemasTest(TracedTest):
     @cases.not_in_gate
     @unittest.skipIf(NO_KERNEL, NO_KERNEL)
     def test_kernel(self):
-        done = self.record("sh", "-c", "sleep 0.01; true", options=("--kernel",))
-        self.assertEqual(done.status, 0, done.stderr)
-        self.check_trace(done.trace, "m*", kernel=True)
+        for use in ("auto", "irq"):
+            done = self.record("sh", "-c", "sleep 0.01; true", options=(f"--kernel={use}",), trace=f"{use}.data")
+            self.assertEqual(done.status, 0, done.stderr)
+            self.check_trace(done.trace, "m*", kernel=True)
 
     @staticmethod
     def changes(name, path, found):

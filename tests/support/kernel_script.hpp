@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "tests/support/record_script.hpp"
 
@@ -66,6 +67,23 @@ struct KernelScript {
     facts.tid = facts.tgid = 300;
     script.add(script.definitions.add_thread(facts), time_ns, ARCTRACE_TYPE_WAKING,
                Bytes().u32(0).u32(300).u32(tid).u32(100).u32(context));
+  }
+  // The `Interrupt` thread of a CPU, as a trace with INTERRUPT records of it has it.
+  reader::ThreadIndex interrupt_thread(uint32_t of) {
+    reader::Thread facts;
+    facts.writer = reader::kInterruptsWriter + of;
+    facts.tid = of;
+    facts.is_foreign = true;
+    facts.interrupts_of = of;
+    facts.names.push_back({INT64_MIN, "Interrupt CPU " + std::to_string(of)});
+    return script.definitions.add_thread(facts);
+  }
+  // `kind`: enum arctrace_interrupt_kind.
+  void interrupt(uint32_t tid, int64_t time_ns, uint64_t duration_ns, uint32_t kind,
+                 uint32_t number, const std::string& name = {}) {
+    Bytes rest;
+    rest.u32(kind).u32(number).u64(duration_ns).u32(name.size()).padded(name);
+    add(tid, time_ns, ARCTRACE_TYPE_INTERRUPT, rest);
   }
   void syscall(uint32_t tid, int64_t time_ns, uint32_t number) {
     add(tid, time_ns, ARCTRACE_TYPE_SYSCALL, Bytes().u32(number).u32(0));

@@ -152,4 +152,31 @@ struct arctrace_block_io_end_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_block_io_end_body, 32);
 
+/* An interrupt came upon the head's thread at the head's ticks, and its CPU served it for
+ * so long, what interrupted it included. Since version 1.9. */
+struct arctrace_interrupt_body {
+  uint32_t cpu, tgid;
+  uint32_t kind, number; /* enum arctrace_interrupt_kind, which says what number is */
+  uint64_t duration_ns;
+  uint32_t name_size; /* then bytes(name_size) name: of a device's handler; else 0 */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_KERNEL_BODY(arctrace_interrupt_body, 28);
+
+enum arctrace_interrupt_kind {
+  ARCTRACE_INTERRUPT_DEVICE = 1, /* number: the kernel's, as in /proc/interrupts */
+  ARCTRACE_INTERRUPT_SOFT = 2,   /* number: enum arctrace_softirq, and other ones */
+  ARCTRACE_INTERRUPT_CPU = 3     /* number: enum arctrace_cpu_interrupt */
+};
+
+/* Interrupts of the processor's own, which no device asks for. */
+enum arctrace_cpu_interrupt {
+  ARCTRACE_CPU_TIMER = 1,
+  ARCTRACE_CPU_RESCHEDULE = 2, /* another CPU has woken a thread for this one */
+  ARCTRACE_CPU_CALL = 3,       /* another CPU wants a function called here */
+  ARCTRACE_CPU_WORK = 4        /* what the kernel had put off (irq_work) */
+};
+
+/* The name's bytes that the kernel writer has room for. */
+#define ARCTRACE_INTERRUPT_NAME_MAX 32u
+
 #endif /* ARCTRACE_FORMAT_KERNEL_RECORDS_H */

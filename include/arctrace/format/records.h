@@ -117,7 +117,8 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_BLOCK_IO_END = 76,
   ARCTRACE_TYPE_SWITCH_IN = 77,
   ARCTRACE_TYPE_NUMBERED = 78,
-  ARCTRACE_TYPE_NAMED = 79
+  ARCTRACE_TYPE_NAMED = 79,
+  ARCTRACE_TYPE_INTERRUPT = 80 /* since version 1.9 */
 };
 
 /* ---- A thread's stream, and user records --------------------------------------

@@ -10,6 +10,9 @@
 namespace arctrace::cli {
 namespace {
 
+// The word for interrupts, which may stand beside one of the others.
+constexpr const char* kInterrupts = "irq";
+
 const std::map<std::string, KernelRecording> kRecordings = {
     {"auto", KernelRecording::kAuto},
     {"bpf", KernelRecording::kBpf},
@@ -33,25 +36,43 @@ constexpr std::array kEvents = {
     EventOption{"--block-io", &KernelEvents::block_io,
                 "record requests to block devices, and their end"}};
 
+// One of the words, "irq", or both with a comma between them.
+void set_recording(const std::string& text, KernelOptions& options) {
+  const std::string behind = std::string(",") + kInterrupts;
+  std::string word = text;
+  options.events.interrupts = text == kInterrupts || text.ends_with(behind);
+  if (text == kInterrupts) {
+    word.clear();
+  } else if (options.events.interrupts && text != behind) {
+    word.resize(text.size() - behind.size());
+  }
+  const auto use = kRecordings.find(word.empty() ? "auto" : word);
+  if (use == kRecordings.end()) {
+    throw CLI::ValidationError(
+        "--kernel", "\"" + text + "\" is not auto, bpf, perf, require, no or irq");
+  }
+  options.use = use->second;
+  if (!options.events.interrupts) return;
+  if (options.use == KernelRecording::kNo || options.use == KernelRecording::kPerf) {
+    throw CLI::ValidationError("--kernel",
+                               "\"" + text + "\": interrupts are recorded by BPF alone");
+  }
+}
+
 }  // namespace
 
 void add_kernel_options(CLI::App& app, KernelOptions& options) {
   app.add_option_function<std::string>(
          "--kernel",
-         [&options](const std::string& text) {
-           const auto use = kRecordings.find(text.empty() ? "auto" : text);
-           if (use == kRecordings.end()) {
-             throw CLI::ValidationError(
-                 "--kernel", "\"" + text + "\" is not auto, bpf, perf, require or no");
-           }
-           options.use = use->second;
-         },
+         [&options](const std::string& text) { set_recording(text, options); },
          "record dispatches, wake-ups, fork, exec and exit of the traced processes. "
          "bpf: by BPF, which needs privileges; perf: by perf events, without "
-         "wake-ups; require: by either, or fail; auto: by either if possible. "
-         "Default: no; --kernel alone: auto")
+         "wake-ups; require: by either, or fail; auto: by either if possible; irq: "
+         "as auto, and by BPF also the interrupts that come upon their threads, which "
+         "bpf,irq and require,irq join with another one. Default: no; --kernel alone: "
+         "auto")
       ->expected(0, 1)
-      ->type_name("auto|bpf|perf|require|no");
+      ->type_name("auto|bpf|perf|require|no|irq");
   for (const EventOption& event : kEvents) {
     app.add_flag_callback(
         event.name,
@@ -64,7 +85,7 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
 }
 
 std::string event_options(const KernelEvents& events) {
-  std::string names;
+  std::string names = events.interrupts ? "--kernel=irq" : "";
   for (const EventOption& event : kEvents) {
     if (events.*event.wanted) {
       absl::StrAppend(&names, names.empty() ? "" : ", ", event.name);

@@ -237,8 +237,10 @@ void write_lane_name_json(const Definitions& definitions, const Lane& lane,
   json.member("pid", definitions.pid_of(lane.thread));
   json.member("tid", thread == nullptr ? 0 : thread->tid);
   json.member("program",
-              safe_name(process_label(definitions,
-                                      thread == nullptr ? kNoIndex : thread->process)));
+              thread != nullptr && thread->interrupts_of.has_value()
+                  ? "Interrupt"
+                  : safe_name(process_label(
+                        definitions, thread == nullptr ? kNoIndex : thread->process)));
   json.member("coroutine", lane.coroutine);
   json.member("adopted", lane.is_adopted);
 }
@@ -260,7 +262,8 @@ void write_lanes_json(const PageFacts& facts, JsonWriter& json) {
 
 void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
                        JsonWriter& json) {
-  const TreeGroups groups(facts.replay, Grouping::kAll);
+  const TreeGroups groups(facts.replay, Grouping::kAll,
+                          TreeGroups::Of::kThreadsAndInterrupts);
   const TreeGroup& all = groups.groups().front();
   json.key("totals").begin_array();
   for (const FunctionTotal& total :
@@ -305,7 +308,7 @@ void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
 void write_flame_json(const PageFacts& facts, Grouping grouping,
                       std::span<const FunctionId> ids, size_t max_nodes,
                       JsonWriter& json) {
-  const TreeGroups groups(facts.replay, grouping);
+  const TreeGroups groups(facts.replay, grouping, TreeGroups::Of::kThreadsAndInterrupts);
   const NodeFilter filter(groups, max_nodes);
   json.key("groups").begin_array();
   for (const TreeGroup& group : groups.groups()) {

@@ -31,7 +31,7 @@ SortKey sort_key(const SumColumns& columns, TableSort sort) {
 }  // namespace
 
 TreeTable::TreeTable(const Replay& replay, FunctionLabels& labels, Grouping grouping)
-    : groups_(replay, grouping),
+    : groups_(replay, grouping, TreeGroups::Of::kThreadsAndInterrupts),
       has_dispatches_(replay.has_dispatches()),
       labels_(labels),
       columns_(tree_columns(has_dispatches_)),

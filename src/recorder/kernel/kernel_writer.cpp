@@ -222,6 +222,16 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
     if (name == "on_block_issue") {
       return events.block_io && !has_tracepoint("block_io_start");
     }
+    // Of interrupts, one program at the beginning and one at the end of each kind.
+    if (name == "begin_softirq" || name == "end_softirq") {
+      return events.interrupts && !layout.preemptible;
+    }
+    if (const size_t kind = name.find('_') + 1;
+        name.starts_with("begin_") || name.starts_with("end_")) {
+      const bool is_of_cpu = name != "begin_irq" && name != "end_irq";
+      return events.interrupts &&
+             (!is_of_cpu || has_tracepoint((name.substr(kind) + "_entry").c_str()));
+    }
     return true;
   };
   bpf_program* program = nullptr;

@@ -21,6 +21,7 @@ struct KernelEvents {
   bool signals = false;
   bool contention = false;
   bool block_io = false;
+  bool interrupts = false;
 };
 
 // The reason for which BPF programs can't write records here, such as no BTF or no

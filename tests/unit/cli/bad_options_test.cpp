@@ -39,7 +39,7 @@ constexpr Refusal kRefusals[] = {
     {"record --pin maybe true",
      "record: --pin: \"maybe\" is not no, auto, try or require"},
     {"record --kernel=foo true",
-     "record: --kernel: \"foo\" is not auto, bpf, perf, require or no"},
+     "record: --kernel: \"foo\" is not auto, bpf, perf, require, no or irq"},
     {"record --slots 0 true", "record: --slots: \"0\" is not a number from 1 to 65535"},
     {"record --slots x true", "record: --slots: \"x\" is not a number from 1 to 65535"},
     {"record --high-water 101 true",

@@ -44,6 +44,26 @@ bool write_one(const BufferView& view, uint32_t cpu) {
   return true;
 }
 
+// A program that writes the record of an interrupt that began at `since`; false: it is
+// lost.
+bool write_interrupt(const BufferView& view, uint32_t cpu, uint64_t since) {
+  using namespace cpu_writer;  // NOLINT: what bpf/append.h has
+  use(view);
+  running = cpu;
+  kernel_writer writer{};
+  REQUIRE(begin_writer(&writer));
+  writer.ticks = since;
+  auto* body = static_cast<arctrace_interrupt_body*>(begin_record(
+      &writer, ARCTRACE_TYPE_INTERRUPT, sizeof(arctrace_interrupt_body), {77, 1}));
+  if (body == nullptr) return false;
+  body->kind = ARCTRACE_INTERRUPT_CPU;
+  body->number = ARCTRACE_CPU_TIMER;
+  body->duration_ns = 5;
+  body->name_size = 0;
+  end_record(&writer);
+  return true;
+}
+
 // What the collector does in place of the programs; false: there is no room.
 bool append_for(const BufferView& view, uint32_t cpu) {
   constexpr uint32_t kLength = 36;
@@ -101,6 +121,25 @@ TEST_CASE("cpu chain: a CPU takes every block, then asks no more until a round")
   session.drain().round();
   CHECK(write_one(view, 0));
   CHECK(session.finish().of_type(ARCTRACE_TYPE_SWITCH).size() == written + 1);
+}
+
+TEST_CASE("cpu chain: an interrupt's record, and its loss, are of when it began") {
+  TestSession session(cpu_buffer(32));
+  const BufferView& view = session.view();
+  const arctrace_cpu_slot& slot = view.cpu_slot(0);
+  constexpr uint64_t kBegan = 12;
+  uint32_t written = 0;
+  while (write_interrupt(view, 0, kBegan)) ++written;
+  CHECK(slot.lost == 1);
+  CHECK(slot.lost_since == kBegan);
+  REQUIRE(!write_one(view, 0));
+  CHECK(slot.lost == 2);
+  CHECK(slot.lost_since == kBegan);  // of the first one that is not reported
+  session.drain().round();
+  const DecodedTrace trace = session.finish();
+  const std::vector<DecodedRecord> records = trace.of_type(ARCTRACE_TYPE_INTERRUPT);
+  REQUIRE(records.size() == written);
+  for (const DecodedRecord& record : records) CHECK(record.ticks == kBegan);
 }
 
 TEST_CASE("cpu chain: the last sixteenth of the blocks is left for definitions") {

@@ -142,6 +142,31 @@ TEST_CASE("critical path: a soft interrupt that the waker raised is the waker's 
         Times{{"100 recv running", 500}, {"100 recv network", 500}});
 }
 
+TEST_CASE("critical path: a thread whose interrupt wakes another one is on the path") {
+  PathScript s;
+  const ThreadIndex first = s.script.thread(s.process, 100, "first");
+  const ThreadIndex second = s.script.thread(s.process, 101, "second");
+  s.task(0);
+  s.task(100);
+  s.task(101);
+  s.interrupt_thread(0);
+  s.script.enter(first, 1000, "f");
+  s.script.enter(second, 1000, "g");
+  s.cpu = 1;
+  s.leaves(100, 1100, false);
+  s.cpu = 0;
+  s.interrupt(101, 1250, 80, ARCTRACE_INTERRUPT_SOFT, ARCTRACE_SOFTIRQ_NET_RECEIVE);
+  s.woken(100, 1300, 101, KernelScript::kSent);
+  s.cpu = 1;
+  s.comes(100, 1350);
+  s.script.exit(first, 2000);
+  s.script.exit(second, 2000);
+  CHECK(times_of(s) == Times{{"100 f running", 650},
+                             {"100 f preempted", 50},
+                             {"101 g>[interrupts] preempted", 50},
+                             {"101 g running", 250}});
+}
+
 TEST_CASE("critical path: a parent waits for its child, whose time goes back to fork") {
   PathScript s;
   const ThreadIndex parent = s.script.thread(s.process, 100, "parent");

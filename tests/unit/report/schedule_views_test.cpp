@@ -86,10 +86,35 @@ TEST_CASE("threads: each stretch with where it was and what ended it") {
   CHECK(text.find(
             "first 100/100: running 580 ns (58.0 %), ready 120 ns (12.0 %), of which "
             "preempted 60 ns (6.0 %), blocked 300 ns (30.0 %)\n") != std::string::npos);
-  CHECK(text.find("blocked           f; woken by second 100/101 in g > K:write\n") !=
+  CHECK(text.find("blocked             f; woken by second 100/101 in g > K:write\n") !=
         std::string::npos);
-  CHECK(text.find("ready, preempted  f\n") != std::string::npos);
+  CHECK(text.find("ready, preempted    f\n") != std::string::npos);
   CHECK(text.find("woken by an interrupt of ") != std::string::npos);
+}
+
+TEST_CASE("threads: a thread whose CPU serves an interrupt is ready") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "first");
+  s.interrupt_thread(0);
+  s.script.enter(thread, 1000, "f");
+  s.interrupt(100, 1100, 200, ARCTRACE_INTERRUPT_CPU, ARCTRACE_CPU_TIMER);
+  s.leaves(100, 1400, true);
+  s.comes(100, 1500);
+  s.script.exit(thread, 2000);
+  Scheduled viewed(s, "threads", sorted(SortKey::kEntry));
+  const Json json = viewed.json();
+  REQUIRE(json["threads"].size() == 1);
+  const Json& first = json["threads"][0];
+  CHECK(first["running_ns"] == 700);
+  CHECK(first["ready_ns"] == 300);
+  CHECK(first["preempted_ns"] == 100);
+  CHECK(first["interrupted_ns"] == 200);
+  CHECK(first["states"][1] == Json::parse(R"({"start_ns": 1100, "duration_ns": 200,
+      "state": "ready", "reason": "interrupted", "path": ["f"]})"));
+  const std::string text = viewed.text();
+  CHECK(text.find("of which preempted 100 ns (10.0 %), interrupted 200 ns (20.0 %), "
+                  "blocked -") != std::string::npos);
+  CHECK(text.find("ready, interrupted  f\n") != std::string::npos);
 }
 
 TEST_CASE("threads: perf events do not show when a thread was woken") {

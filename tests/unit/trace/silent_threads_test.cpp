@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reader/trace/trace.hpp"
 #include "tests/support/trace_builder.hpp"
@@ -31,6 +32,11 @@ class CpuBlock {
     rest.fill(16 - rest.size(), 0);
     return add(type, tid, tgid, rest);
   }
+  CpuBlock& interrupted(uint32_t tid, uint32_t tgid, std::string_view name) {
+    Bytes rest = Bytes().u32(ARCTRACE_INTERRUPT_DEVICE).u32(36).u64(7).u32(name.size());
+    rest.padded(name);
+    return add(ARCTRACE_TYPE_INTERRUPT, tid, tgid, rest);
+  }
   const BlockBuilder& block() const { return block_; }
 
  private:
@@ -44,6 +50,15 @@ class CpuBlock {
   BlockBuilder block_ = BlockBuilder::shared(2, 0);
   uint64_t time_ns_ = 100;
 };
+
+// Of the kernel's records.
+std::vector<uint16_t> collect_types(Trace& trace) {
+  std::vector<uint16_t> types;
+  for (const CollectedRecord& r : collect(trace)) {
+    if (r.record.type >= ARCTRACE_TYPE_SWITCH) types.push_back(r.record.type);
+  }
+  return types;
+}
 
 // "name of pid" of a silent thread; "" of others.
 std::string silent_text(const Definitions& definitions, uint32_t tid) {
@@ -108,6 +123,26 @@ TEST_CASE("threads are silent if their process is recorded") {
   // 70 and 72 have records themselves; 71, 90, 91, 95, 96 and 401 have none.
   CHECK(trace.summary().threads == 8);
   CHECK(trace.summary().processes == 5);
+  CHECK(rules_of(trace).empty());
+}
+
+TEST_CASE("a CPU that has served interrupts has a thread that counts as none") {
+  FileBuilder file;
+  file.program(ProcessFacts{}, 1, "main", 0);
+  file.block(CpuBlock().interrupted(70, 70, "disk").interrupted(70, 70, "").block(), 0,
+             2);
+  file.finish(200);
+  Trace trace = open_bytes(file.file());
+  CHECK(collect_types(trace) ==
+        std::vector<uint16_t>{ARCTRACE_TYPE_INTERRUPT, ARCTRACE_TYPE_INTERRUPT});
+  const Definitions& definitions = trace.definitions();
+  const reader::ThreadIndex index = definitions.find_thread(reader::kInterruptsWriter);
+  const Thread* thread = definitions.thread(index);
+  REQUIRE(thread != nullptr);
+  CHECK(thread->interrupts_of == 0u);
+  CHECK(definitions.thread_name(index, 0) == "Interrupt CPU 0");
+  CHECK_FALSE(thread->is_silent);
+  CHECK(trace.summary().threads == 1);
   CHECK(rules_of(trace).empty());
 }
 

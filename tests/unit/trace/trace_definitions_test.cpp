@@ -215,7 +215,7 @@ TEST_CASE("a writer without THREAD is known by its block") {
   file.block(BlockBuilder::shared(1, 100).add_full(ARCTRACE_TYPE_INSTANT, 10, 102,
                                                    Bytes().u32(1)),
              0, 1);
-  file.block(BlockBuilder::shared(2, 100).add_full(80, ARCTRACE_WRITER_KERNEL | 77, 103,
+  file.block(BlockBuilder::shared(2, 100).add_full(95, ARCTRACE_WRITER_KERNEL | 77, 103,
                                                    Bytes().u32(0).u32(66)),
              0, 2);
   file.finish(200);

@@ -29,7 +29,34 @@ TEST_CASE("--kernel and its words") {
   for (const char* wrong : {"yes", "BPF", "1"}) {
     CHECK(KernelParsed({"--kernel=" + std::string(wrong)}).error ==
           "--kernel: \"" + std::string(wrong) +
-              "\" is not auto, bpf, perf, require or no");
+              "\" is not auto, bpf, perf, require, no or irq");
+  }
+}
+
+TEST_CASE("--kernel=irq records interrupts too, in any way but by perf's events") {
+  const KernelParsed alone({"--kernel=irq"});
+  CHECK(alone.options.use == KernelRecording::kAuto);
+  CHECK(alone.options.events.interrupts);
+  CHECK(event_options(alone.options.events) == "--kernel=irq");
+  const KernelParsed required({"--kernel=require,irq", "--signals"});
+  CHECK(required.options.use == KernelRecording::kRequire);
+  CHECK(event_options(required.options.events) == "--kernel=irq, --signals");
+  CHECK(KernelParsed({"--kernel=bpf,irq"}).options.use == KernelRecording::kBpf);
+  CHECK(KernelParsed({"--kernel=auto,irq"}).options.use == KernelRecording::kAuto);
+  for (const char* without : {"auto", "bpf", "perf", "require", "no"}) {
+    CHECK_FALSE(
+        KernelParsed({"--kernel=" + std::string(without)}).options.events.interrupts);
+  }
+  for (const char* wrong :
+       {",irq", "irq,", "irq,bpf", "bpfirq", "bpf,irq,irq", "irqirq"}) {
+    CHECK(KernelParsed({"--kernel=" + std::string(wrong)}).error ==
+          "--kernel: \"" + std::string(wrong) +
+              "\" is not auto, bpf, perf, require, no or irq");
+  }
+  for (const char* wrong : {"perf,irq", "no,irq"}) {
+    CHECK(KernelParsed({"--kernel=" + std::string(wrong)}).error ==
+          "--kernel: \"" + std::string(wrong) +
+              "\": interrupts are recorded by BPF alone");
   }
 }
 
