@@ -104,6 +104,7 @@ absl::Status SessionCopy::update() {
     }
   }
   settle_missing(seen);
+  find_missed(seen);
   return absl::OkStatus();
 }
 
@@ -222,6 +223,7 @@ absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file, uint64_t& off
     const bool is_data_wanted =
         read_block_header_untrusted(header, geometry_, chunk.index, ref, unused) &&
         !forgotten_.contains(ref.handout);
+    met_.insert(ref.handout);
     const bool is_old = !file.with_data && ref.kind != BlockRef::Kind::kDefinitions &&
                         !blocks_.contains(ref.handout);
     if (is_old) forgotten_.try_emplace(ref.handout, 0);
@@ -273,6 +275,29 @@ void SessionCopy::settle_missing(const absl::flat_hash_set<uint64_t>& seen) {
                  [](const auto& entry) { return entry.second > kMissingEnough; });
 }
 
+// A block that was handed out before the last update has been met by then: in the buffer,
+// or in the file, where it is before it leaves the buffer. The numbers are what others
+// wrote: they are counted, and nothing goes through them.
+void SessionCopy::find_missed(const absl::flat_hash_set<uint64_t>& seen) {
+  met_.insert(seen.begin(), seen.end());
+  missed_ticks_ = UINT64_MAX;
+  if (newest_.handout > checked_.handout) {
+    const auto met = std::count_if(met_.begin(), met_.end(), [&](uint64_t handout) {
+      return handout > checked_.handout && handout <= newest_.handout;
+    });
+    const uint64_t all = newest_.handout - checked_.handout;
+    if (static_cast<uint64_t>(met) != all) missed_ticks_ = checked_.ticks;
+  }
+  const uint64_t newest =
+      seen.empty() ? newest_.handout : *std::max_element(seen.begin(), seen.end());
+  // Nothing is said of what there was before the first update.
+  const bool is_first = newest_.ticks == 0;
+  checked_ = newest_;
+  newest_ = {std::max(newest, newest_.handout), now_ticks_};
+  if (is_first) checked_ = newest_;
+  absl::erase_if(met_, [&](uint64_t handout) { return handout <= checked_.handout; });
+}
+
 absl::StatusOr<Trace> SessionCopy::trace() {
   auto input = std::make_unique<ChunkInput>(buffer_->name(), header_);
   by_chunk_.clear();
@@ -288,6 +313,7 @@ absl::StatusOr<Trace> SessionCopy::trace() {
   for (auto& [handout, kept] : blocks_) add(kept, ARCTRACE_CHUNK_BLOCK);
   OpenOptions options;
   options.max_findings = 0;
+  options.live = {state_.cpu_losses, state_.collector_alive, missed_ticks_};
   return Trace::open(std::move(input), options);
 }
 

@@ -99,6 +99,8 @@ class SessionCopy {
   absl::StatusOr<bool> copy_chunk_untrusted(File& file, uint64_t& offset,
                                             bool only_definitions);
   void settle_missing(const absl::flat_hash_set<uint64_t>& seen);
+  // Finds hand-outs that no update has met, though there were later ones.
+  void find_missed(const absl::flat_hash_set<uint64_t>& seen);
 
   std::unique_ptr<Input> buffer_;
   arctrace_session_header header_;
@@ -117,7 +119,15 @@ class SessionCopy {
   // Of data: the hand-out, and the updates in a row in which the buffer did not have it.
   absl::flat_hash_map<uint64_t, uint32_t> forgotten_;
   absl::flat_hash_map<uint32_t, uint64_t> next_serial_;  // by writer
-  uint64_t now_ticks_ = 0;                               // when the last update began
+  // The newest hand-out that an update met, and when that began: of the last update, and
+  // of the one before, up to which all have been looked for.
+  struct Newest {
+    uint64_t handout = 0, ticks = 0;
+  };
+  Newest newest_, checked_;
+  absl::flat_hash_set<uint64_t> met_;   // after checked_, in the buffer or in a file
+  uint64_t missed_ticks_ = UINT64_MAX;  // since when the last update has missed some
+  uint64_t now_ticks_ = 0;              // when the last update began
   uint64_t missed_blocks_ = 0;
 };
 

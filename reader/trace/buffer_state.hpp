@@ -37,4 +37,13 @@ struct BufferState {
   uint64_t kept_bytes = 0;  // that a keeper has pinned, whether anybody collects
 };
 
+// Of a session that is being recorded, and of which an input has what is new: which of
+// the kernel's records are missing, as far as no record says so. What an earlier input
+// had is not missing.
+struct LiveKernel {
+  std::vector<BufferState::CpuLoss> cpu_losses;  // that go on
+  bool has_writer = true;              // false: the recorder of the kernel's has ended
+  uint64_t missed_ticks = UINT64_MAX;  // since when blocks may have been missed
+};
+
 }  // namespace arctrace::reader

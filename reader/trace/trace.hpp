@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct OpenOptions {
   // takes a look at the header of each chunk, and at each record of the blocks before the
   // range.
   TimeRange range = {};
+  // Set: the input is of a session that is being recorded.
+  std::optional<LiveKernel> live = std::nullopt;
 };
 
 // A trace file, or a raw buffer's image. Its memory is bounded by the number of blocks

@@ -51,6 +51,7 @@ struct Trace::Impl {
   void check_end(const BlockIndex& index);
   void note_overwritten();
   void note_kernel_gaps(bool lacks_middle);
+  void note_live_kernel_gaps();
 
   // Hands out the records: trace_read.cpp.
   absl::Status plan_range();
@@ -73,6 +74,7 @@ struct Trace::Impl {
   FindingLog findings;
   const bool verifies_checksums;
   const TimeRange range;  // what read() reads
+  const std::optional<LiveKernel> live;
   ReadPlan plan;
   FileBlocks file_blocks;
   std::optional<Finding> wrong_index;  // what load() found

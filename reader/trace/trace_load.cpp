@@ -31,7 +31,8 @@ Trace::Impl::Impl(std::vector<std::unique_ptr<Input>> inputs, SessionHeader head
       verifies_checksums(options.verifies_checksums),
       // The totals of a buffer or a flight recorder are about all of its records.
       range(session.raw || session.mode == ARCTRACE_MODE_OVERWRITE ? TimeRange{}
-                                                                   : options.range) {
+                                                                   : options.range),
+      live(options.live) {
   session.size_bytes = input->size();
 }
 
@@ -76,7 +77,11 @@ absl::Status Trace::Impl::load(bool uses_index) {
   }
   drop_reported_calls(totals, definitions);
   if (session.mode == ARCTRACE_MODE_OVERWRITE) note_overwritten();
-  note_kernel_gaps(index->lacks_middle);
+  if (live.has_value()) {
+    note_live_kernel_gaps();
+  } else {
+    note_kernel_gaps(index->lacks_middle);
+  }
   opened = findings.mark();
   return plan_range();
 }
@@ -186,6 +191,19 @@ void Trace::Impl::note_overwritten() {
                                                   : clock.to_ns(oldest->first_ticks));
   }
   definitions.set_kernel_begins(kernel_blocks.find_begins(all_blocks, clock));
+}
+
+// The end of what there is at present is no gap: what comes next is read next.
+void Trace::Impl::note_live_kernel_gaps() {
+  KernelGaps& gaps = definitions.mutable_kernel_gaps();
+  for (const BufferState::CpuLoss& loss : live->cpu_losses) {
+    gaps.add(clock.to_ns(clock.to_ticks(loss.since_monotonic_ns)), INT64_MAX, loss.cpu);
+  }
+  if (!live->has_writer) gaps.add(kernel_blocks.last_ns(clock), INT64_MAX, kCpuNotKnown);
+  if (live->missed_ticks != UINT64_MAX) {
+    gaps.add(clock.to_ns(live->missed_ticks), INT64_MAX, kCpuNotKnown);
+  }
+  gaps.finish();
 }
 
 // Each way in which a trace may lack records of the kernel's, but for those that ENABLED

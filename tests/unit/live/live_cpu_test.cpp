@@ -29,6 +29,7 @@ class Session {
  public:
   // `space`: the PID namespace of the program; 0: the first.
   explicit Session(uint32_t space = 0) {
+    buffer.control.collector_lock = 7;  // it has a living one
     buffer.slots[0].lock = 100;
     buffer.slots[0].writer = 1;
     BlockBuilder definitions = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
@@ -112,6 +113,59 @@ TEST_CASE("a thread stays blocked until a record says otherwise, however long th
   CHECK(model.threads()[0].cpu.history.back() == 1000);
   model.set_buffer(reader.copy().buffer(), 8);
   CHECK(model.counters().on_cpu == 1);
+}
+
+BlockBuilder switch_out(uint64_t handout, uint64_t time) {
+  return BlockBuilder::shared(handout, 0)
+      .add_full(ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 100, time,
+                switch_body(1, 0));
+}
+
+// The kernel's block is there in each tick, and nothing comes after its last record.
+TEST_CASE("that there is no later record yet makes no state unknown") {
+  Session session;
+  session.add_kernel(switch_out(2, 1020));
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader = session.open(symbolizer);
+  LiveModel model(INT64_MAX);
+  for (int i = 0; i < 3; ++i) {
+    session.tick(reader, model);
+    CHECK(model.threads()[0].cpu.state == "blocked: sleeps");
+  }
+}
+
+TEST_CASE("when the kernel's recorder has ended nothing is known of states") {
+  Session session;
+  session.add_kernel(switch_out(2, 1020));
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader = session.open(symbolizer);
+  LiveModel model(INT64_MAX);
+  session.tick(reader, model);
+  session.buffer.control.collector_lock = 0;
+  session.tick(reader, model);
+  CHECK(model.threads()[0].cpu.state == "not known");
+}
+
+// Hand-out 3 was overwritten before anybody looked at it, perhaps with a wake-up in it.
+TEST_CASE("a block that was missed makes states unknown up to the next record") {
+  Session session;
+  session.add_kernel(switch_out(2, 1020));
+  reader::Symbolizer symbolizer;
+  reader::LiveReader reader = session.open(symbolizer);
+  LiveModel model(INT64_MAX);
+  session.tick(reader, model);
+  session.buffer.block(3, BlockBuilder::exclusive(1, 1, 4, 2000).enter(2001, kKey),
+                       ARCTRACE_PHASE_OWNED);
+  session.tick(reader, model);
+  // The block may be in the buffer a moment later than one that was handed out after it.
+  CHECK(model.threads()[0].cpu.state == "blocked: sleeps");
+  session.tick(reader, model);
+  CHECK(model.threads()[0].cpu.state == "not known");
+  session.tick(reader, model);
+  CHECK(model.threads()[0].cpu.state == "not known");
+  session.add_kernel(switch_out(5, 3020));
+  session.tick(reader, model);
+  CHECK(model.threads()[0].cpu.state == "blocked: sleeps");
 }
 
 TEST_CASE("a thread's number in another PID namespace is known in later ticks") {

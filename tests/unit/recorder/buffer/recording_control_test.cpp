@@ -10,10 +10,12 @@
 #include "src/recorder/buffer/buffer.hpp"
 #include "tests/support/test_session.hpp"
 
-using std::string_literals::operator""s;
-
 namespace arctrace::testing {
 namespace {
+
+// Each entry ends with a zero byte.
+const std::string kEvents("event:my_*", sizeof "event:my_*");
+const std::string kFunctions("-my_*", sizeof "-my_*");
 
 // Whether `change` had the collector look.
 bool wakes(const BufferView& view, const std::function<void()>& change) {
@@ -29,8 +31,8 @@ TEST_CASE("control: each change of what is recorded has the collector look at on
   const BufferView& view = buffer->view();
   CHECK(wakes(view, [&] { set_gate(view, ARCTRACE_GATE_ALL); }));
   CHECK(wakes(view, [&] { set_gate(view, ARCTRACE_GATE_FUNCTIONS); }));
-  CHECK(wakes(view, [&] { CHECK(set_record_filter(view, "event:my_*\0"s).ok()); }));
-  CHECK(wakes(view, [&] { CHECK(publish_live_filter(view, "-my_*\0"s).ok()); }));
+  CHECK(wakes(view, [&] { CHECK(set_record_filter(view, kEvents).ok()); }));
+  CHECK(wakes(view, [&] { CHECK(publish_live_filter(view, kFunctions).ok()); }));
   CHECK(wakes(view, [&] { CHECK(publish_live_filter(view, "").ok()); }));
   CHECK(wakes(view, [&] { set_gate(view, 0); }));
 }
@@ -40,7 +42,7 @@ TEST_CASE("control: what changes nothing of what is recorded has nobody look") {
   absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
   REQUIRE(buffer.ok());
   const BufferView& view = buffer->view();
-  CHECK_FALSE(wakes(view, [&] { CHECK(set_record_filter(view, "event:my_*\0"s).ok()); }));
+  CHECK_FALSE(wakes(view, [&] { CHECK(set_record_filter(view, kEvents).ok()); }));
   CHECK_FALSE(wakes(view, [&] { close_gate(view); }));
 }
 
