@@ -2,7 +2,9 @@
 // in the next ones.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "reader/live/live_model.hpp"
@@ -154,8 +156,13 @@ TEST_CASE("a block that was missed makes states unknown up to the next record") 
   reader::LiveReader reader = session.open(symbolizer);
   LiveModel model(INT64_MAX);
   session.tick(reader, model);
-  session.buffer.block(3, BlockBuilder::exclusive(1, 1, 4, 2000).enter(2001, kKey),
-                       ARCTRACE_PHASE_OWNED);
+  // A tick is about the time up to 20 ms ago.
+  std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  session.buffer.block(3,
+                       BlockBuilder::shared(4, 0).add_full(
+                           ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 7, 2020,
+                           Bytes().u32(1).u32(7).u32(1).u32(0).u32(7)),
+                       ARCTRACE_PHASE_CLOSED);
   session.tick(reader, model);
   // The block may be in the buffer a moment later than one that was handed out after it.
   CHECK(model.threads()[0].cpu.state == "blocked: sleeps");
