@@ -438,8 +438,8 @@ static __always_inline struct arctrace_interrupt_body* end_interrupt(
   if (!begin_writer(writer)) return 0;
   const uint64_t duration = monotonic_ns() - since;
   writer->ticks = since;
-  struct arctrace_interrupt_body* body = begin_record(
-      writer, ARCTRACE_TYPE_INTERRUPT, sizeof *body + name_room, current());
+  struct arctrace_interrupt_body* body =
+      begin_record(writer, ARCTRACE_TYPE_INTERRUPT, sizeof *body + name_room, current());
   if (body == 0) return 0;
   PUT(body->kind, kind);
   PUT(body->number, number);
@@ -463,8 +463,8 @@ SEC("tp_btf/irq_handler_exit")
 int BPF_PROG(end_irq, int number, struct irqaction* action) {
   uint32_t name[ARCTRACE_INTERRUPT_NAME_MAX / sizeof(uint32_t)] = {};
   struct kernel_writer writer;
-  struct arctrace_interrupt_body* body = end_interrupt(
-      &writer, HARD_LEVEL, ARCTRACE_INTERRUPT_DEVICE, number, sizeof name);
+  struct arctrace_interrupt_body* body =
+      end_interrupt(&writer, HARD_LEVEL, ARCTRACE_INTERRUPT_DEVICE, number, sizeof name);
   if (body == 0) return 0;
   const long size = bpf_probe_read_kernel_str(name, sizeof name, action->name);
   PUT(body->name_size, size > 0 ? size - 1 : 0);
@@ -484,12 +484,12 @@ int BPF_PROG(end_softirq, unsigned int vector) {
 }
 
 // The processor's own, which have tracepoints of their own on x86-64.
-#define CPU_INTERRUPT(tracepoint, number)                                   \
-  SEC("tp_btf/" #tracepoint "_entry")                                       \
-  int BPF_PROG(begin_##tracepoint) { return begin_interrupt(HARD_LEVEL); }  \
-  SEC("tp_btf/" #tracepoint "_exit")                                        \
-  int BPF_PROG(end_##tracepoint) {                                          \
-    return record_interrupt(HARD_LEVEL, ARCTRACE_INTERRUPT_CPU, number);    \
+#define CPU_INTERRUPT(tracepoint, number)                                  \
+  SEC("tp_btf/" #tracepoint "_entry")                                      \
+  int BPF_PROG(begin_##tracepoint) { return begin_interrupt(HARD_LEVEL); } \
+  SEC("tp_btf/" #tracepoint "_exit")                                       \
+  int BPF_PROG(end_##tracepoint) {                                         \
+    return record_interrupt(HARD_LEVEL, ARCTRACE_INTERRUPT_CPU, number);   \
   }
 CPU_INTERRUPT(local_timer, ARCTRACE_CPU_TIMER)
 CPU_INTERRUPT(reschedule, ARCTRACE_CPU_RESCHEDULE)
