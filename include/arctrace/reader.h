@@ -455,6 +455,27 @@ struct arctrace_reader_node {
 ARCTRACE_READER_API const struct arctrace_reader_node* arctrace_reader_profile_node(
     const arctrace_reader_profile* profile, size_t group, size_t node);
 
+/* What the sums, and the trace's calls, lack. */
+struct arctrace_reader_missing {
+  uint32_t size;
+  uint32_t on_purpose; /* 1: a filter left calls out, or functions were switched off; 0:
+                          records are missing */
+  uint32_t pid, tid;   /* whose; 0: of several threads, or not known */
+  uint32_t cpu;        /* of which CPU the kernel's records; or ARCTRACE_READER_NONE */
+  uint32_t reserved;
+  const char* reason; /* "lost: full", "before it was joined", "ctl -N mem_*" */
+  /* INT64_MIN: from the beginning on, or not known; INT64_MAX: to the end. */
+  int64_t from_ns, to_ns;
+  uint64_t records; /* how many, or ARCTRACE_READER_UNKNOWN */
+};
+
+/* Number `number`, from 0: times of which records are missing, in the order of their
+ * ends, and what left out calls on purpose, of functions that have some (see
+ * left_out_by) or none. NULL: there are not so many. After ten thousand of either the
+ * rest is one that says how many there are more. */
+ARCTRACE_READER_API const struct arctrace_reader_missing* arctrace_reader_profile_missing(
+    const arctrace_reader_profile* profile, size_t number);
+
 /* NULL: nothing happens. */
 ARCTRACE_READER_API void arctrace_reader_profile_free(arctrace_reader_profile* profile);
 

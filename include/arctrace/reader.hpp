@@ -278,6 +278,11 @@ class Profile {
           return arctrace_reader_profile_node(p, group, i);
         });
   }
+  auto missing() const {
+    return detail::numbered<arctrace_reader_missing>([p = profile_.get()](std::size_t i) {
+      return arctrace_reader_profile_missing(p, i);
+    });
+  }
 
  private:
   std::unique_ptr<arctrace_reader_profile, detail::Delete> profile_;

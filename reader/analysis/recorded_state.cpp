@@ -5,9 +5,11 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "reader/analysis/name_expression.hpp"
 #include "reader/replay/filter.hpp"
 #include "reader/replay/kernel_functions.hpp"
 #include "reader/symbols/demangle.hpp"
@@ -43,14 +45,30 @@ class FilterNames {
     // Functions have their demangled names.
     if (glob.starts_with("_Z")) linked_.push_back(demangle_untrusted(std::string(glob)));
   }
-  bool empty() const { return globs_.empty(); }
-  bool match(const std::string& name) const {
+  // False: what the expression matches cannot be told.
+  bool add_expression(std::string_view text) {
+    std::optional<NameExpression> made = NameExpression::compile_untrusted(text);
+    if (made.has_value()) expressions_.push_back(*std::move(made));
+    return made.has_value();
+  }
+  bool empty() const { return globs_.empty() && expressions_.empty(); }
+  bool match(const std::string& name) {
     return matches_any(globs_, name) ||
-           std::find(linked_.begin(), linked_.end(), name) != linked_.end();
+           std::find(linked_.begin(), linked_.end(), name) != linked_.end() ||
+           std::any_of(expressions_.begin(), expressions_.end(),
+                       [&](NameExpression& one) { return one.match(name); });
+  }
+  // The same, and whether names that the trace does not have may match.
+  bool may_match(const std::string& name) {
+    return match(name) || std::any_of(expressions_.begin(), expressions_.end(),
+                                      [&](const NameExpression& one) {
+                                        return one.may_match_linker_name(name);
+                                      });
   }
 
  private:
   std::vector<std::string> globs_, linked_;
+  std::vector<NameExpression> expressions_;
 };
 
 struct LeavingFilter {
@@ -66,9 +84,10 @@ struct LeavingFilter {
     const std::string text(entry.substr(std::min<size_t>(entry.size(), 1)));
     if (entry.starts_with(kFilterMark) || entry.starts_with(kNotraceMark)) {
       const bool is_only = entry.starts_with(kFilterMark);
+      FilterNames& names = is_only ? only : except;
       if (!text.starts_with(kFilterRegex)) {
-        (is_only ? only : except).add(text);
-      } else if (is_only) {
+        names.add(text);
+      } else if (!names.add_expression(text.substr(kFilterRegex.size()))) {
         is_about_all = true;
       }
       return (is_only ? "-F " : "-N ") + text;
@@ -181,12 +200,13 @@ void for_each_switched_off(Replay& replay, const Use& use) {
 
 // By function: one bit for each filter that excludes it by its name.
 std::vector<uint64_t> excluding_filters(const Functions& functions,
-                                        const std::vector<LeavingFilter>& filters) {
+                                        std::vector<LeavingFilter>& filters) {
   std::vector<uint64_t> excluded_by(functions.size());
   for (FunctionId i = 0; i < functions.size(); ++i) {
     if (!is_filtered(functions[i])) continue;
     for (size_t k = 0; k < filters.size(); ++k) {
-      if (filters[k].except.match(functions[i].name)) excluded_by[i] |= uint64_t{1} << k;
+      if (filters[k].except.may_match(functions[i].name))
+        excluded_by[i] |= uint64_t{1} << k;
     }
   }
   return excluded_by;
@@ -247,7 +267,7 @@ RecordedStates::RecordedStates(Replay& replay) {
   if (off.functions != 0) causes_.push_back(off);
 
   for (size_t k = 0; k < filters.size(); ++k) {
-    const LeavingFilter& filter = filters[k];
+    LeavingFilter& filter = filters[k];
     CallsLeftOut cause{filter.what, true, 0, filter.is_live};
     for (FunctionId i = 0; i < functions.size(); ++i) {
       if (!in_tree[i].is_there || !is_filtered(functions[i])) continue;

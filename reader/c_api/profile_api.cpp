@@ -1,10 +1,13 @@
 // Sums of the calls of a trace.
 #include <absl/container/flat_hash_map.h>
+#include <absl/strings/str_cat.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +20,7 @@
 #include "reader/c_api/guarded.hpp"
 #include "reader/c_api/replay_setup.hpp"
 #include "reader/c_api/trace_handle.hpp"
+#include "reader/trace/gaps.hpp"
 
 using arctrace::reader::failed;
 using arctrace::reader::guarded;
@@ -33,10 +37,47 @@ struct arctrace_reader_profile {
   };
   std::vector<Function> functions;  // by number
   std::vector<Group> groups;
+  std::deque<std::string> reasons;
+  std::vector<arctrace_reader_missing> missing;
 };
 
 namespace arctrace::reader {
 namespace {
+
+// Of gaps, and of causes.
+constexpr size_t kMissingKept = 10'000;
+
+// The gaps that meet a range of time.
+class GapCollector {
+ public:
+  GapCollector(const Trace& trace, const ReplayFilter& filter)
+      : finder_(trace.definitions(), &trace.clock(), trace.session().mode),
+        filter_(filter) {}
+
+  void note(const Record& record) {
+    if (const std::optional<Gap> gap = finder_.add(record)) add(*gap);
+  }
+  void finish(const Summary& summary) {
+    for (const Gap& gap : finder_.finish(&summary)) add(gap);
+  }
+  const std::vector<Gap>& gaps() const { return gaps_; }
+  uint64_t left_out() const { return left_out_; }
+
+ private:
+  void add(const Gap& gap) {
+    if (gap.to_ns < filter_.from_ns || gap.from_ns >= filter_.until_ns) return;
+    if (gaps_.size() < kMissingKept) {
+      gaps_.push_back(gap);
+    } else {
+      ++left_out_;
+    }
+  }
+
+  GapFinder finder_;
+  const ReplayFilter& filter_;
+  std::vector<Gap> gaps_;
+  uint64_t left_out_ = 0;
+};
 
 // Copies what a finished replay has, so that the profile needs no trace.
 class ProfileMaker {
@@ -45,7 +86,8 @@ class ProfileMaker {
                arctrace_reader_profile& profile)
       : replay_(replay), recorded_(replay), times_(times), profile_(profile) {}
 
-  void make(Grouping grouping) {
+  void make(Grouping grouping, const GapCollector& gaps) {
+    add_missing(gaps);
     const Functions& functions = replay_.functions();
     profile_.functions.reserve(functions.size());
     for (FunctionId i = 0; i < functions.size(); ++i) {
@@ -58,6 +100,48 @@ class ProfileMaker {
   }
 
  private:
+  void add_missing(const GapCollector& gaps) {
+    const Definitions& definitions = replay_.definitions();
+    for (const Gap& gap : gaps.gaps()) {
+      arctrace_reader_missing& made = add_missing(gap_reason_text(gap), false);
+      if (const Thread* thread = definitions.thread(gap.thread); thread != nullptr) {
+        made.pid = definitions.pid_of(gap.thread);
+        made.tid = thread->tid;
+      }
+      made.cpu = gap.cpu.value_or(ARCTRACE_READER_NONE);
+      if (gap.from_known) made.from_ns = gap.from_ns;
+      made.to_ns = gap.to_ns;
+      made.records = gap.records.value_or(ARCTRACE_READER_UNKNOWN);
+    }
+    if (gaps.left_out() != 0) add_missing(more_text(gaps.left_out()), false);
+    const std::span<const CallsLeftOut> causes = recorded_.causes();
+    for (const CallsLeftOut& cause :
+         causes.first(std::min(causes.size(), kMissingKept))) {
+      arctrace_reader_missing& made = add_missing(cause.what.by, true);
+      made.from_ns = cause.what.from_ns.value_or(INT64_MIN);
+      made.to_ns = cause.what.to_ns.value_or(INT64_MAX);
+    }
+    if (causes.size() > kMissingKept) {
+      add_missing(more_text(causes.size() - kMissingKept), true);
+    }
+  }
+
+  static std::string more_text(uint64_t more) { return absl::StrCat(more, " more"); }
+
+  // Of no thread or CPU, and all the time.
+  arctrace_reader_missing& add_missing(std::string reason, bool on_purpose) {
+    arctrace_reader_missing& made = profile_.missing.emplace_back();
+    made = {};
+    made.size = sizeof made;
+    made.on_purpose = on_purpose ? 1 : 0;
+    made.cpu = ARCTRACE_READER_NONE;
+    made.reason = profile_.reasons.emplace_back(std::move(reason)).c_str();
+    made.from_ns = INT64_MIN;
+    made.to_ns = INT64_MAX;
+    made.records = ARCTRACE_READER_UNKNOWN;
+    return made;
+  }
+
   void add_group(const TreeGroup& group) {
     arctrace_reader_profile::Group& made = profile_.groups.emplace_back();
     made.name = group.name;
@@ -173,14 +257,17 @@ int make_profile(arctrace_reader_trace& handle, const ReplayFilter& filter,
   Symbolizer symbolizer(handle.symbols);
   Replay replay(trace.definitions(), &symbolizer,
                 replay_options_for(trace, filter, &times));
+  GapCollector gaps(trace, filter);
   const absl::Status status = trace.read([&](const Record& record) {
     replay.add(record);
+    gaps.note(record);
     return true;
   });
   if (!status.ok()) return failed(status);
   replay.finish();
+  gaps.finish(trace.summary());
   handle.facts.sum_up(trace);
-  ProfileMaker(replay, times, profile).make(grouping);
+  ProfileMaker(replay, times, profile).make(grouping, gaps);
   return ARCTRACE_READER_OK;
 }
 
@@ -225,6 +312,11 @@ const arctrace_reader_node* arctrace_reader_profile_node(
   if (group >= profile->groups.size()) return nullptr;
   const auto& nodes = profile->groups[group].nodes;
   return node < nodes.size() ? &nodes[node] : nullptr;
+}
+
+const arctrace_reader_missing* arctrace_reader_profile_missing(
+    const arctrace_reader_profile* profile, size_t number) {
+  return number < profile->missing.size() ? &profile->missing[number] : nullptr;
 }
 
 void arctrace_reader_profile_free(arctrace_reader_profile* profile) { delete profile; }

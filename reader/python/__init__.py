@@ -25,8 +25,8 @@ if _typing.TYPE_CHECKING:
     import numpy
 
 __version__ = _reader.__version__
-__all__ = ["Batch", "Call", "Calls", "Finding", "FunctionSums", "Group", "Node", "Process", "Record", "Records",
-           "Thread", "Trace", "open"]
+__all__ = ["Batch", "Call", "Calls", "Finding", "FunctionSums", "Group", "Missing", "Node", "Process", "Profile",
+           "Record", "Records", "Thread", "Trace", "open"]
 
 # Bits of Call.flags and Batch.flags.
 UNWOUND, EXIT_LOST, ENTRY_LOST, ENTERED_BEFORE = 1, 2, 4, 8
@@ -156,6 +156,29 @@ class Group(_typing.NamedTuple):
     nodes: _typing.List[Node]
 
 
+class Missing(_typing.NamedTuple):
+    """What a trace lacks. on_purpose: a filter left calls out, or functions were switched off; else records are missing.
+    pid and tid are 0 if several threads lack them, or it is not known whose they are; cpu is the one whose records of the
+    kernel are missing, or None. from_ns None: from the beginning on, or not known; to_ns None: to the end; records None: not
+    known how many."""
+    reason: str
+    on_purpose: bool
+    pid: int
+    tid: int
+    cpu: _typing.Optional[int]
+    from_ns: _typing.Optional[int]
+    to_ns: _typing.Optional[int]
+    records: _typing.Optional[int]
+
+
+class Profile(_typing.List[Group]):
+    """The groups, and in `missing` what the trace lacks of this time, as a list of Missing."""
+
+    def __init__(self, groups: _typing.List[Group], missing: _typing.List[Missing]) -> None:
+        super().__init__(groups)
+        self.missing = missing
+
+
 _Globs = _typing.Union[str, _typing.Iterable[str]]
 
 
@@ -275,12 +298,13 @@ class Trace:
 
     def profile(self, group_by: str = "all", *, from_ns: _typing.Optional[int] = None,
                 until_ns: _typing.Optional[int] = None, only: _Globs = (),
-                exclude: _Globs = (), min_duration_ns: int = 0, max_depth: int = 2**32 - 1) -> _typing.List[Group]:
+                exclude: _Globs = (), min_duration_ns: int = 0, max_depth: int = 2**32 - 1) -> Profile:
         """The sums of the calls, as a list of Group: for each thread or process, or all in one."""
-        groups = self._trace.profile(from_ns, until_ns, _globs(only), _globs(exclude), min_duration_ns, max_depth,
+        groups, missing = self._trace.profile(from_ns, until_ns, _globs(only), _globs(exclude), min_duration_ns, max_depth,
                                      self._GROUPINGS[group_by])
-        return [Group(*facts, [FunctionSums._make(fields) for fields in functions],
-                      [Node._make(fields) for fields in nodes]) for *facts, functions, nodes in groups]
+        return Profile([Group(*facts, [FunctionSums._make(fields) for fields in functions],
+                              [Node._make(fields) for fields in nodes]) for *facts, functions, nodes in groups],
+                       [Missing._make(fields) for fields in missing])
 
 
 def open(*paths: "_typing.Union[str, _os.PathLike[str]]",

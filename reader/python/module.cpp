@@ -243,6 +243,18 @@ py::list groups_of(const reader::Profile& profile) {
   return groups;
 }
 
+// [(reason, on purpose, pid, tid, cpu, from_ns, to_ns, records)]; None: not known, or
+// none.
+py::list missing_of(const reader::Profile& profile) {
+  py::list missing;
+  for (const arctrace_reader_missing& m : profile.missing()) {
+    missing.append(py::make_tuple(text(m.reason), m.on_purpose != 0, m.pid, m.tid,
+                                  number_or_none(m.cpu), time_or_none(m.from_ns),
+                                  time_or_none(m.to_ns), duration_or_none(m.records)));
+  }
+  return missing;
+}
+
 void translate(std::exception_ptr thrown) {
   try {
     if (thrown) std::rethrow_exception(thrown);
@@ -317,7 +329,8 @@ PYBIND11_MODULE(_reader, module) {
              const reader::Filter filter =
                  make_filter(from_ns, until_ns, std::move(only), std::move(except),
                              min_duration_ns, max_depth);
-             return groups_of(
-                 trace->profile(filter, static_cast<arctrace_reader_grouping>(grouping)));
+             const reader::Profile profile =
+                 trace->profile(filter, static_cast<arctrace_reader_grouping>(grouping));
+             return py::make_tuple(groups_of(profile), missing_of(profile));
            });
 }

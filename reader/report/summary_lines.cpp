@@ -119,8 +119,8 @@ uint64_t patching_ps(const CallTree& tree, const Functions& functions, NodeIndex
   return sum;
 }
 
-// What recording itself cost, of the time on the CPU if that is known; empty if it is not
-// known, or nothing was recorded.
+// What recording itself cost, of the time on the CPU as far as that is known; empty if it
+// is not known, or nothing was recorded.
 std::string overhead_text(const SummaryFacts& facts) {
   const CallTree& tree = *facts.all.tree;
   uint64_t calls = 0;
@@ -136,16 +136,19 @@ std::string overhead_text(const SummaryFacts& facts) {
   if (overhead_ns == 0 || calls == 0) return {};
   const bool is_corrected = facts.replay.is_corrected();
   const bool has_cpu = facts.replay.has_dispatches();
-  uint64_t all_ns = has_cpu ? tree.cpu_cum(facts.all.root).cpu_ns : facts.all_ns();
+  const CpuTime& cpu = tree.cpu_cum(facts.all.root);
+  uint64_t all_ns = has_cpu ? cpu.cpu_ns + cpu.unknown_ns : facts.all_ns();
   if (is_corrected) all_ns += overhead_ns;
   const std::string begin =
       is_corrected ? "corrected by what recording cost: " : "recording cost ";
   if (overhead_ns < all_ns / 100) return begin + "less than 1 %";
   const uint64_t percent =
       (100 * overhead_ns + all_ns / 2) / std::max<uint64_t>(all_ns, 1);
+  const char* where = !has_cpu              ? " ("
+                      : cpu.unknown_ns == 0 ? " on the CPU ("
+                                            : " on the CPU, or not known (";
   std::string text = absl::StrCat(begin, "about ", duration_text(overhead_ns), " of ",
-                                  duration_text(all_ns), has_cpu ? " on the CPU (" : " (",
-                                  percent, " %)");
+                                  duration_text(all_ns), where, percent, " %)");
   // How many calls were hidden is not known, though what they cost is.
   if (facts.replay.has_all_calls())
     absl::StrAppend(&text, ", ", overhead_ns / calls, " ns a call");

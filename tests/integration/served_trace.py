@@ -34,12 +34,14 @@ def record_program(directory, turns=None, options=("--buffer-size=1G",)):
 
 
 class Server:
-    """arctrace view of a trace, until close()."""
+    """arctrace view with these files, and options, until close()."""
 
-    def __init__(self, trace):
-        self.process = start_arctrace("view", "--no-open", trace, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    def __init__(self, *arguments):
+        self.process = start_arctrace("view", "--no-open", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       text=True)
         self.url = self.process.stdout.readline().strip()
+        if not self.url:
+            raise AssertionError(self.process.communicate(timeout=SECONDS)[1])
 
     def get(self, path, **values):
         query = "?" + urllib.parse.urlencode(values) if values else ""

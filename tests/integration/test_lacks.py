@@ -13,8 +13,10 @@ import subprocess
 import unittest
 
 import cases
-from command import arctrace, read, read_dump, read_report, run, start_arctrace
+from command import ARCTRACE, arctrace, read, read_dump, read_report, run, start_arctrace
+from served_trace import Server
 from states import wait_until
+from tmux_terminal import Terminal
 from tracing import TracedTest
 
 # For each line of input it calls a function so many times, and answers; at its end it says how often in all.
@@ -36,6 +38,20 @@ int main(int count, char** arguments) {
   printf("%d\\n", calls);
   return 0;
 }
+"""
+# What the library says of a recording: how often step was called, by its sums and by its calls, and all that it has of
+# what is missing.
+LIBRARY_PROGRAM = """
+import json, sys
+import arctrace
+trace = arctrace.open(*sys.argv[1:])
+profile = trace.profile()
+(group,) = profile
+with trace.calls(values=False) as calls:
+    listed = sum(call.name == "step" and call.is_call for call in calls)
+steps = [function for function in group.functions if function.name == "step"]
+print(json.dumps({"sums": sum(function.calls for function in steps), "calls": listed, "facts": trace.facts,
+                  "functions": group.functions, "missing": profile.missing}))
 """
 VIEWS = ("summary", "tree", "flat", "arcs", "kinds", "flow", "invocations", "histogram", "slowest", "graph", "locks",
          "processes", "log-rt")
@@ -124,6 +140,38 @@ class LacksTest(TracedTest):
         out.unlink()
         return calls, content
 
+    def in_library(self, files):
+        """(how often step was called by its sums, by its calls; whether the recording was finished; all it says)"""
+        python, package = os.environ.get("ARCTRACE_PYTHON"), os.environ.get("ARCTRACE_PYTHON_PACKAGE")
+        if python is None:
+            return None
+        done = run(python, "-B", "-c", LIBRARY_PROGRAM, *files, env={**os.environ, "PYTHONPATH": package}, check=True)
+        said = json.loads(done.stdout)
+        return said["sums"], said["calls"], said["facts"]["finished"], done.stdout
+
+    @staticmethod
+    def on_page(files):
+        """(how often step was called, all that the page has of what is missing)"""
+        server = Server("--partial", *files)
+        try:
+            server.wait_whole()
+            summary, totals = server.api("summary"), server.api("totals")
+            steps = sum(row[1] for row in totals["totals"] if summary["functions"][row[0]][0] == "step")
+            return steps, json.dumps([summary, totals])
+        finally:
+            server.close()
+
+    def on_screen(self, files, said):
+        """Waits until tui says so, and leaves it."""
+        terminal = Terminal(200, 50)
+        try:
+            terminal.type(f"{ARCTRACE} tui --partial {' '.join(map(str, files))}; echo status=$?")
+            terminal.wait_for("[1 Summary]", said)
+            terminal.press("q")
+            terminal.wait_for("status=0")
+        finally:
+            terminal.close()
+
     def check(self, files, calls, said, most=None):
         """All that is shown of a recording in which step was called so often, of which `most` are in it, or any
         number. `said`: what text, JSON and exports must say if they show fewer."""
@@ -153,6 +201,20 @@ class LacksTest(TracedTest):
                 self.assertEqual(shown, flat, to)
             if is_less and to != "html":
                 self.assertTrue(said.encode() in content, to)
+        if (library := self.in_library(files)) is not None:
+            sums, listed, is_finished, content = library
+            self.assertEqual(sums, listed)
+            if is_finished:
+                self.assertEqual(sums, flat)
+            else:  # it does not read what a killed recorder left in the buffer
+                self.assertLessEqual(sums, flat)
+            if is_less and is_finished:
+                self.assertIn(said, content)
+        steps, content = self.on_page(files)
+        self.assertEqual(steps, flat)
+        if is_less:
+            self.assertIn(said, content)
+            self.on_screen(files, said)
         if is_less and not said.startswith(("ctl", "-")):  # info has filters in its own words
             self.assertIn(said, read("info", *files) + "".join(str(record) for record in read_dump(*files, "--type=GAP"))
                           + read("info", "--format=json", *files))

@@ -216,9 +216,12 @@ TEST_CASE("recorded: filters with which a program was started") {
       {{"time:1500"}, "-t 1500ns", all},
       {{"depth:2"}, "-D 2", all},
       {{"+out*"}, "-F out*", {"main", "leaf", "inner"}},
-      {{"+re:^out"}, "-F re:^out", all},
+      {{"+re:^out"}, "-F re:^out", {"main", "leaf", "inner"}},
+      {{"+re:e{1}"}, "-F re:e{1}", all},
       {{"-outer"}, "-N outer", {"outer", "inner"}},
       {{"-re:^x"}, "-N re:^x", {}},
+      {{"-re:^ou"}, "-N re:^ou", {"outer", "inner"}},
+      {{"-re:(o)\\1"}, "-N re:(o)\\1", all},
       // What they leave out has no row.
       {{"size:100"}, "-Z 100", {}},
       {{"module:lib*"}, "-L lib*", {}},

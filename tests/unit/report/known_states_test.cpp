@@ -75,6 +75,29 @@ TEST_CASE("a state is not known from a gap's beginning to the thread's next reco
         "running 1000-1100, blocked 1100-1200, not known 1200-1700, running 1700-2000");
 }
 
+// Of a thread whose time on a CPU is not known, calls may have had all of that.
+TEST_CASE("what recording cost is a share of the time that may have been on the CPU") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "first");
+  s.task(0);
+  s.task(100);
+  s.kernel_gap(1000, 90'000);
+  for (int64_t i = 0; i < 20; ++i) {
+    s.script.enter(thread, 1000 + 1000 * i, "f");
+    s.script.exit(thread, 1500 + 1000 * i);
+  }
+  s.comes(100, 100'000);
+  s.script.enter(thread, 100'000, "f");
+  s.script.exit(thread, 101'000);
+  Viewed viewed(s.script);
+  const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, 50'000, 50'000};
+  viewed.replay.hook_costs = {&cost, 1};
+  const std::string text = viewed.text("summary");
+  CHECK(text.find(
+            "recording cost about 2.10 us of 100 us on the CPU, or not known (2 %)") !=
+        std::string::npos);
+}
+
 // Not every switch of every kernel is recorded, though nothing is lost.
 TEST_CASE("a thread that forks runs, in all views, whoever saw it get a CPU") {
   KernelScript s;
