@@ -28,7 +28,8 @@ bool may_take_long(std::string_view text) {
 // Linker's names of C++ functions begin with "_Z".
 bool NameExpression::begins_otherwise(std::string_view text) {
   constexpr std::string_view kRepeats = "*?";
-  return text.size() >= 2 && text[0] == '^' && absl::ascii_isalnum(text[1]) &&
+  return text.size() >= 2 && text[0] == '^' &&
+         absl::ascii_isalnum(static_cast<unsigned char>(text[1])) &&
          (text.size() == 2 || kRepeats.find(text[2]) == std::string_view::npos) &&
          text.find('|') == std::string_view::npos;
 }

@@ -48,8 +48,9 @@ class FilterNames {
   // False: what the expression matches cannot be told.
   bool add_expression(std::string_view text) {
     std::optional<NameExpression> made = NameExpression::compile_untrusted(text);
-    if (made.has_value()) expressions_.push_back(*std::move(made));
-    return made.has_value();
+    if (!made.has_value()) return false;
+    expressions_.push_back(*std::move(made));
+    return true;
   }
   bool empty() const { return globs_.empty() && expressions_.empty(); }
   bool match(const std::string& name) {

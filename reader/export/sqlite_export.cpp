@@ -252,6 +252,9 @@ class SqliteExport : public CallExporter {
       rows.add({"lost", summary->lost});
       rows.add({"removed", summary->lost_by_cause[ARCTRACE_LOST_REMOVED]});
       rows.add({"elsewhere", summary->elsewhere});
+      if (summary->filtered_out != 0) {
+        rows.add({"filtered_out", summary->filtered_out});
+      }
     }
     if (settings().filters_events()) {
       rows.add({"events_left_out", settings().events->left_out()});

@@ -210,13 +210,18 @@ void put_layout(BodyReader reader, FieldSink& out) {
   out.end();
 }
 
-void put_totals(BodyReader reader, FieldSink& out) {
-  BodyReader whole = reader;
+void put_totals(const Record& record, FieldSink& out) {
+  BodyReader reader(record.body), whole = reader;
   const auto totals = reader.read<arctrace_totals_body>();
   out.number("written", totals.written);
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     if (totals.lost[cause] == 0) continue;
     out.number(loss_cause_text(cause), totals.lost[cause]);
+  }
+  if (record.thread == kNoIndex) {
+    const uint64_t filtered_out = read_filtered_out(whole);
+    if (filtered_out != 0) out.number("filtered_out", filtered_out);
+    return;
   }
   const arctrace_totals_owner owner = read_totals_owner(whole);
   if (owner.process == 0) return;
@@ -296,7 +301,7 @@ bool describe_fields(const Record& record, FieldSink& out) {
       put_layout(reader, out);
       break;
     case ARCTRACE_TYPE_TOTALS:
-      put_totals(reader, out);
+      put_totals(record, out);
       break;
     case ARCTRACE_TYPE_FILES:
       put_files(reader, out);

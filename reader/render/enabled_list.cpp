@@ -23,7 +23,7 @@ constexpr size_t kChangesShown = 20;
 bool is_of_record_filter(std::string_view entry) {
   for (const std::string_view mark :
        {kFilterEvent, kFilterNotEvent, kFilterLevel, kFilterInstant, kFilterNotInstant,
-        kFilterPid, kFilterTid}) {
+        kFilterWhere, kFilterPid, kFilterTid}) {
     if (entry.starts_with(mark)) return true;
   }
   return false;

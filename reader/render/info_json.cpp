@@ -100,6 +100,7 @@ void write_summary(const Summary& s, JsonWriter& json) {
   write_losses_json("lost_by_cause", s.lost_by_cause, json);
   json.member("overwritten", s.overwritten);
   json.member("elsewhere", s.elsewhere);
+  json.member("filtered_out", s.filtered_out);
   json.member("torn", s.torn);
   json.member("unfinished", s.unfinished);
   json.member("invalid", s.invalid);

@@ -25,6 +25,7 @@ std::string other_missing_text(const Summary& summary) {
   };
   append(summary.overwritten, "overwritten");
   append(summary.elsewhere, "in another file");
+  append(summary.filtered_out, "filtered out");
   append(summary.torn, "torn");
   append(summary.unfinished, "unfinished");
   return text;

@@ -91,6 +91,7 @@ void write_report_end_json(const ReportSummary& summary, JsonWriter& json) {
   write_losses_json("lost_by_cause", sums.lost_by_cause, json);
   json.member("overwritten", sums.overwritten);
   json.member("elsewhere", sums.elsewhere);
+  json.member("filtered_out", sums.filtered_out);
   json.member("torn", sums.torn);
   json.member("unfinished", sums.unfinished);
   json.member("invalid", sums.invalid);

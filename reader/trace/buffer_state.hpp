@@ -16,8 +16,9 @@ struct BufferState {
     uint32_t index = 0, writer = 0, process = 0, pid = 0, tid = 0;
     bool alive = false;
     std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost{}, reported{};
-    uint64_t written = 0;      // records of its owner
-    uint64_t written_all = 0;  // and of earlier owners
+    uint32_t filtered_out = 0;  // of all its owners
+    uint64_t written = 0;       // records of its owner
+    uint64_t written_all = 0;   // and of earlier owners
   };
   std::array<uint64_t, 7> blocks_by_phase{};  // by enum arctrace_phase; [0]: invalid
   std::vector<Slot> slots;                    // those that were ever used
@@ -27,6 +28,7 @@ struct BufferState {
   };
   std::vector<CpuLoss> cpu_losses;  // of the kernel's records, which no LOST reports
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> session_lost{};  // that no slot counted
+  uint64_t filtered_out = 0;                                  // that no slot counts
   uint32_t gate = 0, collector_pid = 0;
   uint32_t processes = 0, threads = 0;  // identities ever given
   uint32_t high_water_blocks = 0;

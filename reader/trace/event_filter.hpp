@@ -1,58 +1,50 @@
-// Which events are shown: conditions on the fields of their payloads (--where).
-//
-// Numbers are compared as they are, without rounding: integers of 64 bits with decimal
-// fractions, too. Only a fraction that is compared with an f32 is first rounded to one,
-// so that 0.1 equals what is shown as 0.1. NaN equals NaN, and is neither less nor
-// greater than anything. Texts are compared byte by byte.
+// Which events are shown: conditions on the fields of their payloads (--where;
+// src/protocol/field_condition.hpp).
 #pragma once
 
 #include <absl/status/statusor.h>
 
 #include <cstdint>
-#include <optional>
+#include <map>
+#include <memory>
+#include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "reader/trace/definitions.hpp"
 #include "reader/trace/record.hpp"
+#include "src/protocol/field_condition.hpp"
 
 namespace arctrace::reader {
 
-enum class FieldOperator : uint8_t {
-  kEqual,
-  kNotEqual,
-  kLess,
-  kLessOrEqual,
-  kGreater,
-  kGreaterOrEqual,
-  kMatches,  // a glob (src/base/glob.hpp), of texts only
-};
+// The bits of a condition's operand, if it is a number that is not written as an integer
+// of 64 bits: "0.1", "1e3", "nan". The nearest ones.
+RealBits real_bits_of(const FieldCondition& condition);
 
-// "FIELD OP VALUE", taken apart. What the field is, the events of a trace say.
-struct FieldCondition {
-  std::string text;  // as given
-  std::string field;
-  FieldOperator op = FieldOperator::kEqual;
-  std::string operand;     // without the quotes around it
-  bool is_quoted = false;  // it had some: it is a text, and no number or truth value
-};
+// The types of the fields that events have, by the fields' names.
+using FieldTypes = std::map<std::string, std::set<uint32_t>>;
+FieldTypes field_types(const Definitions& definitions);
+
+// Why no event with such fields can meet one of the conditions, "FIELD OP VALUE": none
+// has its field, or none has one that can be compared with its operand. Empty: each may
+// hold of some event.
+std::string unmet_condition(const std::vector<std::string>& conditions,
+                            const FieldTypes& known);
 
 class EventFilter {
  public:
-  // Without conditions, all events are admitted.
-  explicit EventFilter(std::vector<FieldCondition> conditions);
+  // Without conditions, all events are admitted. Each is "FIELD OP VALUE". REQUIRES: it
+  // has a field and one of the operators.
+  explicit EventFilter(const std::vector<std::string>& conditions);
   // The same, of a trace whose definitions are complete, and outlive the result. Error:
-  // problem().
+  // unmet_condition().
   static absl::StatusOr<EventFilter> make(const Definitions& definitions,
-                                          std::vector<FieldCondition> conditions);
+                                          const std::vector<std::string>& conditions);
 
-  // Which events there are. `definitions` must outlive the calls of the two functions
-  // below, up to the next one of this. REQUIRES: called before them.
+  // Which events there are. `definitions` must outlive the calls of admits(), up to the
+  // next one of this. REQUIRES: called before them.
   void set_definitions(const Definitions& definitions) { definitions_ = &definitions; }
-  // Why no event can meet one of the conditions: none has its field, or none has one
-  // that can be compared with its operand. Empty: each may hold of some event.
-  std::string problem() const;
 
   bool is_set() const { return !conditions_.empty(); }
   // The conditions as they were given.
@@ -64,15 +56,12 @@ class EventFilter {
   bool admits(const Record& record);
   uint64_t left_out() const { return left_out_; }
 
-  // What an operand is if it is a number; `as_f32`: for fields of this type.
-  struct Number {
-    long double exact;
-    long double as_f32;
-  };
   struct Condition {
+    explicit Condition(const std::string& condition);
+
+    std::shared_ptr<const std::string> text;  // `given` has views into it
     FieldCondition given;
-    std::optional<Number> number;
-    std::optional<bool> truth;
+    OperandNumber number;
   };
 
  private:

@@ -38,6 +38,7 @@ absl::Status read_slots(Input& input, const Geometry& geometry, FindingLog& find
     slot.pid = raw.pid;
     slot.tid = raw.tid;
     slot.alive = is_live(raw.lock);
+    slot.filtered_out = raw.filtered_out;
     slot.written_all = raw.written + raw.written_shared;
     slot.written = slot.written_all - raw.written_before;
     std::copy(std::begin(raw.lost), std::end(raw.lost), slot.lost.begin());
@@ -88,6 +89,7 @@ absl::Status read_control(Input& input, BufferState& state) {
   state.processes = control.process_next - std::min(control.process_next, 1u);
   state.threads = control.writer_next - std::min(control.writer_next, 1u);
   state.collector_alive = is_live(control.collector_lock);
+  state.filtered_out = control.filtered_out;
   std::copy(std::begin(control.lost), std::end(control.lost), state.session_lost.begin());
   absl::Status read =
       read_filter<arctrace_live_filter>(input, ARCTRACE_LIVE_FILTER_OFFSET, state.filter);

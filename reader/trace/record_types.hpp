@@ -111,6 +111,13 @@ inline arctrace_signal_place read_signal_place(std::span<const std::byte> body) 
       body.subspan(sizeof(arctrace_signal_body)));
 }
 
+// What follows the session's TOTALS; 0 if it is not there.
+inline uint64_t read_filtered_out(BodyReader reader) {
+  reader.read<arctrace_totals_body>();
+  if (reader.rest().size() < sizeof(arctrace_totals_filtered)) return 0;
+  return reader.read<arctrace_totals_filtered>().filtered_out;
+}
+
 // What follows a writer's TOTALS; all 0 if it is not there.
 inline arctrace_totals_owner read_totals_owner(BodyReader& reader) {
   reader.read<arctrace_totals_body>();

@@ -22,6 +22,7 @@ void SessionTotals::add_untrusted(const RawRecord& record) {
   for (size_t cause = 0; cause < lost_.size(); ++cause) {
     lost_[cause] = totals.lost[cause];
   }
+  filtered_out_ = read_filtered_out(BodyReader(record.body));
 }
 
 void SessionTotals::add_slots(const BufferState& buffer) {
@@ -32,6 +33,7 @@ void SessionTotals::add_slots(const BufferState& buffer) {
           std::accumulate(slot.lost.begin(), slot.lost.end(), uint64_t{0});
     }
     written_[ARCTRACE_WRITER_COLLECTOR] += slot.written_all;
+    filtered_out_ += slot.filtered_out;
     for (size_t cause = 0; cause < lost_.size(); ++cause) {
       lost_[cause] += slot.lost[cause];
     }
@@ -39,6 +41,7 @@ void SessionTotals::add_slots(const BufferState& buffer) {
   for (size_t cause = 0; cause < lost_.size(); ++cause) {
     lost_[cause] += buffer.session_lost[cause];
   }
+  filtered_out_ += buffer.filtered_out;
 }
 
 std::optional<uint64_t> SessionTotals::written_by(uint32_t writer) const {

@@ -29,6 +29,9 @@ class SessionTotals {
   // The records that a writer committed; nullopt: nothing counts them.
   std::optional<uint64_t> written_by(uint32_t writer) const;
 
+  // What the record filter left out, of the whole session.
+  uint64_t filtered_out() const { return filtered_out_; }
+
   // After all records were emitted. In overwrite mode, records that were counted and are
   // not in the trace were overwritten, and LOST records may have been, too: `summary`
   // gets them, as it gets those that the file of an earlier collector has if some are in
@@ -50,6 +53,7 @@ class SessionTotals {
   // By writer: 0 where it is not known whose the losses of a slot were.
   absl::flat_hash_map<uint32_t, uint64_t> lost_by_writer_;
   std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost_{};
+  uint64_t filtered_out_ = 0;
 };
 
 }  // namespace arctrace::reader

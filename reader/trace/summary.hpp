@@ -33,6 +33,9 @@ struct Summary {
   // User records that are in other files of the recording, as far as that is known: of
   // another collector, or of the same one, which does not say that it has removed them.
   uint64_t elsewhere = 0;
+  // Events, instants and counters that the record filter left out by their names, levels
+  // or fields (SPEC.md FLT-2): of the whole session, as the totals count them.
+  uint64_t filtered_out = 0;
   uint64_t torn = 0;        // user records that their dead writer did not commit
   uint64_t unfinished = 0;  // user records that a live writer had not committed yet
   uint64_t invalid = 0;     // records not handed out, because their body breaks a rule

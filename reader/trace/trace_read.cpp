@@ -147,6 +147,7 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
     totals.settle(session, definitions, fates, emitter, is_in_part_elsewhere, summary,
                   findings);
   }
+  summary.filtered_out = totals.filtered_out();
   file_totals.settle(definitions.missing_files(), range, summary);
   summary.findings = findings.count();
   return absl::OkStatus();

@@ -57,7 +57,7 @@ __attribute__((always_inline)) inline bool write_event_fast(const Room& room,
 
 __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payload,
                                                 size_t size, uintptr_t here) {
-  if (!event_is_recorded(event)) return;
+  if (!event_is_recorded(event, payload, size)) return;
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return;
   const uint64_t ticks = session_ticks();

@@ -7,11 +7,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "src/base/glob.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
+#include "src/protocol/field_condition.hpp"
 #include "src/protocol/live_filter.hpp"
 
 namespace arctrace {
@@ -22,6 +24,7 @@ inline constexpr std::string_view kFilterNotEvent = "not:";
 inline constexpr std::string_view kFilterLevel = "level:";
 inline constexpr std::string_view kFilterInstant = "mark:";  // or a counter
 inline constexpr std::string_view kFilterNotInstant = "notmark:";
+inline constexpr std::string_view kFilterWhere = "where:";
 inline constexpr std::string_view kFilterPid = "pid:";
 inline constexpr std::string_view kFilterTid = "tid:";
 
@@ -112,6 +115,73 @@ inline bool admits_instant(std::string_view text, std::string_view name) {
   return admits_name(text, name, kFilterInstant, kFilterNotInstant);
 }
 
+// A `where:` entry without its mark: a condition, and behind it, if its operand is a
+// number that is no integer, " #" and the hexadecimal digits of its bits, 16 of the f64
+// and 8 of the f32.
+struct WhereEntry {
+  FieldCondition condition;
+  OperandNumber number;
+  bool has_real = false;
+
+  explicit WhereEntry(std::string_view entry) {
+    constexpr size_t kDigits = 24, kSuffix = kDigits + 2;
+    RealBits real;
+    if (entry.size() > kSuffix) {
+      const std::string_view suffix(entry.data() + entry.size() - kSuffix, kSuffix);
+      real.is_known = suffix[0] == ' ' && suffix[1] == '#' &&
+                      read_hex({suffix.data() + 2, 16}, real.f64);
+      uint64_t f32 = 0;
+      real.is_known = real.is_known && read_hex({suffix.data() + 18, 8}, f32);
+      real.f32 = static_cast<uint32_t>(f32);
+      has_real = real.is_known;
+      if (has_real) entry.remove_suffix(kSuffix);
+    }
+    condition = split_condition(entry);
+    number = number_of(condition, real);
+  }
+
+ private:
+  static bool read_hex(std::string_view digits, uint64_t& number) {
+    number = 0;
+    for (const char digit : digits) {
+      const bool is_letter = digit >= 'a' && digit <= 'f';
+      if (!is_letter && (digit < '0' || digit > '9')) return false;
+      number =
+          number << 4 | static_cast<uint64_t>(is_letter ? digit - 'a' + 10 : digit - '0');
+    }
+    return true;
+  }
+};
+
+// Whether it asks for fields of events.
+inline bool has_conditions(std::string_view text) {
+  bool has_any = false;
+  for_each_filter_entry(
+      text, [&](std::string_view entry) { has_any |= take_mark(entry, kFilterWhere); });
+  return has_any;
+}
+
+// Whether an event meets all conditions of the filter. for_each_field(use) calls
+// use(type, name) for each of its fields, in order, as long as that returns true.
+template <class ForEachField>
+bool admits_payload(std::string_view text, std::span<const std::byte> payload,
+                    const ForEachField& for_each_field) {
+  bool is_met = true;
+  for_each_filter_entry(text, [&](std::string_view entry) {
+    if (!is_met || !take_mark(entry, kFilterWhere)) return;
+    const WhereEntry asked(entry);
+    is_met = false;
+    std::span<const std::byte> rest = payload, value;
+    for_each_field([&](uint32_t type, std::string_view name) {
+      if (!take_field(type, rest, value)) return false;
+      if (!is_same_text(name, asked.condition.field)) return true;
+      is_met = meets_condition(type, value, asked.condition, asked.number);
+      return false;
+    });
+  });
+  return is_met;
+}
+
 // The classes of records (enum arctrace_gate_bit) of which the filter may exclude some.
 inline uint32_t filtered_classes(std::string_view text) {
   constexpr uint32_t kOfThreads =
@@ -119,7 +189,7 @@ inline uint32_t filtered_classes(std::string_view text) {
   uint32_t classes = 0;
   for_each_filter_entry(text, [&](std::string_view entry) {
     if (take_mark(entry, kFilterEvent) || take_mark(entry, kFilterNotEvent) ||
-        take_mark(entry, kFilterLevel)) {
+        take_mark(entry, kFilterLevel) || take_mark(entry, kFilterWhere)) {
       classes |= ARCTRACE_GATE_EVENTS;
     } else if (take_mark(entry, kFilterInstant) || take_mark(entry, kFilterNotInstant)) {
       classes |= ARCTRACE_GATE_MARKS;

@@ -116,15 +116,13 @@ Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_c
   return definition;
 }
 
-EventFacts find_event(uint32_t id) {
+const arctrace_event_layout_body* find_event(uint32_t id) {
   Definition* definition =
       find_definition(ARCTRACE_TYPE_EVENT_LAYOUT, [id](Definition& candidate) {
         return part_at<arctrace_event_layout_body>(candidate.body()).id == id;
       });
-  if (definition == nullptr) return {};
-  const auto& body = part_at<arctrace_event_layout_body>(definition->body());
-  const auto* name = reinterpret_cast<const char*>(&body + 1);
-  return {std::string_view(name, body.name_size), body.level};
+  if (definition == nullptr) return nullptr;
+  return &part_at<arctrace_event_layout_body>(definition->body());
 }
 
 std::string_view name_text(Definition& definition) {

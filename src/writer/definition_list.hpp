@@ -60,13 +60,39 @@ struct BodyPart {
 Definition* add_definition(uint16_t type, const BodyPart* parts, uint32_t part_count,
                            uint32_t cut_at, uint64_t ticks);
 
-// What defines an event. An id that is not defined has no name and level 0.
+// What defines an event.
 struct EventFacts {
   std::string_view name;
-  uint32_t level;
+  uint32_t level = 0;
+  uint32_t field_count = 0;
+  const std::byte* fields = nullptr;  // as they stand in the body
+
+  // `layout`: a whole body; null: an event without a name and fields, of level 0.
+  explicit EventFacts(const arctrace_event_layout_body* layout) {
+    if (layout == nullptr) return;
+    const auto* text = reinterpret_cast<const char*>(layout + 1);
+    name = {text, layout->name_size};
+    level = layout->level;
+    field_count = layout->field_count;
+    fields = reinterpret_cast<const std::byte*>(text) + padded_size(layout->name_size);
+  }
+
+  // Calls use(type, name) for each field, in order, as long as that returns true.
+  template <class Use>
+  void for_each_field(const Use& use) const {
+    const std::byte* at = fields;
+    for (uint32_t i = 0; i < field_count; ++i) {
+      const auto* field = reinterpret_cast<const arctrace_layout_field*>(at);
+      const uint32_t type = field->type, name_size = field->name_size;
+      const auto* text = reinterpret_cast<const char*>(field + 1);
+      if (!use(type, std::string_view(text, name_size))) return;
+      at += sizeof *field + padded_size(name_size);
+    }
+  }
 };
-// Looks through all definitions of this process.
-EventFacts find_event(uint32_t id);
+// The body that defines the event of this id in this process; null: none does. It stays
+// where it is. Looks through all definitions of the process.
+const arctrace_event_layout_body* find_event(uint32_t id);
 
 // What is known of a name: its text, and the flags (enum arctrace_shim_call_flags) that
 // the filter with which the program was started has for scopes of that name.

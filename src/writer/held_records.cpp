@@ -13,9 +13,10 @@ namespace {
 constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
 
 // In one step, because a signal handler may claim one too. The first place is left to
-// calls that interrupt none (fast_held.hpp).
-HeldRecord* claim_held(Nesting nesting, ThreadState& state) {
-  for (uint32_t i = nesting.nested() ? 1 : 0; i < ARCTRACE_HELD_COUNT; ++i) {
+// calls that interrupt none (fast_held.hpp), and that no filter of fields is about: what
+// is committed there is not looked at.
+HeldRecord* claim_held(bool may_be_first, ThreadState& state) {
+  for (uint32_t i = may_be_first ? 0 : 1; i < ARCTRACE_HELD_COUNT; ++i) {
     HeldRecord& held = state.held[i];
     uint64_t seen = HeldRecord::kUnused;
     if (IpcAtomics::compare_exchange_acq_rel(held.payload, seen, HeldRecord::kClaimed)) {
@@ -37,10 +38,21 @@ void hand_over(HeldRecord& held, uint64_t payload) {
   held.payload = payload;
 }
 
+// Whether the filter admits the event, as it is filled in. `length`: of its record, which
+// begins at `head`.
+bool is_admitted(const std::byte* head, uint32_t length, const void* payload) {
+  const auto* from = static_cast<const std::byte*>(payload);
+  const uint32_t event =
+      reinterpret_cast<const arctrace_event_body*>(from - kEventSize)->event;
+  return fields_are_admitted(event, {from, head + length});
+}
+
 }  // namespace
 
 __attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr_t here) {
-  if (!event_is_recorded(event)) return nullptr;
+  const EventVerdict verdict = event_verdict_now(event);
+  if (verdict == EventVerdict::kExcluded) return nullptr;
+  const bool is_by_fields = verdict == EventVerdict::kByFields;
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return nullptr;
   const uint64_t ticks = session_ticks();
@@ -50,7 +62,8 @@ __attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr
   }
   ThreadState* state = recording_thread(writer_call, ticks);
   if (state == nullptr) return nullptr;
-  HeldRecord* held = claim_held(writer_call, *state);
+  const Nesting nesting = writer_call;
+  HeldRecord* held = claim_held(!nesting.nested() && !is_by_fields, *state);
   if (held == nullptr) {
     count_lost(state->slot.slot(), *state, ARCTRACE_LOST_NESTED, ticks);
     return nullptr;
@@ -67,6 +80,7 @@ __attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr
   if (padded != size) word_at(record.body + kEventSize + padded - sizeof(uint32_t)) = 0;
   held->word0 = record.word0;
   held->committed = record.committed;
+  held->is_by_fields = is_by_fields;
   // B4 release: the block is named as held before its shared name goes, or before its
   // owner can close it.
   IpcAtomics::store_release(name_of(*state, *held), record.block + 1);
@@ -77,7 +91,7 @@ __attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr
 }
 
 uint32_t hold_block(ThreadState& state, uint32_t block) {
-  HeldRecord* held = claim_held(Nesting::kOutermost, state);
+  HeldRecord* held = claim_held(true, state);
   if (held == nullptr) return kNotHeld;
   IpcAtomics::store_release(name_of(state, *held), block + 1);  // B4, as for a record
   hand_over(*held, HeldRecord::kOfBlock);
@@ -101,6 +115,7 @@ __attribute__((noinline)) void settle_record(const void* payload, bool keep) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (held.payload != reinterpret_cast<uintptr_t>(payload)) continue;
     const uint32_t length = committed & ARCTRACE_LENGTH_MASK;
+    keep = keep && (!held.is_by_fields || is_admitted(head, length, payload));
     const uint32_t word0 = keep ? committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
     IpcAtomics::store_release(word_at(head), word0);  // I1
     if (!keep) {  // either count will do, because readers use their sum

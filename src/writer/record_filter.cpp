@@ -16,12 +16,41 @@ namespace {
 // two, and these bits.
 constexpr uint64_t kAdmitted = 1;
 constexpr uint64_t kByThread = 2;  // of a process: it depends on the thread
+constexpr uint64_t kByFields = 2;  // of an event: it depends on its fields
 constexpr uint32_t kRoundShift = 2;
 
 // By id. Events and names with higher ids are judged each time.
 constexpr uint32_t kVerdictsKept = 1024;
 uint64_t event_verdicts[kVerdictsKept];
 uint64_t instant_verdicts[kVerdictsKept];
+uint64_t event_layouts[kVerdictsKept];  // addresses of bodies; 0: not looked for yet
+
+EventFacts facts_of_event(uint32_t event) {
+  if (event >= kVerdictsKept) return EventFacts(find_event(event));
+  const uint64_t seen = IpcAtomics::load_relaxed(event_layouts[event]);
+  const auto* layout = reinterpret_cast<const arctrace_event_layout_body*>(seen);
+  if (layout == nullptr) layout = find_event(event);
+  IpcAtomics::store_relaxed(event_layouts[event], reinterpret_cast<uint64_t>(layout));
+  return EventFacts(layout);
+}
+
+// From so many on, a thread passes what it has counted on to the session.
+constexpr uint32_t kFilteredOutMax = uint32_t{1} << 31;
+
+// Counts a record that the filter has left out. If the process is killed as it passes
+// 2^31 of them on, these are counted twice.
+void count_filtered_out() {
+  arctrace_control& control = session.view.control();
+  ThreadState* state = thread_local_state.state;
+  if (state == nullptr || !state->attached) {
+    IpcAtomics::fetch_add_relaxed(control.filtered_out, uint64_t{1});
+    return;
+  }
+  uint32_t& count = state->slot.slot().filtered_out;
+  if (IpcAtomics::fetch_add_relaxed(count, uint32_t{1}) + 1 != kFilteredOutMax) return;
+  IpcAtomics::fetch_add_relaxed(control.filtered_out, uint64_t{kFilteredOutMax});
+  IpcAtomics::fetch_add_relaxed(count, ~kFilteredOutMax + 1);
+}
 
 bool is_of_round(uint64_t verdict, uint32_t round) {
   return verdict >> kRoundShift == round;
@@ -42,16 +71,12 @@ uint64_t verdict_now(uint64_t& verdict, const Judge& judge) {
   return made;
 }
 
-template <class Admits>
-bool id_is_admitted(uint64_t (&verdicts)[kVerdictsKept], uint32_t id,
-                    const Admits& admits) {
+// Of what has this id.
+template <class Judge>
+uint64_t verdict_of(uint64_t (&verdicts)[kVerdictsKept], uint32_t id,
+                    const Judge& judge) {
   uint64_t unknown = 0;
-  uint64_t& verdict = id < kVerdictsKept ? verdicts[id] : unknown;
-  return (verdict_now(verdict,
-                      [&admits](std::string_view text) {
-                        return admits(text) ? kAdmitted : uint64_t{0};
-                      }) &
-          kAdmitted) != 0;
+  return verdict_now(id < kVerdictsKept ? verdicts[id] : unknown, judge);
 }
 
 }  // namespace
@@ -82,17 +107,38 @@ void forget_verdicts() {
   fill_zero(instant_verdicts, sizeof instant_verdicts);
 }
 
-bool event_is_admitted(uint32_t event) {
-  return id_is_admitted(event_verdicts, event, [event](std::string_view text) {
-    const EventFacts facts = find_event(event);
-    return admits_event(text, facts.name, facts.level);
-  });
+EventVerdict event_verdict(uint32_t event) {
+  const uint64_t verdict =
+      verdict_of(event_verdicts, event, [event](std::string_view text) {
+        const EventFacts facts = facts_of_event(event);
+        if (!admits_event(text, facts.name, facts.level)) return uint64_t{0};
+        return has_conditions(text) ? kAdmitted | kByFields : kAdmitted;
+      });
+  if ((verdict & kAdmitted) == 0) {
+    count_filtered_out();
+    return EventVerdict::kExcluded;
+  }
+  return (verdict & kByFields) != 0 ? EventVerdict::kByFields : EventVerdict::kAdmitted;
+}
+
+bool fields_are_admitted(uint32_t event, std::span<const std::byte> payload) {
+  RecordFilterCopy filter;
+  copy_record_filter_untrusted(session.view, filter);
+  if (filter.size < 0) return true;
+  const EventFacts facts = facts_of_event(event);
+  const bool is_admitted = admits_payload(
+      filter.text(), payload, [&facts](const auto& use) { facts.for_each_field(use); });
+  if (!is_admitted) count_filtered_out();
+  return is_admitted;
 }
 
 bool instant_is_admitted(uint32_t name) {
-  return id_is_admitted(instant_verdicts, name, [name](std::string_view text) {
-    return admits_instant(text, find_name(name).text);
-  });
+  const uint64_t verdict =
+      verdict_of(instant_verdicts, name, [name](std::string_view text) {
+        return admits_instant(text, find_name(name).text) ? kAdmitted : uint64_t{0};
+      });
+  if ((verdict & kAdmitted) == 0) count_filtered_out();
+  return (verdict & kAdmitted) != 0;
 }
 
 }  // namespace arctrace

@@ -6,7 +6,9 @@
 // for an event, and for a name of instants and counters.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "src/process/gate.hpp"
 
@@ -18,9 +20,16 @@ bool thread_is_admitted();
 // Forgets what was remembered of the filter of a session that the process has left.
 void forget_verdicts();
 
-// Whether the record filter admits the event of this id, and instants and counters whose
-// name has this id.
-bool event_is_admitted(uint32_t event);
+// What the record filter says of the event of this id. What it excludes is counted.
+enum class EventVerdict : uint8_t { kExcluded, kAdmitted, kByFields };
+EventVerdict event_verdict(uint32_t event);
+
+// Whether an event with this payload meets the filter's conditions; if not, it is
+// counted.
+bool fields_are_admitted(uint32_t event, std::span<const std::byte> payload);
+
+// Whether it admits instants and counters whose name has this id. What it excludes is
+// counted.
 bool instant_is_admitted(uint32_t name);
 
 inline bool has_record_filter() {
@@ -33,10 +42,17 @@ inline bool is_recorded(uint32_t bits) {
   return gate_is_open(bits) && (!has_record_filter() || thread_is_admitted());
 }
 
-// The same for the event of this id.
-inline bool event_is_recorded(uint32_t event) {
-  return is_recorded(ARCTRACE_GATE_EVENTS) &&
-         (!has_record_filter() || event_is_admitted(event));
+// The same for the event of this id; while it is not filled in, kByFields stands for "if
+// its fields are admitted".
+inline EventVerdict event_verdict_now(uint32_t event) {
+  if (!is_recorded(ARCTRACE_GATE_EVENTS)) return EventVerdict::kExcluded;
+  return has_record_filter() ? event_verdict(event) : EventVerdict::kAdmitted;
+}
+inline bool event_is_recorded(uint32_t event, const void* payload, size_t size) {
+  const EventVerdict verdict = event_verdict_now(event);
+  return verdict == EventVerdict::kAdmitted ||
+         (verdict == EventVerdict::kByFields &&
+          fields_are_admitted(event, {static_cast<const std::byte*>(payload), size}));
 }
 
 // And for an instant or counter whose name has this id.

@@ -127,6 +127,7 @@ struct HeldRecord {
   uint64_t payload;                        // address, or one of these
   std::byte* word0;
   uint32_t committed;
+  bool is_by_fields;  // the filter is asked of its fields once these are filled in
 };
 
 // The WAITING record of the thread, and the open frames that are published there.

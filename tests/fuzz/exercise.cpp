@@ -201,15 +201,17 @@ void exercise_exports(Trace& trace) {
 void exercise_conditions(Trace& trace) {
   constexpr size_t kConditionsMax = 8;
   const Definitions& definitions = trace.definitions();
-  std::vector<FieldCondition> conditions;
+  std::vector<std::string> conditions;
   for (size_t i = 0; i < definitions.processes().size(); ++i) {
     for (const EventLayout* layout : definitions.layouts(static_cast<ProcessIndex>(i))) {
       for (const EventField& field : layout->fields) {
         if (conditions.size() == kConditionsMax) break;
-        FieldCondition condition;
-        condition.field = field.name;
-        condition.operand = "1";  // fields of all types can be equal to that
-        conditions.push_back(std::move(condition));
+        // Fields of all types can be equal to that. The name may be hostile, too.
+        const std::string text = field.name + " = 1";
+        const FieldCondition condition = split_condition(text);
+        if (condition.field == field.name && condition.operand == "1") {
+          conditions.push_back(text);
+        }
       }
     }
   }

@@ -1,5 +1,5 @@
-"""--where: events by the values of their fields, in dump, the view flow and exports; what is left out is
-counted in each of them."""
+"""--where: events by the values of their fields, in dump, the view flow and exports, and as they are recorded; what
+is left out is counted in each of them."""
 
 import collections
 import csv
@@ -7,9 +7,11 @@ import io
 import json
 import os
 import sqlite3
+import sys
 
 import cases
-from command import arctrace, read, read_report, refused
+import support
+from command import ARCTRACE, arctrace, read, read_report, refused
 from tracing import TracedTest
 
 TYPED_EVENTS = os.environ["ARCTRACE_TYPED_EVENTS"]  # events/typed_events.cpp
@@ -127,6 +129,66 @@ class WhereTest(TracedTest):
         facts = dict(database.execute("SELECT key, value FROM trace"))
         self.assertEqual(int(facts["events_left_out"]), ALL - 3)
         self.assertEqual(facts["where"], "--where 'id >= 3' --where 'seconds < 1.5'")
+
+    @cases.in_gate
+    def test_what_is_recorded_is_what_would_be_shown(self):
+        """A condition means the same in record and in dump; what it left out is counted."""
+        def content(events):
+            return [[event["event"], event["fields"]] for event in events if "at" not in event["fields"]]
+        for conditions, *numbers in CONDITIONS:
+            recorded = self.record(TYPED_EVENTS, options=("--no-libcall", *self.where(conditions)))
+            shown, _, _ = self.dumped(*self.where(conditions))
+            events = [json.loads(line) for line in read("dump", "--type=EVENT", "--format=json", recorded.trace).splitlines()]
+            self.assertEqual(content(events), content(shown), conditions)
+            self.assertEqual(len(events), sum(map(len, numbers)), conditions)
+            summary = read_report(recorded.trace, "flat")["summary"]
+            self.assertEqual((summary["records"], summary["filtered_out"], summary["lost"]),
+                             (len(events), ALL - len(events), 0), conditions)
+            self.assertIn(f", {ALL - len(events)} filtered out, ", recorded.stderr)
+
+    @cases.in_gate
+    def test_while_a_program_runs(self):
+        """Events that are written at once and in place, with a condition that ctl sets, and without."""
+        source = support.API + f"""
+import subprocess
+api.arctrace_reserve.restype = ctypes.c_void_p
+class Field(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_uint32)]
+event = api.arctrace_define_event(b"step", 0, (Field * 1)(Field(b"number", 3)), 1)
+def steps():
+    for i in range(100):
+        number = ctypes.c_uint32(i)
+        api.arctrace_write(event, ctypes.byref(number), 4)
+        held = api.arctrace_reserve(event, 4)
+        if held:
+            ctypes.memmove(held, ctypes.byref(number), 4)
+            api.arctrace_commit(ctypes.c_void_p(held))
+def ctl(*options):
+    subprocess.run([{ARCTRACE!r}, "ctl", os.environ["ARCTRACE_SESSION"], *options], check=True)
+steps()
+ctl("--where", "number >= 90")
+steps()
+ctl("--where", "number < 1.5")
+steps()
+ctl("--record-all")
+steps()
+"""
+        recorded = self.record(sys.executable, "-c", source, options=("--no-libcall",))
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        lines = read("dump", "--type=EVENT", "--format=json", recorded.trace).splitlines()
+        numbers = [json.loads(line)["fields"]["number"] for line in lines]
+        twice = [[i, i] for i in range(100)]
+        self.assertEqual(numbers, sum(twice + twice[90:] + twice[:2] + twice, []))
+        self.assertEqual(read_report(recorded.trace, "flat")["summary"]["filtered_out"], 180 + 196)
+
+    @cases.in_gate
+    def test_what_no_recorded_event_can_answer_is_said(self):
+        for condition, problem in (("idd = 1", 'no event has a field "idd"'), ("cached < true", "which only = and != compare")):
+            recorded = self.record(TYPED_EVENTS, options=("--no-libcall", "--where", condition))
+            self.assertEqual(recorded.status, 0)
+            self.assertIn(f"warning: --where '{condition}': ", recorded.stderr)
+            self.assertIn(problem, recorded.stderr)
+        refused("record", "--where", "id", "--", "true")
 
     @cases.in_gate
     def test_only_what_would_be_shown_counts(self):

@@ -180,7 +180,9 @@ struct arctrace_control {
   uint32_t process_next;
   uint32_t writer_next;
   uint32_t slot_next; /* slots with index >= this were never used */
-  uint32_t reserved5[13];
+  uint32_t reserved5;
+  uint64_t filtered_out; /* of threads without a slot, and what slots have passed on */
+  uint32_t reserved6[10];
   /* line 6: records that no slot could count */
   uint64_t lost[ARCTRACE_LOST_CAUSES];
   /* line 7: the collector's robust lock, as in a writer slot */
@@ -198,6 +200,7 @@ ARCTRACE_ASSERT_OFFSET(arctrace_control, wake, 256);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, patterns_matched, 280);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, without_room, 288);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, process_next, 320);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, filtered_out, 336);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, lost, 384);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_lock, 448);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_robust_next, 480);
@@ -253,8 +256,7 @@ ARCTRACE_ASSERT_SIZE(arctrace_moments, 64);
 struct arctrace_record_filter {
   uint32_t round; /* as in arctrace_live_filter */
   uint32_t size;  /* bytes of text in use; 0: nothing is filtered out */
-  /* "event:GLOB", "not:GLOB", "level:N", "pid:N" or "tid:N", then a zero byte; and so on
-   */
+  /* "event:GLOB", "level:N" and others, each with a zero byte after it */
   uint64_t text[ARCTRACE_RECORD_FILTER_TEXT_MAX / sizeof(uint64_t)];
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_record_filter, text, 8);
@@ -313,7 +315,9 @@ struct arctrace_writer_slot {
   uint32_t current;                       /* exclusive block taken or being taken */
   uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* shared write in progress, by nesting */
   uint32_t held[ARCTRACE_HELD_COUNT];     /* reserve() without commit() yet */
-  uint32_t reserved1;
+  /* Events, instants and counters that the record filter left out by their names, levels
+   * or fields, less what the thread has passed on to control.filtered_out. */
+  uint32_t filtered_out;
   /* User records reserved. Only the owner counts them; like lost[] they only grow, but
    * a discarded record is taken back. */
   uint64_t written;        /* in exclusive blocks */
@@ -329,6 +333,7 @@ ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, robust_next, ARCTRACE_ROBUST_NODE_O
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, writer, 40);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, start_ticks, 56);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, current, 64);
+ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, filtered_out, 100);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, written, 104);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, lost, 128);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, reported, 192);

@@ -208,6 +208,13 @@ struct arctrace_totals_owner {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_owner, 24);
 
+/* Since version 1.9 after the session's totals: events, instants and counters that the
+ * record filter left out by their names, levels or fields. */
+struct arctrace_totals_filtered {
+  uint64_t filtered_out;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_totals_filtered, 8);
+
 /* How many identities the session has given: also to those that have no definitions. */
 struct arctrace_counts_body {
   uint32_t processes, threads;

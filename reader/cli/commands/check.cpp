@@ -101,6 +101,7 @@ void write_check_json(const reader::Trace& trace, const CheckOptions& options,
   reader::write_losses_json("lost_by_cause", summary.lost_by_cause, json);
   json.member("overwritten", summary.overwritten);
   json.member("elsewhere", summary.elsewhere);
+  json.member("filtered_out", summary.filtered_out);
   json.member("torn", summary.torn);
   json.member("unfinished", summary.unfinished);
   reader::write_findings_json(trace, json);

@@ -55,7 +55,8 @@ absl::Status warn_of_unmatched(const RecordFilterOptions& filter,
   const char* note = trace->buffer()->collector_alive
                          ? "; definitions that the collector has taken were not looked at"
                          : "";
-  for (const std::string& line : unmatched_events(filter, events)) {
+  for (const std::string& line :
+       unmatched_events(filter, events, reader::field_types(trace->definitions()))) {
     reader::print_warning(line + note);
   }
   const DefinedNames names = names_of(trace->definitions());

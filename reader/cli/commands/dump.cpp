@@ -36,7 +36,7 @@ struct DumpOptions {
   std::vector<std::string> fields, types;
   std::vector<uint32_t> pids, tids;
   DumpFilter filter;
-  std::vector<reader::FieldCondition> where;
+  std::vector<std::string> where;
   uint64_t limit = UINT64_MAX;
   bool raw = false;
   bool no_header = false;

@@ -45,11 +45,14 @@ void LiveLines::after(const reader::Record& record) {
   }
 }
 
-void LiveLines::end(const reader::Trace& /*trace*/, reader::Replay& /*replay*/,
+void LiveLines::end(const reader::Trace& trace, reader::Replay& /*replay*/,
                     int64_t /*from_ns*/, int64_t /*until_ns*/,
                     const std::vector<reader::LiveThread>& /*threads*/) {
   printer_->finish();
-  if (!problem_.has_value() || !problem_->empty()) problem_ = events_.problem();
+  if (events_.is_set() && (!problem_.has_value() || !problem_->empty())) {
+    problem_ = reader::unmet_condition(events_.texts(),
+                                       reader::field_types(trace.definitions()));
+  }
   // A failure is kept: good() tells.
   static_cast<void>(output_.finish());
 }

@@ -9,7 +9,6 @@
 #include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/replay_filter_options.hpp"
 #include "reader/export/export_formats.hpp"
-#include "reader/trace/event_filter.hpp"
 
 namespace arctrace::cli {
 
@@ -23,7 +22,7 @@ struct ExportOptions : ReplayFilterOptions {
   reader::ExportWeight weight = reader::ExportWeight::kWall;
   reader::Grouping grouping = reader::Grouping::kThread;
   std::vector<TimeRange> exact;  // of which all calls are exported
-  std::vector<reader::FieldCondition> where;
+  std::vector<std::string> where;
   bool has_sum_options = false;  // one of those that only formats of sums know
 
   bool to_stdout() const { return output == "-"; }

@@ -8,7 +8,6 @@
 #include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_options.hpp"
-#include "reader/trace/event_filter.hpp"
 
 namespace arctrace::cli {
 
@@ -16,8 +15,8 @@ struct LiveOptions {
   std::vector<std::string> target;  // a session; or "" and a command
   bool plain = false;
   OutputFormat format = OutputFormat::kText;
-  DumpFilter filter;                          // of lines
-  std::vector<reader::FieldCondition> where;  // the same
+  DumpFilter filter;                 // of lines
+  std::vector<std::string> where;    // the same
   std::vector<uint32_t> pids, tids;  // the filter's; without a target, pids are joined
   RecordOptions record;              // of a command, or of processes that are joined
 };

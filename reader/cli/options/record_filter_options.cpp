@@ -1,12 +1,15 @@
 #include "reader/cli/options/record_filter_options.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 
 #include <CLI/CLI.hpp>
 #include <string_view>
 
 #include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/where_option.hpp"
+#include "reader/trace/event_filter.hpp"
 #include "src/protocol/record_filter.hpp"
 
 namespace arctrace::cli {
@@ -18,6 +21,19 @@ template <class Value>
 void append(std::string& text, std::string_view mark, const Value& value) {
   absl::StrAppend(&text, std::string(mark), value);
   text += '\0';
+}
+
+// As WhereEntry takes it apart.
+std::string where_entry(const std::string& text) {
+  const FieldCondition condition = split_condition(text);
+  const RealBits real = reader::real_bits_of(condition);
+  if (real.is_known) {
+    return absl::StrFormat("%s #%016x%08x", text, real.f64, real.f32);
+  }
+  if (condition.is_quoted || !WhereEntry(text).has_real) return text;
+  // A text that ends like that.
+  const auto begin = static_cast<size_t>(condition.operand.data() - text.data());
+  return absl::StrCat(text.substr(0, begin), "\"", std::string(condition.operand), "\"");
 }
 
 CLI::Option* add_numbers(CLI::App& app, const std::string& name,
@@ -32,7 +48,7 @@ CLI::Option* add_numbers(CLI::App& app, const std::string& name,
 
 bool RecordFilterOptions::empty() const {
   return events.empty() && not_events.empty() && !level && instants.empty() &&
-         not_instants.empty() && pids.empty() && tids.empty();
+         not_instants.empty() && where.empty() && pids.empty() && tids.empty();
 }
 
 std::string RecordFilterOptions::text() const {
@@ -42,6 +58,7 @@ std::string RecordFilterOptions::text() const {
   if (level) append(text, kFilterLevel, *level);
   for (const std::string& glob : instants) append(text, kFilterInstant, glob);
   for (const std::string& glob : not_instants) append(text, kFilterNotInstant, glob);
+  for (const std::string& one : where) append(text, kFilterWhere, where_entry(one));
   for (const uint32_t pid : pids) append(text, kFilterPid, pid);
   for (const uint32_t tid : tids) append(text, kFilterTid, tid);
   return text;
@@ -67,7 +84,8 @@ std::vector<CLI::Option*> add_record_filter_options(CLI::App& app,
                       "names match GLOB; may be repeated"),
       add_glob_option(app, "--no-mark", filter.not_instants,
                       "record no instants and counters of the API whose names match "
-                      "GLOB; takes precedence over --mark; may be repeated")};
+                      "GLOB; takes precedence over --mark; may be repeated"),
+      add_where_option(app, filter.where, "", "record")};
   if (!with_threads) return options;
   options.push_back(add_numbers(app, "--pid", filter.pids,
                                 "record functions, events and marks only of these "

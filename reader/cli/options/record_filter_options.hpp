@@ -14,6 +14,7 @@ struct RecordFilterOptions {
   std::vector<std::string> events, not_events;      // globs
   std::optional<uint32_t> level;                    // events up to this one
   std::vector<std::string> instants, not_instants;  // globs, of counters too
+  std::vector<std::string> where;                   // conditions on fields of events
   std::vector<uint32_t> pids, tids;
 
   bool empty() const;

@@ -15,7 +15,6 @@
 #include "reader/cli/options/terminal_options.hpp"
 #include "reader/replay/cpu_time.hpp"
 #include "reader/report/view_types.hpp"
-#include "reader/trace/event_filter.hpp"
 
 namespace arctrace::cli {
 
@@ -32,7 +31,7 @@ struct ReportOptions : ReplayFilterOptions {
   reader::ViewOptions shown;
   std::vector<std::string> functions;  // globs of what the view is about
   std::vector<std::string> of;         // the same, as --of has them
-  std::vector<reader::FieldCondition> where;
+  std::vector<std::string> where;
   TerminalOptions terminal;
   bool no_header = false;
   bool corrected = false;  // what recording cost is taken off all times

@@ -380,6 +380,10 @@ std::string recording_summary_line(const CollectorSummary& summary,
     absl::StrAppend(&line, ", ", reader::grouped_text(summary.overwritten),
                     " overwritten");
   }
+  if (summary.filtered_out != 0) {
+    absl::StrAppend(&line, ", ", reader::grouped_text(summary.filtered_out),
+                    " filtered out");
+  }
   absl::StrAppend(&line, ", ",
                   reader::count_text(summary.processes, "process", "processes"), ", ",
                   reader::count_text(summary.threads, "thread"), ", ",

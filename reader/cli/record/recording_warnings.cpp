@@ -40,7 +40,9 @@ void warn_of_unmatched_events(const CollectorSummary& summary,
                               const RecordFilterOptions& filter) {
   const DefinedEvents& defined = summary.totals.events;
   std::vector<std::string> lines;
-  if (defined.has_all_events()) lines = unmatched_events(filter, defined.levels());
+  if (defined.has_all_events()) {
+    lines = unmatched_events(filter, defined.levels(), defined.fields());
+  }
   if (defined.has_all_names()) {
     for (std::string& line : unmatched_instants(filter, defined.names())) {
       lines.push_back(std::move(line));

@@ -42,7 +42,8 @@ void add_unmatched(const std::string& what, const std::string& option,
 }  // namespace
 
 std::vector<std::string> unmatched_events(const RecordFilterOptions& filter,
-                                          const EventLevels& events) {
+                                          const EventLevels& events,
+                                          const reader::FieldTypes& fields) {
   std::vector<std::string> lines;
   std::vector<std::string> names;
   for (const auto& [name, level] : events) names.push_back(name);
@@ -59,6 +60,8 @@ std::vector<std::string> unmatched_events(const RecordFilterOptions& filter,
                                    lowest));
     }
   }
+  const std::string unmet = reader::unmet_condition(filter.where, fields);
+  if (!unmet.empty()) lines.push_back(reader::escaped(unmet));
   if (!lines.empty() || events.empty()) return lines;
   const std::string text = filter.text();
   const bool admits_one =

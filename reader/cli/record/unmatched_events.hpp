@@ -11,6 +11,7 @@
 #include "reader/cli/options/record_filter_options.hpp"
 #include "reader/trace/buffer_state.hpp"
 #include "reader/trace/definitions.hpp"
+#include "reader/trace/event_filter.hpp"
 
 namespace arctrace::cli {
 
@@ -18,10 +19,12 @@ namespace arctrace::cli {
 using EventLevels = std::map<std::string, uint32_t>;
 
 // A line for each glob of `filter` that matches no event, with names that look like it,
-// and for a level that no event has; or one if each matches, but all of them together
-// admit none. Empty: the filter admits some event, or is not about events.
+// for a level that no event has, and for a condition that none can meet; or one if each
+// matches, but all of them together admit none. Empty: the filter admits some event, or
+// is not about events.
 std::vector<std::string> unmatched_events(const RecordFilterOptions& filter,
-                                          const EventLevels& events);
+                                          const EventLevels& events,
+                                          const reader::FieldTypes& fields);
 
 // What programs have named: instants, counters, scopes and others.
 using DefinedNames = std::set<std::string, std::less<>>;

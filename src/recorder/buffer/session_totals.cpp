@@ -28,6 +28,15 @@ std::vector<uint64_t> session_losses(const BufferView& view) {
   return sum;
 }
 
+uint64_t session_filtered_out(const BufferView& view) {
+  uint64_t sum = IpcAtomics::load_relaxed(view.control().filtered_out);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view);
+  for (uint32_t i = 0; i < used; ++i) {
+    sum += IpcAtomics::load_relaxed(view.slot(i).filtered_out);
+  }
+  return sum;
+}
+
 uint64_t session_start_ticks(const BufferView& view) {
   auto& header = *reinterpret_cast<arctrace_session_header*>(view.base());
   return IpcAtomics::load_relaxed(header.start_ticks);

@@ -15,6 +15,10 @@ uint64_t session_written(const BufferView& view);
 // All losses of the session so far, by cause.
 std::vector<uint64_t> session_losses(const BufferView& view);
 
+// Events, instants and counters of the session so far that the record filter left out by
+// their names, levels or fields.
+uint64_t session_filtered_out(const BufferView& view);
+
 // When the session began: losses of which nothing else is known came after that.
 uint64_t session_start_ticks(const BufferView& view);
 

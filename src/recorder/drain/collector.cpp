@@ -152,6 +152,7 @@ CollectorSummary Collector::summary_locked() const {
   CollectorSummary summary;
   summary.totals = drain_.totals();
   summary.lost = session_losses(buffer_.view());
+  summary.filtered_out = session_filtered_out(buffer_.view());
   summary.processes = control.process_next - 1;
   summary.threads = control.writer_next - 1;
   summary.file_bytes = file_.bytes();

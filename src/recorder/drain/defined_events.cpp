@@ -11,7 +11,8 @@
 namespace arctrace {
 namespace {
 
-constexpr size_t kDefinedMax = 4096;  // events, and names
+constexpr size_t kDefinedMax = 4096;  // events, fields, and names
+constexpr size_t kTypesMax = 32;      // of fields of one name
 
 // What follows a body's struct, at most `size` bytes of it.
 std::string_view text_after(std::span<const std::byte> body, size_t offset,
@@ -35,11 +36,31 @@ void DefinedEvents::note_event(std::span<const std::byte> body) {
   if (body.size() < sizeof(arctrace_event_layout_body)) return;
   const auto layout = load_part_untrusted<arctrace_event_layout_body>(body);
   std::string text(text_after(body, sizeof layout, layout.name_size));
+  size_t at = sizeof layout + ((size_t{layout.name_size} + 3) & ~size_t{3});
+  for (uint32_t i = 0; i < layout.field_count; ++i) {
+    if (at > body.size() || body.size() - at < sizeof(arctrace_layout_field)) break;
+    const auto field = load_part_untrusted<arctrace_layout_field>(body.subspan(at));
+    at += sizeof field;
+    note_field(std::string(text_after(body, std::min(at, body.size()), field.name_size)),
+               field.type);
+    at += (size_t{field.name_size} + 3) & ~size_t{3};
+  }
   const auto known = levels_.find(text);
   if (known != levels_.end()) {
     known->second = std::min(known->second, layout.level);
   } else if (levels_.size() < kDefinedMax) {
     levels_.emplace(std::move(text), layout.level);
+  } else {
+    has_all_events_ = false;
+  }
+}
+
+void DefinedEvents::note_field(std::string name, uint32_t type) {
+  const auto known = fields_.find(name);
+  if (known != fields_.end()) {
+    if (known->second.size() < kTypesMax) known->second.insert(type);
+  } else if (fields_.size() < kDefinedMax) {
+    fields_.emplace(std::move(name), std::set<uint32_t>{type});
   } else {
     has_all_events_ = false;
   }

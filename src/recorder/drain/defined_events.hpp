@@ -25,6 +25,8 @@ class DefinedEvents {
   // The lowest level with which an event of each name was defined. Names are untrusted
   // bytes.
   const std::map<std::string, uint32_t>& levels() const { return levels_; }
+  // The types of their fields, by the fields' names, which are untrusted, too.
+  const std::map<std::string, std::set<uint32_t>>& fields() const { return fields_; }
   // What was named: instants, counters, scopes, and functions whose frames have names.
   // Untrusted bytes, too.
   const Names& names() const { return names_; }
@@ -34,9 +36,11 @@ class DefinedEvents {
 
  private:
   void note_event(std::span<const std::byte> body);
+  void note_field(std::string name, uint32_t type);
   void note_name(std::span<const std::byte> body);
 
   std::map<std::string, uint32_t> levels_;
+  std::map<std::string, std::set<uint32_t>> fields_;
   Names names_;
   bool has_all_events_ = true, has_all_names_ = true;
 };

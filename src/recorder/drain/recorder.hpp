@@ -20,6 +20,7 @@ struct CollectorSummary {
   DrainTotals totals;
   std::vector<uint64_t> lost;  // by cause
   uint64_t overwritten = 0;    // records
+  uint64_t filtered_out = 0;   // session_filtered_out()
   uint32_t processes = 0;
   uint32_t threads = 0;
   uint32_t living = 0;  // processes that could still write when the recording ended

@@ -155,6 +155,7 @@ void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView
     totals.lost[cause] = losses[cause];
   totals.lost[ARCTRACE_LOST_FILE] += lost_by_file;
   records.body(totals);
+  records.body(arctrace_totals_filtered{.filtered_out = session_filtered_out(view)});
   arctrace_control& control = view.control();
   records.begin(ARCTRACE_TYPE_COUNTS, ARCTRACE_WRITER_COLLECTOR, ticks);
   records.body(arctrace_counts_body{

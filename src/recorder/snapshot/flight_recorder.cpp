@@ -287,6 +287,7 @@ CollectorSummary FlightRecorder::finish() {
   note(silent);
   summary.totals = write_snapshot_file(buffer_, file_, past_);
   summary.lost = session_losses(view);
+  summary.filtered_out = session_filtered_out(view);
   summary.lost[ARCTRACE_LOST_FILE] += summary.totals.lost_by_file;
   const uint64_t kept = summary.totals.records + summary.totals.torn +
                         summary.totals.unfinished + summary.totals.unsaved;

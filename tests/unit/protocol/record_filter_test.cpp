@@ -64,7 +64,40 @@ TEST_CASE("instants and counters are admitted by their names, apart from events"
   CHECK_FALSE(admits_instant("mark:["s, "a"));
 }
 
+// An event with the fields u32 n and f64 x.
+bool meets(std::string_view text, uint32_t n, double x) {
+  std::byte payload[12];
+  std::memcpy(payload, &n, sizeof n);
+  std::memcpy(payload + 4, &x, sizeof x);
+  return admits_payload(text, payload, [](const auto& use) {
+    if (use(uint32_t{ARCTRACE_FIELD_U32}, std::string_view("n"))) {
+      use(uint32_t{ARCTRACE_FIELD_F64}, std::string_view("x"));
+    }
+  });
+}
+
+TEST_CASE("events are admitted by conditions on their fields") {
+  CHECK(meets("", 1, 0.5));
+  CHECK(meets("event:no\0"s, 1, 0.5));
+  CHECK(meets("where:n = 1\0"s, 1, 0.5));
+  CHECK_FALSE(meets("where:n = 1\0where:x < 0\0"s, 1, 0.5));
+  CHECK(meets("where:n = 1\0where:x < 1\0"s, 1, 0.5));
+  CHECK_FALSE(meets("where:m = 1\0"s, 1, 0.5));
+  // Bits of 0.5: without them it is no number that the writer knows.
+  CHECK(meets("where:x >= 0.5 #3fe00000000000003f000000\0"s, 1, 0.5));
+  CHECK_FALSE(meets("where:x > 0.5 #3fe00000000000003f000000\0"s, 1, 0.5));
+  CHECK(meets("where:n > 0.5 #3fe00000000000003f000000\0"s, 1, 0.5));
+  CHECK_FALSE(meets("where:x >= 0.5\0"s, 1, 0.5));
+  CHECK_FALSE(meets("where:x >= 0.5 #3fe000000000000g3f000000\0"s, 1, 0.5));
+  CHECK(filtered_classes("where:n = 1\0"s) == ARCTRACE_GATE_EVENTS);
+}
+
 TEST_CASE("a text that anybody may have written") {
+  for (const std::string& text :
+       {"where:"s, "where:\0"s, "where:=\0"s, "where:n =\0"s, "where:n = 1 #\0"s,
+        "where: #3fe00000000000003f000000\0"s, "where:n"s, "where:n = \"\0"s}) {
+    CHECK_FALSE(meets(text, 1, 0.5));
+  }
   CHECK(admits("pid\0:\0\0p"s, 1, 2));
   CHECK_FALSE(admits("pid:99999999999999999999\0"s, 1, 2));
   CHECK_FALSE(admits_event("event:["s, "a", 0));

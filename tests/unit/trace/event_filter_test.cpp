@@ -20,14 +20,10 @@ using testing::Bytes;
 
 constexpr uint32_t kEventId = 7;
 
-FieldCondition asks(FieldOperator op, const std::string& operand,
-                    const std::string& field = "f") {
-  FieldCondition condition;
-  condition.text = field + " ? " + operand;
-  condition.field = field;
-  condition.op = op;
-  condition.operand = operand;
-  return condition;
+std::string asks(FieldOperator op, const std::string& operand,
+                 const std::string& field = "f") {
+  const char* const signs[] = {"?", "=", "!=", "<", "<=", ">", ">=", "~"};
+  return field + " " + signs[static_cast<size_t>(op)] + " " + operand;
 }
 
 // One thread of one process, whose event kEventId has these fields.
@@ -200,27 +196,25 @@ TEST_CASE("event filter: what no event can answer is refused") {
   const OneEvent event({{ARCTRACE_FIELD_U32, "count"},
                         {ARCTRACE_FIELD_BOOL, "done"},
                         {ARCTRACE_FIELD_STRING, "name"}});
-  const auto refusal = [&](const FieldCondition& condition) {
+  const auto refusal = [&](const std::string& condition) {
     const auto filter = EventFilter::make(event.definitions, {condition});
     CHECK(absl::IsInvalidArgument(filter.status()));
     return std::string(filter.status().message());
   };
   CHECK(
       refusal(asks(FieldOperator::kEqual, "1", "cuont")) ==
-      "--where 'cuont ? 1': no event has a field \"cuont\"; there are count, done, name; "
+      "--where 'cuont = 1': no event has a field \"cuont\"; there are count, done, name; "
       "did you mean \"count\"?");
   CHECK(refusal(asks(FieldOperator::kEqual, "many", "count")) ==
-        "--where 'count ? many': \"many\" is not a number, and count is u32");
+        "--where 'count = many': \"many\" is not a number, and count is u32");
   CHECK(refusal(asks(FieldOperator::kMatches, "1*", "count")) ==
-        "--where 'count ? 1*': ~ compares texts, and count is u32");
+        "--where 'count ~ 1*': ~ compares texts, and count is u32");
   CHECK(refusal(asks(FieldOperator::kEqual, "maybe", "done")) ==
-        "--where 'done ? maybe': \"maybe\" is neither true nor false, and done is bool");
+        "--where 'done = maybe': \"maybe\" is neither true nor false, and done is bool");
   CHECK(refusal(asks(FieldOperator::kLess, "true", "done")) ==
-        "--where 'done ? true': done is bool, which only = and != compare");
-  FieldCondition quoted = asks(FieldOperator::kEqual, "1", "count");
-  quoted.is_quoted = true;
-  CHECK(refusal(quoted) ==
-        "--where 'count ? 1': \"1\" is not a number, and count is u32");
+        "--where 'done < true': done is bool, which only = and != compare");
+  CHECK(refusal("count = \"1\"") ==
+        "--where 'count = \"1\"': \"1\" is not a number, and count is u32");
   for (const char* operand : {"0x", "0x1g", "1e", "--1", "0x10000000000000000", ""}) {
     CAPTURE(operand);
     refusal(asks(FieldOperator::kEqual, operand, "count"));
@@ -229,7 +223,7 @@ TEST_CASE("event filter: what no event can answer is refused") {
   const auto filter =
       EventFilter::make(empty.definitions, {asks(FieldOperator::kEqual, "1")});
   CHECK(std::string(filter.status().message()) ==
-        "--where 'f ? 1': no event of the trace has fields");
+        "--where 'f = 1': no event of the trace has fields");
   CHECK(EventFilter::make(empty.definitions, {}).ok());
 }
 

@@ -5,9 +5,12 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <vector>
 
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/writer/writer_call.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
@@ -55,6 +58,40 @@ TEST_CASE("held: committed records are there, discarded ones are padding") {
     CHECK(events[0].text(4, 8) == "second__");
     CHECK(events[1].text(4, 8) == "third___");
     CHECK(trace.of_type(ARCTRACE_TYPE_PAD).size() == 1);
+    CHECK(trace.lost() == 0);
+  }
+}
+
+TEST_CASE("held: a filter of fields is asked when the record is committed") {
+  for (const arctrace_scope scope : kScopes) {
+    TestSession test(held_buffer(scope));
+    REQUIRE(set_record_filter(test.view(), {"where:n >= 5", sizeof "where:n >= 5"}).ok());
+    CHECK_CHILD([&] {
+      REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+      const arctrace_field field = {"n", ARCTRACE_FIELD_U32};
+      const uint32_t event = arctrace_define_event("step", 0, &field, 1);
+      const uint32_t other = arctrace_define_event("other", 0, nullptr, 0);
+      void* held[3] = {};
+      for (uint32_t n = 4; n < 7; ++n) {
+        held[n - 4] = arctrace_reserve(event, sizeof n);
+        REQUIRE(held[n - 4] != nullptr);
+        std::memcpy(held[n - 4], &n, sizeof n);
+        arctrace_write(event, &n, sizeof n);
+      }
+      for (void* one : {held[2], held[0], held[1]}) arctrace_commit(one);
+      arctrace_commit(arctrace_reserve(other, 0));   // it has no such field
+      arctrace_discard(arctrace_reserve(event, 4));  // no filter leaves that out
+      for (const uint32_t name : test.view().slot(0).held) CHECK(name == 0);
+      CHECK(test.view().slot(0).filtered_out == 3);
+    });
+    const DecodedTrace trace = test.finish();
+    CHECK(joined(trace.problems) == "");
+    std::vector<uint32_t> numbers;
+    for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_EVENT)) {
+      numbers.push_back(record.u32(4));
+    }
+    std::sort(numbers.begin(), numbers.end());
+    CHECK(numbers == std::vector<uint32_t>{5, 5, 6, 6});
     CHECK(trace.lost() == 0);
   }
 }
@@ -255,7 +292,7 @@ TEST_CASE("held: a wiped state commits nothing, and stores in no slot") {
       // hold_first(), interrupted after the record was begun.
       state.held[0] = {reinterpret_cast<uintptr_t>(payload),
                        static_cast<std::byte*>(payload) - 12,
-                       ARCTRACE_WORD0(ARCTRACE_TYPE_EVENT, 20)};
+                       ARCTRACE_WORD0(ARCTRACE_TYPE_EVENT, 20), false};
       arctrace_commit(payload);
       arctrace_discard(payload);
       unhold_block(state, 0);

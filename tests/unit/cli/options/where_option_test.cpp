@@ -3,33 +3,29 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
-#include <variant>
+
+#include "src/protocol/field_condition.hpp"
 
 namespace arctrace::cli {
 namespace {
 
-using reader::FieldCondition;
-using reader::FieldOperator;
-
 void parses(const std::string& text, const std::string& field, FieldOperator op,
             const std::string& operand, bool is_quoted = false) {
   CAPTURE(text);
-  const auto parsed = parse_field_condition(text);
-  const auto* condition = std::get_if<FieldCondition>(&parsed);
-  REQUIRE(condition != nullptr);
-  CHECK(condition->text == text);
-  CHECK(condition->field == field);
-  CHECK(condition->op == op);
-  CHECK(condition->operand == operand);
-  CHECK(condition->is_quoted == is_quoted);
+  CHECK_FALSE(condition_problem(text).has_value());
+  const FieldCondition condition = split_condition(text);
+  CHECK(condition.field == field);
+  CHECK(condition.op == op);
+  CHECK(condition.operand == operand);
+  CHECK(condition.is_quoted == is_quoted);
 }
 
 void refuses(const std::string& text, size_t at, const std::string& what) {
   CAPTURE(text);
-  const auto parsed = parse_field_condition(text);
-  const auto* problem = std::get_if<Problem>(&parsed);
-  REQUIRE(problem != nullptr);
+  const std::optional<Problem> problem = condition_problem(text);
+  REQUIRE(problem.has_value());
   CHECK(problem->first == at);
   CHECK(problem->second.starts_with(what));
 }
