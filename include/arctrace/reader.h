@@ -132,6 +132,10 @@ struct arctrace_reader_facts {
       last_file;          /* the numbers of those that are read, from 1; 0: none */
   uint64_t removed_files; /* the recorder has removed so many, the oldest */
   uint8_t goes_on;        /* another file follows the last one */
+  uint8_t reserved[7];
+  /* A sum: events, instants and counters that the recording's filter left out by their
+   * names, levels or fields. */
+  uint64_t filtered_out;
 };
 
 /* Valid until the trace is closed; its sums change when it was read. */

@@ -98,6 +98,7 @@ void TraceFacts::sum_up(const Trace& trace) {
   lost_by_cause_ = sums.lost_by_cause;
   facts_.overwritten = sums.overwritten;
   facts_.elsewhere = sums.elsewhere;
+  facts_.filtered_out = sums.filtered_out;
   facts_.torn = sums.torn;
   facts_.unfinished = sums.unfinished;
   facts_.invalid = sums.invalid;

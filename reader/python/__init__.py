@@ -157,10 +157,10 @@ class Group(_typing.NamedTuple):
 
 
 class Missing(_typing.NamedTuple):
-    """What a trace lacks. on_purpose: a filter left calls out, or functions were switched off; else records are missing.
-    pid and tid are 0 if several threads lack them, or it is not known whose they are; cpu is the one whose records of the
-    kernel are missing, or None. from_ns None: from the beginning on, or not known; to_ns None: to the end; records None: not
-    known how many."""
+    """What a trace lacks. on_purpose: a filter left calls out, or functions were switched off; else records are
+    missing. pid and tid are 0 if several threads lack them, or it is not known whose they are; cpu is the one whose
+    records of the kernel are missing, or None. from_ns None: from the beginning on, or not known; to_ns None: to the
+    end; records None: not known how many."""
     reason: str
     on_purpose: bool
     pid: int
@@ -264,8 +264,8 @@ class Trace:
     def facts(self) -> _typing.Dict[str, _typing.Any]:
         """What holds for the whole trace, as a dict: path, host, kernel, version, finished, has_kernel,
         start_realtime_ns; removed_files and goes_on of a recording that was cut into files, of which another one
-        may follow. The sums (records, lost, lost_by_cause, overwritten, elsewhere, findings, first_ns, last_ns,
-        duration_ns) are 0 until the trace was read to its end, for example by scan()."""
+        may follow. The sums (records, lost, lost_by_cause, overwritten, elsewhere, filtered_out, findings, first_ns,
+        last_ns, duration_ns) are 0 until the trace was read to its end, for example by scan()."""
         return self._trace.facts()
 
     @property
@@ -300,8 +300,8 @@ class Trace:
                 until_ns: _typing.Optional[int] = None, only: _Globs = (),
                 exclude: _Globs = (), min_duration_ns: int = 0, max_depth: int = 2**32 - 1) -> Profile:
         """The sums of the calls, as a list of Group: for each thread or process, or all in one."""
-        groups, missing = self._trace.profile(from_ns, until_ns, _globs(only), _globs(exclude), min_duration_ns, max_depth,
-                                     self._GROUPINGS[group_by])
+        groups, missing = self._trace.profile(from_ns, until_ns, _globs(only), _globs(exclude), min_duration_ns,
+                                              max_depth, self._GROUPINGS[group_by])
         return Profile([Group(*facts, [FunctionSums._make(fields) for fields in functions],
                               [Node._make(fields) for fields in nodes]) for *facts, functions, nodes in groups],
                        [Missing._make(fields) for fields in missing])

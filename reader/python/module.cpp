@@ -169,6 +169,7 @@ py::dict facts_of(const reader::Trace& trace) {
   facts["lost_by_cause"] = lost;
   facts["overwritten"] = f.overwritten;
   facts["elsewhere"] = f.elsewhere;
+  facts["filtered_out"] = f.filtered_out;
   facts["removed_files"] = f.removed_files;
   facts["goes_on"] = f.goes_on != 0;
   facts["findings"] = f.findings;

@@ -4,33 +4,13 @@
 
 #include <bit>
 #include <charconv>
-#include <optional>
 
 #include "reader/trace/bytes.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/protocol/field_condition.hpp"
 
 namespace arctrace::reader {
 namespace {
-
-// The bytes of a value of this type; of the size, if it is STRING.
-size_t width_of(uint32_t type) {
-  switch (type) {
-    case ARCTRACE_FIELD_U8:
-    case ARCTRACE_FIELD_I8:
-    case ARCTRACE_FIELD_BOOL:
-      return 1;
-    case ARCTRACE_FIELD_U16:
-    case ARCTRACE_FIELD_I16:
-      return 2;
-    case ARCTRACE_FIELD_U32:
-    case ARCTRACE_FIELD_I32:
-    case ARCTRACE_FIELD_F32:
-    case ARCTRACE_FIELD_STRING:
-      return 4;
-    default:
-      return 8;
-  }
-}
 
 uint64_t load_number(std::span<const std::byte> bytes) {
   uint64_t value = 0;
@@ -38,19 +18,14 @@ uint64_t load_number(std::span<const std::byte> bytes) {
   return value;
 }
 
-// Removes `size` bytes from the front of `rest`; nullopt if there are fewer.
-std::optional<std::span<const std::byte>> take(std::span<const std::byte>& rest,
-                                               size_t size) {
-  if (size > rest.size()) return std::nullopt;
-  const auto taken = rest.first(size);
-  rest = rest.subspan(size);
-  return taken;
-}
-
 bool append_value(uint32_t type, std::span<const std::byte>& rest, FieldValue& out) {
-  const auto bytes = take(rest, width_of(type));
-  if (!bytes.has_value()) return false;
-  const uint64_t number = load_number(*bytes);
+  std::span<const std::byte> bytes;
+  if (!take_field(type, rest, bytes)) return false;
+  if (type == ARCTRACE_FIELD_STRING) {
+    out.value = as_text(bytes);
+    return true;
+  }
+  const uint64_t number = load_number(bytes);
   switch (type) {
     case ARCTRACE_FIELD_I8:
       out.value = int64_t{static_cast<int8_t>(number)};
@@ -73,12 +48,6 @@ bool append_value(uint32_t type, std::span<const std::byte>& rest, FieldValue& o
     case ARCTRACE_FIELD_BOOL:
       out.value = number != 0;
       return true;
-    case ARCTRACE_FIELD_STRING: {
-      const auto text = take(rest, static_cast<size_t>(number));
-      if (!text.has_value()) return false;
-      out.value = as_text(*text);
-      return true;
-    }
     default:
       out.value = number;
       return true;

@@ -138,7 +138,8 @@ class WhereTest(TracedTest):
         for conditions, *numbers in CONDITIONS:
             recorded = self.record(TYPED_EVENTS, options=("--no-libcall", *self.where(conditions)))
             shown, _, _ = self.dumped(*self.where(conditions))
-            events = [json.loads(line) for line in read("dump", "--type=EVENT", "--format=json", recorded.trace).splitlines()]
+            lines = read("dump", "--type=EVENT", "--format=json", recorded.trace).splitlines()
+            events = [json.loads(line) for line in lines]
             self.assertEqual(content(events), content(shown), conditions)
             self.assertEqual(len(events), sum(map(len, numbers)), conditions)
             summary = read_report(recorded.trace, "flat")["summary"]
@@ -183,7 +184,8 @@ steps()
 
     @cases.in_gate
     def test_what_no_recorded_event_can_answer_is_said(self):
-        for condition, problem in (("idd = 1", 'no event has a field "idd"'), ("cached < true", "which only = and != compare")):
+        for condition, problem in (("idd = 1", 'no event has a field "idd"'),
+                                   ("cached < true", "which only = and != compare")):
             recorded = self.record(TYPED_EVENTS, options=("--no-libcall", "--where", condition))
             self.assertEqual(recorded.status, 0)
             self.assertIn(f"warning: --where '{condition}': ", recorded.stderr)
