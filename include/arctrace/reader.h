@@ -473,10 +473,10 @@ struct arctrace_reader_missing {
   uint64_t records; /* how many, or ARCTRACE_READER_UNKNOWN */
 };
 
-/* Number `number`, from 0: times of which records are missing, in the order of their
- * ends, and what left out calls on purpose, of functions that have some (see
- * left_out_by) or none. NULL: there are not so many. After ten thousand of either the
- * rest is one that says how many there are more. */
+/* Number `number`, from 0; NULL: there are not so many. First come the times of which
+ * records are missing, then what left out calls on purpose, whether the functions have
+ * others (see left_out_by) or none. Of each kind there are 10,000 at most; one more
+ * after these says by its reason how many were left. */
 ARCTRACE_READER_API const struct arctrace_reader_missing* arctrace_reader_profile_missing(
     const arctrace_reader_profile* profile, size_t number);
 

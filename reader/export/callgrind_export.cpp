@@ -102,7 +102,7 @@ class CallgrindExport : public Exporter {
     }
     const std::string missing = missing_line(settings_.summary, replay_->definitions());
     if (!missing.empty()) absl::StrAppend(&text_, "desc: ", missing, "\n");
-    for (const LeftOutLine& line : left_out_lines(*replay_, names, nullptr)) {
+    for (const LeftOutLine& line : left_out_lines(*replay_, names)) {
       absl::StrAppend(&text_, "desc: ", line.text, "\n");
     }
     absl::StrAppend(&text_, "positions: line\nevents: ", weight_name(settings_.weight),

@@ -266,7 +266,7 @@ void ChromeExport::gap(const Gap& gap) {
 absl::Status ChromeExport::finish() {
   for (Held& held : held_) write_held(held);
   finish_calls();
-  events_.finish_file(left_out_lines(*replay_, *names_, settings().events));
+  events_.finish_file(left_out_lines_with_events(*replay_, *names_, settings()));
   return absl::OkStatus();
 }
 

@@ -114,12 +114,11 @@ void RowsExport::left_out(FunctionId function, const LeftOut& what) {
   write_row(row);
 }
 
-void RowsExport::left_out_events(const EventFilter& events) {
+void RowsExport::left_out_events(const std::string& by, uint64_t count) {
   ExportRow row;
   row.type = "left-out";
   row.start_ns = begin_ns_;
-  const std::string fields =
-      left_out_fields(safe_text(where_text(events)), events.left_out());
+  const std::string fields = left_out_fields(by, count);
   row.name = kFilteredEvents;
   row.fields = fields;
   write_row(row);
@@ -133,7 +132,14 @@ absl::Status RowsExport::finish() {
   if (replay_->threads().empty()) begin_ns_ = 0;
   RecordedStates(*replay_).for_each(
       [this](FunctionId function, const LeftOut& what) { left_out(function, what); });
-  if (settings().filters_events()) left_out_events(*settings().events);
+  if (settings().filters_events()) {
+    const EventFilter& events = *settings().events;
+    left_out_events(safe_text(where_text(events)), events.left_out());
+  }
+  // Instants and counters among them.
+  if (const uint64_t count = settings().filtered_out(); count != 0) {
+    left_out_events("the recording's filter", count);
+  }
   write_rest();
   return absl::OkStatus();
 }

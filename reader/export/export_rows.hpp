@@ -57,7 +57,8 @@ class RowsExport : public CallExporter {
   void point(const PointInfo& point) override;
   void state_ended(const StateInfo& state) override;
   void left_out(FunctionId function, const LeftOut& what);
-  void left_out_events(const EventFilter& events);
+  // So many, and what left them out.
+  void left_out_events(const std::string& by, uint64_t count);
 
   std::optional<ExportNames> names_;
   Replay* replay_ = nullptr;

@@ -46,6 +46,8 @@ struct ExportSettings {
   const EventFilter* events = nullptr;
   DescribeRecord describe;
 
+  // What the filter left out with which the trace was recorded.
+  uint64_t filtered_out() const { return summary == nullptr ? 0 : summary->filtered_out; }
   bool filters_events() const { return events != nullptr && events->is_set(); }
 };
 

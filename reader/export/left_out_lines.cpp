@@ -15,17 +15,20 @@ namespace {
 
 constexpr size_t kLeftOutLinesMax = 1000;
 
-}  // namespace
-
-std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names,
-                                        const EventFilter* events) {
-  std::vector<LeftOutLine> lines;
-  uint64_t more = 0;
-  int64_t begin_ns = INT64_MAX;
+int64_t begin_of(const Replay& replay) {
+  int64_t begin_ns = replay.threads().empty() ? 0 : INT64_MAX;
   for (const ThreadTree& thread : replay.threads()) {
     begin_ns = std::min(begin_ns, thread.start_ns);
   }
-  if (replay.threads().empty()) begin_ns = 0;
+  return begin_ns;
+}
+
+}  // namespace
+
+std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names) {
+  std::vector<LeftOutLine> lines;
+  uint64_t more = 0;
+  const int64_t begin_ns = begin_of(replay);
   RecordedStates(replay).for_each([&](FunctionId function, const LeftOut& what) {
     if (lines.size() == kLeftOutLinesMax) {
       ++more;
@@ -38,8 +41,18 @@ std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names,
                       " left out: ", safe_text(left_out_text(what)))});
   });
   if (more != 0) lines.push_back({begin_ns, absl::StrCat("and ", more, " more")});
-  if (events != nullptr && events->is_set()) {
-    lines.push_back({begin_ns, safe_text(left_out_events_text(*events))});
+  return lines;
+}
+
+std::vector<LeftOutLine> left_out_lines_with_events(Replay& replay, ExportNames& names,
+                                                    const ExportSettings& settings) {
+  std::vector<LeftOutLine> lines = left_out_lines(replay, names);
+  const int64_t begin_ns = begin_of(replay);
+  if (settings.filters_events()) {
+    lines.push_back({begin_ns, safe_text(left_out_events_text(*settings.events))});
+  }
+  if (const uint64_t count = settings.filtered_out(); count != 0) {
+    lines.push_back({begin_ns, filtered_out_text(count)});
   }
   return lines;
 }

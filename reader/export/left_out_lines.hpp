@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "reader/export/export_names.hpp"
+#include "reader/export/exporter.hpp"
 #include "reader/replay/replay.hpp"
-#include "reader/trace/event_filter.hpp"
 #include "reader/trace/summary.hpp"
 
 namespace arctrace::reader {
@@ -20,10 +20,13 @@ struct LeftOutLine {
 
 // "calls of leaf left out: switched off from 12.0 ms on", a line for each function that
 // is not complete and each filter without functions that have calls; the first ones, and
-// how many there are more. `events`: the settings' filter of events, of which there is a
-// line too; null in formats without events. `replay` is finished.
-std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names,
-                                        const EventFilter* events);
+// how many there are more. `replay` is finished.
+std::vector<LeftOutLine> left_out_lines(Replay& replay, ExportNames& names);
+
+// The same for formats that have events: adds how many events --where left out, and how
+// many the filter with which they were recorded.
+std::vector<LeftOutLine> left_out_lines_with_events(Replay& replay, ExportNames& names,
+                                                    const ExportSettings& settings);
 
 // "records missing: 1,234 lost (full 1,234), those of a program before it was joined";
 // empty: none are. For formats that do not show when. `summary`, which may be null, is

@@ -214,7 +214,8 @@ void PerfettoExport::gap(const Gap& gap) {
 
 absl::Status PerfettoExport::finish() {
   stream_.finish();
-  for (const LeftOutLine& line : left_out_lines(*replay_, *names_, settings_.events)) {
+  for (const LeftOutLine& line :
+       left_out_lines_with_events(*replay_, *names_, settings_)) {
     std::string content;
     pbf_writer(content).add_string(pf::event::kName, line.text);
     packets_.write_event(tracks_->lane_of(lane_of_calls(kNoIndex, 0)).packets,

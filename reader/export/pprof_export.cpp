@@ -115,7 +115,7 @@ class PprofExport : public Exporter {
     ExportNames names(replay_->definitions(), replay_->functions());
     const std::string missing = missing_line(settings_.summary, replay_->definitions());
     if (!missing.empty()) out.add_int64(profile::kComment, text_id(missing));
-    for (const LeftOutLine& line : left_out_lines(*replay_, names, nullptr)) {
+    for (const LeftOutLine& line : left_out_lines(*replay_, names)) {
       out.add_int64(profile::kComment, text_id(line.text));
     }
     if (settings_.session == nullptr || settings_.summary == nullptr) return;

@@ -161,7 +161,7 @@ std::string SpeedscopeExport::title_of_lacks() {
   if (!missing.empty()) parts.push_back(std::move(missing));
   if (std::string gaps = gaps_line(); !gaps.empty()) parts.push_back(std::move(gaps));
   ExportNames names(replay_->definitions(), replay_->functions());
-  const std::vector<LeftOutLine> lines = left_out_lines(*replay_, names, nullptr);
+  const std::vector<LeftOutLine> lines = left_out_lines(*replay_, names);
   for (const LeftOutLine& line : lines) {
     if (parts.size() >= kPartsMax) {
       ++more;

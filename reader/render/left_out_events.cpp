@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "reader/render/session_text.hpp"
+#include "reader/render/text_style.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -18,6 +19,12 @@ std::string where_text(const EventFilter& filter) {
 std::string left_out_events_text(const EventFilter& filter) {
   return absl::StrCat(count_text(filter.left_out(), "event"), " left out by ",
                       where_text(filter));
+}
+
+std::string filtered_out_text(uint64_t count) {
+  return absl::StrCat(
+      grouped_text(count),
+      " events, instants and counters left out by the recording's filter");
 }
 
 void write_left_out_line(const EventFilter& filter, int64_t time_ns, JsonWriter& json) {

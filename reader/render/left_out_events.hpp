@@ -15,8 +15,11 @@ std::string where_text(const EventFilter& filter);
 // the filter has conditions.
 std::string left_out_events_text(const EventFilter& filter);
 
-// The same as a line of JSON: an object of type LEFT_OUT with the time of the last
-// record, and these members.
+// "24 events, instants and counters left out by the recording's filter".
+std::string filtered_out_text(uint64_t count);
+
+// What left_out_events_text() says as a line of JSON: an object of type LEFT_OUT with the
+// time of the last record, and these members.
 void write_left_out_line(const EventFilter& filter, int64_t time_ns, JsonWriter& json);
 
 // Members "events_left_out" and "where", an array of the conditions, of the object that

@@ -33,7 +33,7 @@ bool can_be_compared(uint32_t type, const FilterCondition& condition) {
 
 std::string unknown_field_text(const std::string& field, const FieldTypes& known) {
   constexpr size_t kShown = 16;
-  if (known.empty()) return "no event of the trace has fields";
+  if (known.empty()) return "no event has fields";
   std::vector<std::string> names;
   for (const auto& [name, types] : known) names.push_back(name);
   const std::vector<std::string> shown(

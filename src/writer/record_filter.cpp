@@ -25,6 +25,7 @@ uint64_t event_verdicts[kVerdictsKept];
 uint64_t instant_verdicts[kVerdictsKept];
 uint64_t event_layouts[kVerdictsKept];  // addresses of bodies; 0: not looked for yet
 
+// Relaxed: who has the event's id got it after its definition was made.
 EventFacts facts_of_event(uint32_t event) {
   if (event >= kVerdictsKept) return EventFacts(find_event(event));
   const uint64_t seen = IpcAtomics::load_relaxed(event_layouts[event]);
@@ -37,8 +38,8 @@ EventFacts facts_of_event(uint32_t event) {
 // From so many on, a thread passes what it has counted on to the session.
 constexpr uint32_t kFilteredOutMax = uint32_t{1} << 31;
 
-// Counts a record that the filter has left out. If the process is killed as it passes
-// 2^31 of them on, these are counted twice.
+// Counts a record that the filter has left out. Relaxed: the counts publish nothing. If
+// the process is killed as it passes 2^31 of them on, these are counted twice.
 void count_filtered_out() {
   arctrace_control& control = session.view.control();
   ThreadState* state = thread_local_state.state;

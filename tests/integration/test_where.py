@@ -148,6 +148,26 @@ class WhereTest(TracedTest):
             self.assertIn(f", {ALL - len(events)} filtered out, ", recorded.stderr)
 
     @cases.in_gate
+    def test_every_export_says_what_the_recording_left_out(self):
+        self.trace.unlink()
+        self.trace = self.record(TYPED_EVENTS, options=("--no-libcall", "--where", "id = 5")).trace
+        out = ALL - 2
+        said = f"{out} events, instants and counters left out by the recording's filter"
+        rows = list(csv.DictReader(io.StringIO(self.export("csv")[0].decode())))
+        self.assertEqual([(row["name"], row["fields"]) for row in rows if row["type"] == "left-out"],
+                         [("[events]", f"by=the recording's filter events={out}")])
+        rows = [json.loads(line) for line in self.export("ndjson")[0].splitlines()]
+        self.assertEqual([row["fields"]["events"] for row in rows if row["type"] == "left-out"], [out])
+        self.assertEqual(json.loads(self.export("chrome")[0])["left_out"], [said])
+        self.assertIn(said.encode(), self.export("perfetto")[0])
+        for form in ("speedscope", "callgrind"):
+            self.assertIn(f"{out} filtered out".encode(), self.export(form)[0])
+        database = sqlite3.connect(":memory:")
+        self.addCleanup(database.close)
+        database.deserialize(self.export("sqlite")[0])
+        self.assertEqual(database.execute("SELECT value FROM trace WHERE key = 'filtered_out'").fetchone(), (out,))
+
+    @cases.in_gate
     def test_while_a_program_runs(self):
         """Events that are written at once and in place, with a condition that ctl sets, and without."""
         source = support.API + f"""

@@ -35,7 +35,8 @@ StringTable kept_strings(int fd, const struct stat& status, const ElfW(Shdr) & s
   FilePart part(fd, section.sh_offset, section.sh_size,
                 static_cast<uint64_t>(status.st_size));
   const StringTable strings = part.keep();
-  if (kept_count < kKeptMax) {
+  // Without memory it is tried again when the file is loaded again.
+  if (strings.size != 0 && kept_count < kKeptMax) {
     kept[kept_count++] = {status.st_dev,  status.st_ino,     status.st_size,
                           status.st_ctim, section.sh_offset, strings};
   }

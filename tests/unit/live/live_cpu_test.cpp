@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -45,8 +47,9 @@ class Session {
     buffer.block(1, calls.stack(10, {}).enter(20, kKey), ARCTRACE_PHASE_OWNED);
   }
 
-  void add_kernel(const BlockBuilder& block) {
-    buffer.block(2, block, ARCTRACE_PHASE_CLOSED);
+  void add_kernel(BlockBuilder block, uint32_t index = 2) {
+    block.header.writer = ARCTRACE_WRITER_KERNEL;
+    buffer.block(index, block, ARCTRACE_PHASE_CLOSED);
   }
   void remove_kernel() { buffer.blocks.at(2) = {}; }
 
@@ -123,56 +126,52 @@ BlockBuilder switch_out(uint64_t handout, uint64_t time) {
                 switch_body(1, 0));
 }
 
+// A session that is watched, whose thread has left its CPU to sleep.
+struct Watched {
+  Session session;
+  reader::Symbolizer symbolizer;
+  std::optional<reader::LiveReader> reader;
+  LiveModel model{INT64_MAX};
+
+  Watched() {
+    session.add_kernel(switch_out(2, 1020));
+    reader.emplace(session.open(symbolizer));
+  }
+  std::string state_after_tick() {
+    session.tick(*reader, model);
+    return model.threads()[0].cpu.state;
+  }
+};
+
 // The kernel's block is there in each tick, and nothing comes after its last record.
 TEST_CASE("that there is no later record yet makes no state unknown") {
-  Session session;
-  session.add_kernel(switch_out(2, 1020));
-  reader::Symbolizer symbolizer;
-  reader::LiveReader reader = session.open(symbolizer);
-  LiveModel model(INT64_MAX);
-  for (int i = 0; i < 3; ++i) {
-    session.tick(reader, model);
-    CHECK(model.threads()[0].cpu.state == "blocked: sleeps");
-  }
+  Watched watched;
+  for (int i = 0; i < 3; ++i) CHECK(watched.state_after_tick() == "blocked: sleeps");
 }
 
 TEST_CASE("when the kernel's recorder has ended nothing is known of states") {
-  Session session;
-  session.add_kernel(switch_out(2, 1020));
-  reader::Symbolizer symbolizer;
-  reader::LiveReader reader = session.open(symbolizer);
-  LiveModel model(INT64_MAX);
-  session.tick(reader, model);
-  session.buffer.control.collector_lock = 0;
-  session.tick(reader, model);
-  CHECK(model.threads()[0].cpu.state == "not known");
+  Watched watched;
+  CHECK(watched.state_after_tick() == "blocked: sleeps");
+  watched.session.buffer.control.collector_lock = 0;
+  CHECK(watched.state_after_tick() == "not known");
 }
 
 // Hand-out 3 was overwritten before anybody looked at it, perhaps with a wake-up in it.
 TEST_CASE("a block that was missed makes states unknown up to the next record") {
-  Session session;
-  session.add_kernel(switch_out(2, 1020));
-  reader::Symbolizer symbolizer;
-  reader::LiveReader reader = session.open(symbolizer);
-  LiveModel model(INT64_MAX);
-  session.tick(reader, model);
+  Watched watched;
+  CHECK(watched.state_after_tick() == "blocked: sleeps");
   // A tick is about the time up to 20 ms ago.
   std::this_thread::sleep_for(std::chrono::milliseconds(25));
-  session.buffer.block(3,
-                       BlockBuilder::shared(4, 0).add_full(
-                           ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 7, 2020,
-                           Bytes().u32(1).u32(7).u32(1).u32(0).u32(7)),
-                       ARCTRACE_PHASE_CLOSED);
-  session.tick(reader, model);
+  watched.session.add_kernel(BlockBuilder::shared(4, 0).add_full(
+                                 ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 7, 2020,
+                                 Bytes().u32(1).u32(7).u32(1).u32(0).u32(7)),
+                             3);
   // The block may be in the buffer a moment later than one that was handed out after it.
-  CHECK(model.threads()[0].cpu.state == "blocked: sleeps");
-  session.tick(reader, model);
-  CHECK(model.threads()[0].cpu.state == "not known");
-  session.tick(reader, model);
-  CHECK(model.threads()[0].cpu.state == "not known");
-  session.add_kernel(switch_out(5, 3020));
-  session.tick(reader, model);
-  CHECK(model.threads()[0].cpu.state == "blocked: sleeps");
+  CHECK(watched.state_after_tick() == "blocked: sleeps");
+  CHECK(watched.state_after_tick() == "not known");
+  CHECK(watched.state_after_tick() == "not known");
+  watched.session.add_kernel(switch_out(5, 3020));
+  CHECK(watched.state_after_tick() == "blocked: sleeps");
 }
 
 TEST_CASE("a thread's number in another PID namespace is known in later ticks") {
