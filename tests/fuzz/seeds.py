@@ -176,6 +176,18 @@ def save_locks(arctrace, save):
         save("trace_file", "locks", trace.read_bytes())
 
 
+def save_kernel(arctrace, save):
+    """A trace that the kernel has written into, where it may."""
+    with tempfile.TemporaryDirectory() as directory:
+        trace = pathlib.Path(directory) / "kernel"
+        done = subprocess.run([arctrace, "record", "--kernel=bpf,irq", "--signals", "--contention", "--no-libcall",
+                               "--no-symbols", "-o", trace, "--", "sh", "-c", "trap : USR1; kill -USR1 $$; sleep 0.01"],
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"seeds: run me as root, where the kernel may write: {done.stderr}")
+        save("trace_file", "kernel", trace.read_bytes())
+
+
 def main():
     arctrace, corpus = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     library = arctrace.parent.parent / "lib/libarctrace.so.0"
@@ -203,6 +215,7 @@ def main():
     save_modules(arctrace, save)
     save_symbols(arctrace, save)
     save_locks(arctrace, save)
+    save_kernel(arctrace, save)
     small = ["-b", "24k", "--block-size", "2k", "--slots", "4"]
     with tempfile.TemporaryDirectory() as directory:
         for options in (["--mode=drop"], ["--mode=drop", "--scope=shared"],
