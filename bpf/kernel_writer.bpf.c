@@ -10,23 +10,21 @@
 // that these programs call are open to GPL programs only.
 const char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-#define TGIDS (4u << 20)  // PID_MAX_LIMIT
-
-// The traced processes, one bit for each possible tgid: those that the recorder has set,
-// and all that they fork.
-#define TRACED_WORDS (TGIDS / 64)
-uint64_t traced[TRACED_WORDS];
+struct selection selection;
 
 static __always_inline uint64_t* traced_word(uint32_t tgid) {
-  return &traced[(tgid / 64) & (TRACED_WORDS - 1)];
+  return &selection.traced[(tgid / 64) & (TRACED_WORDS - 1)];
 }
 static __always_inline uint64_t traced_bit(uint32_t tgid) { return 1ull << (tgid % 64); }
 static __always_inline bool is_traced(uint32_t tgid) {
   return (*(volatile uint64_t*)traced_word(tgid) & traced_bit(tgid)) != 0;
 }
-// The recorder is in the set for the sake of what it forks.
-static __always_inline bool is_recorded(uint32_t tgid) {
-  return is_traced(tgid) && tgid != layout.recorder;
+static __always_inline bool is_parent(uint32_t tgid) {
+  UNROLLED
+  for (uint32_t i = 0; i < PARENTS; ++i) {
+    if (load_u32(&selection.parents[i]) == tgid) return true;
+  }
+  return false;
 }
 
 // The running thread. This is a helper call, and calls make up most of a record's cost.
@@ -40,7 +38,7 @@ static __always_inline struct thread current(void) {
 static __always_inline void* begin_own(struct kernel_writer* writer, uint16_t type,
                                        uint32_t body_size) {
   const struct thread running = current();
-  if (!is_recorded(running.tgid)) return 0;
+  if (!is_traced(running.tgid)) return 0;
   if (!begin_writer(writer)) return 0;
   return begin_record(writer, type, body_size, running);
 }
@@ -82,7 +80,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
   const struct thread leaving = {prev->pid, prev->tgid};
   const uint32_t next_tgid = next->tgid;
   struct kernel_writer writer;
-  if (!is_recorded(leaving.tgid) && !is_recorded(next_tgid)) return 0;
+  if (!is_traced(leaving.tgid) && !is_traced(next_tgid)) return 0;
   if (!begin_writer(&writer)) return 0;
   struct arctrace_switch_body* body =
       begin_record(&writer, ARCTRACE_TYPE_SWITCH, sizeof *body, leaving);
@@ -96,10 +94,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
   PUT(body->next_tgid, next_tgid);
   end_record(&writer);
   writer.active = 0;
-  if (!is_recorded(next_tgid)) {
+  if (!is_traced(next_tgid)) {
     const struct thread coming = {next->pid, next_tgid};
     record_name(&writer, coming, next);
-  } else if (!is_recorded(leaving.tgid)) {
+  } else if (!is_traced(leaving.tgid)) {
     record_name(&writer, leaving, prev);
   }
   return 0;
@@ -212,7 +210,7 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* woken) {
   const uint32_t tgid = woken->tgid;
   struct kernel_writer writer;
-  if (!is_recorded(tgid) || !begin_writer(&writer)) return 0;
+  if (!is_traced(tgid) || !begin_writer(&writer)) return 0;
   const struct task_struct* running = bpf_get_current_task_btf();
   const struct thread waker = {running->pid, running->tgid};
   struct arctrace_waking_body* body =
@@ -222,7 +220,7 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
   PUT(body->woken_tgid, tgid);
   PUT(body->context, context_of(running, ctx));
   end_record(&writer);
-  if (is_recorded(waker.tgid)) return 0;
+  if (is_traced(waker.tgid)) return 0;
   writer.active = 0;
   record_name(&writer, waker, running);
   return 0;
@@ -260,8 +258,12 @@ static __always_inline void record_number(struct kernel_writer* writer,
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   const struct thread forking = {parent->pid, parent->tgid};
-  if (!is_traced(forking.tgid)) return 0;
   const uint32_t child_tgid = child->tgid;
+  // A parent's own threads are not recorded.
+  if (!is_traced(forking.tgid) &&
+      (child_tgid == forking.tgid || !is_parent(forking.tgid))) {
+    return 0;
+  }
   if (child_tgid != forking.tgid) {
     __sync_fetch_and_or(traced_word(child_tgid), traced_bit(child_tgid));
   }
@@ -315,8 +317,13 @@ int BPF_PROG(on_exit, struct task_struct* task) {
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct* task) {
   const uint32_t tgid = task->tgid;
-  if ((uint32_t)task->pid == tgid && is_traced(tgid)) {
+  if ((uint32_t)task->pid != tgid) return 0;
+  if (is_traced(tgid)) {
     __sync_fetch_and_and(traced_word(tgid), ~traced_bit(tgid));
+  }
+  UNROLLED
+  for (uint32_t i = 0; i < PARENTS; ++i) {
+    if (load_u32(&selection.parents[i]) == tgid) store_u32(&selection.parents[i], 0);
   }
   return 0;
 }
@@ -421,7 +428,7 @@ static __always_inline struct served_interrupts* served_here(void) {
 
 static __always_inline int begin_interrupt(uint32_t level) {
   struct served_interrupts* here = served_here();
-  if (here != 0) here->since[level] = is_recorded(current().tgid) ? monotonic_ns() : 0;
+  if (here != 0) here->since[level] = is_traced(current().tgid) ? monotonic_ns() : 0;
   return 0;
 }
 
@@ -518,7 +525,7 @@ static __always_inline uint32_t operation_of(const struct request* request) {
 
 static __always_inline int begin_request(struct request* request) {
   const struct thread running = current();
-  if (!is_recorded(running.tgid)) return 0;
+  if (!is_traced(running.tgid)) return 0;
   const uint64_t key = (uint64_t)request;
   bpf_map_update_elem(&requests, &key, &running, BPF_ANY);
   struct kernel_writer writer;

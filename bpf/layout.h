@@ -11,8 +11,20 @@ struct buffer_layout {
   uint32_t block_count;
   uint32_t cpu_count;
   uint32_t data_blocks;  // the others are kept for definitions (SPEC.md WRT-10)
-  uint32_t recorder;     // its tgid, of whose threads nothing is recorded but forks
   bool overwrites;       // closed blocks count as freed
   bool preemptible;      // programs may be preempted by others of their CPU: PREEMPT_RT
   bool casts;            // the kernel has bpf_rdonly_cast(): Linux 6.2
+};
+
+#define TGIDS (4u << 20)  // PID_MAX_LIMIT
+#define TRACED_WORDS (TGIDS / 64)
+#define PARENTS 16
+
+// The processes that are recorded. The loader and the programs change it.
+struct selection {
+  // One bit for each possible tgid: those that the loader has set, and all that they
+  // fork.
+  uint64_t traced[TRACED_WORDS];
+  // The tgids of processes that are not recorded, but all that they fork; 0: none.
+  uint32_t parents[PARENTS];
 };

@@ -14,6 +14,8 @@
 #include "reader/replay/kernel_functions.hpp"
 #include "reader/symbols/demangle.hpp"
 #include "reader/trace/call_filters.hpp"
+#include "reader/trace/format_names.hpp"
+#include "reader/trace/kernel_event_times.hpp"
 #include "reader/trace/time_range.hpp"
 #include "src/protocol/call_filter_text.hpp"
 #include "src/protocol/live_filter.hpp"
@@ -199,6 +201,25 @@ void for_each_switched_off(Replay& replay, const Use& use) {
   }
 }
 
+// When one event of the kernel's was not recorded, though it was at another time.
+std::vector<LeftOut> times_without(const KernelEventTimes& times, uint32_t event,
+                                   const TimeRange& range) {
+  std::vector<LeftOut> without;
+  for (const KernelEventTimes::Stretch& stretch : times.all()) {
+    if ((stretch.events & event) != 0 || stretch.from_ns >= range.until_ns ||
+        stretch.to_ns <= range.from_ns) {
+      continue;
+    }
+    LeftOut& what = without.emplace_back();
+    const bool is_first = &stretch == times.all().data();
+    what.by = absl::StrCat(is_first ? "no " : "ctl --off ",
+                           gate_text(event << ARCTRACE_KERNEL_EVENT_SHIFT));
+    if (!is_first && stretch.from_ns > range.from_ns) what.from_ns = stretch.from_ns;
+    if (stretch.to_ns < range.until_ns) what.to_ns = stretch.to_ns;
+  }
+  return without;
+}
+
 // By function: one bit for each filter that excludes it by its name.
 std::vector<uint64_t> excluding_filters(const Functions& functions,
                                         std::vector<LeavingFilter>& filters) {
@@ -249,7 +270,8 @@ RecordedStates::RecordedStates(Replay& replay) {
   std::vector<LeavingFilter> filters;
   add_own_filters(definitions, filters);
   add_live_filters(definitions, range, filters);
-  if (filters.empty() && !has_switched_off(definitions)) return;
+  const uint32_t events = definitions.kernel_events().ever();
+  if (filters.empty() && events == 0 && !has_switched_off(definitions)) return;
   states_.resize(functions.size());
 
   const std::vector<uint64_t> excluded_by = excluding_filters(functions, filters);
@@ -291,6 +313,22 @@ RecordedStates::RecordedStates(Replay& replay) {
       }
     }
     causes_.push_back(std::move(cause));
+  }
+  for (uint32_t event = 1; event <= ARCTRACE_KERNEL_EVENTS_ALL; event <<= 1) {
+    if ((events & event & ~uint32_t{ARCTRACE_KERNEL_BLOCK_IO}) == 0) continue;
+    for (const LeftOut& what : times_without(definitions.kernel_events(), event, range)) {
+      CallsLeftOut cause{what, true, 0, true};
+      for (FunctionId i = 0; i < functions.size(); ++i) {
+        if (!in_tree[i].is_there || kernel_event_of(functions[i]) != event) continue;
+        ++cause.functions;
+        if (what.from_ns.has_value() && !what.to_ns.has_value()) {
+          states_[i].until = what;
+        } else {
+          states_[i].partly.push_back(what);
+        }
+      }
+      causes_.push_back(std::move(cause));
+    }
   }
   for (FunctionId i = 0; i < functions.size(); ++i) {
     if (!states_[i].is_complete()) incomplete_.push_back(i);

@@ -1,6 +1,7 @@
 // Which functions of a trace are not complete, because calls of them were left out on
 // purpose while it was recorded: patched functions that were switched off (SPEC.md
-// PATCHES), and functions of which a filter may have left out calls (FLT-1, REC-13).
+// PATCHES), functions of which a filter may have left out calls (FLT-1, REC-13), and what
+// stands for events of the kernel's that were switched on and off (KRN-9).
 // Losses and gaps are no part of this: they concern whatever a thread does meanwhile.
 #pragma once
 
@@ -37,7 +38,7 @@ struct CallsLeftOut {
   LeftOut what;
   bool is_filter = false;  // false: functions were switched off, the first of them then
   uint64_t functions = 0;
-  bool is_live = false;  // a filter that was set while programs ran
+  bool is_live = false;  // it was set while programs ran
 };
 
 // Takes time for each node of the call tree, and for each function and filter. The number

@@ -86,7 +86,8 @@ std::string EnabledList::text_of(const Entry& entry) {
 std::string EnabledList::text() const {
   if (kept_.empty()) return {};
   const Entry& first = kept_.front();
-  const bool is_all = kept_.size() == 1 && first.gate == ARCTRACE_GATE_ALL &&
+  const bool is_all = kept_.size() == 1 &&
+                      (first.gate & ARCTRACE_GATE_ALL) == ARCTRACE_GATE_ALL &&
                       first.functions.empty() && first.records.empty();
   if (is_all) return {};
   std::string text;

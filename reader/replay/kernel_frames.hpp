@@ -23,6 +23,8 @@ class KernelFrames {
   // has these flags (enum FrameFlag).
   void apply(const Record& record, uint16_t flags = 0);
 
+  bool has_open() const { return !open_.empty(); }
+
   // The thread is no longer in the kernel. `lost`: the ends of its frames were lost.
   void leave_all(bool lost);
 

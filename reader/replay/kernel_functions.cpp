@@ -9,6 +9,11 @@
 namespace arctrace::reader {
 namespace {
 
+constexpr std::string_view kPageFault = "page fault";
+constexpr std::string_view kContention = "contention";
+constexpr std::string_view kSignal = "signal ";
+constexpr std::string_view kUnnamedSyscall = "syscall ";
+
 struct Syscall {
   uint32_t number;
   std::string_view name;
@@ -30,8 +35,22 @@ std::string syscall_name(uint32_t number) {
   static const auto& names =
       *new absl::flat_hash_map<uint32_t, std::string_view>(names_by_number());
   const auto found = names.find(number);
-  return found == names.end() ? absl::StrCat("syscall ", number)
+  return found == names.end() ? std::string(kUnnamedSyscall) + std::to_string(number)
                               : std::string(found->second);
+}
+
+uint32_t kernel_event_of(const Function& function) {
+  constexpr std::string_view kPrefix = "K:";
+  if (function.module != kKernelModule || !function.name.starts_with(kPrefix)) return 0;
+  const std::string_view name = std::string_view(function.name).substr(kPrefix.size());
+  if (name == kPageFault) return ARCTRACE_KERNEL_FAULTS;
+  if (name == kContention) return ARCTRACE_KERNEL_CONTENTION;
+  if (name.starts_with(kSignal)) return ARCTRACE_KERNEL_SIGNALS;
+  // interrupt_text(), perhaps with a name; no system call's name has a blank but those of
+  // which only the number is known.
+  const bool is_syscall =
+      name.find(' ') == std::string_view::npos || name.starts_with(kUnnamedSyscall);
+  return is_syscall ? ARCTRACE_KERNEL_SYSCALLS : ARCTRACE_KERNEL_INTERRUPTS;
 }
 
 FunctionId KernelFunctions::intern(std::string_view what) {
@@ -45,12 +64,12 @@ FunctionId KernelFunctions::syscall(uint32_t number) {
 }
 
 FunctionId KernelFunctions::signal(uint32_t number) {
-  return intern(absl::StrCat("signal ", number));
+  return intern(std::string(kSignal) + std::to_string(number));
 }
 
-FunctionId KernelFunctions::page_fault() { return intern("page fault"); }
+FunctionId KernelFunctions::page_fault() { return intern(kPageFault); }
 
-FunctionId KernelFunctions::contention() { return intern("contention"); }
+FunctionId KernelFunctions::contention() { return intern(kContention); }
 
 FunctionId KernelFunctions::interrupt(uint32_t kind, uint32_t number,
                                       std::string_view name) {

@@ -18,6 +18,10 @@ inline constexpr std::string_view kKernelModule = "[kernel]";
 // which this reader was built.
 std::string syscall_name(uint32_t number);
 
+// The event that such a function stands for (enum arctrace_kernel_event); 0 for all other
+// functions.
+uint32_t kernel_event_of(const Function& function);
+
 // Interns each function when it is first asked for.
 class KernelFunctions {
  public:

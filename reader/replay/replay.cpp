@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "reader/trace/gaps.hpp"
+#include "reader/trace/kernel_event_times.hpp"
 #include "reader/trace/record_types.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/protocol/record_filter.hpp"
@@ -229,8 +230,22 @@ void Replay::add_residual_loss(const Record& record, const arctrace_lost_body& l
   session_point(record);
 }
 
+// What opened a frame of the kernel's is not recorded any more: nor is what would end it.
+void Replay::leave_kernel_frames(const Record& record, uint32_t gate) {
+  if ((gate & ARCTRACE_GATE_KERNEL) == 0) return;
+  constexpr uint32_t kMakeFrames = ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_CONTENTION;
+  const uint32_t events = kernel_events_of(gate) & kMakeFrames;
+  const bool is_dropped = (kernel_frames_ & ~events) != 0;
+  kernel_frames_ = events;
+  if (!is_dropped) return;
+  for (Entry& entry : entries_) {
+    if (entry.stack != nullptr) entry.stack->leave_kernel_frames(record.time_ns);
+  }
+}
+
 void Replay::enabled(const Record& record) {
   const uint32_t gate = load_part_untrusted<arctrace_enabled_body>(record.body).gate;
+  leave_kernel_frames(record, gate);
   const bool is_on = (gate & ARCTRACE_GATE_FUNCTIONS) != 0;
   std::string filter(is_on ? enabled_filter_untrusted(record.body) : std::string_view());
   if (const ThreadFilter threads(filter, 0, 0); !threads.by_pid && !threads.by_tid) {

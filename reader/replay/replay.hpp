@@ -106,6 +106,7 @@ class Replay {
   ThreadStack* stack_of_kernel(ThreadIndex thread);
   void add_residual_loss(const Record& record, const arctrace_lost_body& lost);
   void enabled(const Record& record);
+  void leave_kernel_frames(const Record& record, uint32_t gate);
   bool has_life(ThreadIndex thread) const;
   void add_silent_programs();
   void session_point(const Record& record);
@@ -123,6 +124,7 @@ class Replay {
   std::function<bool(ThreadIndex)> wants_thread_;
   Interrupts interrupts_;
   bool has_wake_ups_;
+  uint32_t kernel_frames_ = 0;   // the events that are recorded and make frames
   int64_t last_ns_ = INT64_MIN;  // of all records
   struct Entry {
     bool known = false;                  // wants_thread_ was asked

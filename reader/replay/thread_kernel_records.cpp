@@ -135,6 +135,12 @@ void ThreadStack::not_recorded(int64_t time_ns) {
   schedule_.set_foreign();
 }
 
+void ThreadStack::leave_kernel_frames(int64_t time_ns) {
+  if (!frames_.has_begun() || is_gone_ || !kernel_.has_open()) return;
+  pass(time_ns);
+  kernel_.leave_all(true);
+}
+
 void ThreadStack::interrupted(int64_t time_ns, uint32_t cpu) {
   if (!follows_kernel(time_ns)) return;
   run_until(time_ns, cpu);

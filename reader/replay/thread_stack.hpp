@@ -92,6 +92,9 @@ class ThreadStack {
   // The kernel's records are not about its process, from now on: those that name it are
   // about others.
   void not_recorded(int64_t time_ns);
+  // Neither the frames that the kernel's records have opened nor their ends are recorded
+  // from then on.
+  void leave_kernel_frames(int64_t time_ns);
   // A request to a block device, which the thread made then, or the end of one that it
   // made before.
   void block_io(const Record& record);

@@ -43,9 +43,9 @@ absl::StatusOr<std::vector<std::byte>> records_of_moments_untrusted(
   if (*got == bytes.size()) {
     const BufferView view(bytes.data(), geometry);
     for_each_gate_change_untrusted(
-        view, 0, [&](uint64_t ticks, uint32_t gate, const std::string& filter) {
+        view, 0, [&](uint64_t ticks, uint32_t recorded, const std::string& filter) {
           const arctrace_enabled_body body{
-              .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())};
+              .gate = recorded, .filter_size = static_cast<uint32_t>(filter.size())};
           records.add(ARCTRACE_TYPE_ENABLED, ticks, body, filter);
         });
     for_each_moment_untrusted(execs(view), 0, [&](uint64_t ticks, uint32_t value) {

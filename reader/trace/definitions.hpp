@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "reader/trace/call_filters.hpp"
+#include "reader/trace/kernel_event_times.hpp"
 #include "reader/trace/kernel_gaps.hpp"
 #include "reader/trace/missing_files.hpp"
 #include "reader/trace/record.hpp"
@@ -101,6 +102,9 @@ class Definitions {
   // The live filters that excluded functions.
   const LiveFilters& live_filters() const { return live_filters_; }
 
+  // When the kernel's system calls, page faults ... were recorded.
+  const KernelEventTimes& kernel_events() const { return kernel_events_; }
+
   // In order of time.
   std::span<const MissingFiles> missing_files() const { return missing_files_; }
 
@@ -129,6 +133,7 @@ class Definitions {
   }
   KernelGaps& mutable_kernel_gaps() { return kernel_gaps_; }
   LiveFilters& mutable_live_filters() { return live_filters_; }
+  KernelEventTimes& mutable_kernel_events() { return kernel_events_; }
   void set_missing_files(std::vector<MissingFiles> missing) {
     missing_files_ = std::move(missing);
   }
@@ -174,6 +179,7 @@ class Definitions {
   std::vector<CpuBegin> kernel_begins_;
   KernelGaps kernel_gaps_;
   LiveFilters live_filters_;
+  KernelEventTimes kernel_events_;
   std::vector<MissingFiles> missing_files_;
   absl::flat_hash_map<uint32_t, ProcessIndex> process_by_id_;
   absl::flat_hash_map<uint32_t, ThreadIndex> thread_by_writer_;

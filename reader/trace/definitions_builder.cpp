@@ -221,6 +221,12 @@ void DefinitionsBuilder::process_end(BodyReader reader) {
 void DefinitionsBuilder::phase(BodyReader reader) {
   const auto body = reader.read<arctrace_phase_body>();
   Process& process = *definitions_.mutable_process(owner(body.process));
+  if (body.phase == ARCTRACE_LIFE_HELPER) {
+    constexpr size_t kHelpersMax = 4096;  // more than a process has libraries
+    const auto pid = reader.read<uint32_t>();
+    if (process.helpers.size() < kHelpersMax) process.helpers.insert(pid);
+    return;
+  }
   int64_t& began = body.phase == ARCTRACE_LIFE_MAIN ? process.main_ns : process.exit_ns;
   began = std::min(began, time_ns_);
 }
@@ -432,6 +438,7 @@ void DefinitionsBuilder::child_status(BodyReader reader) {
 void DefinitionsBuilder::enabled(BodyReader reader) {
   const auto body = reader.read<arctrace_enabled_body>();
   definitions_.mutable_live_filters().add(time_ns_, reader.text(body.filter_size));
+  definitions_.mutable_kernel_events().add(time_ns_, body.gate);
   const bool is_on = (body.gate & ARCTRACE_GATE_KERNEL) != 0;
   if (is_on && kernel_off_ns_.has_value()) {
     definitions_.mutable_kernel_gaps().add(*kernel_off_ns_, time_ns_, kCpuNotKnown);

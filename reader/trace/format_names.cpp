@@ -63,7 +63,7 @@ std::string process_end_text(uint32_t how) {
 }
 
 std::string life_phase_text(uint32_t phase) {
-  return word(phase, ARCTRACE_LIFE_MAIN, "phase", {"main", "exit"});
+  return word(phase, ARCTRACE_LIFE_MAIN, "phase", {"main", "exit", "helper"});
 }
 
 std::string hook_kind_text(uint32_t kind) {
@@ -137,12 +137,18 @@ std::string files_event_text(uint32_t what) {
 }
 
 std::string gate_text(uint32_t gate) {
-  if ((gate & ARCTRACE_GATE_ALL) == ARCTRACE_GATE_ALL) return "all";
-  constexpr const char* kClasses[] = {"functions", "events", "marks", "kernel"};
+  constexpr const char* kNames[] = {"functions", "events",      "marks",   "kernel",
+                                    "syscalls",  "page-faults", "signals", "contention",
+                                    "block-io",  "irq"};
   std::string text;
-  for (size_t i = 0; i < std::size(kClasses); ++i) {
+  size_t first = 0;
+  if ((gate & ARCTRACE_GATE_ALL) == ARCTRACE_GATE_ALL) {
+    text = "all";
+    first = ARCTRACE_KERNEL_EVENT_SHIFT;
+  }
+  for (size_t i = first; i < std::size(kNames); ++i) {
     if ((gate >> i & 1) == 0) continue;
-    absl::StrAppend(&text, text.empty() ? "" : ", ", kClasses[i]);
+    absl::StrAppend(&text, text.empty() ? "" : ", ", kNames[i]);
   }
   return text.empty() ? "nothing" : text;
 }

@@ -6,6 +6,7 @@
 
 #include "reader/trace/bytes.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/kernel_event_times.hpp"
 #include "reader/trace/record_types.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/protocol/record_filter.hpp"
@@ -22,8 +23,9 @@ std::string_view enabled_filter_untrusted(std::span<const std::byte> body) {
 std::string gap_reason_text(const Gap& gap) {
   switch (gap.reason) {
     case Gap::Reason::kOff:
-      return gap.detail == ARCTRACE_GATE_ALL ? "recording off"
-                                             : gate_text(gap.detail) + " off";
+      return (gap.detail & ARCTRACE_GATE_ALL) == ARCTRACE_GATE_ALL
+                 ? "recording off"
+                 : gate_text(gap.detail) + " off";
     case Gap::Reason::kFiltered:
       return "other threads filtered out";
     case Gap::Reason::kOverwritten:
@@ -131,7 +133,12 @@ Gap GapFinder::lost(const Record& record) const {
 
 std::optional<Gap> GapFinder::enabled(const Record& record) {
   const uint32_t gate = load_part_untrusted<arctrace_enabled_body>(record.body).gate;
-  const uint32_t off = ARCTRACE_GATE_ALL & ~gate;
+  uint32_t off = ARCTRACE_GATE_ALL & ~gate;
+  // Of the kernel's events those that the recording has at another time.
+  if ((gate & ARCTRACE_GATE_KERNEL) != 0) {
+    off |= (definitions_.kernel_events().ever() & ~kernel_events_of(gate))
+           << ARCTRACE_KERNEL_EVENT_SHIFT;
+  }
   const ThreadFilter threads(enabled_filter_untrusted(record.body), 0, 0);
   const bool filters_threads = threads.by_pid || threads.by_tid;
   if (off == off_ && filters_threads == filters_threads_) return std::nullopt;

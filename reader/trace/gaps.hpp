@@ -32,7 +32,8 @@ struct Gap {
     kLost,         // records were not written
   };
   Reason reason = Reason::kLost;
-  uint32_t detail = 0;  // kOff: the classes (enum arctrace_gate_bit); kLost: the cause
+  uint32_t detail = 0;  // kOff: the classes and, above these bits, the
+                        // kernel's events, as ENABLED has them; kLost: the cause
   ThreadIndex thread = kNoIndex;
   std::optional<uint32_t> cpu;
   int64_t from_ns = 0, to_ns = 0;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,7 +102,8 @@ struct Process {
   // Of a forked process: the frames that its forker had open, outermost first; 0 stands
   // for all further out.
   std::optional<std::vector<uint64_t>> inherited;
-  bool is_patched = false;  // functions without a compiled-in hook were
+  bool is_patched = false;     // functions without a compiled-in hook were
+  std::set<uint32_t> helpers;  // its children that are a tracer's own, by pid
   // Of the patched functions, those whose calls filled the buffer: their addresses, and
   // when they were switched off.
   std::map<uint64_t, int64_t> switched_off;

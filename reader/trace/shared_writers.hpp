@@ -42,6 +42,11 @@ class SharedWriters {
     return executed_.contains(tgid) ||
            (forked != forkers_.end() && forked->second != recorder);
   }
+  // The number of the process that forked this one last, if the kernel's records tell.
+  std::optional<uint32_t> forker_of(uint32_t tgid) const {
+    const auto forked = forkers_.find(tgid);
+    return forked == forkers_.end() ? std::nullopt : std::optional(forked->second);
+  }
   // The number that the thread `tid` gives itself, by the last NUMBERED.
   OwnNumber own_number(uint32_t tid) const {
     const auto found = numbered_.find(tid);

@@ -38,6 +38,9 @@ class SilentProcesses {
     const std::span<const Process> processes = definitions.processes();
     for (ProcessIndex i = 0; i < processes.size(); ++i) {
       processes_[{processes[i].pid_namespace, processes[i].pid}] = i;
+      for (const uint32_t pid : processes[i].helpers) {
+        helpers_.insert({processes[i].pid_namespace, pid});
+      }
     }
     for (const Thread& thread : definitions.threads()) {
       const Process* process = definitions.process(thread.process);
@@ -46,7 +49,7 @@ class SilentProcesses {
   }
 
   bool is_foreign(const SharedFacts& facts) const {
-    return facts.is_foreign || foreign_.contains(facts.tgid);
+    return facts.is_foreign || foreign_.contains(facts.tgid) || is_helper(facts.tgid);
   }
 
   // Sets the thread's process, and its name if it has none, if that is recorded.
@@ -67,6 +70,21 @@ class SilentProcesses {
   }
 
  private:
+  // Whether a tracer's own process is this one, or has started it.
+  bool is_helper(uint32_t tgid) const {
+    constexpr int kForksMax = 4;  // more than helpers make
+    if (helpers_.empty()) return false;
+    for (int i = 0; i < kForksMax; ++i) {
+      const OwnNumber number = shared_.own_number(tgid);
+      if (processes_.contains(number)) return false;  // it has written records
+      if (helpers_.contains(number)) return true;
+      const std::optional<uint32_t> forker = shared_.forker_of(tgid);
+      if (!forker.has_value()) return false;
+      tgid = *forker;
+    }
+    return false;
+  }
+
   // The last name of its first thread, which is that of its program, cut short.
   std::string name_of(uint32_t tgid) const {
     const auto found = shared_.all().find(ARCTRACE_WRITER_KERNEL | tgid);
@@ -88,6 +106,7 @@ class SilentProcesses {
   // Those that have written records.
   absl::flat_hash_map<OwnNumber, ProcessIndex> processes_;
   absl::flat_hash_set<OwnNumber> threads_;
+  absl::flat_hash_set<OwnNumber> helpers_;
 };
 
 void add_interrupt_threads(const SharedWriters& shared, Definitions& definitions) {

@@ -253,6 +253,10 @@ void arctrace_shim_process_phase(uint32_t phase) {
   if (*arctrace_gate != 0) record_phase(phase);
 }
 
+void arctrace_shim_helper(uint32_t pid) {
+  if (session.joined && *arctrace_gate != 0) record_helper(pid);
+}
+
 uint64_t arctrace_shim_now(void) { return session.joined ? session_ticks() : 0; }
 
 void arctrace_shim_exec(uint32_t pid, uint64_t ticks) {

@@ -282,6 +282,10 @@ ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 /* The process enters a phase of its life (enum arctrace_phase_of_life). */
 ARCTRACE_API void arctrace_shim_process_phase(uint32_t phase);
 
+/* The process has made the child `pid`, which is none of the program's: reports leave it
+ * out, with all that it starts. */
+ARCTRACE_API void arctrace_shim_helper(uint32_t pid);
+
 /* The session's clock; 0 without a session. */
 ARCTRACE_API uint64_t arctrace_shim_now(void);
 

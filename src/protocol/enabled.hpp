@@ -50,7 +50,7 @@ class FilterNow {
   uint32_t round_ = 0;
 };
 
-// Calls use(ticks, gate, filter) for each change after the first `seen` ones, as
+// Calls use(ticks, recorded, filter) for each change after the first `seen` ones, as
 // for_each_moment_untrusted() does: `filter` is the text for ENABLED.
 template <class Use>
 uint32_t for_each_gate_change_untrusted(const BufferView& view, uint32_t seen,
@@ -60,7 +60,7 @@ uint32_t for_each_gate_change_untrusted(const BufferView& view, uint32_t seen,
   return for_each_moment_untrusted(
       gate_changes(view), seen, [&](uint64_t ticks, uint32_t value) {
         const GateChange change = GateChange::unpack(value);
-        use(ticks, change.gate,
+        use(ticks, change.recorded,
             live.of_round(change.live_round) + record.of_round(change.record_round));
       });
 }

@@ -25,18 +25,36 @@ struct Moments {
 
 // What the moments of gate_changes() have for a value.
 struct GateChange {
-  uint32_t gate;
+  uint32_t recorded;  // as ENABLED has it (recorded_now())
   // The low bits of the filters' rounds.
   uint32_t live_round, record_round;
 
-  static constexpr uint32_t kRoundMask = 0xFFF;
+  static constexpr uint32_t kRecordedBits = 10, kRoundBits = 11;
+  static constexpr uint32_t kRecordedMask = (1u << kRecordedBits) - 1;
+  static constexpr uint32_t kRoundMask = (1u << kRoundBits) - 1;
   static GateChange unpack(uint32_t value) {
-    return {value & 0xFF, value >> 8 & kRoundMask, value >> 20};
+    return {value & kRecordedMask, value >> kRecordedBits & kRoundMask,
+            value >> (kRecordedBits + kRoundBits)};
   }
   uint32_t pack() const {
-    return (gate & 0xFF) | (live_round & kRoundMask) << 8 | record_round << 20;
+    return (recorded & kRecordedMask) | (live_round & kRoundMask) << kRecordedBits |
+           record_round << (kRecordedBits + kRoundBits);
   }
 };
+static_assert((ARCTRACE_GATE_ALL | ARCTRACE_KERNEL_EVENTS_ALL
+                                       << ARCTRACE_KERNEL_EVENT_SHIFT) ==
+              GateChange::kRecordedMask);
+
+// What is recorded: the gate, and above it the kernel's events, if there are records of
+// the kernel's.
+inline uint32_t recorded_now(const BufferView& view) {
+  arctrace_control& control = view.control();
+  const uint32_t gate = IpcAtomics::load_relaxed(control.gate) & ARCTRACE_GATE_ALL;
+  if ((gate & ARCTRACE_GATE_KERNEL) == 0) return gate;
+  const uint32_t events =
+      IpcAtomics::load_relaxed(control.kernel_recorded) & ARCTRACE_KERNEL_EVENTS_ALL;
+  return gate | events << ARCTRACE_KERNEL_EVENT_SHIFT;
+}
 
 // What the moments of execs() have for a value: the pid, and how much later the program
 // may have been executed, rounded up by 7 % at most.
@@ -93,9 +111,9 @@ inline void note_moment(const Moments& moments, uint64_t ticks, uint32_t value) 
   IpcAtomics::store_release(moment.round, n + 1);  // S1
 }
 
-// Notes that the gate and the filters are as they are now.
+// Notes that the gate, the kernel's events and the filters are as they are now.
 inline void note_gate_change(const BufferView& view, uint64_t ticks) {
-  const GateChange change{IpcAtomics::load_relaxed(view.control().gate),
+  const GateChange change{recorded_now(view),
                           IpcAtomics::load_relaxed(live_filter_area(view).round),
                           IpcAtomics::load_relaxed(record_filter_area(view).round)};
   note_moment(gate_changes(view), ticks, change.pack());

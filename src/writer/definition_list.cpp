@@ -5,6 +5,7 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/protocol/call_filter_text.hpp"
+#include "src/writer/reservation.hpp"
 
 namespace arctrace {
 

@@ -125,6 +125,18 @@ void record_phase(uint32_t phase) {
       });
 }
 
+void record_helper(uint32_t pid) {
+  as_attached_thread([=](Nesting, ThreadState& state, ProcessState& process,
+                         uint64_t ticks) {
+    emit_definitions(state, process);
+    if (!is_defined(process)) return;  // readers don't know the process
+    const arctrace_helper_body body{
+        .process = process.id, .phase = ARCTRACE_LIFE_HELPER, .pid = pid, .reserved = 0};
+    const BodyPart parts[] = {{&body, sizeof body}};
+    write_parts(state, process, ARCTRACE_TYPE_PHASE, parts, 1, ticks);
+  });
+}
+
 void note_exec(uint32_t pid, uint64_t ticks) {
   if (!session.joined) return;
   if (pid == 0) {

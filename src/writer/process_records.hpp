@@ -24,6 +24,9 @@ void record_process_end(uint32_t how, int32_t status);
 // The process enters a phase of its life (enum arctrace_phase_of_life).
 void record_phase(uint32_t phase);
 
+// The process has made the child `pid`, which is none of the program's, but the tracer's.
+void record_helper(uint32_t pid);
+
 // Process `pid`, or the calling one if that is 0, executes a program; `ticks`: when, 0:
 // now. If it is another process, that was at `ticks` or up to now.
 void note_exec(uint32_t pid, uint64_t ticks);

@@ -461,6 +461,7 @@ print(longest_ns)
         self.assertNotIn("itself are not recorded", read("report", "--view=slowest", done.trace, "-F", "labs"))
         self.assertIn("arctrace info --verbose", refused("report", "--view=slowest", "-F", "work", done.trace))
 
+    @cases.in_gate
     @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
     def test_waiting_to_be_patched_is_taken_off(self):
         """All of it, on the CPU and waiting, from the call itself and from those around it."""

@@ -15,11 +15,11 @@ import time
 import unittest
 
 import cases
+import servers
 from command import read, start_arctrace
 from states import wait_until
 from tracing import TracedTest
 
-REDIS = shutil.which("redis-server")
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
 LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
 JOINS = 60 if LONG else 6
@@ -139,13 +139,13 @@ class AttachServers(TracedTest):
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(timeout=TIMEOUT), 0)
 
-    @unittest.skipUnless(REDIS, "needs redis-server")
+    @unittest.skipUnless(servers.has_redis(), "needs redis-tools")
     def test_redis(self):
         for threads in (1, 4):
             with self.subTest(io_threads=threads):
                 self.is_over = False
                 (self.directory / "server.socket").unlink(missing_ok=True)
-                self.check_server([REDIS, "--port", "0", "--unixsocket", "server.socket", "--save", "", "--io-threads",
+                self.check_server([servers.redis_server(self.directory), "--port", "0", "--unixsocket", "server.socket", "--save", "", "--io-threads",
                                    str(threads)], self.ask_redis, lambda pid: [pid])
 
     @unittest.skipUnless(NGINX, "needs nginx")

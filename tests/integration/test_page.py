@@ -9,7 +9,7 @@ import unittest
 
 import browser
 import cases
-from command import read, read_report
+from command import read, read_report, run
 from served_trace import SECONDS, ServedTest, Server, record_program, row_sums
 from test_kernel import NO_KERNEL
 from tracing import TracedTest
@@ -66,6 +66,30 @@ class PageTest(ServedTest):
                 self.hatching(page, html.as_uri(), gaps.as_uri(), pictures)
             finally:
                 page.close()
+
+    def test_flame_graph_says_what_was_left_out(self):
+        """A function of which calls were left out says so in its box, to the pointer, and below the bar."""
+        program = self.directory / "nested"
+        run("gcc", "-O0", "-finstrument-functions", "-x", "c", "-", "-o", program, check=True, input=(
+            "static void leaf(void) {} static void outer(void) { leaf(); }"
+            "int main(void) { for (int i = 0; i < 50; ++i) outer(); return 0; }"))
+        trace = self.record(program, options=("--no-libcall", "-D", "2")).trace
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            server = Server(trace)
+            try:
+                server.wait_whole()
+                page.open(server.url)
+                page.wait("document.getElementById('tab-flame')")
+                page.run("document.getElementById('tab-flame').click()")
+                page.wait("arctracePage.flame.boxes && arctracePage.flame.boxes.length > 2")
+                tips = page.run("arctracePage.flame.boxes.map(([node]) => arctracePage.flame.tipOf(node))")
+                self.assertTrue(any(tip.startswith("outer [partly]") for tip in tips), tips)
+                self.assertIn("calls were left out", page.run("document.querySelector('#pane').textContent"))
+                self.assertEqual(page.problems, [])
+            finally:
+                page.close()
+                server.close()
 
     def test_names_of_functions_are_shortened(self):
         """Without parameters and results; what is not a function's name as C++ writes it stays as it is."""

@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 import cases
+import servers
 import serving_programs
 import states
 from command import read, read_report, start_arctrace
@@ -117,10 +118,11 @@ class ServingTest(TracedTest):
             read("record", "--kernel=bpf", "-o", trace, "--", copier, stdin=source.stdout)
         self.check_no_server(trace)
 
-    @unittest.skipUnless(shutil.which("redis-server") and shutil.which("redis-benchmark"), "redis is not installed")
+    @unittest.skipUnless(servers.has_redis(), "redis is not installed")
     def test_redis(self):
         port = free_port()
-        recorder, trace = self.begin("redis-server", "--port", str(port), "--save", "")
+        program = servers.redis_server(self.directory)
+        recorder, trace = self.begin(program, "--port", str(port), "--save", "")
         self.wait_for(port).close()
         ask = ["redis-benchmark", "-p", str(port), "-t", "set", "-n", "3000", "-c", "8", "-q"]
         subprocess.run(ask, stdout=subprocess.DEVNULL, check=True)
@@ -129,7 +131,7 @@ class ServingTest(TracedTest):
         # What the rest was spent on is not waiting.
         self.assertNotIn("pthread_cond_wait", text.split("Hottest functions")[1].split("\n\n")[0])
         # Whoever is answered waits for that.
-        server = subprocess.Popen(["redis-server", "--port", str(port), "--save", ""],
+        server = subprocess.Popen([program, "--port", str(port), "--save", ""],
                                   stdout=subprocess.DEVNULL)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)

@@ -1,16 +1,24 @@
 """Programs as people run them, with and without the kernel's records: they do what they do untraced, all their threads are
-there, and the CPU time of each process is what the kernel counts."""
+there, and the CPU time of each process is what the kernel counts. A server of another user's is recorded by a session that
+is shared with its group."""
 
 import collections
+import glob
 import os
+import pathlib
+import pwd
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import unittest
 
 import cases
-from command import read, run
+import servers
+from command import arctrace, read, read_report, run, start_arctrace
 from kernel_programs import ATTEMPTS, NO_KERNEL, SOURCES
+from states import wait_until
 from tracing import TracedTest
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -44,6 +52,16 @@ PIPES = """
 for i in 1 2 3; do seq 10000 | sed s/1/x/ | sort -r | head -n 3; done
 for word in a b c d; do echo $word | tr a-z A-Z; done
 """
+REDIS_UNDER_LOAD = """
+./redis-server --port 0 --unixsocket socket --save "" >server.log 2>&1 &
+until redis-cli -s socket ping 2>/dev/null | grep -q PONG; do sleep 0.05; done
+redis-benchmark -s socket -q -n 20000 -c 20 -t set,get,lpush >/dev/null
+redis-cli -s socket llen mylist
+redis-cli -s socket shutdown nosave
+wait $!
+echo $?
+"""
+POSTGRES = next(iter(sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))), None)
 
 
 @unittest.skipUnless(sys.platform == "linux" and shutil.which("gcc"), "needs gcc")
@@ -78,7 +96,7 @@ class WorkloadsTest(TracedTest):
                     read("check", traced.trace)
                     if not kernel:
                         break
-                    tried.append(self.compare_times(traced, used, threads))
+                    tried.append(self.compare_times(traced.trace, used, threads))
                     if not tried[-1]:
                         break
                 else:
@@ -89,19 +107,23 @@ class WorkloadsTest(TracedTest):
         self.notes.write_text("", encoding="ascii")
         environment = {**os.environ, "LD_PRELOAD": str(self.noter), "USED_NOTES": str(self.notes)}
         traced = self.record(*command, options=options, directory=directory, env=environment, **run_options)
+        return traced, self.noted()
+
+    def noted(self):
+        """How long each process had a CPU, by its pid."""
         used = {}
         for line in self.notes.read_text(encoding="ascii").splitlines():
             pid, ns, name = line.split(" ", 2)
             if name != "arctrace":
                 used[int(pid)] = max(int(ns), used.get(int(pid), 0))
         self.assertTrue(used)
-        return traced, used
+        return used
 
-    def compare_times(self, traced, used, threads):
+    def compare_times(self, trace, used, threads):
         """The processes whose CPU time is not what the kernel counts. All else must hold in each recording."""
         on_cpu, running, names = collections.Counter(), collections.Counter(), {}
         tids = collections.defaultdict(set)
-        for thread in traced.report("threads")["threads"]:
+        for thread in read_report(trace, "threads")["threads"]:
             on_cpu[thread["pid"]] += thread["running_ns"]
             running[thread["tid"]] += thread["running_ns"]
             tids[thread["pid"]].add(thread["tid"])
@@ -109,7 +131,7 @@ class WorkloadsTest(TracedTest):
         for pid in used:
             self.assertIn(pid, on_cpu)
         path = collections.Counter()
-        for row in traced.report("critical-path")["critical_path"]:
+        for row in read_report(trace, "critical-path")["critical_path"]:
             if row["state"] == "running":
                 path[row["tid"]] += row["ns"]
         for tid, ns in path.items():
@@ -166,6 +188,61 @@ class WorkloadsTest(TracedTest):
     def test_node(self):
         self.needs("node")
         self.check("node", "-e", KEYS)
+
+    @unittest.skipUnless(servers.has_redis(), "no redis-tools")
+    def test_redis_under_load(self):
+        self.check("sh", "-c", REDIS_UNDER_LOAD, prepare=servers.redis_server)
+
+    @unittest.skipUnless(POSTGRES and os.geteuid() == 0 and NO_KERNEL is None, "needs PostgreSQL, and root's rights")
+    def test_postgres_under_pgbench(self):
+        """It refuses to be root's: another user's processes record into a session of root's."""
+        user = pwd.getpwnam("nobody")
+        as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        programs = pathlib.Path(POSTGRES).parent
+        self.directory.chmod(0o711)
+        cluster = self.place("cluster")
+        os.chown(cluster, user.pw_uid, user.pw_gid)
+        subprocess.run([programs / "initdb", "-D", cluster / "data", "-U", "tester", "-A", "trust", "-N", "--locale=C"],
+                       check=True, stdout=subprocess.DEVNULL, cwd=cluster, **as_user)
+        name = f"workload-{os.getpid()}"
+        read("create", name, "--kernel=bpf", "--group", "nogroup", "--start", "-b", "64M")
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        variables = dict(re.findall(r"(?m)^(\w+)='(.*)'$", read("env", name)))
+
+        def load(environment):
+            """What clients get."""
+            client = ["-h", cluster, "-U", "tester"]
+            with open(cluster / "log", "wb") as log:
+                server = subprocess.Popen([POSTGRES, "-D", cluster / "data", "-k", cluster, "-h", "", "-c", "fsync=off"],
+                                          stdout=log, stderr=log, cwd=cluster, env=environment, **as_user)
+            self.addCleanup(server.kill)
+            wait_until(lambda: run("pg_isready", *client).returncode == 0, "the server is ready")
+            run("pgbench", *client, "-i", "-q", "-s", "1", "postgres", check=True, stderr=subprocess.DEVNULL)
+            loaded = run("pgbench", *client, "-c", "4", "-j", "2", "-t", "200", "postgres", check=True)
+            server.send_signal(signal.SIGINT)  # "fast": ends all sessions, then writes everything
+            return server.wait(), re.findall(r"actually processed: (\S+)", loaded.stdout)
+
+        bare = load(dict(os.environ))
+        self.assertEqual(bare[0], 0)
+        tried = []
+        for i in range(ATTEMPTS):
+            self.notes.write_text("", encoding="ascii")
+            self.notes.chmod(0o666)
+            trace = self.directory / f"server{i}.data"
+            collector = start_arctrace("attach", name, "-o", trace, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(collector.kill)
+            self.assertIn("collecting", collector.stderr.readline())
+            traced = load({**os.environ, **variables, "LD_PRELOAD": f"{variables['LD_PRELOAD']}:{self.noter}",
+                           "USED_NOTES": str(self.notes)})
+            collector.send_signal(signal.SIGINT)
+            _, printed = collector.communicate()
+            self.assertEqual(collector.returncode, 0, printed)
+            self.assertEqual(traced, bare)
+            read("check", trace)
+            tried.append(self.compare_times(trace, self.noted(), None))
+            if not tried[-1]:
+                return
+        self.fail(f"(pid, by the trace, by the kernel): {tried}")
 
     def test_bash_with_pipes(self):
         self.check("bash", "-c", PIPES)

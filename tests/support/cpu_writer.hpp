@@ -97,7 +97,6 @@ inline void use(const BufferView& view) {
             geometry.block_count,
             geometry.cpu_count,
             Handout<CpuAtomics>::most_for_data(geometry),
-            0,
             geometry.mode == ARCTRACE_MODE_OVERWRITE,
             layout.preemptible,
             false};

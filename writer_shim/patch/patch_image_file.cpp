@@ -147,7 +147,9 @@ void run(const Command& command) {
     if (grandchild > 0) wait_for(grandchild);
     for (;;) raw_syscall(SYS_exit_group, 0);
   }
-  if (child > 0) wait_for(child);
+  if (child <= 0) return;
+  arctrace_shim_helper(static_cast<uint32_t>(child));
+  wait_for(child);
 }
 
 // Whether the command has written a whole file, which may have no functions.

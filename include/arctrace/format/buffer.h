@@ -83,6 +83,19 @@ enum arctrace_gate_bit {
   ARCTRACE_GATE_ALL = 0xFu
 };
 
+/* What the kernel's programs record besides the scheduler's events. In ENABLED they
+ * follow the bits of the gate, ARCTRACE_KERNEL_EVENT_SHIFT higher. */
+enum arctrace_kernel_event {
+  ARCTRACE_KERNEL_SYSCALLS = 1u << 0,   /* SYSCALL, SYSCALL_END */
+  ARCTRACE_KERNEL_FAULTS = 1u << 1,     /* PAGE_FAULT */
+  ARCTRACE_KERNEL_SIGNALS = 1u << 2,    /* SIGNAL */
+  ARCTRACE_KERNEL_CONTENTION = 1u << 3, /* CONTENTION, CONTENTION_END */
+  ARCTRACE_KERNEL_BLOCK_IO = 1u << 4,   /* BLOCK_IO, BLOCK_IO_END */
+  ARCTRACE_KERNEL_INTERRUPTS = 1u << 5, /* INTERRUPT */
+  ARCTRACE_KERNEL_EVENTS_ALL = 0x3Fu
+};
+#define ARCTRACE_KERNEL_EVENT_SHIFT 4
+
 /* Why a record was not written. */
 enum arctrace_loss_cause {
   ARCTRACE_LOST_FULL = 0,        /* no block was free */
@@ -175,7 +188,13 @@ struct arctrace_control {
   uint32_t reserved4;
   uint64_t patterns_matched; /* one bit for each of the recorder's function patterns */
   uint32_t without_room;     /* programs that had no memory to map the buffer */
-  uint32_t reserved9[7];
+  /* the kernel writer's, whose programs the collector has loaded */
+  uint32_t kernel_wanted;   /* enum arctrace_kernel_event: what it is to record */
+  uint32_t kernel_recorded; /* the same: what it records now */
+  uint32_t kernel_loader;   /* pid of the process that has loaded the programs; 0: none */
+  uint32_t
+      kernel_parent; /* asked for: the pid of a process whose children are recorded */
+  uint32_t reserved9[3];
   /* line 5: identities, never given twice in a session; 0: none */
   uint32_t process_next;
   uint32_t writer_next;
@@ -199,6 +218,8 @@ ARCTRACE_ASSERT_OFFSET(arctrace_control, taken, 192);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, wake, 256);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, patterns_matched, 280);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, without_room, 288);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, kernel_wanted, 292);
+ARCTRACE_ASSERT_OFFSET(arctrace_control, kernel_parent, 304);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, process_next, 320);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, filtered_out, 336);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, lost, 384);

@@ -386,9 +386,19 @@ struct arctrace_phase_body {
 ARCTRACE_ASSERT_PART(arctrace_phase_body, 8);
 
 enum arctrace_phase_of_life {
-  ARCTRACE_LIFE_MAIN = 1, /* main is called: the constructors have run */
-  ARCTRACE_LIFE_EXIT = 2  /* main has returned */
+  ARCTRACE_LIFE_MAIN = 1,  /* main is called: the constructors have run */
+  ARCTRACE_LIFE_EXIT = 2,  /* main has returned */
+  ARCTRACE_LIFE_HELPER = 3 /* no phase: it has a child, `pid`, that is a tracer's own */
 };
+
+/* That of ARCTRACE_LIFE_HELPER. */
+struct arctrace_helper_body {
+  uint32_t process;
+  uint32_t phase;
+  uint32_t pid; /* of the child, as the process sees it */
+  uint32_t reserved;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_helper_body, 16);
 
 /* By the kernel's count, which is coarse, the process had existed for no longer than
  * age_ns when it took its identity (arctrace_process_body.start_ticks). */

@@ -19,6 +19,7 @@
 #include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/file_symbols.hpp"
 #include "reader/cli/record/join_processes.hpp"
+#include "reader/cli/record/kernel_part.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/cli/record/recording_warnings.hpp"
 #include "reader/render/output.hpp"
@@ -54,6 +55,24 @@ absl::StatusOr<ResumedSession> earlier_collector(const AttachOptions& options,
   return resumed;
 }
 
+// The programs for the kernel's records, if the session was made for these. Without the
+// rights for that the session is collected without them, with a warning.
+KernelPart kernel_part(const Buffer& buffer) {
+  const BufferView& view = buffer.view();
+  if (buffer.map() < 0 || view.geometry().cpu_count == 0) return {};
+  std::string why = kernel_writer_obstacle();
+  if (why.empty()) {
+    const uint32_t events = IpcAtomics::load_relaxed(view.control().kernel_wanted) &
+                            ARCTRACE_KERNEL_EVENTS_ALL;
+    absl::StatusOr<KernelPart> part =
+        load_kernel_part(buffer, {.more = events}, KernelRequests::Processes::kThatJoin);
+    if (part.ok()) return *std::move(part);
+    why = std::string(part.status().message());
+  }
+  reader::print_warning(absl::StrCat("collecting without the kernel's records: ", why));
+  return {};
+}
+
 absl::StatusOr<int> attach(const AttachOptions& options) {
   absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
@@ -76,6 +95,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   if (absl::Status pinned = buffer->pin(options.pin); !pinned.ok()) return pinned;
   if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
   reclaim_blocks(*buffer);
+  KernelPart kernel = kernel_part(*buffer);
   // Definitions that were written so far may be in the file of another collector:
   // programs repeat them.
   demand_definitions(buffer->view());
@@ -90,7 +110,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
         make_recorder(*buffer, std::move(flight), options.output, *std::move(resumed));
     if (!made.ok()) return made.status();
     Recorder* const recorder = made->get();
-    const std::vector<pid_t> joining = join_processes(pids, request, nullptr);
+    const std::vector<pid_t> joining = join_processes(pids, request, kernel.writer.get());
     joined = joining.size();
     if (joined == 0 && !pids.empty()) return 2;
     const std::string program = joined == 0 ? "" : program_of(joining.front());
@@ -109,6 +129,10 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
     warn_of_unmatched(options.traced.filter,
                       IpcAtomics::load_relaxed(control.patterns_matched), program);
     const uint32_t gate = IpcAtomics::load_relaxed(control.gate);
+    if (kernel.writer != nullptr) {
+      close_gate(buffer->view());
+      kernel.detach();
+    }
     summary = recorder->finish();
     set_gate(buffer->view(), gate);  // the session goes on
     store_symbols(*recorder, options.output, signals, summary);

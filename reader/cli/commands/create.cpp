@@ -9,10 +9,13 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/buffer_options.hpp"
+#include "reader/cli/options/kernel_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
 #include "reader/cli/record/hook_costs.hpp"
+#include "reader/cli/record/recording_buffer.hpp"
 #include "reader/render/output.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/recorder/buffer/memory_keeper.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -25,8 +28,42 @@ struct CreateOptions {
   std::string group;
   bool start = false;
   BufferOptions buffer;
+  KernelOptions kernel;
   RecordFilterOptions record_filter;
 };
+
+// Has the buffer made in the kernel's memory if that is asked for and can be. Prints a
+// warning where it cannot and need not be.
+absl::Status choose_memory(CreateOptions& options) {
+  const KernelRecording use = options.kernel.use;
+  if (use == KernelRecording::kNo) return absl::OkStatus();
+  std::string why;
+  if (use == KernelRecording::kPerf) {
+    why = "perf events are those of a recorder's own children";
+  } else if (options.buffer.is_directory_asked) {
+    why = "the buffer is in the kernel's memory, which --buffer-dir is not";
+  } else {
+    why = kernel_writer_obstacle();
+  }
+  if (why.empty()) return plan_for_kernel(options.buffer);
+  if (use != KernelRecording::kAuto || options.buffer.is_directory_asked) {
+    return absl::FailedPreconditionError(absl::StrCat("--kernel: ", why));
+  }
+  reader::print_warning(absl::StrCat("a session without the kernel's records: ", why));
+  return absl::OkStatus();
+}
+
+// A buffer in the kernel's memory has a name of its own, to which the session's leads.
+absl::StatusOr<Buffer> make_buffer(const CreateOptions& options) {
+  absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
+  if (!buffer.ok() || !options.buffer.in_kernel) return buffer;
+  absl::Status named = name_session(options.name, buffer->path());
+  if (!named.ok()) return named;
+  // Whoever collects the session loads the programs.
+  IpcAtomics::store_relaxed(buffer->view().control().kernel_wanted,
+                            options.kernel.events.more);
+  return buffer;
+}
 
 absl::StatusOr<int> create(CreateOptions& options) {
   // A session elsewhere is known by its path only.
@@ -44,10 +81,13 @@ absl::StatusOr<int> create(CreateOptions& options) {
     }
     options.buffer.group = found->gr_gid;
   }
-  if (absl::Status status = fit(options.buffer); !status.ok()) return status;
+  if (absl::Status chosen = choose_memory(options); !chosen.ok()) return chosen;
+  if (!options.buffer.in_kernel) {
+    if (absl::Status status = fit(options.buffer); !status.ok()) return status;
+  }
   // This command's own lock would end with it.
   const PinPolicy pin = std::exchange(options.buffer.pin, PinPolicy::kNo);
-  absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
+  absl::StatusOr<Buffer> buffer = make_buffer(options);
   if (absl::IsAlreadyExists(buffer.status())) {
     return absl::AlreadyExistsError(absl::StrCat(
         "session ", options.name, " exists already; arctrace destroy removes it"));
@@ -59,7 +99,7 @@ absl::StatusOr<int> create(CreateOptions& options) {
     if (!filtered.ok()) return filtered;
   }
   if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
-  if (pin != PinPolicy::kNo) {
+  if (pin != PinPolicy::kNo && !options.buffer.in_kernel) {
     const absl::StatusOr<std::string> refused = keep_pinned(*buffer, pin);
     if (!refused.ok()) return refused.status();
     if (!refused->empty()) reader::print_warning(*refused);
@@ -67,7 +107,7 @@ absl::StatusOr<int> create(CreateOptions& options) {
   hook_costs();  // for snapshots of the session: it may be overwritten while they are
                  // taken
   reader::Output output;
-  output.write(absl::StrCat(*path, "\n"));
+  output.write(absl::StrCat(buffer->path(), "\n"));
   if (absl::Status status = output.finish(); !status.ok()) return status;
   set_gate(buffer->view(), options.start ? ARCTRACE_GATE_ALL : 0);
   buffer->keep_file();
@@ -89,13 +129,18 @@ Runner add_create(CLI::App& root) {
   app->add_flag("--start", options->start, "switch recording on at once");
   options->buffer.pin = PinPolicy::kNo;
   add_buffer_options(*app, options->buffer);
+  add_kernel_options(*app, options->kernel);
   add_record_filter_options(*app, options->record_filter, false);
   app->footer(
       "Prints the path of the buffer's file. A program joins the session if its\n"
       "environment has ARCTRACE_SESSION=FILE, or if arctrace record --session=NAME\n"
       "starts it. With --buffer-dir other commands take that path, not NAME. With --pin\n"
       "a process arctrace-keeper keeps the memory pinned until the session is "
-      "destroyed.");
+      "destroyed.\nWith --kernel the buffer is in the kernel's memory, and the kernel "
+      "writes into it\n"
+      "while arctrace attach collects the session: about programs from when they join\n"
+      "it, or from their first instruction on if arctrace record --session=NAME starts\n"
+      "them.");
   return [options] { return create(*options); };
 }
 

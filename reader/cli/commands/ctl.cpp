@@ -18,16 +18,19 @@
 #include "reader/render/output.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/protocol/dead_slot.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recorder/kernel/kernel_requests.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 struct CtlOptions {
   std::string name;
-  uint32_t on = 0, off = 0;  // enum arctrace_gate_bit
+  uint32_t on = 0, off = 0;                // enum arctrace_gate_bit
+  uint32_t events_on = 0, events_off = 0;  // enum arctrace_kernel_event
   std::optional<uint32_t> high_water_percent;
   CallFilterOptions functions;  // patterns of names only
   bool all_functions = false;
@@ -66,6 +69,31 @@ absl::Status warn_of_unmatched(const RecordFilterOptions& filter,
   return absl::OkStatus();
 }
 
+// Has the kernel record other events. Of a session that nobody collects now, the next
+// collector does.
+absl::Status change_kernel_events(const Buffer& buffer, const CtlOptions& options) {
+  const BufferView& view = buffer.view();
+  if (buffer.map() < 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ctl: session ", options.name,
+        " has no records of the kernel's by BPF: record --kernel or create --kernel "
+        "makes one that has"));
+  }
+  uint32_t& wanted = view.control().kernel_wanted;
+  const uint32_t events =
+      (IpcAtomics::load_relaxed(wanted) | options.events_on) & ~options.events_off;
+  if (!is_live(IpcAtomics::load_acquire(view.control().collector_lock))) {
+    IpcAtomics::store_relaxed(wanted, events);
+    reader::print_message(absl::StrCat("ctl: nobody collects session ", options.name,
+                                       " now; the next arctrace attach records so"));
+    return absl::OkStatus();
+  }
+  absl::Status status = ask_for_kernel_events(view, events);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("ctl: session ", options.name, ": ",
+                                                  std::string(status.message())));
+}
+
 absl::StatusOr<int> ctl(const CtlOptions& options) {
   absl::StatusOr<Buffer> buffer = open_session(options.name);
   if (!buffer.ok()) return buffer.status();
@@ -92,6 +120,9 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
     }
   }
   if ((options.on | options.off) != 0) switch_gate(*buffer, options.on, options.off);
+  if ((options.events_on | options.events_off) != 0) {
+    if (absl::Status s = change_kernel_events(*buffer, options); !s.ok()) return s;
+  }
   if (options.high_water_percent) {
     const uint64_t blocks = view.geometry().block_count;
     IpcAtomics::store_relaxed(
@@ -108,9 +139,12 @@ Runner add_ctl(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("ctl", "change what a session records while it runs");
   add_session_option(*app, options->name);
-  add_classes_option(*app, "--on", options->on,
-                     "record these classes: functions, events, marks, kernel, all");
-  add_classes_option(*app, "--off", options->off, "do not record these classes any more");
+  add_classes_and_events_option(
+      *app, "--on", options->on, options->events_on,
+      "record these classes: functions, events, marks, kernel, all; or these events of "
+      "the kernel's: syscalls, page-faults, signals, contention, block-io, irq");
+  add_classes_and_events_option(*app, "--off", options->off, options->events_off,
+                                "do not record these any more");
   app->add_option("--high-water", options->high_water_percent,
                   "wake the collector when PERCENT of the blocks are used; 0 = never")
       ->check(from_to(0, kHighWaterPercentMax))

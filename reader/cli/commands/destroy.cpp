@@ -53,9 +53,7 @@ absl::StatusOr<int> destroy(const std::string& name, bool force) {
     }
     set_gate(buffer->view(), 0);
   }
-  if (unlink(path->c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", *path));
-  }
+  if (absl::Status removed = remove_session(name, *path); !removed.ok()) return removed;
   return 0;
 }
 

@@ -12,5 +12,10 @@ namespace arctrace::cli {
 // events, marks, kernel or all.
 CLI::Option* add_classes_option(CLI::App& app, const std::string& flag, uint32_t& bits,
                                 const std::string& help);
+// The same, and sets bits of enum arctrace_kernel_event for syscalls, page-faults,
+// signals, contention, block-io and irq.
+CLI::Option* add_classes_and_events_option(CLI::App& app, const std::string& flag,
+                                           uint32_t& bits, uint32_t& events,
+                                           const std::string& help);
 
 }  // namespace arctrace::cli

@@ -1,6 +1,7 @@
 #include "reader/cli/options/kernel_options.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -22,28 +23,30 @@ const std::map<std::string, KernelRecording> kRecordings = {
 
 struct EventOption {
   const char* name;
-  bool KernelEvents::*wanted;
+  uint32_t event;  // enum arctrace_kernel_event
   const char* what;
 };
 
 constexpr std::array kEvents = {
-    EventOption{"--syscalls", &KernelEvents::syscalls,
+    EventOption{"--syscalls", ARCTRACE_KERNEL_SYSCALLS,
                 "record system calls, which slows those of all processes a little"},
-    EventOption{"--page-faults", &KernelEvents::page_faults, "record page faults"},
-    EventOption{"--signals", &KernelEvents::signals, "record the delivery of signals"},
-    EventOption{"--contention", &KernelEvents::contention,
+    EventOption{"--page-faults", ARCTRACE_KERNEL_FAULTS, "record page faults"},
+    EventOption{"--signals", ARCTRACE_KERNEL_SIGNALS, "record the delivery of signals"},
+    EventOption{"--contention", ARCTRACE_KERNEL_CONTENTION,
                 "record waits for locks of the kernel"},
-    EventOption{"--block-io", &KernelEvents::block_io,
+    EventOption{"--block-io", ARCTRACE_KERNEL_BLOCK_IO,
                 "record requests to block devices, and their end"}};
 
 // One of the words, "irq", or both with a comma between them.
 void set_recording(const std::string& text, KernelOptions& options) {
   const std::string behind = std::string(",") + kInterrupts;
   std::string word = text;
-  options.events.interrupts = text == kInterrupts || text.ends_with(behind);
+  const bool has_interrupts = text == kInterrupts || text.ends_with(behind);
+  options.events.more &= ~uint32_t{ARCTRACE_KERNEL_INTERRUPTS};
+  if (has_interrupts) options.events.more |= ARCTRACE_KERNEL_INTERRUPTS;
   if (text == kInterrupts) {
     word.clear();
-  } else if (options.events.interrupts && text != behind) {
+  } else if (has_interrupts && text != behind) {
     word.resize(text.size() - behind.size());
   }
   const auto use = kRecordings.find(word.empty() ? "auto" : word);
@@ -52,7 +55,7 @@ void set_recording(const std::string& text, KernelOptions& options) {
         "--kernel", "\"" + text + "\" is not auto, bpf, perf, require, no or irq");
   }
   options.use = use->second;
-  if (!options.events.interrupts) return;
+  if (!has_interrupts) return;
   if (options.use == KernelRecording::kNo || options.use == KernelRecording::kPerf) {
     throw CLI::ValidationError("--kernel",
                                "\"" + text + "\": interrupts are recorded by BPF alone");
@@ -77,17 +80,17 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
     app.add_flag_callback(
         event.name,
         [&options, &event] {
-          options.events.*event.wanted = true;
+          options.events.more |= event.event;
           if (options.use == KernelRecording::kNo) options.use = KernelRecording::kAuto;
         },
         std::string(event.what) + "; needs BPF");
   }
 }
 
-std::string event_options(const KernelEvents& events) {
-  std::string names = events.interrupts ? "--kernel=irq" : "";
+std::string event_options(uint32_t events) {
+  std::string names = (events & ARCTRACE_KERNEL_INTERRUPTS) != 0 ? "--kernel=irq" : "";
   for (const EventOption& event : kEvents) {
-    if (events.*event.wanted) {
+    if ((events & event.event) != 0) {
       absl::StrAppend(&names, names.empty() ? "" : ", ", event.name);
     }
   }

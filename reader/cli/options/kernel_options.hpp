@@ -20,7 +20,8 @@ struct KernelOptions {
 
 void add_kernel_options(CLI::App& app, KernelOptions& options);
 
-// The options that ask for these events: "--syscalls, --signals"; empty for none.
-std::string event_options(const KernelEvents& events);
+// The options that ask for these events (enum arctrace_kernel_event): "--syscalls,
+// --signals"; empty for none.
+std::string event_options(uint32_t events);
 
 }  // namespace arctrace::cli

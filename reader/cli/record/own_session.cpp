@@ -54,9 +54,7 @@ absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::start(RecordOptions opti
   const ExecMoment exec{static_cast<uint32_t>(child->pid()),
                         read_ticks(buffer.view().geometry().clock) - start_ticks};
   note_moment(execs(buffer.view()), start_ticks, exec.pack());
-  if ((*session)->recording_.bpf) {
-    (*session)->recording_.bpf->trace_process(static_cast<uint32_t>(getpid()), false);
-  }
+  (*session)->recording_.end_tracing_children();
   (*session)->child_ = *child;
   return session;
 }
@@ -68,7 +66,7 @@ absl::StatusOr<std::unique_ptr<OwnSession>> OwnSession::join(RecordOptions optio
   if (!request.ok()) return request.status();
   (*session)->open_gate();
   (*session)->joined_ =
-      join_processes(options.pids, *request, (*session)->recording_.kernel_writer());
+      join_processes(options.pids, *request, (*session)->recording_.kernel.writer.get());
   if ((*session)->joined_.empty()) {
     return absl::FailedPreconditionError("no process was joined");
   }
@@ -96,7 +94,7 @@ void OwnSession::close() {
   is_open_ = false;
   if (recording_.perf != nullptr) recording_.perf->finish();
   close_gate(recording_.buffer.view());
-  recording_.bpf.reset();
+  recording_.kernel.detach();
 }
 
 }  // namespace arctrace::cli

@@ -128,7 +128,7 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
     threads.emplace_back(pid, clock);
   }
   const std::vector<pid_t> joined =
-      join_processes(options.pids, *request, recording->kernel_writer());
+      join_processes(options.pids, *request, recording->kernel.writer.get());
   if (joined.empty()) return 2;
   const auto look_at_threads = [&threads] {
     for (ProcessThreads& its : threads) its.look();
@@ -145,9 +145,9 @@ absl::StatusOr<int> record(const RecordOptions& options, const SignalScope& sign
   const bool is_filtered =
       options.filter.excludes_functions() || !options.record_filter.empty();
   for (ProcessThreads& its : threads) recorder.threads_joined(its.finish(!is_filtered));
-  if (recording->bpf) {
+  if (recording->kernel.writer != nullptr) {
     close_gate(buffer.view());
-    recording->bpf.reset();  // before its blocks are taken back
+    recording->kernel.detach();
   }
   CollectorSummary summary = recorder.finish();
   store_symbols(recorder, options.output, signals, summary);

@@ -56,6 +56,7 @@
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/collector_lock.hpp"
+#include "src/recorder/kernel/kernel_requests.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 #include "src/shim_protocol/environment.hpp"
 #include "src/shim_protocol/options_encoder.hpp"
@@ -111,6 +112,7 @@ absl::StatusOr<int> run_in_session(const RecordOptions& options) {
       reader::print_warning(absl::StrCat("recording is off: arctrace start ",
                                          options.session, " switches it on"));
     }
+    ask_for_kernel_records_of_children(view);
     const uint64_t start_ticks = read_ticks(view.geometry().clock);
     absl::StatusOr<ChildProcess> child =
         ChildProcess::start(options.command, *variables, false, signals);
@@ -434,9 +436,9 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
     };
     bool has_warned = false;
     const auto end_recording = [&] {
-      if (recording->bpf) {
+      if (recording->kernel.writer != nullptr) {
         close_gate(buffer.view());
-        recording->bpf.reset();  // before its blocks are taken back
+        recording->kernel.detach();
       }
       summary = recorder->finish();
       store_symbols(*recorder, options.output, signals, *summary);
@@ -472,9 +474,7 @@ absl::StatusOr<int> record_in_own_buffer(const RecordOptions& options,
     recorder->command_started(static_cast<uint32_t>(child->pid()), start_ticks,
                               started_ticks);
     has_warned = warn_if_untraceable(options.command.front());
-    if (recording->bpf) {
-      recording->bpf->trace_process(static_cast<uint32_t>(getpid()), false);
-    }
+    recording->end_tracing_children();
     if (absl::Status published = recorder->publish(); !published.ok()) {
       reader::print_message(std::string(published.message()));
       is_published = false;

@@ -19,13 +19,14 @@
 namespace arctrace::cli {
 namespace {
 
-// Warns of buffers in kernel memory that no process writes and no recorder will remove.
+// Warns of buffers in kernel memory that no process writes and no recorder will remove,
+// other than those of named sessions.
 // They are not removed here, because the user may want their records.
 void warn_of_left_behind() {
   size_t count = 0;
   std::string example;
   for (const FoundSession& session : find_sessions()) {
-    if (!is_pinned_map(session.path.c_str())) continue;
+    if (session.name != session.path || !is_pinned_map(session.path.c_str())) continue;
     const absl::StatusOr<Buffer> buffer = Buffer::open(session.path, BufferAccess::kRead);
     if (!buffer.ok()) continue;
     const BufferView& view = buffer->view();
@@ -54,26 +55,15 @@ absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
   if (const std::string obstacle = kernel_writer_obstacle(); !obstacle.empty()) {
     return absl::FailedPreconditionError(obstacle);
   }
-  const absl::StatusOr<uint32_t> cpus = possible_cpus();
-  if (!cpus.ok()) return cpus.status();
-  buffer.in_kernel = true;
-  buffer.cpu_count = *cpus;
-  if (absl::Status status = fit(buffer); !status.ok()) return status;
-  const auto online = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  const uint64_t least = least_kernel_buffer(online);
-  if (buffer.mode != ARCTRACE_MODE_STOP && buffer.buffer_size < least) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a buffer of ", reader::bytes_text(buffer.buffer_size),
-        " is too small for the kernel's records of ", reader::count_text(online, "CPU"),
-        ": -b must be at least ", least >> 10, "k, or --mode stop"));
-  }
+  if (absl::Status planned = plan_for_kernel(buffer); !planned.ok()) return planned;
   warn_of_left_behind();
   absl::StatusOr<Buffer> made = Buffer::create(buffer);
   if (!made.ok()) return made.status();
-  absl::StatusOr<KernelWriter> writer = KernelWriter::attach(*made, events);
-  if (!writer.ok()) return writer.status();
-  writer->trace_process(static_cast<uint32_t>(getpid()), true);
-  return RecordingBuffer{*std::move(made), *std::move(writer)};
+  absl::StatusOr<KernelPart> part =
+      load_kernel_part(*made, events, KernelRequests::Processes::kChosen);
+  if (!part.ok()) return part.status();
+  part->writer->trace_children(static_cast<uint32_t>(getpid()), true);
+  return RecordingBuffer{*std::move(made), *std::move(part)};
 }
 
 absl::StatusOr<RecordingBuffer> make_for_perf(BufferOptions buffer,
@@ -109,13 +99,35 @@ const char* option_of(KernelRecording use) {
 
 }  // namespace
 
+absl::Status plan_for_kernel(BufferOptions& buffer) {
+  const absl::StatusOr<uint32_t> cpus = possible_cpus();
+  if (!cpus.ok()) return cpus.status();
+  buffer.in_kernel = true;
+  buffer.cpu_count = *cpus;
+  if (absl::Status status = fit(buffer); !status.ok()) return status;
+  const auto online = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  const uint64_t least = least_kernel_buffer(online);
+  if (buffer.mode != ARCTRACE_MODE_STOP && buffer.buffer_size < least) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a buffer of ", reader::bytes_text(buffer.buffer_size),
+        " is too small for the kernel's records of ", reader::count_text(online, "CPU"),
+        ": -b must be at least ", least >> 10, "k, or --mode stop"));
+  }
+  return absl::OkStatus();
+}
+
+void RecordingBuffer::end_tracing_children() {
+  if (kernel.writer == nullptr) return;
+  kernel.writer->trace_children(static_cast<uint32_t>(getpid()), false);
+}
+
 absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffer,
                                                       const KernelOptions& kernel) {
   const auto refuse = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(option_of(kernel.use), why));
   };
   if (kernel.use == KernelRecording::kNo) return make_without(buffer);
-  const std::string events = event_options(kernel.events);
+  const std::string events = event_options(kernel.events.more);
   std::string why_not_bpf;
   if (kernel.use != KernelRecording::kPerf) {
     absl::StatusOr<RecordingBuffer> made = make_for_bpf(buffer, kernel.events);

@@ -74,6 +74,7 @@ class FlameGraph {
       make("label", {}, "width:", choice("weight", weights)), make("label", {}, "of", choice("per", GROUPINGS)),
       make("label", {}, make("input", { type: "checkbox", checked: state.inverted, onchange: (event) => change({ inverted: event.target.checked }) }), "from the innermost function"),
       this.find, this.sum, this.crumbs);
+    this.legend = make("div", {});
     this.draw = inFrames(() => this.paint());
     this.box = make("div", { class: "flame" }, this.canvas);
     new ResizeObserver(this.draw).observe(this.box);
@@ -82,16 +83,18 @@ class FlameGraph {
   }
   async show(main) {
     main.classList.add("fills");
-    clear(main, this.bar, this.box);
+    clear(main, this.bar, this.legend, this.box);
     const key = state.per + pair(state.range);
     if (this.key !== key) {
       this.key = this.groups = null;
       this.sum.textContent = "reading…";
       const { groups } = await source.flame(state.range && { from: state.range.from, until: state.range.until }, state.per);
+      await readTotals();  // of which functions calls were left out
       if (key !== state.per + pair(state.range)) return;
       this.key = key;
       this.groups = groups;
       this.built = null;
+      clear(this.legend, leftOutLegend());
     }
     this.build();
   }
@@ -178,7 +181,7 @@ class FlameGraph {
     context.globalAlpha = 1;
     if (wide > 26) {
       context.fillStyle = dim ? ink.dim : ink.text;
-      context.fillText(fitted(shortName(labelOf(node)), wide - 8), x + 4, y + FLAME_ROW / 2);
+      context.fillText(fitted(shortName(labelOf(node)) + leftOutText(node.what), wide - 8), x + 4, y + FLAME_ROW / 2);
     }
     if (node === this.chosen && document.activeElement === this.canvas) {
       context.strokeStyle = ink.text;
@@ -193,7 +196,7 @@ class FlameGraph {
     return hit ? hit[0] : null;
   }
   tipOf(node) {
-    return labelOf(node) + "\n" + this.textOf(node.total) + ", " + share(node.total, this.root.total) + " of all; itself " +
+    return labelOf(node) + leftOutText(node.what) + "\n" + this.textOf(node.total) + ", " + share(node.total, this.root.total) + " of all; itself " +
       (node.own > 0 ? this.textOf(node.own) : "-") + (moduleOf(node.what) ? "\n" + moduleOf(node.what) : "");
   }
   listen() {

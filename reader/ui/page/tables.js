@@ -33,6 +33,7 @@ async function readTotals() {
 
 // What a row of a function says if calls of it were left out; null: nothing.
 const leftOutNote = (id) => totals.notes.has(id) ? make("span", { class: "hot" }, totals.notes.get(id)) : null;
+const leftOutText = (id) => totals.notes.get(id) || "";
 const leftOutLegend = () => totals.legend.map((line) => make("p", { class: "dim" }, line));
 
 // The same; whether they are known.

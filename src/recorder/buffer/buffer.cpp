@@ -169,7 +169,8 @@ absl::StatusOr<Buffer> Buffer::open(const std::string& path, BufferAccess access
   if (const int error = open_buffer_untrusted(path.c_str(), access, opened); error != 0) {
     return open_status(error, path, opened);
   }
-  const absl::Cleanup closer = [&] { close(opened.fd); };
+  // A map's descriptor belongs to the buffer and stays open.
+  absl::Cleanup closer = [&] { close(opened.fd); };
   const int protection =
       access == BufferAccess::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
   void* base =
@@ -177,7 +178,12 @@ absl::StatusOr<Buffer> Buffer::open(const std::string& path, BufferAccess access
   if (base == MAP_FAILED) return error_status(errno, absl::StrCat("mapping ", path));
   Buffer buffer;
   buffer.view_ = BufferView(static_cast<std::byte*>(base), opened.geometry);
-  if (!opened.is_map) buffer.guard();
+  if (opened.is_map) {
+    std::move(closer).Cancel();
+    buffer.map_ = opened.fd;
+  } else {
+    buffer.guard();
+  }
   buffer.header_ = opened.header;
   buffer.path_ = path;
   buffer.is_kept_ = true;

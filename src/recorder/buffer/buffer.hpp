@@ -84,7 +84,7 @@ class Buffer {
   const std::string& path() const { return path_; }
   // Whether this is private memory (copy_untrusted()), which no other process changes.
   bool is_copy() const { return path_.empty(); }
-  // The map's descriptor if the buffer was created in_kernel, else -1. It stays ours.
+  // The map's descriptor if the buffer is in kernel memory, else -1. It stays ours.
   int map() const { return map_; }
   // A private copy of the header, made when the buffer was created or opened.
   const arctrace_session_header& header() const { return header_; }

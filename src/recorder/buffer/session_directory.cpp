@@ -38,11 +38,24 @@ absl::Status check_directory(const std::string& path) {
   return absl::OkStatus();
 }
 
+// The path of the buffer that a name in our directory stands for: where it leads if it is
+// a link to a map of ours, as name_session() makes them. Other links are not followed.
+std::string buffer_path(const std::string& path) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(path, error);
+  const bool is_map = !error && target.parent_path() == kMapDirectory &&
+                      absl::StartsWith(target.filename().native(), prefix() + "-");
+  return is_map ? target.native() : path;
+}
+
 void add_session(std::vector<FoundSession>& found, const std::string& name,
                  const std::string& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-  found.push_back({name, path, status.st_uid});
+  const bool is_found =
+      std::any_of(found.begin(), found.end(),
+                  [&](const FoundSession& other) { return other.path == path; });
+  if (!is_found) found.push_back({name, path, status.st_uid});
 }
 
 absl::Status no_session(const std::string& name) {
@@ -80,7 +93,30 @@ absl::StatusOr<std::string> session_file(const std::string& name, bool create) {
     }
     return status;
   }
-  return absl::StrCat(path, "/", name);
+  const std::string file = absl::StrCat(path, "/", name);
+  std::string buffer = buffer_path(file);
+  std::error_code error;
+  if (create && buffer != file && !fs::exists(buffer, error)) {
+    unlink(file.c_str());  // what it leads to was lost, with the kernel's memory
+    return file;
+  }
+  return buffer;
+}
+
+absl::Status name_session(const std::string& name, const std::string& path) {
+  const std::string link = absl::StrCat(directory(), "/", name);
+  if (symlink(path.c_str(), link.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("creating ", link));
+}
+
+absl::Status remove_session(const std::string& name, const std::string& path) {
+  if (unlink(path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", path));
+  }
+  const std::string link = absl::StrCat(directory(), "/", name);
+  std::error_code error;
+  if (is_session_name(name) && fs::is_symlink(link, error)) unlink(link.c_str());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Buffer> open_session(const std::string& name) {
@@ -117,7 +153,7 @@ std::vector<FoundSession> find_sessions() {
   if (check_directory(directory()).ok()) {
     for (fs::directory_iterator at(directory(), error), end; !error && at != end;
          at.increment(error)) {
-      add_session(found, at->path().filename(), at->path());
+      add_session(found, at->path().filename(), buffer_path(at->path()));
     }
   }
   const std::string own = prefix() + "-";

@@ -1,5 +1,6 @@
 // Named sessions: their buffer files are in a directory in shared memory that belongs to
-// the user. The commands find sessions here by name or path.
+// the user, or symbolic links there to buffers in the kernel's memory. The commands find
+// sessions here by name or path.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -18,6 +19,13 @@ namespace arctrace {
 // the directory is not our own (anybody can make one in /dev/shm), or others may write to
 // it.
 absl::StatusOr<std::string> session_file(const std::string& name, bool create = false);
+
+// Gives the buffer in the kernel's memory at `path` a session's name. kAlreadyExists:
+// there is one of that name.
+absl::Status name_session(const std::string& name, const std::string& path);
+
+// Removes the session's buffer at `path`, and its name if it is a link.
+absl::Status remove_session(const std::string& name, const std::string& path);
 
 // Whether the text can be a session's name: see session_file().
 bool is_session_name(const std::string& text);

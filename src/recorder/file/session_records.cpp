@@ -13,18 +13,18 @@
 namespace arctrace {
 namespace {
 
-void add_enabled_as(RecordBuilder& records, uint64_t ticks, uint32_t gate,
+void add_enabled_as(RecordBuilder& records, uint64_t ticks, uint32_t recorded,
                     const std::string& filter) {
   records.begin(ARCTRACE_TYPE_ENABLED, ARCTRACE_WRITER_COLLECTOR, ticks);
   records.body(arctrace_enabled_body{
-      .gate = gate, .filter_size = static_cast<uint32_t>(filter.size())});
+      .gate = recorded, .filter_size = static_cast<uint32_t>(filter.size())});
   records.text(filter);
 }
 
 uint32_t add_gate_changes(RecordBuilder& records, const BufferView& view, uint32_t seen) {
   return for_each_gate_change_untrusted(
-      view, seen, [&](uint64_t ticks, uint32_t gate, const std::string& filter) {
-        add_enabled_as(records, ticks, gate, filter);
+      view, seen, [&](uint64_t ticks, uint32_t recorded, const std::string& filter) {
+        add_enabled_as(records, ticks, recorded, filter);
       });
 }
 
@@ -92,7 +92,7 @@ MomentsSeen add_moments(RecordBuilder& records, const BufferView& view,
 }
 
 void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks) {
-  add_enabled_as(records, ticks, IpcAtomics::load_relaxed(view.control().gate),
+  add_enabled_as(records, ticks, recorded_now(view),
                  FilterNow::read_untrusted(live_filter_area(view)).now() +
                      FilterNow::read_untrusted(record_filter_area(view)).now());
 }

@@ -1,18 +1,13 @@
 #include "src/recorder/kernel/kernel_writer.hpp"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/string_view.h>
-#include <absl/strings/strip.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +16,8 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/protocol/handout.hpp"
+#include "src/recorder/kernel/libbpf_errors.hpp"
+#include "src/recorder/kernel/loaded_programs.hpp"
 
 // bpf/kernel_writer.bpf.c, compiled (embedded.S).
 extern "C" {
@@ -30,49 +27,6 @@ extern const char arctrace_kernel_writer_end[];
 
 namespace arctrace {
 namespace {
-
-// The last message of libbpf, or the reason for which the verifier refused a program. No
-// return value has the reason of a failure.
-struct LibbpfMessage {
-  std::string text;
-  bool is_verifiers = false;
-
-  void set(absl::string_view message) {
-    if (is_verifiers) return;  // later messages only repeat that loading failed
-    // "prog 'NAME': -- BEGIN PROG LOAD LOG --", then the log, which ends with the reason
-    // and a line of statistics.
-    const size_t program_end = message.find(": -- BEGIN");
-    const size_t reason_end = message.rfind("\nprocessed ");
-    is_verifiers =
-        program_end != absl::string_view::npos && reason_end != absl::string_view::npos;
-    if (!is_verifiers) {
-      text = std::string(absl::StripSuffix(absl::StripPrefix(message, "libbpf: "), "\n"));
-      return;
-    }
-    const absl::string_view log = message.substr(0, reason_end);
-    text = absl::StrCat(absl::StripPrefix(message.substr(0, program_end), "libbpf: "),
-                        ": ", log.substr(log.rfind('\n') + 1));
-  }
-};
-LibbpfMessage last_message;
-
-__attribute__((format(printf, 2, 0))) int keep_message(libbpf_print_level level,
-                                                       const char* format,
-                                                       va_list arguments) {
-  if (level == LIBBPF_DEBUG) return 0;
-  char* message = nullptr;
-  const int n = vasprintf(&message, format, arguments);
-  if (n < 0) return n;
-  last_message.set(message);
-  std::free(message);
-  return n;
-}
-
-absl::Status failure(int error, const std::string& step) {
-  return absl::ErrnoToStatus(
-      error,
-      absl::StrCat(step, last_message.text.empty() ? "" : ", ", last_message.text));
-}
 
 // Whether the kernel has a tracepoint to which BPF programs can be attached by type.
 bool has_tracepoint(const char* name) {
@@ -87,47 +41,162 @@ bool has_function(const char* name) {
 }  // namespace
 
 struct KernelWriter::Loaded {
-  explicit Loaded(const BufferView& buffer) : view(buffer) {}
+  Loaded(const Buffer& buffer, bool with_wake_ups)
+      : view(buffer.view()), map(buffer.map()), wake_ups(with_wake_ups) {}
 
   const BufferView view;
-  bpf_object* object = nullptr;
-  std::vector<bpf_link*> links;
-  std::span<uint64_t> traced;  // one bit for each process, which the programs read
+  const int map;  // the buffer
+  const bool wake_ups;
+  buffer_layout layout{};
+  std::vector<LoadedPrograms> parts;  // the first has the maps that all use
+  selection* selected = nullptr;      // which the programs read
+  uint32_t events = 0;                // that are recorded: enum arctrace_kernel_event
+  std::vector<std::string> missing;
 
-  absl::Status map_traced() {
-    const bpf_map* map = bpf_object__find_map_by_name(object, ".bss");
-    if (map == nullptr) return failure(EINVAL, "finding the BPF programs' variables");
-    const size_t size = bpf_map__value_size(map);
-    void* base =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-    if (base == MAP_FAILED) return failure(errno, "mapping the BPF programs' variables");
-    traced = std::span(static_cast<uint64_t*>(base), size / sizeof(uint64_t));
+  bool is_wanted(const std::string& name, uint32_t wanted, bool with_scheduler) {
+    const uint32_t event = kernel_event_of_program(name);
+    if (event == 0) {
+      if (!with_scheduler) return false;
+      if (name == "on_waking") return wake_ups;
+      if (name.starts_with("on_softirq") || name.starts_with("on_timer")) {
+        return wake_ups && !layout.preemptible;
+      }
+      return true;
+    }
+    if ((wanted & event) == 0) return false;
+    if (name == "on_block_io") return has_tracepoint("block_io_start");
+    if (name == "on_block_issue") return !has_tracepoint("block_io_start");
+    // Of interrupts, one program at the beginning and one at the end of each kind.
+    if (name == "begin_softirq" || name == "end_softirq") return !layout.preemptible;
+    if (event != ARCTRACE_KERNEL_INTERRUPTS || name == "begin_irq" || name == "end_irq") {
+      return true;
+    }
+    const std::string kind = name.substr(name.find('_') + 1);
+    if (has_tracepoint((kind + "_entry").c_str())) return true;
+    if (name.starts_with("begin_")) missing.push_back(kind);
+    return false;
+  }
+
+  // Loads the programs for these events, and those that are always needed.
+  absl::Status load(uint32_t wanted, bool with_scheduler) {
+    forget_libbpf_message();
+    bpf_object_open_opts options{};
+    options.sz = sizeof options;
+    options.object_name = "arctrace";
+    bpf_object* object = bpf_object__open_mem(
+        arctrace_kernel_writer_begin,
+        static_cast<size_t>(arctrace_kernel_writer_end - arctrace_kernel_writer_begin),
+        &options);
+    if (object == nullptr) return libbpf_failure(errno, "reading the BPF programs");
+    LoadedPrograms part{object, {}};
+    absl::Status status = prepare(part, wanted, with_scheduler);
+    if (!status.ok()) {
+      bpf_object__close(object);
+      return status;
+    }
+    parts.push_back(std::move(part));
     return absl::OkStatus();
   }
 
-  // How often the kernel did not start a program, because it was running on that CPU
-  // already: an interrupt had come in the middle of it.
-  uint64_t skipped() const {
-    uint64_t sum = 0;
+  absl::Status prepare(LoadedPrograms& part, uint32_t wanted, bool with_scheduler) {
+    absl::Status given = parts.empty() ? give_maps(part) : share_maps(part);
+    if (!given.ok()) return given;
     bpf_program* program = nullptr;
-    bpf_object__for_each_program(program, object) {
-      bpf_prog_info info{};
-      uint32_t size = sizeof info;
-      const int fd = bpf_program__fd(program);
-      if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size) != 0) continue;
-      sum += info.recursion_misses;  // 0 if the kernel is older than the field
+    bpf_object__for_each_program(program, part.object) {
+      const std::string name = bpf_program__name(program);
+      const bool is_loaded = is_wanted(name, wanted, with_scheduler);
+      bpf_program__set_autoload(program, is_loaded);
+      if (is_loaded) part.programs.push_back({program, kernel_event_of_program(name)});
     }
-    return sum;
+    if (const int error = bpf_object__load(part.object); error != 0) {
+      return libbpf_failure(-error, "loading the BPF programs");
+    }
+    return parts.empty() ? map_selection(part) : absl::OkStatus();
+  }
+
+  // The buffer, and the facts about it.
+  absl::Status give_maps(const LoadedPrograms& part) const {
+    bpf_map* in_kernel = part.map("buffer");
+    bpf_map* data = part.map(".rodata");
+    size_t data_size = 0;
+    if (data != nullptr) bpf_map__initial_value(data, &data_size);
+    if (in_kernel == nullptr || data_size != sizeof layout) {
+      return libbpf_failure(EINVAL, "finding the BPF programs' maps");
+    }
+    int error = bpf_map__set_initial_value(data, &layout, sizeof layout);
+    if (error == 0) {
+      error = bpf_map__set_value_size(in_kernel,
+                                      static_cast<uint32_t>(view.geometry().total_size));
+    }
+    if (error == 0) error = bpf_map__reuse_fd(in_kernel, map);
+    if (error != 0)
+      return libbpf_failure(-error, "giving the buffer to the BPF programs");
+    return absl::OkStatus();
+  }
+
+  // The object file's maps come in the same order; a map that was given to libbpf has its
+  // own name there.
+  absl::Status share_maps(const LoadedPrograms& part) const {
+    const bpf_map* first = nullptr;
+    bpf_map* one = nullptr;
+    bpf_object__for_each_map(one, part.object) {
+      first = bpf_object__next_map(parts.front().object, first);
+      const int error =
+          first == nullptr ? -EINVAL : bpf_map__reuse_fd(one, bpf_map__fd(first));
+      if (error != 0) return libbpf_failure(-error, "sharing the BPF programs' maps");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status map_selection(const LoadedPrograms& part) {
+    const bpf_map* variables = part.map(".bss");
+    if (variables == nullptr || bpf_map__value_size(variables) < sizeof(selection)) {
+      return libbpf_failure(EINVAL, "finding the BPF programs' variables");
+    }
+    void* base = mmap(nullptr, sizeof(selection), PROT_READ | PROT_WRITE, MAP_SHARED,
+                      bpf_map__fd(variables), 0);
+    if (base == MAP_FAILED)
+      return libbpf_failure(errno, "mapping the BPF programs' variables");
+    selected = static_cast<selection*>(base);
+    return absl::OkStatus();
+  }
+
+  // Attaches what records these events, and detaches what records others.
+  absl::Status attach(uint32_t wanted) {
+    for (LoadedPrograms& part : parts) {
+      for (LoadedPrograms::Program& program : part.programs) {
+        if (program.event != 0 && (program.event & wanted) == 0) {
+          detach_program(program);
+        } else if (absl::Status status = attach_program(program); !status.ok()) {
+          return status;
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  uint32_t loaded_events() const {
+    uint32_t loaded = 0;
+    for (const LoadedPrograms& part : parts) {
+      for (const auto& program : part.programs) loaded |= program.event;
+    }
+    return loaded;
   }
 
   // What a skipped program would have done is not known; it is told as a loss.
   ~Loaded() {
-    if (!traced.empty()) munmap(traced.data(), traced.size_bytes());
-    for (bpf_link* link : links) bpf_link__destroy(link);
-    if (!links.empty()) {
-      IpcAtomics::fetch_add_relaxed(view.control().lost[ARCTRACE_LOST_KERNEL], skipped());
+    if (selected != nullptr) munmap(selected, sizeof *selected);
+    uint64_t skipped = 0;
+    for (LoadedPrograms& part : parts) {
+      for (LoadedPrograms::Program& program : part.programs) detach_program(program);
+      skipped += part.skipped();
     }
-    bpf_object__close(object);
+    IpcAtomics::fetch_add_relaxed(view.control().lost[ARCTRACE_LOST_KERNEL], skipped);
+    // The first part's maps are those of the others.
+    while (!parts.empty()) {
+      bpf_object__close(parts.back().object);
+      parts.pop_back();
+    }
   }
 };
 
@@ -173,97 +242,62 @@ absl::StatusOr<uint32_t> possible_cpus() {
 
 absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                                                   const KernelEvents& events) {
-  libbpf_set_print(keep_message);
-  last_message = {};
-  auto loaded = std::make_unique<Loaded>(buffer.view());
-  bpf_object_open_opts options{};
-  options.sz = sizeof options;
-  options.object_name = "arctrace";
-  loaded->object = bpf_object__open_mem(
-      arctrace_kernel_writer_begin,
-      static_cast<size_t>(arctrace_kernel_writer_end - arctrace_kernel_writer_begin),
-      &options);
-  if (loaded->object == nullptr) return failure(errno, "reading the BPF programs");
-
+  keep_libbpf_messages();
+  auto loaded = std::make_unique<Loaded>(buffer, events.wake_ups);
   const Geometry& geometry = buffer.view().geometry();
-  const buffer_layout layout{geometry.blocks_offset,
-                             geometry.block_size,
-                             geometry.block_count,
-                             geometry.cpu_count,
-                             Handout<IpcAtomics>::most_for_data(geometry),
-                             static_cast<uint32_t>(getpid()),
-                             geometry.mode == ARCTRACE_MODE_OVERWRITE,
-                             access("/sys/kernel/realtime", F_OK) == 0,
-                             has_function("bpf_rdonly_cast")};
-  bpf_map* map = bpf_object__find_map_by_name(loaded->object, "buffer");
-  bpf_map* data = bpf_object__find_map_by_name(loaded->object, ".rodata");
-  size_t data_size = 0;
-  if (data != nullptr) bpf_map__initial_value(data, &data_size);
-  if (map == nullptr || data_size != sizeof layout) {
-    return failure(EINVAL, "finding the BPF programs' maps");
-  }
-  int error = bpf_map__set_initial_value(data, &layout, sizeof layout);
-  if (error == 0)
-    error = bpf_map__set_value_size(map, static_cast<uint32_t>(geometry.total_size));
-  if (error == 0) error = bpf_map__reuse_fd(map, buffer.map());
-  if (error != 0) return failure(-error, "giving the buffer to the BPF programs");
-
-  const auto is_wanted = [&](const std::string& name) {
-    if (name == "on_waking") return events.wake_ups;
-    if (name.starts_with("on_softirq") || name.starts_with("on_timer")) {
-      return events.wake_ups && !layout.preemptible;
-    }
-    if (name == "on_syscall" || name == "on_syscall_end") return events.syscalls;
-    if (name == "on_page_fault") return events.page_faults;
-    if (name == "on_signal") return events.signals;
-    if (name == "on_contention" || name == "on_contention_end") return events.contention;
-    if (name == "on_block_io_end") return events.block_io;
-    if (name == "on_block_io") return events.block_io && has_tracepoint("block_io_start");
-    if (name == "on_block_issue") {
-      return events.block_io && !has_tracepoint("block_io_start");
-    }
-    // Of interrupts, one program at the beginning and one at the end of each kind.
-    if (name == "begin_softirq" || name == "end_softirq") {
-      return events.interrupts && !layout.preemptible;
-    }
-    if (const size_t kind = name.find('_') + 1;
-        name.starts_with("begin_") || name.starts_with("end_")) {
-      const bool is_of_cpu = name != "begin_irq" && name != "end_irq";
-      return events.interrupts &&
-             (!is_of_cpu || has_tracepoint((name.substr(kind) + "_entry").c_str()));
-    }
-    return true;
-  };
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, loaded->object) {
-    bpf_program__set_autoload(program, is_wanted(bpf_program__name(program)));
-  }
-  if (error = bpf_object__load(loaded->object); error != 0) {
-    return failure(-error, "loading the BPF programs");
-  }
-  if (absl::Status mapped = loaded->map_traced(); !mapped.ok()) return mapped;
-  bpf_object__for_each_program(program, loaded->object) {
-    if (!bpf_program__autoload(program)) continue;
-    bpf_link* link = bpf_program__attach(program);
-    if (link == nullptr) {
-      return failure(errno, absl::StrCat("attaching ", bpf_program__name(program)));
-    }
-    loaded->links.push_back(link);
-  }
+  loaded->layout = {geometry.blocks_offset,
+                    geometry.block_size,
+                    geometry.block_count,
+                    geometry.cpu_count,
+                    Handout<IpcAtomics>::most_for_data(geometry),
+                    geometry.mode == ARCTRACE_MODE_OVERWRITE,
+                    access("/sys/kernel/realtime", F_OK) == 0,
+                    has_function("bpf_rdonly_cast")};
+  if (absl::Status status = loaded->load(events.more, true); !status.ok()) return status;
+  if (absl::Status status = loaded->attach(events.more); !status.ok()) return status;
+  loaded->events = events.more;
   return KernelWriter(std::move(loaded));
+}
+
+absl::Status KernelWriter::set_events(uint32_t events) {
+  Loaded& loaded = *loaded_;
+  const uint32_t new_ones = events & ~loaded.loaded_events();
+  if (new_ones != 0) {
+    if (absl::Status status = loaded.load(new_ones, false); !status.ok()) return status;
+  }
+  if (absl::Status status = loaded.attach(events); !status.ok()) {
+    // Whatever was attached before can be attached again.
+    loaded.attach(loaded.events).IgnoreError();
+    return status;
+  }
+  loaded.events = events;
+  return absl::OkStatus();
 }
 
 // Relaxed: a bit publishes no other memory (docs/memory_ordering.md).
 void KernelWriter::trace_process(uint32_t pid, bool wanted) {
-  const std::span<uint64_t> words = loaded_->traced;
-  if (pid / 64 >= words.size()) return;
+  if (pid / 64 >= TRACED_WORDS) return;
+  uint64_t& word = loaded_->selected->traced[pid / 64];
   const uint64_t bit = uint64_t{1} << (pid % 64);
   if (wanted) {
-    IpcAtomics::fetch_or_relaxed(words[pid / 64], bit);
+    IpcAtomics::fetch_or_relaxed(word, bit);
   } else {
-    IpcAtomics::fetch_and_relaxed(words[pid / 64], ~bit);
+    IpcAtomics::fetch_and_relaxed(word, ~bit);
   }
 }
+
+// The programs only clear words, of processes that have ended.
+bool KernelWriter::trace_children(uint32_t pid, bool wanted) {
+  for (uint32_t& parent : loaded_->selected->parents) {
+    uint32_t expected = wanted ? 0 : pid;
+    if (IpcAtomics::compare_exchange_acq_rel(parent, expected, wanted ? pid : 0)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const std::vector<std::string>& KernelWriter::missing() const { return loaded_->missing; }
 
 KernelWriter::KernelWriter(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
 KernelWriter::KernelWriter(KernelWriter&&) noexcept = default;

@@ -3,11 +3,13 @@
 // kernel's events.
 #pragma once
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/recorder/buffer/buffer.hpp"
 
@@ -16,12 +18,7 @@ namespace arctrace {
 // The events that are recorded in addition to context switches, fork, exec and exit.
 struct KernelEvents {
   bool wake_ups = true;
-  bool syscalls = false;
-  bool page_faults = false;
-  bool signals = false;
-  bool contention = false;
-  bool block_io = false;
-  bool interrupts = false;
+  uint32_t more = 0;  // enum arctrace_kernel_event
 };
 
 // The reason for which BPF programs can't write records here, such as no BTF or no
@@ -36,14 +33,27 @@ absl::StatusOr<uint32_t> possible_cpus();
 // them however this process ends.
 class KernelWriter {
  public:
-  // `buffer` must have been created in_kernel with a slot for each CPU, and must outlive
-  // this object. An error names the step that failed.
+  // `buffer` must be the value of a map (Buffer::map()) with a slot for each CPU, and
+  // must outlive this object. An error names the step that failed. The control page says
+  // from then on what is recorded.
   static absl::StatusOr<KernelWriter> attach(const Buffer& buffer,
                                              const KernelEvents& events);
+
+  // Records these events from now on (enum arctrace_kernel_event), and no others of these
+  // kinds. Takes as long as the kernel takes to check the programs, tens of ms. After an
+  // error it records what it recorded before.
+  absl::Status set_events(uint32_t events);
 
   // Starts or stops tracing the process `pid`, a number of the first PID namespace, and
   // all that it forks from now on.
   void trace_process(uint32_t pid, bool wanted);
+  // The same for what it forks alone, until it ends. False: too many processes are
+  // parents.
+  bool trace_children(uint32_t pid, bool wanted);
+
+  // The kinds of interrupts that were asked for and that this kernel does not tell of, by
+  // their tracepoints.
+  const std::vector<std::string>& missing() const;
 
   KernelWriter(KernelWriter&&) noexcept;
   KernelWriter& operator=(KernelWriter&&) noexcept;

@@ -12,12 +12,11 @@ import unittest
 
 import cases
 import plain
+import servers
 from command import run
 from tracing import FIXTURES
 
 TIMEOUT = 600
-# The multi-call program that redis-server is, in the package that starts no service.
-REDIS = shutil.which("redis-check-rdb")
 EDITOR = shutil.which("vim.tiny") or shutil.which("vim")
 
 
@@ -26,10 +25,10 @@ class Interactive(plain.PlainTest):
         bare, _ = self.compare_work(work, "-b", "32M")
         self.assertEqual(bare[0], 0, bare)
 
-    @unittest.skipUnless(REDIS, "no redis-tools")
+    @unittest.skipUnless(servers.has_redis(), "no redis-tools")
     def test_server_under_load(self):
         def work(prefix, directory):
-            (directory / "redis-server").symlink_to(REDIS)
+            servers.redis_server(directory)
             socket = directory / "socket"
             with open(directory / "log", "wb") as log:
                 server = subprocess.Popen(

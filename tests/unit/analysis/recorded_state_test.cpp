@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/protocol/call_filter_text.hpp"
+#include "tests/support/kernel_script.hpp"
 #include "tests/support/record_script.hpp"
 
 using namespace arctrace::reader;
@@ -261,4 +262,84 @@ TEST_CASE("recorded: what is no function is not filtered") {
   script.exit(thread, 1200);
   set_filter(script, 0, {"time:1000"});
   CHECK(!FoundStates(script).incomplete().contains("[loader]"));
+}
+
+namespace {
+
+constexpr uint32_t on(uint32_t events) {
+  return ARCTRACE_GATE_ALL | events << ARCTRACE_KERNEL_EVENT_SHIFT;
+}
+
+// A thread in f from 0 to 1000 ns, with a system call (100 to 200) and a page fault
+// (300).
+struct KernelCalls : KernelScript {
+  KernelCalls() {
+    const ThreadIndex thread = script.thread(process, 100);
+    script.enter(thread, 0, "f");
+    syscall(100, 100, 0);
+    syscall_end(100, 200);
+    add(100, 300, ARCTRACE_TYPE_PAGE_FAULT, Bytes().u64(1).u32(0).u32(0));
+    script.exit(thread, 1000);
+  }
+  KernelEventTimes& events() { return script.definitions.mutable_kernel_events(); }
+};
+
+}  // namespace
+
+TEST_CASE("recorded: events of the kernel's that were recorded all the time, or never") {
+  KernelCalls t;
+  t.events().add(0, on(ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_FAULTS));
+  // While none of its records are there, there is a gap.
+  t.events().add(400, ARCTRACE_GATE_FUNCTIONS);
+  t.events().add(500, on(ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_FAULTS));
+  CHECK(FoundStates(t.script).incomplete().empty());
+  CHECK(FoundStates(t.script).states->causes().empty());
+}
+
+TEST_CASE("recorded: events of the kernel's that were switched off and on") {
+  KernelCalls t;
+  t.events().add(0, on(ARCTRACE_KERNEL_SYSCALLS));
+  t.events().add(250, on(ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_FAULTS));
+  t.events().add(400, on(ARCTRACE_KERNEL_FAULTS));
+  {
+    const FoundStates found(t.script);
+    CHECK(found.incomplete() == NameSet{"K:read", "K:page fault"});
+    const RecordedState& read = found.of("K:read");
+    REQUIRE(read.until.has_value());
+    CHECK(read.until->from_ns == 400);
+    CHECK(read.until->by == "ctl --off syscalls");
+    CHECK(read.partly.empty());
+    const RecordedState& fault = found.of("K:page fault");
+    CHECK(!fault.until.has_value());
+    REQUIRE(fault.partly.size() == 1);
+    CHECK(!fault.partly[0].from_ns.has_value());
+    CHECK(fault.partly[0].to_ns == 250);
+    CHECK(fault.partly[0].by == "no page-faults");
+    CHECK(found.of("f").is_complete());
+  }
+  t.events().add(600, on(ARCTRACE_KERNEL_SYSCALLS));
+  const FoundStates found(t.script);
+  const RecordedState& read = found.of("K:read");
+  CHECK(!read.until.has_value());
+  REQUIRE(read.partly.size() == 1);
+  CHECK(read.partly[0].from_ns == 400);
+  CHECK(read.partly[0].to_ns == 600);
+  CHECK(found.of("K:page fault").until->from_ns == 600);
+
+  // In a range of time in which they were on, nothing is missing.
+  ReplayOptions within;
+  within.filter.from_ns = 650;
+  CHECK(!FoundStates(t.script, within).incomplete().contains("K:read"));
+}
+
+TEST_CASE("recorded: after many changes the kernel's events are not known to be there") {
+  KernelCalls t;
+  for (size_t i = 0; i < 3 * KernelEventTimes::kMax; ++i) {
+    t.events().add(static_cast<int64_t>(i),
+                   on(i % 2 == 0 ? ARCTRACE_KERNEL_SYSCALLS : 0));
+  }
+  const auto all = t.script.definitions.kernel_events().all();
+  CHECK(all.size() <= KernelEventTimes::kMax + 1);
+  CHECK(all.back().events == 0);
+  CHECK(all.back().to_ns == INT64_MAX);
 }

@@ -130,11 +130,22 @@ TEST_CASE("the fast path's gate lacks the classes that the filter is about") {
   CHECK(control.unfiltered == 0);
 }
 
-TEST_CASE("a moment has the gate and the rounds of the filters") {
-  const GateChange change = GateChange::unpack(GateChange{5, 0x1234, 0xFFE}.pack());
-  CHECK(change.gate == 5);
+TEST_CASE("a moment has what is recorded and the rounds of the filters") {
+  const GateChange change = GateChange::unpack(GateChange{0x3A5, 0x1A34, 0x7FE}.pack());
+  CHECK(change.recorded == 0x3A5);
   CHECK(change.live_round == 0x234);
-  CHECK(change.record_round == 0xFFE);
+  CHECK(change.record_round == 0x7FE);
+}
+
+TEST_CASE("the kernel's events are recorded where its class is") {
+  ControlPage page;
+  arctrace_control& control = page.view.control();
+  control.kernel_recorded =
+      ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_INTERRUPTS | 1u << 9;
+  control.gate = ARCTRACE_GATE_ALL;
+  CHECK(recorded_now(page.view) == (ARCTRACE_GATE_ALL | 1u << 4 | 1u << 9));
+  control.gate = ARCTRACE_GATE_ALL & ~ARCTRACE_GATE_KERNEL;
+  CHECK(recorded_now(page.view) == (ARCTRACE_GATE_ALL & ~ARCTRACE_GATE_KERNEL));
 }
 
 }  // namespace arctrace

@@ -244,3 +244,23 @@ TEST_CASE("another replay goes on in the kernel's frames, which are no new calls
         "f 1:100[K:read 0:100[K:contention 0:300]]");
   CHECK(replay.totals().exit_lost == 0);
 }
+
+TEST_CASE("system calls that are not recorded any more end when they were switched off") {
+  for (const bool goes_on : {false, true}) {
+    CAPTURE(goes_on);
+    KernelThread t;
+    const auto recorded = [&](int64_t time_ns, uint32_t events) {
+      t.script.add(
+          kNoIndex, time_ns, ARCTRACE_TYPE_ENABLED,
+          Bytes().u32(ARCTRACE_GATE_ALL | events << ARCTRACE_KERNEL_EVENT_SHIFT).u32(0));
+    };
+    recorded(0, ARCTRACE_KERNEL_SYSCALLS);
+    t.script.enter(t.thread, 1000, "f");
+    t.syscall(100, 1100, kRead);
+    recorded(1300, goes_on ? ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_FAULTS : 0);
+    t.syscall_end(100, 1400);  // its program had not stopped
+    t.script.exit(t.thread, 2000);
+    CHECK(t.result() ==
+          (goes_on ? "f 1:700[K:read 1:300]" : "f 1:800[K:read 1:200] lost=1"));
+  }
+}

@@ -267,7 +267,8 @@ TEST_CASE("critical path: a thread lasts until it leaves its CPU for good") {
   CHECK(times.at("100 waitpid preempted") == 60);
   Viewed viewed(s.script);
   viewed.settings.options.sort = SortKey::kEntry;
-  for (const Json& thread : viewed.json("threads")["threads"]) {
+  const Json threads = viewed.json("threads");
+  for (const Json& thread : threads["threads"]) {
     if (thread["tid"] != 200) continue;
     CHECK(thread["running_ns"] == 420);
     CHECK(thread["ready_ns"] == 80);

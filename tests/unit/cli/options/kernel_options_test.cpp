@@ -36,16 +36,15 @@ TEST_CASE("--kernel and its words") {
 TEST_CASE("--kernel=irq records interrupts too, in any way but by perf's events") {
   const KernelParsed alone({"--kernel=irq"});
   CHECK(alone.options.use == KernelRecording::kAuto);
-  CHECK(alone.options.events.interrupts);
-  CHECK(event_options(alone.options.events) == "--kernel=irq");
+  CHECK(alone.options.events.more == ARCTRACE_KERNEL_INTERRUPTS);
+  CHECK(event_options(alone.options.events.more) == "--kernel=irq");
   const KernelParsed required({"--kernel=require,irq", "--signals"});
   CHECK(required.options.use == KernelRecording::kRequire);
-  CHECK(event_options(required.options.events) == "--kernel=irq, --signals");
+  CHECK(event_options(required.options.events.more) == "--kernel=irq, --signals");
   CHECK(KernelParsed({"--kernel=bpf,irq"}).options.use == KernelRecording::kBpf);
   CHECK(KernelParsed({"--kernel=auto,irq"}).options.use == KernelRecording::kAuto);
   for (const char* without : {"auto", "bpf", "perf", "require", "no"}) {
-    CHECK_FALSE(
-        KernelParsed({"--kernel=" + std::string(without)}).options.events.interrupts);
+    CHECK(KernelParsed({"--kernel=" + std::string(without)}).options.events.more == 0);
   }
   for (const char* wrong :
        {",irq", "irq,", "irq,bpf", "bpfirq", "bpf,irq,irq", "irqirq"}) {
@@ -63,17 +62,16 @@ TEST_CASE("--kernel=irq records interrupts too, in any way but by perf's events"
 TEST_CASE("events of the kernel ask for its records, unless --kernel says how") {
   const KernelParsed syscalls({"--syscalls"});
   CHECK(syscalls.options.use == KernelRecording::kAuto);
-  CHECK(syscalls.options.events.syscalls);
-  CHECK_FALSE(syscalls.options.events.signals);
+  CHECK(syscalls.options.events.more == ARCTRACE_KERNEL_SYSCALLS);
   CHECK(KernelParsed({"--kernel=perf", "--signals"}).options.use ==
         KernelRecording::kPerf);
   CHECK(KernelParsed({"--signals", "--kernel=require"}).options.use ==
         KernelRecording::kRequire);
   const KernelParsed all(
       {"--syscalls", "--page-faults", "--signals", "--contention", "--block-io"});
-  CHECK(event_options(all.options.events) ==
+  CHECK(event_options(all.options.events.more) ==
         "--syscalls, --page-faults, --signals, --contention, --block-io");
-  CHECK(event_options({}) == "");
+  CHECK(event_options(0) == "");
 }
 
 }  // namespace

@@ -1,0 +1,185 @@
+#include "src/recorder/kernel/kernel_requests.hpp"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <utility>
+
+#include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
+#include "src/os/process_facts.hpp"
+#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/moments.hpp"
+#include "src/protocol/recycle.hpp"
+
+namespace arctrace {
+namespace {
+
+constexpr long kStepNs = 5'000'000;
+// Loading programs takes long on a busy machine.
+constexpr uint64_t kEventsNs = 10'000'000'000;
+constexpr uint64_t kParentNs = 500'000'000;
+
+// Whether the process has mapped a BPF map of the buffer's size. Whoever may write to the
+// buffer may ask for any process, but others than its writers are nobody's business.
+bool has_mapped(uint32_t pid, uint64_t size) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  std::ifstream maps(absl::StrCat("/proc/", pid, "/maps"));
+  for (std::string line; std::getline(maps, line);) {
+    if (!absl::StrContains(line, "bpf-map")) continue;
+    uint64_t begin = 0, end = 0;
+    const char* const text_end = line.data() + line.size();
+    const auto [dash, error] = std::from_chars(line.data(), text_end, begin, 16);
+    if (error != std::errc() || dash == text_end) continue;
+    std::from_chars(dash + 1, text_end, end, 16);
+    if (end - begin == (size + page - 1) / page * page) return true;
+  }
+  return false;
+}
+
+void sleep_a_step() {
+  const timespec step{0, kStepNs};
+  nanosleep(&step, nullptr);
+}
+
+// Whether there is one, and it lives: it is the collector, too.
+bool has_loader(const BufferView& view) {
+  return IpcAtomics::load_relaxed(view.control().kernel_loader) != 0 &&
+         is_live(IpcAtomics::load_acquire(view.control().collector_lock));
+}
+
+}  // namespace
+
+KernelRequests::KernelRequests(const BufferView& view, KernelWriter& writer,
+                               uint32_t events, Processes processes,
+                               std::function<void(const std::string&)> refused)
+    : view_(view), writer_(writer), processes_(processes), refused_(std::move(refused)) {
+  arctrace_control& control = view_.control();
+  // Relaxed, like all of these words: what they tell is in no other memory.
+  IpcAtomics::store_relaxed(control.kernel_parent, uint32_t{0});
+  IpcAtomics::store_relaxed(control.kernel_wanted, events);
+  tell_recorded(events);
+  IpcAtomics::store_relaxed(control.kernel_loader, static_cast<uint32_t>(getpid()));
+  add_writers();
+  thread_ = std::thread([this] { run(); });
+}
+
+KernelRequests::~KernelRequests() {
+  is_over_.store(true, std::memory_order_relaxed);
+  thread_.join();
+  arctrace_control& control = view_.control();
+  IpcAtomics::store_relaxed(control.kernel_loader, uint32_t{0});
+  IpcAtomics::store_relaxed(control.kernel_recorded, uint32_t{0});
+}
+
+// If recording is off, that is noted when it is switched on.
+void KernelRequests::tell_recorded(uint32_t events) {
+  arctrace_control& control = view_.control();
+  IpcAtomics::store_relaxed(control.kernel_recorded, events);
+  if ((IpcAtomics::load_relaxed(control.gate) & ARCTRACE_GATE_KERNEL) != 0) {
+    note_gate_change(view_, read_ticks(view_.geometry().clock));
+  }
+}
+
+void KernelRequests::run() {
+  while (!is_over_.load(std::memory_order_relaxed)) {
+    set_events();
+    add_parent();
+    add_writers();
+    sleep_a_step();
+  }
+}
+
+// What is switched on is said to be recorded from when the programs run; what is switched
+// off, until before they stop.
+void KernelRequests::set_events() {
+  arctrace_control& control = view_.control();
+  uint32_t asked = IpcAtomics::load_relaxed(control.kernel_wanted);
+  const uint32_t wanted = asked & ARCTRACE_KERNEL_EVENTS_ALL;
+  const uint32_t before = IpcAtomics::load_relaxed(control.kernel_recorded);
+  if (wanted == before) return;
+  const uint32_t kept = before & wanted;
+  if (kept != before) tell_recorded(kept);
+  absl::Status set = writer_.set_events(wanted);
+  if (set.ok()) {
+    if (kept != wanted) tell_recorded(wanted);
+    return;
+  }
+  refused_(absl::StrCat("what arctrace ctl switched on is not recorded: ",
+                        std::string(set.message())));
+  writer_.set_events(kept).IgnoreError();
+  // Whoever waits for it sees that it was refused.
+  IpcAtomics::compare_exchange_acq_rel(control.kernel_wanted, asked, kept);
+}
+
+void KernelRequests::add_parent() {
+  arctrace_control& control = view_.control();
+  const uint32_t pid = IpcAtomics::load_relaxed(control.kernel_parent);
+  if (pid == 0) return;
+  if (has_mapped(pid, view_.geometry().total_size)) writer_.trace_children(pid, true);
+  IpcAtomics::store_relaxed(control.kernel_parent, uint32_t{0});
+}
+
+void KernelRequests::add_writers() {
+  if (processes_ != Processes::kThatJoin) return;
+  std::vector<std::pair<uint32_t, uint32_t>> living;
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
+  for (uint32_t i = 0; i < used; ++i) {
+    arctrace_writer_slot& slot = view_.slot(i);
+    if (!is_live(IpcAtomics::load_acquire(slot.lock))) continue;
+    living.emplace_back(IpcAtomics::load_relaxed(slot.process),
+                        IpcAtomics::load_relaxed(slot.pid));
+  }
+  std::sort(living.begin(), living.end());
+  living.erase(std::unique(living.begin(), living.end()), living.end());
+  for (const auto& process : living) {
+    if (!std::binary_search(joined_.begin(), joined_.end(), process) &&
+        has_mapped(process.second, view_.geometry().total_size)) {
+      writer_.trace_process(process.second, true);
+    }
+  }
+  joined_ = std::move(living);
+}
+
+absl::Status ask_for_kernel_events(const BufferView& view, uint32_t events) {
+  arctrace_control& control = view.control();
+  if (!has_loader(view)) {
+    return absl::FailedPreconditionError("no recorder has loaded the kernel's programs");
+  }
+  IpcAtomics::store_relaxed(control.kernel_wanted, events);
+  const uint64_t end_ns = read_monotonic_ns() + kEventsNs;
+  while (read_monotonic_ns() < end_ns && has_loader(view)) {
+    if (IpcAtomics::load_relaxed(control.kernel_recorded) == events) {
+      return absl::OkStatus();
+    }
+    if (IpcAtomics::load_relaxed(control.kernel_wanted) != events) {
+      return absl::UnavailableError(
+          "the kernel refuses the programs: the recorder's output says why");
+    }
+    sleep_a_step();
+  }
+  return absl::DeadlineExceededError("the recorder does not answer");
+}
+
+void ask_for_kernel_records_of_children(const BufferView& view) {
+  if (!has_loader(view) || read_pid_namespace() != kFirstPidNamespace) return;
+  arctrace_control& control = view.control();
+  const auto self = static_cast<uint32_t>(getpid());
+  const uint64_t end_ns = read_monotonic_ns() + kParentNs;
+  bool is_asked = false;
+  while (read_monotonic_ns() < end_ns) {
+    uint32_t asked = 0;
+    if (!is_asked) {
+      is_asked = IpcAtomics::compare_exchange_acq_rel(control.kernel_parent, asked, self);
+    } else if (IpcAtomics::load_relaxed(control.kernel_parent) != self) {
+      return;
+    }
+    sleep_a_step();
+  }
+}
+
+}  // namespace arctrace

@@ -1,0 +1,59 @@
+// What others ask of the kernel writer while a session is recorded: they store it in the
+// control page, and the process that has loaded the programs does it (SPEC.md KRN-9).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "src/buffer/buffer_view.hpp"
+#include "src/recorder/kernel/kernel_writer.hpp"
+
+namespace arctrace {
+
+class KernelRequests {
+ public:
+  // Which processes are recorded: those that the recorder chose, or also those that join
+  // the session later.
+  enum class Processes : uint8_t { kChosen, kThatJoin };
+
+  // Serves from now on, in a thread of its own. `writer` records `events` (enum
+  // arctrace_kernel_event). `refused` is called in that thread with a line that says why
+  // something can't be recorded. All must outlive this object.
+  KernelRequests(const BufferView& view, KernelWriter& writer, uint32_t events,
+                 Processes processes, std::function<void(const std::string&)> refused);
+  KernelRequests(const KernelRequests&) = delete;
+  KernelRequests& operator=(const KernelRequests&) = delete;
+  // From then on the control page says that nothing of the kernel is recorded.
+  ~KernelRequests();
+
+ private:
+  void run();
+  void set_events();
+  void add_parent();
+  void add_writers();
+  void tell_recorded(uint32_t events);
+
+  const BufferView view_;
+  KernelWriter& writer_;
+  const Processes processes_;
+  const std::function<void(const std::string&)> refused_;
+  // Sorted: the identities and pids of those that had joined at the last look.
+  std::vector<std::pair<uint32_t, uint32_t>> joined_;
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
+};
+
+// Asks the loader of the programs to record `events` and waits until it does. Error: why
+// it does not. FailedPrecondition: there is none.
+absl::Status ask_for_kernel_events(const BufferView& view, uint32_t events);
+
+// Asks the loader to record what the calling process forks from now on, and waits a
+// moment for that. Does nothing where there is no loader, or it can't know the process.
+void ask_for_kernel_records_of_children(const BufferView& view);
+
+}  // namespace arctrace
