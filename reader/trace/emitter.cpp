@@ -86,6 +86,7 @@ void Emitter::cover_lives(Summary& summary) const {
   const int64_t recording_end_ns = clock_.to_ns(ticks_);
   const bool has_kernel = definitions_.has_dispatches();
   bool has_time = has_time_;
+  const int64_t first_ns = has_time ? summary.first_ns : INT64_MIN;
   const auto cover = [&](int64_t time_ns) {
     time_ns = std::clamp(time_ns, range_.from_ns, range_.until_ns);
     summary.first_ns = has_time ? std::min(summary.first_ns, time_ns) : time_ns;
@@ -96,15 +97,23 @@ void Emitter::cover_lives(Summary& summary) const {
     const Thread& thread = definitions_.threads()[i];
     const int64_t begin_ns = definitions_.life_begin_ns(i);
     const bool is_program = begin_ns != INT64_MIN && begin_ns <= recording_end_ns;
+    // With the kernel's records it begins there, also if its first ones are in other
+    // files (SPEC.md READ-8).
+    const Process* process = definitions_.process_of(i);
+    const bool is_later = has_kernel && process != nullptr && !thread.of_kernel() &&
+                          (process->pid != thread.tid || process->ran_before) &&
+                          thread.start_ns <= recording_end_ns &&
+                          definitions_.life_end_ns(i) >= first_ns;
     const auto stack = stacks_.find(i);
     const bool is_silent = stack != stacks_.end() && summary.records_by_thread[i] == 0;
     if (thread.of_kernel() ||
-        (!is_program && !is_silent && summary.records_by_thread[i] == 0)) {
+        (!is_program && !is_silent && !is_later && summary.records_by_thread[i] == 0)) {
       continue;
     }
     const int64_t end_ns = definitions_.life_end_ns(i);
     if (begin_ns >= range_.until_ns || end_ns < range_.from_ns) continue;
     if (is_program) cover(begin_ns);
+    if (is_later && !is_program) cover(thread.start_ns);
     if (is_silent) cover(stack->second);
     const bool is_late = has_kernel && end_ns != INT64_MAX && end_ns == thread.end_ns;
     if (!thread.ended_unseen && !is_late) cover(std::min(end_ns, recording_end_ns));

@@ -281,6 +281,22 @@ class KnownStatesTest(TracedTest):
         self.assertEqual(unknown > 0, gave_way, gaps)
         self.check_at_most(on_cpu, used, stolen)
 
+    def test_removed_files(self):
+        """Nothing is known of the time whose files are gone, nor of that of files that are not read."""
+        trace, _, used, stolen, printed = self.record_senders(lambda recorder: None, "--size-limit", "1M", "-b", "8M")
+        self.assertIn("removed", printed)
+        # The last one may be about little more than the end; some have none of the kernel's records.
+        trace = next(file for file in sorted(trace.parent.glob("senders.data.*"), key=lambda file: -file.stat().st_size)
+                     if "cpu_ns" in read_report(file, "tree")["threads"][0]["root"])
+        on_cpu, _, unknown = self.check_sums(trace)
+        self.check_at_most(on_cpu, used, stolen)
+        self.assertGreater(unknown, 0)
+        removed, = (gap for gap in read_report(trace, "summary")["gaps"] if gap["reason"] == "removed" and gap["tid"] is None)
+        for thread in read_report(trace, "threads")["threads"]:
+            for state in thread["states"]:
+                if state["start_ns"] + state["duration_ns"] <= removed["to_ns"]:
+                    self.assertEqual(state["state"], "not known", (thread["name"], state, removed))
+
     def test_a_killed_recorder(self):
         def kill(recorder):
             recorder.kill()

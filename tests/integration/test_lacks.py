@@ -5,15 +5,19 @@ import contextlib
 import csv
 import gzip
 import json
+import mmap
 import os
 import pathlib
 import signal
 import sqlite3
+import struct
 import subprocess
+import time
 import unittest
 
 import cases
 from command import ARCTRACE, arctrace, read, read_dump, read_report, run, start_arctrace
+from kernel_programs import NO_KERNEL
 from served_trace import Server
 from states import wait_until
 from tmux_terminal import Terminal
@@ -39,6 +43,74 @@ int main(int count, char** arguments) {
   return 0;
 }
 """
+# Calls step 100 times, then loses records for the cause that its argument names, by the API of the library that its tracer
+# has loaded. Prints how often it called step.
+LOSES = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+enum { THREADS = 12 };
+static volatile int sum;
+static int calls;
+static pthread_barrier_t all;
+static int there[2], back[2];
+__attribute__((noinline)) static void step(int n) { for (int i = 0; i < 40; ++i) sum += n * i; }
+static void* steps(void* unused) {
+  for (int i = 0; i < 10; ++i) step(i);
+  pthread_barrier_wait(&all);  // each keeps its slot until all have called
+  return unused;
+}
+static void* answer(void* unused) {
+  char byte;
+  while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1) {}
+  return unused;
+}
+static void lose(const char* why) {
+  uint32_t (*define_event)(const char*, uint32_t, const void*, uint32_t) = dlsym(RTLD_DEFAULT, "arctrace_define_event");
+  uint32_t (*define_name)(const char*) = dlsym(RTLD_DEFAULT, "arctrace_define_name");
+  void (*instant)(uint32_t) = dlsym(RTLD_DEFAULT, "arctrace_instant");
+  void (*write_event)(uint32_t, const void*, size_t) = dlsym(RTLD_DEFAULT, "arctrace_write");
+  void* (*reserve)(uint32_t, size_t) = dlsym(RTLD_DEFAULT, "arctrace_reserve");
+  pthread_t threads[THREADS];
+  static char big[1 << 20];
+  char byte = 0;
+  if (strcmp(why, "too_big") == 0) write_event(define_event("happened", 0, NULL, 0), big, sizeof big);
+  if (strcmp(why, "nested") == 0) for (int i = 0; i < 50; ++i) reserve(define_event("happened", 0, NULL, 0), 8);
+  if (strcmp(why, "no_slot") == 0) {
+    pthread_barrier_init(&all, NULL, THREADS);
+    for (int i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, steps, NULL);
+    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+    calls += 10 * THREADS;
+  }
+  if (strcmp(why, "definitions") == 0) {
+    for (int i = 0; i < 20000; ++i) {
+      char name[80];
+      snprintf(name, sizeof name, "a name that takes more room than there is, number %d", i);
+      instant(define_name(name));
+    }
+  }
+  if (strcmp(why, "kernel") == 0 && pipe(there) == 0 && pipe(back) == 0) {
+    puts("ready"), fflush(stdout), getchar();
+    pthread_create(threads, NULL, answer, NULL);
+    for (int i = 0; i < 100000; ++i) {
+      if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) break;
+    }
+    close(there[1]);
+    pthread_join(threads[0], NULL);
+  }
+}
+int main(int count, char** arguments) {
+  for (; calls < 100; ++calls) step(calls);
+  lose(arguments[count - 1]);
+  printf("%d\n", calls);
+  return 0;
+}
+"""
+# Where the control page has the next identity of a process, and from where on none is given (SPEC.md WRT-9).
+PROCESS_NEXT, NO_IDENTITY = 4096 + 320, 0x7FFF0000
 # What the library says of a recording: how often step was called, by its sums and by its calls, and all that it has of
 # what is missing.
 LIBRARY_PROGRAM = """
@@ -53,6 +125,7 @@ steps = [function for function in group.functions if function.name == "step"]
 print(json.dumps({"sums": sum(function.calls for function in steps), "calls": listed, "facts": trace.facts,
                   "functions": group.functions, "missing": profile.missing}))
 """
+SMALL_BUFFER = f"{max(1, (os.cpu_count() + 1) // 2)}M"  # 512 KiB for each CPU
 VIEWS = ("summary", "tree", "flat", "arcs", "kinds", "flow", "invocations", "histogram", "slowest", "graph", "locks",
          "processes", "log-rt")
 EXPORTS = ("perfetto", "chrome", "html", "speedscope", "pprof", "callgrind", "csv", "ndjson", "sqlite")
@@ -172,15 +245,15 @@ class LacksTest(TracedTest):
         finally:
             terminal.close()
 
-    def check(self, files, calls, said, most=None):
+    def check(self, files, calls, said, most=None, always=False):
         """All that is shown of a recording in which step was called so often, of which `most` are in it, or any
-        number. `said`: what text, JSON and exports must say if they show fewer."""
+        number. `said`: what text, JSON and exports must say if they show fewer, or `always`."""
         files = [files] if isinstance(files, pathlib.Path) else files
         flat = self.shown("flat", read_report(files[0], "flat", *files[1:]))
         self.assertLessEqual(flat, calls)
         if most is not None:
             self.assertLessEqual(flat, most)
-        is_less = flat < calls
+        is_less = always or flat < calls
         for view in VIEWS:
             about = ("-F", "step") if view in ("histogram", "slowest", "graph") else ()
             done = arctrace("report", f"--view={view}", *about, *files)
@@ -309,6 +382,58 @@ class LacksTest(TracedTest):
             self.assertLess(self.check(trace, calls, "lost"), calls)
         finally:
             subprocess.run(["umount", "-l", mount], check=True)
+
+    def record_losses(self, why, *options, meanwhile=None):
+        """A recording of LOSES, and how often it called step."""
+        program, trace = self.directory / "loses", self.directory / f"{why}.data"
+        run("gcc", "-O1", "-finstrument-functions", "-pthread", "-x", "c", "-", "-o", program, input=LOSES, check=True)
+        with start_arctrace("record", "--no-libcall", *options, "-o", trace, "--", program, why, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
+            if meanwhile is not None:
+                self.assertEqual(recorder.stdout.readline(), "ready\n")
+                meanwhile(recorder)
+            printed, said = recorder.communicate("\n" if meanwhile is None else "")
+        self.assertRegex(said, rf"lost \(.*{why} ", why)
+        return trace, int(printed)
+
+    @cases.in_gate
+    def test_losses_by_cause(self):
+        """Those that are not of a full buffer or disk."""
+        for why, options in (("too_big", ()), ("nested", ()), ("no_slot", ("--slots", "4")),
+                             ("definitions", ("--mode=overwrite", "-b", "64k"))):
+            with self.subTest(why=why):
+                trace, calls = self.record_losses(why, *options)
+                shown = self.check(trace, calls, why, always=True)
+                self.assertEqual(shown == calls, why in ("too_big", "nested"))
+                self.assertGreater(read_report(trace, "flat")["summary"]["lost_by_cause"][why], 0)
+
+    @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+    def test_losses_of_the_kernels(self):
+        def stop_for_a_while(recorder):
+            recorder.send_signal(signal.SIGSTOP)
+            recorder.stdin.write("\n")
+            recorder.stdin.flush()
+            time.sleep(1)
+            recorder.send_signal(signal.SIGCONT)
+        trace, calls = self.record_losses("kernel", "--kernel=bpf", "-b", SMALL_BUFFER, meanwhile=stop_for_a_while)
+        self.assertEqual(self.check(trace, calls, "kernel", always=True), calls)
+
+    def test_no_identity(self):
+        """Of a session that has given all: the program is not in the trace, and what it lost is counted."""
+        name = f"lacks-{os.getpid()}"
+        path = read("create", name, "-b", "1M", "--start").strip()
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        program = self.build(self.directory, "-finstrument-functions")
+
+        def record():
+            run(ARCTRACE, "record", "--no-libcall", f"--session={name}", "--", program, "1000", input="\n", check=True)
+        record()
+        with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as buffer:
+            struct.pack_into("=I", buffer, PROCESS_NEXT, NO_IDENTITY)
+        record()
+        trace = self.directory / "identity.data"
+        read("snapshot", name, "-o", trace)
+        self.assertEqual(self.check(trace, 2000, "identity"), 1000)
 
     @unittest.skipIf(os.uname().machine != "x86_64", "no process is joined there")
     def test_joined_late(self):
