@@ -68,12 +68,13 @@ std::vector<ThreadIndex> WorkLoops::sleepers(const std::vector<WorkLoop>& loops)
   std::vector<ThreadIndex> found;
   for (const ThreadTree& tree : replay_->threads()) {
     uint64_t waits = 0;
+    uint64_t cpu_ns = cpu_after_start(*replay_, tree.root);
     if (tree.thread < threads_.size()) {
-      for (const auto& [node, place] : threads_[tree.thread].places) waits += place.waits;
+      const Waits& thread = threads_[tree.thread];
+      for (const auto& [node, place] : thread.places) waits += place.waits;
+      cpu_ns -= std::min(cpu_ns, thread.taken_down_ns);
     }
-    if (waits < kWaitsMin &&
-        replay_->tree().cpu_cum(tree.root).off_ns / 99 >
-            cpu_after_start(*replay_, tree.root) &&
+    if (waits < kWaitsMin && replay_->tree().cpu_cum(tree.root).off_ns / 99 > cpu_ns &&
         std::none_of(loops.begin(), loops.end(),
                      [&](const WorkLoop& loop) { return loop.thread == tree.thread; })) {
       found.push_back(tree.thread);

@@ -108,6 +108,14 @@ bool WorkLoops::is_from_outside(const StateInfo& state) const {
 }
 
 void WorkLoops::state_ended(const StateInfo& state) {
+  if (state.state == RunState::kRunning) {
+    const Process* process = replay_->definitions().process_of(state.thread);
+    if (process == nullptr || state.start_ns < process->ended_ns()) return;
+    if (state.thread >= threads_.size()) threads_.resize(state.thread + 1);
+    threads_[state.thread].taken_down_ns +=
+        static_cast<uint64_t>(state.stop_ns) - static_cast<uint64_t>(state.start_ns);
+    return;
+  }
   if (state.state != RunState::kBlocked || state.node == kNoNode ||
       state.task_state == ARCTRACE_SWITCH_UNKNOWN) {
     return;

@@ -109,6 +109,8 @@ class WorkLoops : public ReplayListener, public ScheduleListener {
   struct Waits {
     absl::flat_hash_map<NodeIndex, Place> places;
     uint64_t works = 0;  // from outside, anywhere
+    // On a CPU after its process had ended: what the kernel does to take it down.
+    uint64_t taken_down_ns = 0;
     // Where it first waited for the network, and how often it has called that since.
     NodeIndex first_place = kNoNode;
     uint64_t rounds = 0;

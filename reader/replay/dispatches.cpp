@@ -30,7 +30,8 @@ Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
     : definitions_(definitions), stack_of_(std::move(stack_of)), schedule_(schedule) {
   const std::span<const Thread> threads = definitions.threads();
   for (ThreadIndex i = 0; i < threads.size(); ++i) {
-    if (threads[i].of_kernel()) continue;
+    // A thread whose definition is in another file has no number, and no idle thread's.
+    if (threads[i].of_kernel() || threads[i].tid == kIdleTid) continue;
     const Process* process = definitions.process(threads[i].process);
     const uint32_t space = process == nullptr ? 0 : process->pid_namespace;
     by_number_[{space, threads[i].tid}].push_back(i);

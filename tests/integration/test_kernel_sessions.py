@@ -100,13 +100,14 @@ class KernelSessionsTest(TracedTest):
         """It is there from its exec on, with all threads and the CPU time that the kernel counts; the command that
         started it is not."""
         program = self.build(WORKS)
-        path = self.create("--start")
-        self.assertEqual(path.parent, pathlib.Path("/run/arctrace"))
         tried = []
         for i in range(ATTEMPTS):
+            path = self.create("--start")
+            self.assertEqual(path.parent, pathlib.Path("/run/arctrace"))
             collector, trace = self.attach(f"works{i}.data")
             used = self.works(program)
             self.end(collector)
+            read("destroy", self.name)
             read("check", trace)
             threads = read_report(trace, "threads")["threads"]
             self.assertEqual([thread["name"] for thread in threads], ["program"] * 3)

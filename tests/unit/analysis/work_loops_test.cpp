@@ -37,8 +37,16 @@ Serving found_in(KernelScript& s) {
   return loops.find();
 }
 
-Serving serving(const Program& program) {
+// With `taken_down_ns`, a second thread waits in one call until the program ends, and
+// then is on a CPU for so long.
+Serving serving(const Program& program, int64_t taken_down_ns = 0) {
   KernelScript s;
+  const ThreadIndex second = s.script.thread(s.process, 101, "second");
+  if (taken_down_ns != 0) {
+    s.task(101);
+    s.script.enter(second, 1000, "take");
+    s.leaves(101, 1010, false);
+  }
   const ThreadIndex thread = s.script.thread(s.process, 100, "program");
   s.task(0);
   s.task(100);
@@ -61,6 +69,12 @@ Serving serving(const Program& program) {
     }
   }
   s.script.exit(thread, time_ns += 10);
+  if (taken_down_ns != 0) {
+    s.script.definitions.mutable_process(s.process)->end_ns = time_ns;
+    s.woken(101, time_ns += 10);
+    s.comes(101, time_ns += 10);
+    s.leaves(101, time_ns += taken_down_ns, true);
+  }
   return found_in(s);
 }
 
@@ -80,6 +94,14 @@ TEST_CASE("work loops: a server that always finds work had to wait for it once")
   Program late = server;
   late.waits_in = 10;
   CHECK(serving(late).is_server);
+}
+
+TEST_CASE("work loops: a thread that sleeps until its process is taken down") {
+  const Program server = {{"socket", "bind"}, {"wait", "read", "compute", "write"}};
+  CHECK(serving(server).sleepers.empty());
+  const Serving found = serving(server, 30'000);
+  CHECK(found.is_server);
+  CHECK(found.sleepers.size() == 1);
 }
 
 TEST_CASE("work loops: what is done again and again without waiting, and is no service") {

@@ -426,3 +426,24 @@ TEST_CASE("threads of other PID namespaces are found by their own numbers") {
   CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 100, 0, 1));
   CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 30, 30, 1));
 }
+
+TEST_CASE("a thread whose definition is missing is no idle thread of a CPU's") {
+  KernelScript s;
+  const ThreadIndex unknown = s.script.thread(s.process, 0);
+  const ThreadIndex thread = s.script.thread(s.process, 100);
+  s.script.enter(unknown, 1000, "f");
+  s.script.enter(thread, 1000, "g");
+  s.leaves(100, 1200, false, 0);
+  s.leaves(0, 1500, true, 100);
+  s.script.exit(thread, 1800);
+  s.script.exit(unknown, 2000);
+  Replay replay(s.script.definitions, nullptr);
+  s.script.replay(replay);
+  REQUIRE(replay.threads().size() == 2);
+  const CallTree& tree = replay.tree();
+  const NodeIndex root = replay.threads()[0].root;
+  CHECK(tree[root].cum_ns == 1000);
+  CHECK(tree.cpu_cum(root).off_ns == 0);
+  CHECK(tree.cpu_cum(root).unknown_ns == 1000);
+  CHECK(tree.cpu_cum(replay.threads()[1].root).off_ns == 300);
+}
