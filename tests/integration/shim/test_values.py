@@ -116,7 +116,8 @@ class Values(ShimTest):
                         "./signals jump", "./signals altstack", "./ends exit",
                         "./confined closed", "./confined seccomp"):
             with self.subTest(command=command):
-                self.compare(*command.split(), compiler=compiler,
+                # Calls deeper than those that are pending at a time are counted as lost.
+                self.compare(*command.split(), compiler=compiler, may_lose=command == "./deep",
                              options=[*ALL, "--mode=overwrite", "-b", "16M", "--block-size=4k"])
 
     @both_compilers
