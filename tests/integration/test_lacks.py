@@ -109,7 +109,7 @@ int main(int count, char** arguments) {
   return 0;
 }
 """
-# Where the control page has the next identity of a process, and from where on none is given (SPEC.md WRT-9).
+# Where the control page has the next identity of a process, and from where on none is given.
 PROCESS_NEXT, NO_IDENTITY = 4096 + 320, 0x7FFF0000
 # What the library says of a recording: how often step was called, by its sums and by its calls, and all that it has of
 # what is missing.
