@@ -16,7 +16,7 @@ import unittest
 
 import cases
 import servers
-from command import arctrace, read, read_report, run, start_arctrace
+from command import ARCTRACE, arctrace, read, read_report, run, start_arctrace
 from kernel_programs import ATTEMPTS, NO_KERNEL, SOURCES
 from states import wait_until
 from tracing import TracedTest
@@ -205,15 +205,14 @@ class WorkloadsTest(TracedTest):
         subprocess.run([programs / "initdb", "-D", cluster / "data", "-U", "tester", "-A", "trust", "-N", "--locale=C"],
                        check=True, stdout=subprocess.DEVNULL, cwd=cluster, **as_user)
         name = f"workload-{os.getpid()}"
-        read("create", name, "--kernel=bpf", "--group", "nogroup", "--start", "-b", "64M")
+        path = read("create", name, "--kernel=bpf", "--group", "nogroup", "--start", "-b", "64M").strip()
         self.addCleanup(arctrace, "destroy", "--force", name)
-        variables = dict(re.findall(r"(?m)^(\w+)='(.*)'$", read("env", name)))
 
-        def load(environment):
+        def load(prefix, environment):
             """What clients get."""
             client = ["-h", cluster, "-U", "tester"]
             with open(cluster / "log", "wb") as log:
-                server = subprocess.Popen([POSTGRES, "-D", cluster / "data", "-k", cluster, "-h", "", "-c", "fsync=off"],
+                server = subprocess.Popen([*prefix, POSTGRES, "-D", cluster / "data", "-k", cluster, "-h", "", "-c", "fsync=off"],
                                           stdout=log, stderr=log, cwd=cluster, env=environment, **as_user)
             self.addCleanup(server.kill)
             wait_until(lambda: run("pg_isready", *client).returncode == 0, "the server is ready")
@@ -222,7 +221,7 @@ class WorkloadsTest(TracedTest):
             server.send_signal(signal.SIGINT)  # "fast": ends all sessions, then writes everything
             return server.wait(), re.findall(r"actually processed: (\S+)", loaded.stdout)
 
-        bare = load(dict(os.environ))
+        bare = load([], dict(os.environ))
         self.assertEqual(bare[0], 0)
         tried = []
         for i in range(ATTEMPTS):
@@ -232,8 +231,9 @@ class WorkloadsTest(TracedTest):
             collector = start_arctrace("attach", name, "-o", trace, stderr=subprocess.PIPE, text=True)
             self.addCleanup(collector.kill)
             self.assertIn("collecting", collector.stderr.readline())
-            traced = load({**os.environ, **variables, "LD_PRELOAD": f"{variables['LD_PRELOAD']}:{self.noter}",
-                           "USED_NOTES": str(self.notes)})
+            # So it is recorded from its first instruction on.
+            traced = load([ARCTRACE, "record", f"--session={path}", "--"],
+                          {**os.environ, "LD_PRELOAD": str(self.noter), "USED_NOTES": str(self.notes)})
             collector.send_signal(signal.SIGINT)
             _, printed = collector.communicate()
             self.assertEqual(collector.returncode, 0, printed)
