@@ -212,7 +212,7 @@ std::vector<LeftOut> times_without(const KernelEventTimes& times, uint32_t event
     }
     LeftOut& what = without.emplace_back();
     const bool is_first = &stretch == times.all().data();
-    what.by = absl::StrCat(is_first ? "no " : "ctl --off ",
+    what.by = absl::StrCat(is_first ? "recording without " : "ctl --off ",
                            gate_text(event << ARCTRACE_KERNEL_EVENT_SHIFT));
     if (!is_first && stretch.from_ns > range.from_ns) what.from_ns = stretch.from_ns;
     if (stretch.to_ns < range.until_ns) what.to_ns = stretch.to_ns;

@@ -278,6 +278,12 @@ void put_hook_costs(BodyReader reader, FieldSink& out) {
   }
 }
 
+void put_helper(BodyReader reader, FieldSink& out) {
+  if (reader.read<arctrace_phase_body>().phase != ARCTRACE_LIFE_HELPER) return;
+  const auto pid = reader.read<uint32_t>();
+  if (reader.ok()) out.number("child_pid", pid);
+}
+
 void put_process_fork(BodyReader reader, FieldSink& out) {
   const auto process = reader.read<arctrace_process_body>();
   reader.text(process.executable_size);
@@ -318,6 +324,10 @@ bool describe_fields(const Record& record, FieldSink& out) {
     case ARCTRACE_TYPE_PROCESS:
       put_body(record.type, *layout, record.body, out);
       put_process_fork(reader, out);
+      break;
+    case ARCTRACE_TYPE_PHASE:
+      put_body(record.type, *layout, record.body, out);
+      put_helper(reader, out);
       break;
     case ARCTRACE_TYPE_SIGNAL: {
       put_body(record.type, *layout, record.body, out);

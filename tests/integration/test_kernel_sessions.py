@@ -12,33 +12,14 @@ import unittest
 import cases
 import second_reader
 from command import arctrace, read, read_dump, read_info, read_report, refused, run, start_arctrace
-from kernel_programs import ATTEMPTS, NO_KERNEL
+from kernel_programs import ATTEMPTS, NO_KERNEL, SOURCES
 from states import wait_until
 from tracing import TracedTest
 
-# Two threads compute; prints how long the process had a CPU by the kernel's count, in ns.
-WORKS = r"""
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/resource.h>
-static void* work(void* unused) {
-  for (volatile long i = 0; i < 60000000; ++i) {}
-  return unused;
-}
-int main(void) {
-  pthread_t one, two;
-  pthread_create(&one, NULL, work, NULL), pthread_create(&two, NULL, work, NULL);
-  pthread_join(one, NULL), pthread_join(two, NULL);
-  struct rusage used;
-  getrusage(RUSAGE_SELF, &used);
-  printf("%lld\n", (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL +
-                       (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL);
-  return 0;
-}
-"""
-# For each line of its input asks for its priority 100 times, in a function, and answers.
+# Prints its session. For each line of its input asks for its priority 100 times, in a function, and answers.
 ASKS = r"""
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 __attribute__((noinline)) static void asks(void) {
@@ -47,7 +28,7 @@ __attribute__((noinline)) static void asks(void) {
 int main(void) {
   char line[80];
   setvbuf(stdout, NULL, _IOLBF, 0);
-  puts("ready");
+  puts(getenv("ARCTRACE_SESSION"));
   while (fgets(line, sizeof line, stdin) != NULL) asks(), puts("asked");
   return 0;
 }
@@ -68,6 +49,11 @@ class KernelSessionsTest(TracedTest):
         program = self.directory / "program"
         run("gcc", "-O1", "-x", "c", "-", "-pthread", "-o", program, *options, input=source, check=True)
         return program
+
+    @staticmethod
+    def buffers():
+        """Those in the kernel's memory."""
+        return set(pathlib.Path("/run/arctrace").glob("arctrace-*"))
 
     def create(self, *options):
         done = arctrace("create", self.name, "--kernel=bpf", "-b", "8M", *options)
@@ -99,7 +85,7 @@ class KernelSessionsTest(TracedTest):
     def test_a_program_of_the_session(self):
         """It is there from its exec on, with all threads and the CPU time that the kernel counts; the command that
         started it is not."""
-        program = self.build(WORKS)
+        program = self.build((SOURCES / "works.c").read_text(encoding="ascii"))
         tried = []
         for i in range(ATTEMPTS):
             path = self.create("--start")
@@ -120,13 +106,14 @@ class KernelSessionsTest(TracedTest):
             self.fail(tried)
 
     def test_names_and_files(self):
+        before = self.buffers()
         path = self.create()
         self.assertIn(self.name, read("list"))
         self.assertNotIn(str(path), read("list"))
         self.assertEqual(read_info(self.name)["session"]["cpu_count"] > 0, True)
         again = refused("create", self.name, "--kernel=bpf")
         self.assertIn("exists already", again)
-        self.assertEqual(len(list(path.parent.glob("arctrace-*"))), 1)
+        self.assertEqual(self.buffers() - before, {path})
         self.assertIn("exists already", refused("create", self.name))
         read("destroy", self.name)
         self.assertFalse(path.exists())
@@ -153,7 +140,7 @@ class KernelSessionsTest(TracedTest):
         asker = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={
             **os.environ, **self.session_variables()})
         self.addCleanup(asker.kill)
-        self.assertEqual(asker.stdout.readline(), "ready\n")
+        self.assertEqual(asker.stdout.readline(), f"{path}\n")
         collector, first = self.attach("first.data")
         self.wait_until_traced(path, asker.pid)
         self.ask(asker)
@@ -196,8 +183,7 @@ class KernelSessionsTest(TracedTest):
         recorder = start_arctrace("record", "--kernel=bpf", "-o", trace, "--", program, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.kill)
-        self.assertEqual(recorder.stdout.readline(), "ready\n")
-        session = next(line.split()[0] for line in read("list").splitlines() if line.split()[0].startswith("/run/"))
+        session = recorder.stdout.readline().strip()
         self.ask(recorder)
         read("ctl", session, "--on", "syscalls,page-faults")
         self.ask(recorder)
@@ -215,13 +201,16 @@ class KernelSessionsTest(TracedTest):
         self.assertEqual(asked["calls"], 200)
         self.assertEqual(asked["recorded"]["until_by"], "ctl --off syscalls")
         before, = asked["recorded"]["partly"]
-        self.assertEqual((before["by"], before["from_ns"]), ("no syscalls", None))
+        self.assertEqual((before["by"], before["from_ns"]), ("recording without syscalls", None))
         self.assertLess(before["to_ns"], asked["recorded"]["until_ns"])
         reasons = [gap["reason"] for gap in report["gaps"]]
         self.assertEqual(reasons, ["syscalls, page-faults off", "syscalls off"])
         text = read("report", "--view=flat", trace)
         self.assertRegex(text, r"K:getpriority in \[kernel\] \[partly to [0-9.]+ .?s, until [0-9.]+ .?s\]")
         self.assertIn("ctl --off syscalls", text)
+        exported = self.directory / "events.csv"
+        read("export", "--to=csv", "-o", exported, trace)
+        self.assertIn("ctl --off syscalls", exported.read_text(encoding="utf-8"))
         info = read("info", trace)
         self.assertRegex(info, r"(?m)^recorded from .* on: all, syscalls, page-faults$")
         words = [record["gate"] for record in read_dump(trace, "--type", "ENABLED")]

@@ -12,7 +12,6 @@ import signal
 import sqlite3
 import struct
 import subprocess
-import time
 import unittest
 
 import cases
@@ -95,11 +94,12 @@ static void lose(const char* why) {
   if (strcmp(why, "kernel") == 0 && pipe(there) == 0 && pipe(back) == 0) {
     puts("ready"), fflush(stdout), getchar();
     pthread_create(threads, NULL, answer, NULL);
-    for (int i = 0; i < 100000; ++i) {
+    for (int i = 0; i < 40000; ++i) {
       if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) break;
     }
     close(there[1]);
     pthread_join(threads[0], NULL);
+    puts("done"), fflush(stdout);
   }
 }
 int main(int count, char** arguments) {
@@ -392,7 +392,8 @@ class LacksTest(TracedTest):
             if meanwhile is not None:
                 self.assertEqual(recorder.stdout.readline(), "ready\n")
                 meanwhile(recorder)
-            printed, said = recorder.communicate("\n" if meanwhile is None else "")
+            printed = recorder.stdout.readline()
+            said = recorder.stderr.read()
         self.assertRegex(said, rf"lost \(.*{why} ", why)
         return trace, int(printed)
 
@@ -413,7 +414,7 @@ class LacksTest(TracedTest):
             recorder.send_signal(signal.SIGSTOP)
             recorder.stdin.write("\n")
             recorder.stdin.flush()
-            time.sleep(1)
+            recorder.stdout.readline()  # the program has done all that it does
             recorder.send_signal(signal.SIGCONT)
         trace, calls = self.record_losses("kernel", "--kernel=bpf", "-b", SMALL_BUFFER, meanwhile=stop_for_a_while)
         self.assertEqual(self.check(trace, calls, "kernel", always=True), calls)

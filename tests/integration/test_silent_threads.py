@@ -12,30 +12,10 @@ import unittest
 
 import cases
 from command import read, read_info, read_report, run, start_arctrace
-from kernel_programs import ATTEMPTS, NO_KERNEL
+from kernel_programs import ATTEMPTS, NO_KERNEL, SOURCES
 from states import wait_until
 from tracing import TracedTest
 
-# Two threads compute; prints how long the process had a CPU by the kernel's count, in ns.
-WORKS = r"""
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/resource.h>
-static void* work(void* unused) {
-  for (volatile long i = 0; i < 40000000; ++i) {}
-  return unused;
-}
-int main(void) {
-  pthread_t one, two;
-  pthread_create(&one, NULL, work, NULL), pthread_create(&two, NULL, work, NULL);
-  pthread_join(one, NULL), pthread_join(two, NULL);
-  struct rusage used;
-  getrusage(RUSAGE_SELF, &used);
-  printf("%lld\n", (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL +
-                       (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL);
-  return 0;
-}
-"""
 # A thread that the program makes by a system call of its own, which libc does not know.
 CLONES = r"""
 #define _GNU_SOURCE
@@ -79,6 +59,7 @@ __attribute__((noinline)) static int waits(void) {
 }
 int main(void) { return waits(); }
 """
+WORKS = (SOURCES / "works.c").read_text(encoding="ascii")
 STATIC = ("-static", "-pthread")
 
 

@@ -65,7 +65,7 @@ KernelPart kernel_part(const Buffer& buffer) {
     const uint32_t events = IpcAtomics::load_relaxed(view.control().kernel_wanted) &
                             ARCTRACE_KERNEL_EVENTS_ALL;
     absl::StatusOr<KernelPart> part =
-        load_kernel_part(buffer, {.more = events}, KernelRequests::Processes::kThatJoin);
+        load_kernel_part(buffer, events, KernelRequests::Processes::kThatJoin);
     if (part.ok()) return *std::move(part);
     why = std::string(part.status().message());
   }

@@ -61,7 +61,7 @@ absl::StatusOr<Buffer> make_buffer(const CreateOptions& options) {
   if (!named.ok()) return named;
   // Whoever collects the session loads the programs.
   IpcAtomics::store_relaxed(buffer->view().control().kernel_wanted,
-                            options.kernel.events.more);
+                            options.kernel.events);
   return buffer;
 }
 

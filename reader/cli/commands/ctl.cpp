@@ -69,8 +69,7 @@ absl::Status warn_of_unmatched(const RecordFilterOptions& filter,
   return absl::OkStatus();
 }
 
-// Has the kernel record other events. Of a session that nobody collects now, the next
-// collector does.
+// Has the kernel record other events.
 absl::Status change_kernel_events(const Buffer& buffer, const CtlOptions& options) {
   const BufferView& view = buffer.view();
   if (buffer.map() < 0) {
@@ -79,19 +78,18 @@ absl::Status change_kernel_events(const Buffer& buffer, const CtlOptions& option
         " has no records of the kernel's by BPF: record --kernel or create --kernel "
         "makes one that has"));
   }
-  uint32_t& wanted = view.control().kernel_wanted;
-  const uint32_t events =
-      (IpcAtomics::load_relaxed(wanted) | options.events_on) & ~options.events_off;
+  ask_for_kernel_events(view, options.events_on, options.events_off);
   if (!is_live(IpcAtomics::load_acquire(view.control().collector_lock))) {
-    IpcAtomics::store_relaxed(wanted, events);
     reader::print_message(absl::StrCat("ctl: nobody collects session ", options.name,
                                        " now; the next arctrace attach records so"));
     return absl::OkStatus();
   }
-  absl::Status status = ask_for_kernel_events(view, events);
-  if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat("ctl: session ", options.name, ": ",
-                                                  std::string(status.message())));
+  const absl::Status status =
+      wait_for_kernel_events(view, options.events_on, options.events_off);
+  return status.ok() ? absl::OkStatus()
+                     : absl::Status(status.code(),
+                                    absl::StrCat("ctl: session ", options.name, ": ",
+                                                 std::string(status.message())));
 }
 
 absl::StatusOr<int> ctl(const CtlOptions& options) {

@@ -42,8 +42,8 @@ void set_recording(const std::string& text, KernelOptions& options) {
   const std::string behind = std::string(",") + kInterrupts;
   std::string word = text;
   const bool has_interrupts = text == kInterrupts || text.ends_with(behind);
-  options.events.more &= ~uint32_t{ARCTRACE_KERNEL_INTERRUPTS};
-  if (has_interrupts) options.events.more |= ARCTRACE_KERNEL_INTERRUPTS;
+  options.events &= ~uint32_t{ARCTRACE_KERNEL_INTERRUPTS};
+  if (has_interrupts) options.events |= ARCTRACE_KERNEL_INTERRUPTS;
   if (text == kInterrupts) {
     word.clear();
   } else if (has_interrupts && text != behind) {
@@ -80,7 +80,7 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
     app.add_flag_callback(
         event.name,
         [&options, &event] {
-          options.events.more |= event.event;
+          options.events |= event.event;
           if (options.use == KernelRecording::kNo) options.use = KernelRecording::kAuto;
         },
         std::string(event.what) + "; needs BPF");

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "reader/cli/options/cli11.hpp"
-#include "src/recorder/kernel/kernel_writer.hpp"
 
 namespace arctrace::cli {
 
@@ -15,7 +14,7 @@ enum class KernelRecording : uint8_t { kNo, kAuto, kRequire, kBpf, kPerf };
 
 struct KernelOptions {
   KernelRecording use = KernelRecording::kNo;
-  KernelEvents events;
+  uint32_t events = 0;  // enum arctrace_kernel_event
 };
 
 void add_kernel_options(CLI::App& app, KernelOptions& options);

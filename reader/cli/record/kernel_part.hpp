@@ -26,11 +26,10 @@ struct KernelPart {
   }
 };
 
-// Loads the programs. Prints a warning for each kind of event that this kernel does not
-// have. The message of an error says what is missing, and why. `buffer` must be in the
-// kernel's memory.
-absl::StatusOr<KernelPart> load_kernel_part(const Buffer& buffer,
-                                            const KernelEvents& events,
+// Loads the programs, and prints warnings of what they can't record then or later.
+// `events`: enum arctrace_kernel_event. The message of an error says what is missing, and
+// why. `buffer` must be in the kernel's memory.
+absl::StatusOr<KernelPart> load_kernel_part(const Buffer& buffer, uint32_t events,
                                             KernelRequests::Processes processes);
 
 }  // namespace arctrace::cli

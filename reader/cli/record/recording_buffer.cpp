@@ -20,8 +20,8 @@ namespace arctrace::cli {
 namespace {
 
 // Warns of buffers in kernel memory that no process writes and no recorder will remove,
-// other than those of named sessions.
-// They are not removed here, because the user may want their records.
+// other than those of named sessions. They are not removed here, because the user may
+// want their records.
 void warn_of_left_behind() {
   size_t count = 0;
   std::string example;
@@ -50,8 +50,7 @@ absl::StatusOr<Buffer> create_fitting(BufferOptions options) {
 }
 
 // The message of an error says what is missing, and why.
-absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer,
-                                             const KernelEvents& events) {
+absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer, uint32_t events) {
   if (const std::string obstacle = kernel_writer_obstacle(); !obstacle.empty()) {
     return absl::FailedPreconditionError(obstacle);
   }
@@ -127,7 +126,7 @@ absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffe
     return absl::FailedPreconditionError(absl::StrCat(option_of(kernel.use), why));
   };
   if (kernel.use == KernelRecording::kNo) return make_without(buffer);
-  const std::string events = event_options(kernel.events.more);
+  const std::string events = event_options(kernel.events);
   std::string why_not_bpf;
   if (kernel.use != KernelRecording::kPerf) {
     absl::StatusOr<RecordingBuffer> made = make_for_bpf(buffer, kernel.events);

@@ -2,10 +2,12 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <fstream>
 #include <utility>
 
@@ -19,7 +21,13 @@
 namespace arctrace {
 namespace {
 
-constexpr long kStepNs = 5'000'000;
+// A session's processes are to be recorded soon after they join; what is asked of a
+// recording of its own may take longer.
+constexpr auto kJoinStep = std::chrono::milliseconds(5);
+constexpr auto kChosenStep = std::chrono::milliseconds(20);
+// Whoever may write to the buffer could have programs attached and detached all the time,
+// for which the kernel interrupts all CPUs.
+constexpr uint64_t kChangeNs = 50'000'000;
 // Loading programs takes long on a busy machine.
 constexpr uint64_t kEventsNs = 10'000'000'000;
 constexpr uint64_t kParentNs = 500'000'000;
@@ -41,11 +49,6 @@ bool has_mapped(uint32_t pid, uint64_t size) {
   return false;
 }
 
-void sleep_a_step() {
-  const timespec step{0, kStepNs};
-  nanosleep(&step, nullptr);
-}
-
 // Whether there is one, and it lives: it is the collector, too.
 bool has_loader(const BufferView& view) {
   return IpcAtomics::load_relaxed(view.control().kernel_loader) != 0 &&
@@ -56,20 +59,26 @@ bool has_loader(const BufferView& view) {
 
 KernelRequests::KernelRequests(const BufferView& view, KernelWriter& writer,
                                uint32_t events, Processes processes,
-                               std::function<void(const std::string&)> refused)
-    : view_(view), writer_(writer), processes_(processes), refused_(std::move(refused)) {
+                               std::function<void(const std::string&)> warn)
+    : view_(view), writer_(writer), processes_(processes), warn_(std::move(warn)) {
   arctrace_control& control = view_.control();
-  // Relaxed, like all of these words: what they tell is in no other memory.
+  // Relaxed, like all of these words: what they tell is in no other memory
+  // (docs/memory_ordering.md).
   IpcAtomics::store_relaxed(control.kernel_parent, uint32_t{0});
   IpcAtomics::store_relaxed(control.kernel_wanted, events);
   tell_recorded(events);
   IpcAtomics::store_relaxed(control.kernel_loader, static_cast<uint32_t>(getpid()));
+  tell_missing();
   add_writers();
   thread_ = std::thread([this] { run(); });
 }
 
 KernelRequests::~KernelRequests() {
-  is_over_.store(true, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  ends_.notify_one();
   thread_.join();
   arctrace_control& control = view_.control();
   IpcAtomics::store_relaxed(control.kernel_loader, uint32_t{0});
@@ -86,34 +95,48 @@ void KernelRequests::tell_recorded(uint32_t events) {
 }
 
 void KernelRequests::run() {
-  while (!is_over_.load(std::memory_order_relaxed)) {
-    set_events();
+  uint64_t next_change_ns = 0;
+  const auto step = processes_ == Processes::kChosen ? kChosenStep : kJoinStep;
+  std::unique_lock lock(mutex_);
+  do {
+    lock.unlock();
+    const uint64_t now_ns = read_monotonic_ns();
+    if (now_ns >= next_change_ns && set_events()) next_change_ns = now_ns + kChangeNs;
     add_parent();
     add_writers();
-    sleep_a_step();
-  }
+    lock.lock();
+  } while (!ends_.wait_for(lock, step, [this] { return is_over_; }));
+}
+
+void KernelRequests::tell_missing() {
+  if (writer_.missing().empty()) return;
+  warn_(absl::StrCat("this kernel has no tracepoints for interrupts of the kinds ",
+                     absl::StrJoin(writer_.missing(), ", "), ", which are not recorded"));
 }
 
 // What is switched on is said to be recorded from when the programs run; what is switched
 // off, until before they stop.
-void KernelRequests::set_events() {
+bool KernelRequests::set_events() {
   arctrace_control& control = view_.control();
   uint32_t asked = IpcAtomics::load_relaxed(control.kernel_wanted);
   const uint32_t wanted = asked & ARCTRACE_KERNEL_EVENTS_ALL;
   const uint32_t before = IpcAtomics::load_relaxed(control.kernel_recorded);
-  if (wanted == before) return;
+  if (wanted == before) return false;
   const uint32_t kept = before & wanted;
   if (kept != before) tell_recorded(kept);
   absl::Status set = writer_.set_events(wanted);
   if (set.ok()) {
     if (kept != wanted) tell_recorded(wanted);
-    return;
+    tell_missing();
+    return true;
   }
-  refused_(absl::StrCat("what arctrace ctl switched on is not recorded: ",
-                        std::string(set.message())));
+  warn_(absl::StrCat("what arctrace ctl switched on is not recorded: ",
+                     std::string(set.message())));
   writer_.set_events(kept).IgnoreError();
-  // Whoever waits for it sees that it was refused.
+  // Whoever waits for it sees that it was refused, unless another one has asked
+  // meanwhile.
   IpcAtomics::compare_exchange_acq_rel(control.kernel_wanted, asked, kept);
+  return true;
 }
 
 void KernelRequests::add_parent() {
@@ -145,22 +168,32 @@ void KernelRequests::add_writers() {
   joined_ = std::move(living);
 }
 
-absl::Status ask_for_kernel_events(const BufferView& view, uint32_t events) {
-  arctrace_control& control = view.control();
-  if (!has_loader(view)) {
-    return absl::FailedPreconditionError("no recorder has loaded the kernel's programs");
+void ask_for_kernel_events(const BufferView& view, uint32_t on, uint32_t off) {
+  uint32_t& wanted = view.control().kernel_wanted;
+  uint32_t before = IpcAtomics::load_relaxed(wanted);
+  // Others may ask at the same time.
+  while (!IpcAtomics::compare_exchange_acq_rel(wanted, before, (before | on) & ~off)) {
   }
-  IpcAtomics::store_relaxed(control.kernel_wanted, events);
+}
+
+absl::Status wait_for_kernel_events(const BufferView& view, uint32_t on, uint32_t off) {
+  arctrace_control& control = view.control();
+  const auto is_so = [&](uint32_t events) {
+    return (events & on) == on && (events & off) == 0;
+  };
+  if (!has_loader(view)) {
+    return absl::FailedPreconditionError(
+        "whoever collects it has not loaded the kernel's programs, as its output says");
+  }
   const uint64_t end_ns = read_monotonic_ns() + kEventsNs;
   while (read_monotonic_ns() < end_ns && has_loader(view)) {
-    if (IpcAtomics::load_relaxed(control.kernel_recorded) == events) {
-      return absl::OkStatus();
-    }
-    if (IpcAtomics::load_relaxed(control.kernel_wanted) != events) {
+    if (is_so(IpcAtomics::load_relaxed(control.kernel_recorded))) return absl::OkStatus();
+    if (!is_so(IpcAtomics::load_relaxed(control.kernel_wanted))) {
       return absl::UnavailableError(
-          "the kernel refuses the programs: the recorder's output says why");
+          "the kernel refuses the programs, as the recorder's output says, or another "
+          "arctrace ctl has taken that back");
     }
-    sleep_a_step();
+    std::this_thread::sleep_for(kJoinStep);
   }
   return absl::DeadlineExceededError("the recorder does not answer");
 }
@@ -178,7 +211,7 @@ void ask_for_kernel_records_of_children(const BufferView& view) {
     } else if (IpcAtomics::load_relaxed(control.kernel_parent) != self) {
       return;
     }
-    sleep_a_step();
+    std::this_thread::sleep_for(kJoinStep);
   }
 }
 

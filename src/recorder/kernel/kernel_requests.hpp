@@ -2,9 +2,12 @@
 // control page, and the process that has loaded the programs does it (SPEC.md KRN-9).
 #pragma once
 
-#include <atomic>
+#include <absl/status/status.h>
+
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,10 +25,10 @@ class KernelRequests {
   enum class Processes : uint8_t { kChosen, kThatJoin };
 
   // Serves from now on, in a thread of its own. `writer` records `events` (enum
-  // arctrace_kernel_event). `refused` is called in that thread with a line that says why
-  // something can't be recorded. All must outlive this object.
+  // arctrace_kernel_event). `warn` is called, also in that thread, with a line that says
+  // what can't be recorded and why. All must outlive this object.
   KernelRequests(const BufferView& view, KernelWriter& writer, uint32_t events,
-                 Processes processes, std::function<void(const std::string&)> refused);
+                 Processes processes, std::function<void(const std::string&)> warn);
   KernelRequests(const KernelRequests&) = delete;
   KernelRequests& operator=(const KernelRequests&) = delete;
   // From then on the control page says that nothing of the kernel is recorded.
@@ -33,24 +36,31 @@ class KernelRequests {
 
  private:
   void run();
-  void set_events();
+  // Whether it changed anything, or tried to.
+  bool set_events();
   void add_parent();
   void add_writers();
   void tell_recorded(uint32_t events);
+  void tell_missing();
 
   const BufferView view_;
   KernelWriter& writer_;
   const Processes processes_;
-  const std::function<void(const std::string&)> refused_;
+  const std::function<void(const std::string&)> warn_;
   // Sorted: the identities and pids of those that had joined at the last look.
   std::vector<std::pair<uint32_t, uint32_t>> joined_;
-  std::atomic<bool> is_over_ = false;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable ends_;
+  bool is_over_ = false;
   std::thread thread_;
 };
 
-// Asks the loader of the programs to record `events` and waits until it does. Error: why
-// it does not. FailedPrecondition: there is none.
-absl::Status ask_for_kernel_events(const BufferView& view, uint32_t events);
+// Asks whoever loads the programs to record the events `on` and not to record those of
+// `off`. If nobody has loaded them, the next collector of the session does.
+void ask_for_kernel_events(const BufferView& view, uint32_t on, uint32_t off);
+// Waits until what was asked for is so. FailedPrecondition: nobody has loaded the
+// programs. Unavailable: it was taken back. DeadlineExceeded: nobody answers.
+absl::Status wait_for_kernel_events(const BufferView& view, uint32_t on, uint32_t off);
 
 // Asks the loader to record what the calling process forks from now on, and waits a
 // moment for that. Does nothing where there is no loader, or it can't know the process.

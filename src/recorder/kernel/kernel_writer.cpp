@@ -41,27 +41,23 @@ bool has_function(const char* name) {
 }  // namespace
 
 struct KernelWriter::Loaded {
-  Loaded(const Buffer& buffer, bool with_wake_ups)
-      : view(buffer.view()), map(buffer.map()), wake_ups(with_wake_ups) {}
+  explicit Loaded(const Buffer& buffer) : view(buffer.view()), map(buffer.map()) {}
 
   const BufferView view;
   const int map;  // the buffer
-  const bool wake_ups;
   buffer_layout layout{};
   std::vector<LoadedPrograms> parts;  // the first has the maps that all use
   selection* selected = nullptr;      // which the programs read
   uint32_t events = 0;                // that are recorded: enum arctrace_kernel_event
-  std::vector<std::string> missing;
+  std::vector<std::string> missing;   // see KernelWriter::missing()
 
   bool is_wanted(const std::string& name, uint32_t wanted, bool with_scheduler) {
     const uint32_t event = kernel_event_of_program(name);
     if (event == 0) {
       if (!with_scheduler) return false;
-      if (name == "on_waking") return wake_ups;
-      if (name.starts_with("on_softirq") || name.starts_with("on_timer")) {
-        return wake_ups && !layout.preemptible;
-      }
-      return true;
+      const bool tells_contexts =
+          name.starts_with("on_softirq") || name.starts_with("on_timer");
+      return !tells_contexts || !layout.preemptible;
     }
     if ((wanted & event) == 0) return false;
     if (name == "on_block_io") return has_tracepoint("block_io_start");
@@ -80,6 +76,7 @@ struct KernelWriter::Loaded {
   // Loads the programs for these events, and those that are always needed.
   absl::Status load(uint32_t wanted, bool with_scheduler) {
     forget_libbpf_message();
+    missing.clear();
     bpf_object_open_opts options{};
     options.sz = sizeof options;
     options.object_name = "arctrace";
@@ -240,10 +237,9 @@ absl::StatusOr<uint32_t> possible_cpus() {
   return static_cast<uint32_t>(count);
 }
 
-absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
-                                                  const KernelEvents& events) {
+absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer, uint32_t events) {
   keep_libbpf_messages();
-  auto loaded = std::make_unique<Loaded>(buffer, events.wake_ups);
+  auto loaded = std::make_unique<Loaded>(buffer);
   const Geometry& geometry = buffer.view().geometry();
   loaded->layout = {geometry.blocks_offset,
                     geometry.block_size,
@@ -253,14 +249,15 @@ absl::StatusOr<KernelWriter> KernelWriter::attach(const Buffer& buffer,
                     geometry.mode == ARCTRACE_MODE_OVERWRITE,
                     access("/sys/kernel/realtime", F_OK) == 0,
                     has_function("bpf_rdonly_cast")};
-  if (absl::Status status = loaded->load(events.more, true); !status.ok()) return status;
-  if (absl::Status status = loaded->attach(events.more); !status.ok()) return status;
-  loaded->events = events.more;
+  if (absl::Status status = loaded->load(events, true); !status.ok()) return status;
+  if (absl::Status status = loaded->attach(events); !status.ok()) return status;
+  loaded->events = events;
   return KernelWriter(std::move(loaded));
 }
 
 absl::Status KernelWriter::set_events(uint32_t events) {
   Loaded& loaded = *loaded_;
+  loaded.missing.clear();
   const uint32_t new_ones = events & ~loaded.loaded_events();
   if (new_ones != 0) {
     if (absl::Status status = loaded.load(new_ones, false); !status.ok()) return status;
@@ -286,7 +283,8 @@ void KernelWriter::trace_process(uint32_t pid, bool wanted) {
   }
 }
 
-// The programs only clear words, of processes that have ended.
+// The programs only clear words, of processes that have ended. A word publishes no other
+// memory (docs/memory_ordering.md).
 bool KernelWriter::trace_children(uint32_t pid, bool wanted) {
   for (uint32_t& parent : loaded_->selected->parents) {
     uint32_t expected = wanted ? 0 : pid;

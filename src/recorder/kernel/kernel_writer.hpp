@@ -15,12 +15,6 @@
 
 namespace arctrace {
 
-// The events that are recorded in addition to context switches, fork, exec and exit.
-struct KernelEvents {
-  bool wake_ups = true;
-  uint32_t more = 0;  // enum arctrace_kernel_event
-};
-
 // The reason for which BPF programs can't write records here, such as no BTF or no
 // rights; empty if they can.
 std::string kernel_writer_obstacle();
@@ -34,10 +28,10 @@ absl::StatusOr<uint32_t> possible_cpus();
 class KernelWriter {
  public:
   // `buffer` must be the value of a map (Buffer::map()) with a slot for each CPU, and
-  // must outlive this object. An error names the step that failed. The control page says
-  // from then on what is recorded.
-  static absl::StatusOr<KernelWriter> attach(const Buffer& buffer,
-                                             const KernelEvents& events);
+  // must outlive this object. `events`: what is recorded in addition to context switches,
+  // wake-ups, fork, exec and exit (enum arctrace_kernel_event). An error names the step
+  // that failed.
+  static absl::StatusOr<KernelWriter> attach(const Buffer& buffer, uint32_t events);
 
   // Records these events from now on (enum arctrace_kernel_event), and no others of these
   // kinds. Takes as long as the kernel takes to check the programs, tens of ms. After an
@@ -51,8 +45,8 @@ class KernelWriter {
   // parents.
   bool trace_children(uint32_t pid, bool wanted);
 
-  // The kinds of interrupts that were asked for and that this kernel does not tell of, by
-  // their tracepoints.
+  // The kinds of interrupts that the last call of attach() or set_events() was to record
+  // and of which this kernel does not tell, by the names of their tracepoints.
   const std::vector<std::string>& missing() const;
 
   KernelWriter(KernelWriter&&) noexcept;

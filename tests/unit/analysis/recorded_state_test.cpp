@@ -314,7 +314,7 @@ TEST_CASE("recorded: events of the kernel's that were switched off and on") {
     REQUIRE(fault.partly.size() == 1);
     CHECK(!fault.partly[0].from_ns.has_value());
     CHECK(fault.partly[0].to_ns == 250);
-    CHECK(fault.partly[0].by == "no page-faults");
+    CHECK(fault.partly[0].by == "recording without page-faults");
     CHECK(found.of("f").is_complete());
   }
   t.events().add(600, on(ARCTRACE_KERNEL_SYSCALLS));

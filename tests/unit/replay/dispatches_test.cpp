@@ -445,5 +445,6 @@ TEST_CASE("a thread whose definition is missing is no idle thread of a CPU's") {
   CHECK(tree[root].cum_ns == 1000);
   CHECK(tree.cpu_cum(root).off_ns == 0);
   CHECK(tree.cpu_cum(root).unknown_ns == 1000);
+  CHECK(tree.cpu_cum(root).switches == 0);
   CHECK(tree.cpu_cum(replay.threads()[1].root).off_ns == 300);
 }

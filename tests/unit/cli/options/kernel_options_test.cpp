@@ -1,6 +1,7 @@
 // --kernel and the options for kinds of the kernel's records.
 #include "reader/cli/options/kernel_options.hpp"
 
+#include <arctrace/format.h>
 #include <doctest/doctest.h>
 
 #include "tests/unit/cli/options/parsed.hpp"
@@ -36,15 +37,15 @@ TEST_CASE("--kernel and its words") {
 TEST_CASE("--kernel=irq records interrupts too, in any way but by perf's events") {
   const KernelParsed alone({"--kernel=irq"});
   CHECK(alone.options.use == KernelRecording::kAuto);
-  CHECK(alone.options.events.more == ARCTRACE_KERNEL_INTERRUPTS);
-  CHECK(event_options(alone.options.events.more) == "--kernel=irq");
+  CHECK(alone.options.events == ARCTRACE_KERNEL_INTERRUPTS);
+  CHECK(event_options(alone.options.events) == "--kernel=irq");
   const KernelParsed required({"--kernel=require,irq", "--signals"});
   CHECK(required.options.use == KernelRecording::kRequire);
-  CHECK(event_options(required.options.events.more) == "--kernel=irq, --signals");
+  CHECK(event_options(required.options.events) == "--kernel=irq, --signals");
   CHECK(KernelParsed({"--kernel=bpf,irq"}).options.use == KernelRecording::kBpf);
   CHECK(KernelParsed({"--kernel=auto,irq"}).options.use == KernelRecording::kAuto);
   for (const char* without : {"auto", "bpf", "perf", "require", "no"}) {
-    CHECK(KernelParsed({"--kernel=" + std::string(without)}).options.events.more == 0);
+    CHECK(KernelParsed({"--kernel=" + std::string(without)}).options.events == 0);
   }
   for (const char* wrong :
        {",irq", "irq,", "irq,bpf", "bpfirq", "bpf,irq,irq", "irqirq"}) {
@@ -62,14 +63,14 @@ TEST_CASE("--kernel=irq records interrupts too, in any way but by perf's events"
 TEST_CASE("events of the kernel ask for its records, unless --kernel says how") {
   const KernelParsed syscalls({"--syscalls"});
   CHECK(syscalls.options.use == KernelRecording::kAuto);
-  CHECK(syscalls.options.events.more == ARCTRACE_KERNEL_SYSCALLS);
+  CHECK(syscalls.options.events == ARCTRACE_KERNEL_SYSCALLS);
   CHECK(KernelParsed({"--kernel=perf", "--signals"}).options.use ==
         KernelRecording::kPerf);
   CHECK(KernelParsed({"--signals", "--kernel=require"}).options.use ==
         KernelRecording::kRequire);
   const KernelParsed all(
       {"--syscalls", "--page-faults", "--signals", "--contention", "--block-io"});
-  CHECK(event_options(all.options.events.more) ==
+  CHECK(event_options(all.options.events) ==
         "--syscalls, --page-faults, --signals, --contention, --block-io");
   CHECK(event_options(0) == "");
 }
