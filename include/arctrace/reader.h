@@ -261,15 +261,15 @@ struct arctrace_reader_call {
   uint32_t coroutine; /* on whose stack it is; 0: the thread's own */
   uint32_t
       count; /* frames that it stands for: more than 1 if only their number is known */
-  int64_t start_ns;      /* cut at the filter's range */
-  int64_t end_ns;        /* the same; of a call that did not end, the thread's end */
-  uint64_t total_ns;     /* end_ns - start_ns, without time of other coroutines */
-  uint64_t self_ns;      /* of it, in the function itself */
-  uint64_t off_cpu_ns;   /* of total_ns, not on a CPU; 0 without the kernel's records */
-  const char* args;      /* "(3, \"name\")"; "": none were recorded */
-  const char* retval;    /* "-1 ENOENT"; "": none was recorded */
-  uint64_t not_known_ns; /* of total_ns, on a CPU or not: the kernel's records that would
-                            tell are missing. The rest was on a CPU */
+  int64_t start_ns;     /* cut at the filter's range */
+  int64_t end_ns;       /* the same; of a call that did not end, the thread's end */
+  uint64_t duration_ns; /* end_ns - start_ns, without time of other coroutines */
+  uint64_t self_ns;     /* of it, in the function itself */
+  uint64_t off_cpu_ns;  /* of duration_ns, not on a CPU; 0 without the kernel's records */
+  const char* args;     /* "(3, \"name\")"; "": none were recorded */
+  const char* retval;   /* "-1 ENOENT"; "": none was recorded */
+  uint64_t not_known_ns; /* of duration_ns, on a CPU or not: the kernel's records that
+                            would tell are missing. The rest was on a CPU */
 };
 
 enum arctrace_reader_calls_flag {
@@ -297,7 +297,7 @@ struct arctrace_reader_columns {
   size_t capacity;
   int64_t* start_ns;
   int64_t* end_ns;
-  uint64_t* total_ns;
+  uint64_t* duration_ns;
   uint64_t* self_ns;
   uint64_t* off_cpu_ns;
   uint32_t* function;
@@ -422,11 +422,11 @@ struct arctrace_reader_function_sums {
   const char* name;
   const char* module;
   uint64_t calls;
-  uint64_t base_ns; /* in the function itself */
-  uint64_t cum_ns;  /* and in all it called; recursion counts once */
+  uint64_t self_ns;  /* in the function itself */
+  uint64_t total_ns; /* and in all it called; recursion counts once */
   /* Of calls whose begin and end were seen; quantiles within 1.6 %. */
   uint64_t avg_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns, p999_ns;
-  uint64_t cpu_ns, off_cpu_ns; /* parts of cum_ns; 0 without the kernel's records */
+  uint64_t cpu_ns, off_cpu_ns; /* parts of total_ns; 0 without the kernel's records */
   uint64_t not_known_ns;       /* the third part: records of the kernel's are missing */
   /* Calls that were left out on purpose, because the function was switched off or by a
    * filter: all from until_ns on (INT64_MAX: not so), and an unknown number in
@@ -437,7 +437,7 @@ struct arctrace_reader_function_sums {
   const char* left_out_by;
 };
 
-/* Row `row`, from 0, of a group: functions by falling cum_ns. NULL: there are not so
+/* Row `row`, from 0, of a group: functions by falling total_ns. NULL: there are not so
  * many. */
 ARCTRACE_READER_API const struct arctrace_reader_function_sums*
 arctrace_reader_profile_function(const arctrace_reader_profile* profile, size_t group,
@@ -451,10 +451,10 @@ struct arctrace_reader_node {
   uint32_t reserved;
   const char* name;
   const char* module;
-  uint64_t calls, base_ns, cum_ns;
+  uint64_t calls, self_ns, total_ns;
 };
 
-/* Node `node`, from 0, of a group: parents before children, these by falling cum_ns.
+/* Node `node`, from 0, of a group: parents before children, these by falling total_ns.
  * NULL: there are not so many. */
 ARCTRACE_READER_API const struct arctrace_reader_node* arctrace_reader_profile_node(
     const arctrace_reader_profile* profile, size_t group, size_t node);

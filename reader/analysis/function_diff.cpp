@@ -44,8 +44,8 @@ uint64_t rounded_mean(const std::vector<RunSums>& sums, uint64_t RunSums::*part)
 
 RunSums means(const std::vector<RunSums>& sums) {
   if (sums.empty()) return {};
-  return {rounded_mean(sums, &RunSums::calls), rounded_mean(sums, &RunSums::base_ns),
-          rounded_mean(sums, &RunSums::cum_ns)};
+  return {rounded_mean(sums, &RunSums::calls), rounded_mean(sums, &RunSums::self_ns),
+          rounded_mean(sums, &RunSums::total_ns)};
 }
 
 uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
@@ -88,8 +88,8 @@ void FunctionDiff::add_run(DiffSide side, const Replay& replay) {
     std::vector<RunSums>& sums = found.sides[static_cast<size_t>(side)];
     sums.resize(run + 1);
     sums[run].calls += total.calls;
-    sums[run].base_ns += total.base_ns;
-    sums[run].cum_ns += total.cum_ns;
+    sums[run].self_ns += total.self_ns;
+    sums[run].total_ns += total.total_ns;
   }
 }
 
@@ -144,18 +144,18 @@ std::vector<FunctionChange> FunctionDiff::changes(SortKey sort) const {
       if (!found.has_value()) return std::nullopt;
       return static_cast<uint64_t>(std::llround(*found));
     };
-    change.base_noise_ns = noise(&RunSums::base_ns);
-    change.cum_noise_ns = noise(&RunSums::cum_ns);
+    change.self_noise_ns = noise(&RunSums::self_ns);
+    change.total_noise_ns = noise(&RunSums::total_ns);
     all.push_back(std::move(change));
   }
   const auto size_of = [sort](const FunctionChange& change) {
     switch (sort) {
-      case SortKey::kCum:
-        return distance(change.before.cum_ns, change.after.cum_ns);
+      case SortKey::kTotal:
+        return distance(change.before.total_ns, change.after.total_ns);
       case SortKey::kCalls:
         return distance(change.before.calls, change.after.calls);
-      case SortKey::kBase:
-        return distance(change.before.base_ns, change.after.base_ns);
+      case SortKey::kSelf:
+        return distance(change.before.self_ns, change.after.self_ns);
       default:
         return uint64_t{0};  // as they are: by name
     }

@@ -21,16 +21,16 @@ enum class DiffSide : uint8_t { kBefore, kAfter };
 
 // What one run spent in a function.
 struct RunSums {
-  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  uint64_t calls = 0, self_ns = 0, total_ns = 0;
 };
 
 // A function's means over the runs of each side, rounded; an absent function has zeros.
 struct FunctionChange {
   std::string name, module;  // raw bytes of the traces
   RunSums before, after;
-  // Differences of base_ns (cum_ns) up to these are noise: of 100 programs that were not
-  // changed, 95 differ by less. Nothing if a side has one run.
-  std::optional<uint64_t> base_noise_ns, cum_noise_ns;
+  // Differences of self_ns (total_ns) up to these are noise: of 100 programs that were
+  // not changed, 95 differ by less. Nothing if a side has one run.
+  std::optional<uint64_t> self_noise_ns, total_noise_ns;
 };
 
 // The file names of two programs that are compared as one.
@@ -53,7 +53,7 @@ class FunctionDiff {
   // that file name; nothing if one of the sides has no such program.
   std::optional<ProgramPair> paired_programs() const;
 
-  // All functions. kBase, kCum and kCalls: those that changed most come first.
+  // All functions. kSelf, kTotal and kCalls: those that changed most come first.
   std::vector<FunctionChange> changes(SortKey sort) const;
 
  private:

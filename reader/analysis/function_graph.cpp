@@ -21,7 +21,7 @@ std::unique_ptr<FunctionGraph> function_graph(const CallTree& tree,
   // By the name of the caller, because that of the function is the same.
   const auto values = [&](NodeIndex index) {
     const CallNode& node = tree[index];
-    return SortValues{node.calls, node.base_ns, node.cum_ns,
+    return SortValues{node.calls, node.self_ns, node.total_ns,
                       functions[tree[node.parent].function].name, index};
   };
   std::sort(graph->paths.begin(), graph->paths.end(), [&](NodeIndex a, NodeIndex b) {

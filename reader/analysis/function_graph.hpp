@@ -11,7 +11,7 @@ namespace arctrace::reader {
 struct FunctionGraph {
   FunctionTotal own;
   // The nodes of its outermost calls in the tree, sorted: those that are not inside
-  // another call of it. Their cum_ns add up to its own.
+  // another call of it. Their total_ns add up to its own.
   std::vector<NodeIndex> paths;
   // The trees of these nodes, merged into one, whose root is the function.
   CallTree below;

@@ -26,7 +26,7 @@ void FunctionTimes::frame_closed(const FrameInfo& frame, uint64_t /*token*/, boo
   if (frame.function >= group.size()) group.resize(frame.function + 1);
   std::unique_ptr<DurationHistogram>& times = group[frame.function];
   if (times == nullptr) times = std::make_unique<DurationHistogram>();
-  times->add(frame.cum_ns);
+  times->add(frame.duration_ns);
 }
 
 const DurationHistogram* FunctionTimes::find(const TreeGroup& group,

@@ -10,7 +10,7 @@ namespace {
 template <class Sums>
 void sort_sums(std::vector<Sums>& sums, const Functions& functions, SortKey sort) {
   const auto values = [&](const Sums& s) {
-    return SortValues{s.calls, s.base_ns, s.cum_ns, functions[s.function].name,
+    return SortValues{s.calls, s.self_ns, s.total_ns, functions[s.function].name,
                       s.function};
   };
   std::sort(sums.begin(), sums.end(), [&](const Sums& a, const Sums& b) {
@@ -18,11 +18,11 @@ void sort_sums(std::vector<Sums>& sums, const Functions& functions, SortKey sort
   });
 }
 
-// One caller and one callee. The two cum_ns differ where there is recursion.
+// One caller and one callee. The two total_ns differ where there is recursion.
 struct ArcSums {
-  uint64_t calls = 0, base_ns = 0;
-  uint64_t callee_cum_ns = 0;  // share of the callee's cum_ns
-  uint64_t caller_cum_ns = 0;  // share of the caller's cum_ns
+  uint64_t calls = 0, self_ns = 0;
+  uint64_t callee_total_ns = 0;  // share of the callee's total_ns
+  uint64_t caller_total_ns = 0;  // share of the caller's total_ns
   CpuTime callee_cpu, caller_cpu;
 };
 
@@ -36,18 +36,18 @@ ArcMap arc_sums(const CallTree& tree, const Functions& functions, NodeIndex root
     const FunctionId caller = tree[at.path[at.level - 1]].function;
     ArcSums& arc = arcs[{caller, node.function}];
     arc.calls += node.calls;
-    arc.base_ns += node.base_ns;
-    arc.caller_cum_ns += node.cum_ns;
-    arc.caller_cpu += tree.cpu_cum(at.node);
+    arc.self_ns += node.self_ns;
+    arc.caller_total_ns += node.total_ns;
+    arc.caller_cpu += tree.cpu_total(at.node);
     if (at.recursion == 1) {
-      arc.callee_cum_ns += node.cum_ns;
-      arc.callee_cpu += tree.cpu_cum(at.node);
+      arc.callee_total_ns += node.total_ns;
+      arc.callee_cpu += tree.cpu_total(at.node);
     } else {
       // The function's own time again, below one of its children.
       const CallNode& child = tree[at.path[at.outer_level + 1]];
       ArcSums& inner = arcs[{node.function, child.function}];
-      inner.caller_cum_ns -= node.cum_ns;
-      inner.caller_cpu -= tree.cpu_cum(at.node);
+      inner.caller_total_ns -= node.total_ns;
+      inner.caller_cpu -= tree.cpu_total(at.node);
     }
     return Step::kInto;
   });
@@ -66,12 +66,12 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
     FunctionTotal& total = by_id[node.function];
     total.function = node.function;
     total.calls += node.calls;
-    total.base_ns += node.base_ns;
+    total.self_ns += node.self_ns;
     total.overhead_ps += node.overhead_ps;
-    total.base_cpu_ns += tree.cpu_base(at.node).cpu_ns;
+    total.self_cpu_ns += tree.cpu_self(at.node).cpu_ns;
     if (at.recursion == 1) {
-      total.cum_ns += node.cum_ns;
-      total.cpu += tree.cpu_cum(at.node);
+      total.total_ns += node.total_ns;
+      total.cpu += tree.cpu_total(at.node);
     }
     total.recursion = std::max(total.recursion, at.recursion);
     total.marks.add(tree.marks(at.node));
@@ -101,10 +101,10 @@ std::vector<FunctionArcs> function_arcs(const CallTree& tree, const Functions& f
   for (const auto& [pair, sums] : arc_sums(tree, functions, root)) {
     const auto& [caller, callee] = pair;
     all[index[callee]].parents.push_back(
-        {caller, sums.calls, sums.base_ns, sums.callee_cum_ns, sums.callee_cpu});
+        {caller, sums.calls, sums.self_ns, sums.callee_total_ns, sums.callee_cpu});
     if (caller == kRootFunction) continue;
     all[index[caller]].children.push_back(
-        {callee, sums.calls, sums.base_ns, sums.caller_cum_ns, sums.caller_cpu});
+        {callee, sums.calls, sums.self_ns, sums.caller_total_ns, sums.caller_cpu});
   }
   for (FunctionArcs& arcs : all) {
     sort_sums(arcs.parents, functions, sort);

@@ -9,14 +9,14 @@
 
 namespace arctrace::reader {
 
-// The sums of all nodes of a function. cum_ns counts recursion once: it is that of the
+// The sums of all nodes of a function. total_ns counts recursion once: it is that of the
 // nodes that are not below another node of the same function.
 struct FunctionTotal {
   FunctionId function = kRootFunction;
-  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
-  CpuTime cpu;               // of all that cum_ns counts
-  uint64_t overhead_ps = 0;  // what recording took of base_ns, before it was corrected
-  uint64_t base_cpu_ns = 0;  // the part of base_ns on a CPU
+  uint64_t calls = 0, self_ns = 0, total_ns = 0;
+  CpuTime cpu;               // of all that total_ns counts
+  uint64_t overhead_ps = 0;  // what recording took of self_ns, before it was corrected
+  uint64_t self_cpu_ns = 0;  // the part of self_ns on a CPU
   uint32_t recursion = 0;    // the largest number of its nodes on a path
   NodeMarks marks;
 };
@@ -31,13 +31,13 @@ uint64_t total_overhead_ps(const CallTree& tree, NodeIndex root);
 
 // A caller or a callee of a function, with its share of the function's sums.
 //
-// Parents' calls, base_ns and cum_ns add up to the function's own. Children's cum_ns add
-// up to its cum_ns - base_ns: time in the function itself, called again from below a
-// child, is not the child's.
+// Parents' calls, self_ns and total_ns add up to the function's own. Children's total_ns
+// add up to its total_ns - self_ns: time in the function itself, called again from below
+// a child, is not the child's.
 struct Arc {
   FunctionId function = kRootFunction;  // kRootFunction: called by no function
-  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
-  CpuTime cpu;  // of all that cum_ns counts
+  uint64_t calls = 0, self_ns = 0, total_ns = 0;
+  CpuTime cpu;  // of all that total_ns counts
 };
 
 struct FunctionArcs {

@@ -27,33 +27,33 @@ class Checker {
 
 void check_tree(const CallTree& tree, NodeIndex root, const std::string& subject,
                 Checker& checker) {
-  uint64_t base_ns = 0;
+  uint64_t self_ns = 0;
   for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
     const CallNode& node = tree[at];
-    uint64_t cum_ns = node.base_ns;
+    uint64_t total_ns = node.self_ns;
     for (NodeIndex c = node.first_child; c != kNoNode; c = tree[c].next_sibling) {
-      cum_ns += tree[c].cum_ns;
+      total_ns += tree[c].total_ns;
     }
-    checker.equal(node.cum_ns, cum_ns, absl::StrCat(subject, ": cum of node ", at));
-    base_ns += node.base_ns;
+    checker.equal(node.total_ns, total_ns, absl::StrCat(subject, ": total of node ", at));
+    self_ns += node.self_ns;
   }
-  checker.equal(base_ns, tree[root].cum_ns, subject + ": base of all nodes");
+  checker.equal(self_ns, tree[root].total_ns, subject + ": self of all nodes");
 }
 
 void check_arcs(const FunctionArcs& arcs, const Functions& functions, Checker& checker) {
   Arc parents, children;
   for (const Arc& arc : arcs.parents) {
     parents.calls += arc.calls;
-    parents.base_ns += arc.base_ns;
-    parents.cum_ns += arc.cum_ns;
+    parents.self_ns += arc.self_ns;
+    parents.total_ns += arc.total_ns;
   }
-  for (const Arc& arc : arcs.children) children.cum_ns += arc.cum_ns;
+  for (const Arc& arc : arcs.children) children.total_ns += arc.total_ns;
   const std::string name = escaped(functions[arcs.own.function].name);
   checker.equal(parents.calls, arcs.own.calls, name + ": calls of its parents");
-  checker.equal(parents.base_ns, arcs.own.base_ns, name + ": base of its parents");
-  checker.equal(parents.cum_ns, arcs.own.cum_ns, name + ": cum of its parents");
-  checker.equal(children.cum_ns, arcs.own.cum_ns - arcs.own.base_ns,
-                name + ": cum of its children");
+  checker.equal(parents.self_ns, arcs.own.self_ns, name + ": self of its parents");
+  checker.equal(parents.total_ns, arcs.own.total_ns, name + ": total of its parents");
+  checker.equal(children.total_ns, arcs.own.total_ns - arcs.own.self_ns,
+                name + ": total of its children");
 }
 
 }  // namespace
@@ -66,20 +66,20 @@ std::vector<std::string> broken_invariants(const Replay& replay, size_t max_line
         absl::StrCat("thread ", replay.definitions().threads()[thread.thread].tid);
     const uint64_t elapsed =
         static_cast<uint64_t>(thread.stop_ns) - static_cast<uint64_t>(thread.start_ns);
-    checker.equal(replay.tree()[thread.root].cum_ns, elapsed, subject + ": time");
+    checker.equal(replay.tree()[thread.root].total_ns, elapsed, subject + ": time");
     check_tree(replay.tree(), thread.root, subject, checker);
     all_ns += elapsed;
   }
   const TreeGroups merged(replay, Grouping::kAll);
   const TreeGroup& all = merged.groups().front();
   check_tree(*all.tree, all.root, "all threads", checker);
-  uint64_t base_ns = (*all.tree)[all.root].base_ns;
+  uint64_t self_ns = (*all.tree)[all.root].self_ns;
   for (const FunctionArcs& arcs :
        function_arcs(*all.tree, replay.functions(), all.root, SortKey::kEntry)) {
     check_arcs(arcs, replay.functions(), checker);
-    base_ns += arcs.own.base_ns;
+    self_ns += arcs.own.self_ns;
   }
-  checker.equal(base_ns, all_ns, "all threads: base of all functions");
+  checker.equal(self_ns, all_ns, "all threads: self of all functions");
   return checker.take();
 }
 

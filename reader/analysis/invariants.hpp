@@ -10,11 +10,11 @@ namespace arctrace::reader {
 
 // A line, `max_lines` at most, for each of these that a finished replay breaks:
 // - a thread's root has the time from its first record to its last, and so have all
-//   nodes' base times together;
-// - a node's cum_ns is its base_ns and its children's cum_ns;
-// - over all threads: a function's calls, base_ns and cum_ns are the sums of its
-//   parents'; its cum_ns - base_ns is the sum of its children's cum_ns; the base_ns of
-//   all functions and of no function is the time of all threads.
+//   nodes' self times together;
+// - a node's total_ns is its self_ns and its children's total_ns;
+// - over all threads: a function's calls, self_ns and total_ns are the sums of its
+//   parents'; its total_ns - self_ns is the sum of its children's total_ns; the self_ns
+//   of all functions and of no function is the time of all threads.
 std::vector<std::string> broken_invariants(const Replay& replay, size_t max_lines = 100);
 
 }  // namespace arctrace::reader

@@ -13,9 +13,9 @@ static_assert(kFunctionKinds <= 32);
 KindSet bit(FunctionKind kind) { return KindSet{1} << static_cast<unsigned>(kind); }
 
 // The times of the outermost calls of each kind.
-void add_cum(const CallTree& tree, const Functions& functions, NodeIndex root,
-             const std::vector<std::optional<FunctionKind>>& kinds,
-             std::array<KindTotal, kFunctionKinds>& totals) {
+void add_total(const CallTree& tree, const Functions& functions, NodeIndex root,
+               const std::vector<std::optional<FunctionKind>>& kinds,
+               std::array<KindTotal, kFunctionKinds>& totals) {
   std::vector<KindSet> around;  // by level: the kinds on the path, that level's included
   walk_tree(tree, functions, root, SortKey::kEntry, [&](const TreePosition& at) {
     around.resize(at.level);
@@ -23,8 +23,8 @@ void add_cum(const CallTree& tree, const Functions& functions, NodeIndex root,
     const auto& kind = kinds[tree[at.node].function];
     if (kind && (here & bit(*kind)) == 0) {
       KindTotal& total = totals[static_cast<size_t>(*kind)];
-      total.cum_ns += tree[at.node].cum_ns;
-      total.cpu += tree.cpu_cum(at.node);
+      total.total_ns += tree[at.node].total_ns;
+      total.cpu += tree.cpu_total(at.node);
       here |= bit(*kind);
     }
     around.push_back(here);
@@ -45,10 +45,10 @@ std::vector<KindTotal> kind_totals(const CallTree& tree, const Functions& functi
     KindTotal& total = totals[static_cast<size_t>(*kind)];
     total.kind = *kind;
     total.calls += function.calls;
-    total.base_ns += function.base_ns;
+    total.self_ns += function.self_ns;
     total.functions.push_back(function);
   }
-  add_cum(tree, functions, root, kinds, totals);
+  add_total(tree, functions, root, kinds, totals);
   std::vector<KindTotal> found;
   for (KindTotal& total : totals) {
     if (!total.functions.empty()) found.push_back(std::move(total));
@@ -57,7 +57,7 @@ std::vector<KindTotal> kind_totals(const CallTree& tree, const Functions& functi
     const auto first = std::min_element(
         total.functions.begin(), total.functions.end(),
         [](const auto& a, const auto& b) { return a.function < b.function; });
-    return SortValues{total.calls, total.base_ns, total.cum_ns, kind_name(total.kind),
+    return SortValues{total.calls, total.self_ns, total.total_ns, kind_name(total.kind),
                       first->function};
   };
   std::sort(found.begin(), found.end(), [&](const KindTotal& a, const KindTotal& b) {

@@ -8,12 +8,12 @@
 
 namespace arctrace::reader {
 
-// The sums of all calls of a kind. cum_ns counts a call inside another one of the same
+// The sums of all calls of a kind. total_ns counts a call inside another one of the same
 // kind once.
 struct KindTotal {
   FunctionKind kind = {};
-  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
-  CpuTime cpu;                           // of all that cum_ns counts
+  uint64_t calls = 0, self_ns = 0, total_ns = 0;
+  CpuTime cpu;                           // of all that total_ns counts
   std::vector<FunctionTotal> functions;  // sorted
 };
 

@@ -120,7 +120,7 @@ class Commands {
           command.alive_ns,
           static_cast<int64_t>(static_cast<uint64_t>(tree.stop_ns) - tree.end_within_ns));
       ++command.threads;
-      command.cpu += replay.tree().cpu_cum(tree.root);
+      command.cpu += replay.tree().cpu_total(tree.root);
     }
   }
 

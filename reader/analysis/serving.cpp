@@ -74,7 +74,7 @@ std::vector<ThreadIndex> WorkLoops::sleepers(const std::vector<WorkLoop>& loops)
       for (const auto& [node, place] : thread.places) waits += place.waits;
       cpu_ns -= std::min(cpu_ns, thread.taken_down_ns);
     }
-    if (waits < kWaitsMin && replay_->tree().cpu_cum(tree.root).off_ns / 99 > cpu_ns &&
+    if (waits < kWaitsMin && replay_->tree().cpu_total(tree.root).off_ns / 99 > cpu_ns &&
         std::none_of(loops.begin(), loops.end(),
                      [&](const WorkLoop& loop) { return loop.thread == tree.thread; })) {
       found.push_back(tree.thread);
@@ -98,7 +98,7 @@ BusyGroup::BusyGroup(const Replay& replay, const Serving& serving, const TreeGro
     cpu.ready_ns = std::min(cpu.ready_ns, cpu.off_ns);
     CallNode& node = busy[loop.node];
     if (replay.clock() != ReportClock::kCpu) {
-      node.base_ns -= std::min(node.base_ns, off_ns);
+      node.self_ns -= std::min(node.self_ns, off_ns);
     }
   }
   group_.tree = &tree_;

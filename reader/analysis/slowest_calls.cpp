@@ -53,7 +53,8 @@ void SlowestCalls::args(const ArgsInfo& args) {
 
 void SlowestCalls::offer(const FrameInfo& frame, Texts texts,
                          std::vector<FunctionId> path) {
-  Ranked ranked{sort_ == SortKey::kBase ? frame.base_ns : frame.cum_ns, count_++, {}};
+  Ranked ranked{
+      sort_ == SortKey::kSelf ? frame.self_ns : frame.duration_ns, count_++, {}};
   if (slowest_.size() >= limit_) {
     if (slowest_.empty() || !is_slower(ranked, slowest_.front())) return;
     std::pop_heap(slowest_.begin(), slowest_.end(), is_slower);

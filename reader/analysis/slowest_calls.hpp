@@ -31,7 +31,7 @@ class SlowestCalls : public ReplayListener {
   using Wants = std::function<bool(FunctionId)>;
 
   // At most `limit` calls of the functions that `wants` accepts, which is asked once for
-  // each. `sort`: kCum or kBase.
+  // each. `sort`: kTotal or kSelf.
   SlowestCalls(Wants wants, Describe describe, SortKey sort, uint64_t limit)
       : wants_(std::move(wants)),
         describe_(std::move(describe)),

@@ -18,11 +18,11 @@ std::vector<FunctionId> path_of(const Replay& replay, NodeIndex node) {
 
 uint64_t cpu_after_start(const Replay& replay, NodeIndex root) {
   const CallTree& tree = replay.tree();
-  uint64_t cpu_ns = tree.cpu_cum(root).cpu_ns;
+  uint64_t cpu_ns = tree.cpu_total(root).cpu_ns;
   for (NodeIndex at = tree[root].first_child; at != kNoNode; at = tree[at].next_sibling) {
     const Function& function = replay.functions()[tree[at].function];
     if (!function.module.empty() || !function.name.starts_with('[')) continue;
-    cpu_ns -= std::min(cpu_ns, tree.cpu_cum(at).cpu_ns);
+    cpu_ns -= std::min(cpu_ns, tree.cpu_total(at).cpu_ns);
   }
   return cpu_ns;
 }

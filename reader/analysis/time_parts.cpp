@@ -39,13 +39,13 @@ std::vector<TimePart> time_parts(const CallTree& tree, const Functions& function
     }
     TimePart& part = parts[index];
     if (at != root) part.calls += node.calls;
-    part.base_ns += node.base_ns;
-    part.cpu += tree.cpu_base(at);
+    part.self_ns += node.self_ns;
+    part.cpu += tree.cpu_self(at);
     part.end_within_ns += tree.marks(at).end_within_ns;
     part.begin_within_ns += tree.marks(at).begin_within_ns;
   }
   std::stable_sort(parts.begin(), parts.end(), [](const TimePart& a, const TimePart& b) {
-    return a.base_ns > b.base_ns;
+    return a.self_ns > b.self_ns;
   });
   return parts;
 }

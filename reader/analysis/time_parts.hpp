@@ -9,10 +9,10 @@
 
 namespace arctrace::reader {
 
-// Base times add up to the time of the tree's root, without exception.
+// Self times add up to the time of the tree's root, without exception.
 struct TimePart {
   std::string name;  // raw bytes of the trace
-  uint64_t calls = 0, base_ns = 0;
+  uint64_t calls = 0, self_ns = 0;
   CpuTime cpu = {};
   uint64_t end_within_ns = 0, begin_within_ns = 0;  // as in NodeMarks
 

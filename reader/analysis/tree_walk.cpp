@@ -43,11 +43,11 @@ class Path {
 
 bool sorts_before(SortKey key, const SortValues& a, const SortValues& b) {
   switch (key) {
-    case SortKey::kCum:
-      if (a.cum_ns != b.cum_ns) return a.cum_ns > b.cum_ns;
+    case SortKey::kTotal:
+      if (a.total_ns != b.total_ns) return a.total_ns > b.total_ns;
       break;
-    case SortKey::kBase:
-      if (a.base_ns != b.base_ns) return a.base_ns > b.base_ns;
+    case SortKey::kSelf:
+      if (a.self_ns != b.self_ns) return a.self_ns > b.self_ns;
       break;
     case SortKey::kCalls:
       if (a.calls != b.calls) return a.calls > b.calls;
@@ -69,7 +69,7 @@ void walk_tree(const CallTree& tree, const Functions& functions, NodeIndex root,
   };
   const auto values = [&](NodeIndex index) {
     const CallNode& node = tree[index];
-    return SortValues{node.calls, node.base_ns, node.cum_ns,
+    return SortValues{node.calls, node.self_ns, node.total_ns,
                       functions[node.function].name, index};
   };
   Path path(functions.size());

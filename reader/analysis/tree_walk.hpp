@@ -11,11 +11,11 @@
 
 namespace arctrace::reader {
 
-enum class SortKey : uint8_t { kCum, kBase, kCalls, kName, kEntry };
+enum class SortKey : uint8_t { kTotal, kSelf, kCalls, kName, kEntry };
 
 // What rows are sorted by. `id` grows in the order in which they were first seen.
 struct SortValues {
-  uint64_t calls, base_ns, cum_ns;
+  uint64_t calls, self_ns, total_ns;
   std::string_view name;
   uint32_t id;
 };

@@ -276,7 +276,7 @@ bool WorkLoops::waits_for(ThreadIndex thread, const Candidate& loop,
   // computes.
   for (const ThreadTree& tree : replay_->threads()) {
     if (tree.thread != thread) continue;
-    const uint64_t ready_ns = replay_->tree().cpu_cum(tree.root).ready_ns;
+    const uint64_t ready_ns = replay_->tree().cpu_total(tree.root).ready_ns;
     gets.time_ns += (cpu_after_start(*replay_, tree.root) + ready_ns) / 2;
   }
   return gets.waits * 8 > gives.waits || (like != 0 && gets.time_ns * 4 > like_ns / like);

@@ -60,8 +60,8 @@ arctrace_reader_call CallBatches::made(const FrameInfo& frame, NodeIndex path) {
   call.count = frame.count;
   call.start_ns = frame.start_ns;
   call.end_ns = frame.stop_ns;
-  call.total_ns = frame.cum_ns;
-  call.self_ns = frame.base_ns;
+  call.duration_ns = frame.duration_ns;
+  call.self_ns = frame.self_ns;
   call.off_cpu_ns = frame.cpu.off_ns;
   call.not_known_ns = frame.cpu.unknown_ns;
   call.args = call.retval = "";

@@ -169,7 +169,7 @@ int arctrace_reader_calls_columns(arctrace_reader_calls* calls,
       };
       put(to.start_ns, &arctrace_reader_call::start_ns);
       put(to.end_ns, &arctrace_reader_call::end_ns);
-      put(to.total_ns, &arctrace_reader_call::total_ns);
+      put(to.duration_ns, &arctrace_reader_call::duration_ns);
       put(to.self_ns, &arctrace_reader_call::self_ns);
       put(to.off_cpu_ns, &arctrace_reader_call::off_cpu_ns);
       put(to.function, &arctrace_reader_call::function);

@@ -154,8 +154,8 @@ class ProfileMaker {
     facts.pid = group.pid;
     facts.tid = group.tid;
     facts.threads = group.threads;
-    facts.total_ns = root.cum_ns;
-    facts.self_ns = root.base_ns;
+    facts.total_ns = root.total_ns;
+    facts.self_ns = root.self_ns;
     facts.function_count = made.functions.size();
     facts.node_count = made.nodes.size();
     facts.name = made.name.c_str();
@@ -163,7 +163,7 @@ class ProfileMaker {
 
   void add_functions(const TreeGroup& group, arctrace_reader_profile::Group& made) {
     for (const FunctionTotal& total :
-         function_totals(*group.tree, replay_.functions(), group.root, SortKey::kCum)) {
+         function_totals(*group.tree, replay_.functions(), group.root, SortKey::kTotal)) {
       const auto& function = profile_.functions[total.function];
       arctrace_reader_function_sums sums{};
       sums.size = sizeof sums;
@@ -171,8 +171,8 @@ class ProfileMaker {
       sums.name = function.name.c_str();
       sums.module = function.module.c_str();
       sums.calls = total.calls;
-      sums.base_ns = total.base_ns;
-      sums.cum_ns = total.cum_ns;
+      sums.self_ns = total.self_ns;
+      sums.total_ns = total.total_ns;
       sums.cpu_ns = total.cpu.cpu_ns;
       sums.off_cpu_ns = total.cpu.off_ns;
       sums.not_known_ns = total.cpu.unknown_ns;
@@ -223,7 +223,7 @@ class ProfileMaker {
 
   void add_nodes(const TreeGroup& group, arctrace_reader_profile::Group& made) {
     absl::flat_hash_map<NodeIndex, uint32_t> number_of;
-    walk_tree(*group.tree, replay_.functions(), group.root, SortKey::kCum,
+    walk_tree(*group.tree, replay_.functions(), group.root, SortKey::kTotal,
               [&](const TreePosition& at) {
                 const CallNode& node = (*group.tree)[at.node];
                 const auto& function = profile_.functions[node.function];
@@ -237,8 +237,8 @@ class ProfileMaker {
                 row.name = at.level == 0 ? made.name.c_str() : function.name.c_str();
                 row.module = at.level == 0 ? "" : function.module.c_str();
                 row.calls = node.calls;
-                row.base_ns = node.base_ns;
-                row.cum_ns = node.cum_ns;
+                row.self_ns = node.self_ns;
+                row.total_ns = node.total_ns;
                 made.nodes.push_back(row);
                 return Step::kInto;
               });

@@ -33,7 +33,7 @@ void RowsExport::call(const WholeCall& call) {
   row.start_ns = frame.start_ns;
   if (call.has_ended)
     row.duration_ns = static_cast<uint64_t>(frame.stop_ns - frame.start_ns);
-  row.self_ns = frame.base_ns;
+  row.self_ns = frame.self_ns;
   if (has_dispatches_) {
     row.off_cpu_ns = frame.cpu.off_ns;
     row.not_known_ns = frame.cpu.unknown_ns;

@@ -137,7 +137,7 @@ void PerfettoExport::add_exit(const StreamEvent& event) {
   pf::AnnotationFields fields(content);
   if (event.flags != 0) fields.text("unusual", flags_text(event.flags));
   // A coroutine's call lasts while others run.
-  if (event.coroutine != 0) fields.number("running_ns", event.delta_ns);
+  if (event.coroutine != 0) fields.number("running_ns", event.duration_ns);
   packets_.write_event(lane.packets, event.stop_ns, pf::event::kEnd, content);
 }
 

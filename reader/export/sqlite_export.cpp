@@ -96,7 +96,7 @@ class SqliteExport : public CallExporter {
     frames_rows_.add(
         {++last_frame_, thread_id(frame.thread), path_id, function_id(frame.function),
          frame.start_ns, ended ? SqlValue(frame.stop_ns - frame.start_ns) : SqlValue(),
-         frame.base_ns, has_cpu ? SqlValue(frame.cpu.off_ns) : SqlValue(),
+         frame.self_ns, has_cpu ? SqlValue(frame.cpu.off_ns) : SqlValue(),
          has_ready ? SqlValue(frame.cpu.ready_ns) : SqlValue(),
          has_cpu ? SqlValue(frame.cpu.unknown_ns) : SqlValue(), frame.coroutine,
          SqlValue::text_or_null(args), SqlValue::text_or_null(result),
@@ -222,7 +222,7 @@ class SqliteExport : public CallExporter {
       const Thread& thread = definitions.threads()[i];
       const ThreadTree* tree = trees[i];
       const bool has_cpu = tree != nullptr && replay_->has_dispatches();
-      const CpuTime cpu = has_cpu ? replay_->tree().cpu_cum(tree->root) : CpuTime{};
+      const CpuTime cpu = has_cpu ? replay_->tree().cpu_total(tree->root) : CpuTime{};
       rows.add({thread_id(i), process_id(thread.process), thread.tid, names_->thread(i),
                 tree == nullptr ? SqlValue() : SqlValue(tree->start_ns),
                 tree == nullptr ? SqlValue() : SqlValue(tree->stop_ns),

@@ -9,14 +9,14 @@
 namespace arctrace::reader {
 
 uint64_t own_weight(const CallTree& tree, NodeIndex node, ExportWeight weight) {
-  const uint64_t wall_ns = tree[node].base_ns;
+  const uint64_t wall_ns = tree[node].self_ns;
   switch (weight) {
     case ExportWeight::kWall:
       break;
     case ExportWeight::kCpu:
-      return tree.cpu_base(node).cpu_of(wall_ns);
+      return tree.cpu_self(node).cpu_of(wall_ns);
     case ExportWeight::kOffCpu:
-      return tree.cpu_base(node).off_ns;
+      return tree.cpu_self(node).off_ns;
     case ExportWeight::kCount:
       // The calls of a root are its threads.
       return tree[node].parent == kNoNode ? 0 : tree[node].calls;

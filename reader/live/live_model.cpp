@@ -171,14 +171,14 @@ void LiveModel::add_rows(Replay& replay, Tick& tick) {
   for (const TreeGroup& group : groups.groups()) {
     const CallTree& tree = *group.tree;
     std::vector<FunctionTotal> totals =
-        function_totals(tree, replay.functions(), group.root, SortKey::kBase);
+        function_totals(tree, replay.functions(), group.root, SortKey::kSelf);
     keep_most(
-        totals, [](const FunctionTotal& total) { return total.base_ns; },
-        [](const FunctionTotal& total) { return total.cum_ns; });
+        totals, [](const FunctionTotal& total) { return total.self_ns; },
+        [](const FunctionTotal& total) { return total.total_ns; });
     for (const FunctionTotal& total : totals) {
       tick.functions[std::string(beginning_of(labels.text(total.function)))] +=
-          {calls_begun(total.calls, total.marks), total.base_ns, total.cum_ns,
-           total.base_cpu_ns};
+          {calls_begun(total.calls, total.marks), total.self_ns, total.total_ns,
+           total.self_cpu_ns};
     }
     std::vector<NodeIndex> nodes;
     for (NodeIndex node = tree.next_in_preorder(group.root, group.root); node != kNoNode;
@@ -186,12 +186,12 @@ void LiveModel::add_rows(Replay& replay, Tick& tick) {
       nodes.push_back(node);
     }
     keep_most(
-        nodes, [&](NodeIndex node) { return tree[node].base_ns; },
-        [&](NodeIndex node) { return tree[node].cum_ns; });
+        nodes, [&](NodeIndex node) { return tree[node].self_ns; },
+        [&](NodeIndex node) { return tree[node].total_ns; });
     for (const NodeIndex node : nodes) {
       tick.paths[short_path_text(tree, node, labels)] +=
-          {calls_begun(tree[node].calls, tree.marks(node)), tree[node].base_ns,
-           tree[node].cum_ns, tree.cpu_base(node).cpu_ns};
+          {calls_begun(tree[node].calls, tree.marks(node)), tree[node].self_ns,
+           tree[node].total_ns, tree.cpu_self(node).cpu_ns};
     }
   }
 }
@@ -206,8 +206,8 @@ void LiveModel::add_times(const Replay& replay, const std::vector<LiveThread>& t
   for (const ThreadTree& thread : replay.threads()) {
     const auto writer = writers.find(thread.thread);
     if (writer == writers.end()) continue;
-    const CpuTime& times = replay.tree().cpu_cum(thread.root);
-    tick.threads[writer->second] = {replay.tree()[thread.root].cum_ns, times.cpu_ns,
+    const CpuTime& times = replay.tree().cpu_total(thread.root);
+    tick.threads[writer->second] = {replay.tree()[thread.root].total_ns, times.cpu_ns,
                                     times.ready_ns, times.unknown_ns};
   }
 }

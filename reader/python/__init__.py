@@ -114,15 +114,15 @@ class Finding(_typing.NamedTuple):
 
 
 class FunctionSums(_typing.NamedTuple):
-    """The calls of a function: base_ns is time in itself, cum_ns with all it called. The times from avg_ns to p999_ns
+    """The calls of a function: self_ns is time in itself, total_ns with all it called. The times from avg_ns to p999_ns
     are None where too few calls ended. left_out_by says what left calls out on purpose ("switched off", a filter), or is
     empty: all of them from until_ns on (None: not so), and an unknown number in `partly`, begin and end (None: from the
     beginning, to the end; `partly` None: not so)."""
     name: str
     module: str
     calls: int
-    base_ns: int
-    cum_ns: int
+    self_ns: int
+    total_ns: int
     avg_ns: _typing.Optional[int]
     min_ns: _typing.Optional[int]
     max_ns: _typing.Optional[int]
@@ -142,8 +142,8 @@ class Node(_typing.NamedTuple):
     level: int
     parent: _typing.Optional[int]
     calls: int
-    base_ns: int
-    cum_ns: int
+    self_ns: int
+    total_ns: int
 
 
 class Group(_typing.NamedTuple):

@@ -75,7 +75,7 @@ class PyCalls {
     const arctrace_reader_call* call = used().next();
     if (call == nullptr) throw py::stop_iteration();
     return py::make_tuple(name(call->function), call->start_ns, call->end_ns,
-                          call->self_ns, call->total_ns, call->thread, call->depth,
+                          call->self_ns, call->duration_ns, call->thread, call->depth,
                           text(call->args), text(call->retval), call->flags,
                           call->function, call->path);
   }
@@ -225,7 +225,7 @@ py::list groups_of(const reader::Profile& profile) {
     py::list functions, nodes;
     for (const arctrace_reader_function_sums& f : profile.functions(number)) {
       functions.append(
-          py::make_tuple(text(f.name), text(f.module), f.calls, f.base_ns, f.cum_ns,
+          py::make_tuple(text(f.name), text(f.module), f.calls, f.self_ns, f.total_ns,
                          duration_or_none(f.avg_ns), duration_or_none(f.min_ns),
                          duration_or_none(f.max_ns), duration_or_none(f.p50_ns),
                          duration_or_none(f.p90_ns), duration_or_none(f.p99_ns),
@@ -234,8 +234,8 @@ py::list groups_of(const reader::Profile& profile) {
     }
     for (const arctrace_reader_node& n : profile.nodes(number)) {
       nodes.append(py::make_tuple(text(n.name), text(n.module), n.level,
-                                  number_or_none(n.parent), n.calls, n.base_ns,
-                                  n.cum_ns));
+                                  number_or_none(n.parent), n.calls, n.self_ns,
+                                  n.total_ns));
     }
     groups.append(
         py::make_tuple(text(g.name), g.pid, g.tid, g.total_ns, functions, nodes));

@@ -12,10 +12,10 @@ constexpr size_t kNameColumns = 24;
 
 constexpr ColumnType kColumnTypes[] = {
     {Column::kCalls, "calls", "Calls", 12, 3, true, false, false},
-    {Column::kBasePercent, "base%", "%Base", 8, 9, true, false, false},
-    {Column::kCumPercent, "cum%", "%Cum", 8, 6, true, false, false},
-    {Column::kBase, "base", "Base", 13, 2, true, false, false},
-    {Column::kCum, "cum", "Cum", 13, 1, true, false, false},
+    {Column::kSelfPercent, "self%", "%Self", 8, 9, true, false, false},
+    {Column::kTotalPercent, "total%", "%Total", 8, 6, true, false, false},
+    {Column::kSelf, "self", "Self", 13, 2, true, false, false},
+    {Column::kTotal, "total", "Total", 13, 1, true, false, false},
     {Column::kOnCpu, "on-cpu", "On CPU", 13, 5, true, true, false},
     {Column::kOffCpu, "off-cpu", "Off CPU", 13, 4, true, true, false},
     {Column::kAvg, "avg", "Avg", 13, 8, false, false, true},
@@ -59,12 +59,12 @@ std::optional<uint64_t> column_value(Column column, const RowSums& sums) {
   switch (column) {
     case Column::kCalls:
       return sums.calls;
-    case Column::kBasePercent:
-    case Column::kBase:
-      return sums.base_ns;
-    case Column::kCumPercent:
-    case Column::kCum:
-      return sums.cum_ns;
+    case Column::kSelfPercent:
+    case Column::kSelf:
+      return sums.self_ns;
+    case Column::kTotalPercent:
+    case Column::kTotal:
+      return sums.total_ns;
     case Column::kOnCpu:
       return sums.cpu.cpu_ns;
     case Column::kOffCpu:
@@ -80,7 +80,7 @@ std::string column_text(Column column, const RowSums& sums) {
   const std::optional<uint64_t> value = column_value(column, sums);
   if (!value.has_value()) return "-";
   if (column == Column::kCalls) return grouped_text(*value);
-  if (column == Column::kBasePercent || column == Column::kCumPercent) {
+  if (column == Column::kSelfPercent || column == Column::kTotalPercent) {
     return percent_text(*value, sums.all_ns);
   }
   return type_of(column).needs_times ? call_time_text(*value) : duration_text(*value);
@@ -112,8 +112,8 @@ Columns::Columns(const ViewOptions& options, bool has_dispatches, size_t other) 
 
 void Columns::set_scale(SortKey sort, uint64_t largest_ns) {
   scaled_.reset();
-  if (sort == SortKey::kBase) scaled_ = Column::kBase;
-  if (sort == SortKey::kCum) scaled_ = Column::kCum;
+  if (sort == SortKey::kSelf) scaled_ = Column::kSelf;
+  if (sort == SortKey::kTotal) scaled_ = Column::kTotal;
   scale_ = time_scale(largest_ns);
 }
 

@@ -32,7 +32,7 @@ std::span<const ColumnType> column_types();
 
 // What a row is about.
 struct RowSums {
-  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  uint64_t calls = 0, self_ns = 0, total_ns = 0;
   uint64_t all_ns = 0;  // what the shares are of
   CpuTime cpu;
   const DurationHistogram* times = nullptr;  // null: no call is timed

@@ -65,11 +65,11 @@ void write_function_json(FunctionId function, FunctionLabels& labels, JsonWriter
   if (!labels.line(function).empty()) json.member("line", labels.line(function));
 }
 
-void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns,
+void write_sums_json(uint64_t calls, uint64_t self_ns, uint64_t total_ns,
                      JsonWriter& json) {
   json.member("calls", calls);
-  json.member("base_ns", base_ns);
-  json.member("cum_ns", cum_ns);
+  json.member("base_ns", self_ns);
+  json.member("cum_ns", total_ns);
 }
 
 void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json) {
@@ -85,11 +85,11 @@ void write_overhead_json(uint64_t overhead_ps, const Replay& replay, JsonWriter&
   if (replay.knows_costs()) json.member("overhead_ns", overhead_ps / 1000);
 }
 
-std::string overhead_note(uint64_t base_ns, uint64_t overhead_ps, const Replay& replay) {
+std::string overhead_note(uint64_t self_ns, uint64_t overhead_ps, const Replay& replay) {
   const uint64_t overhead_ns = overhead_ps / 1000;
   // What is left when a time is corrected is less than half of it.
   const uint64_t least_ns = replay.is_corrected() ? overhead_ns : 2 * overhead_ns;
-  return overhead_ns != 0 && base_ns <= least_ns ? " [recording]" : "";
+  return overhead_ns != 0 && self_ns <= least_ns ? " [recording]" : "";
 }
 
 std::string overhead_legend(bool has_note, const Replay& replay) {
@@ -100,8 +100,8 @@ std::string overhead_legend(bool has_note, const Replay& replay) {
                "which --corrected takes off\n";
 }
 
-bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options) {
-  return options.min_percent <= 0 || percent(cum_ns, all_ns) >= options.min_percent;
+bool is_large_enough(uint64_t total_ns, uint64_t all_ns, const ViewOptions& options) {
+  return options.min_percent <= 0 || percent(total_ns, all_ns) >= options.min_percent;
 }
 
 void write_times_json(const DurationHistogram* times, JsonWriter& json) {
@@ -139,8 +139,8 @@ void append_name(std::string& row, const std::string& name, const std::string& n
   row += '\n';
 }
 
-bool is_hot(uint64_t base_ns, uint64_t all_ns) {
-  return percent(base_ns, all_ns) >= kHotPercent;
+bool is_hot(uint64_t self_ns, uint64_t all_ns) {
+  return percent(self_ns, all_ns) >= kHotPercent;
 }
 
 std::string hidden_rows_text(uint64_t rows) {

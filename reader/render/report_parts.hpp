@@ -29,8 +29,9 @@ const char* grouping_key(Grouping grouping);
 // Members name, module (a path, or empty) and line (if it is asked for and known).
 void write_function_json(FunctionId function, FunctionLabels& labels, JsonWriter& json);
 
-// Members calls, base_ns, cum_ns.
-void write_sums_json(uint64_t calls, uint64_t base_ns, uint64_t cum_ns, JsonWriter& json);
+// Members calls, base_ns (self) and cum_ns (total).
+void write_sums_json(uint64_t calls, uint64_t self_ns, uint64_t total_ns,
+                     JsonWriter& json);
 
 // Members cpu_ns, off_cpu_ns, ready_ns (off the CPU, and could have run) and switches of
 // a call with all that it called: those that are known.
@@ -42,12 +43,12 @@ void write_overhead_json(uint64_t overhead_ps, const Replay& replay, JsonWriter&
 
 // " [recording]" for a row of which recording is half or more; else nothing. In a
 // corrected report, what is left of the row is then no more than was taken off.
-std::string overhead_note(uint64_t base_ns, uint64_t overhead_ps, const Replay& replay);
+std::string overhead_note(uint64_t self_ns, uint64_t overhead_ps, const Replay& replay);
 // The line that says what the note means, to follow a table that has one; else empty.
 std::string overhead_legend(bool has_note, const Replay& replay);
 
 // Whether a row is as large as options.min_percent demands.
-bool is_large_enough(uint64_t cum_ns, uint64_t all_ns, const ViewOptions& options);
+bool is_large_enough(uint64_t total_ns, uint64_t all_ns, const ViewOptions& options);
 
 // Members avg_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns and p999_ns: of those calls
 // whose times are known; null where there are too few of them. `times`: null if there are
@@ -62,8 +63,8 @@ inline constexpr const char* kCpuHead = "       On CPU      Off CPU";
 void append_name(std::string& row, const std::string& name, const std::string& notes,
                  bool hot, const TextStyle& style);
 
-// Whether base_ns is a share of all_ns that is worth a colour.
-bool is_hot(uint64_t base_ns, uint64_t all_ns);
+// Whether self_ns is a share of all_ns that is worth a colour.
+bool is_hot(uint64_t self_ns, uint64_t all_ns);
 
 // A line that says how many rows a table does not show; empty for 0.
 std::string hidden_rows_text(uint64_t rows);

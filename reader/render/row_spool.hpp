@@ -21,7 +21,7 @@ struct InvocationRow {
   enum class State : uint8_t { kOpen, kShown, kDropped };
 
   int64_t start_ns = 0, stop_ns = 0;
-  uint64_t base_ns = 0, cum_ns = 0;  // on the report's clock
+  uint64_t self_ns = 0, duration_ns = 0;  // on the report's clock
   CpuTime cpu;
   ThreadIndex thread = kNoIndex;
   FunctionId function = kUnknownFunction;

@@ -12,10 +12,10 @@ namespace arctrace::reader {
 // The columns of tables of sums (columns.hpp).
 enum class Column : uint8_t {
   kCalls,
-  kBasePercent,
-  kCumPercent,
-  kBase,
-  kCum,
+  kSelfPercent,
+  kTotalPercent,
+  kSelf,
+  kTotal,
   kOnCpu,
   kOffCpu,
   kAvg,
@@ -28,10 +28,11 @@ enum class Column : uint8_t {
 };
 
 struct ViewOptions {
-  SortKey sort = SortKey::kCum;
+  SortKey sort = SortKey::kTotal;
   uint64_t limit = UINT64_MAX;  // rows of a table
-  double min_percent = 0;  // rows with less of cum, and what is below them, are hidden
-  bool lines = false;      // file:line of functions
+  double min_percent =
+      0;               // rows with less of the total, and what is below them, are hidden
+  bool lines = false;  // file:line of functions
   std::vector<Column> columns;  // of tables of sums; empty: the default ones
   TextStyle style;
 };

@@ -94,9 +94,9 @@ NodeIndex CallTree::next_in_preorder(NodeIndex node, NodeIndex root) const {
 void CallTree::choose_clock(NodeIndex root, ReportClock clock) {
   for (NodeIndex at = root; at != kNoNode; at = next_in_preorder(at, root)) {
     CpuTime& cpu = cpu_time(at);
-    const uint64_t wall_ns = nodes_[at].base_ns;
+    const uint64_t wall_ns = nodes_[at].self_ns;
     cpu.cpu_ns = cpu.cpu_of(wall_ns);
-    nodes_[at].base_ns = on_clock(clock, wall_ns, cpu);
+    nodes_[at].self_ns = on_clock(clock, wall_ns, cpu);
     if (cpu.unknown_ns != 0) mark(at).unknown_ns = cpu.unknown_ns;
   }
 }
@@ -107,9 +107,9 @@ void CallTree::correct(NodeIndex root, ReportClock clock, bool has_cpu_times) {
     if (node.overhead_ps == 0) continue;
     // Recording is work of the thread itself.
     const uint64_t removed =
-        std::min(node.overhead_ns(), has_cpu_times ? cpu_base(at).cpu_ns : node.base_ns);
+        std::min(node.overhead_ns(), has_cpu_times ? cpu_self(at).cpu_ns : node.self_ns);
     if (has_cpu_times) cpu_time(at).cpu_ns -= removed;
-    if (clock != ReportClock::kOffCpu) node.base_ns -= removed;
+    if (clock != ReportClock::kOffCpu) node.self_ns -= removed;
   }
 }
 
@@ -123,23 +123,23 @@ void CallTree::sum_up(NodeIndex root) {
     const NodeIndex at = order.back();
     CallNode& node = nodes_[at];
     order.pop_back();
-    node.cum_ns = node.base_ns;
-    CpuTime cpu = cpu_base(at);
+    node.total_ns = node.self_ns;
+    CpuTime cpu = cpu_self(at);
     NodeIndex* link = &node.first_child;
     while (*link != kNoNode) {
       CallNode& child = nodes_[*link];
-      const bool counted = child.calls != 0 || child.cum_ns != 0 ||
+      const bool counted = child.calls != 0 || child.total_ns != 0 ||
                            marks_[child.marks] != NodeMarks{} ||
                            child.first_child != kNoNode;
-      node.cum_ns += child.cum_ns;
-      cpu += cpu_[child.cpu].cum;
+      node.total_ns += child.total_ns;
+      cpu += cpu_[child.cpu].total;
       if (counted) {
         link = &child.next_sibling;
       } else {
         *link = child.next_sibling;
       }
     }
-    if (!cpu.empty()) own_cpu(at).cum = cpu;
+    if (!cpu.empty()) own_cpu(at).total = cpu;
   }
 }
 
@@ -151,9 +151,9 @@ void CallTree::merge(NodeIndex into, const CallTree& from, NodeIndex from_root) 
     const CallNode& source = from[at];
     const NodeIndex target = path.empty() ? into : child(path.back(), source.function);
     nodes_[target].calls += source.calls;
-    nodes_[target].base_ns += source.base_ns;
+    nodes_[target].self_ns += source.self_ns;
     nodes_[target].overhead_ps += source.overhead_ps;
-    if (source.cpu != 0) cpu_time(target) += from.cpu_base(at);
+    if (source.cpu != 0) cpu_time(target) += from.cpu_self(at);
     if (source.marks != 0) mark(target).add(from.marks(at));
     if (source.first_child != kNoNode) {
       path.push_back(target);

@@ -25,9 +25,9 @@ struct CallNode {
   uint32_t marks = 0;        // index in the tree's marks; 0: none
   uint32_t cpu = 0;          // index in the tree's times on and off the CPU; 0: none
   uint64_t calls = 0;        // of a root: threads
-  uint64_t base_ns = 0;      // in the function itself
-  uint64_t cum_ns = 0;       // in it and all it called; set by sum_up
-  uint64_t overhead_ps = 0;  // what recording took of base_ns, before that was corrected
+  uint64_t self_ns = 0;      // in the function itself
+  uint64_t total_ns = 0;     // in it and all it called; set by sum_up
+  uint64_t overhead_ps = 0;  // what recording took of self_ns, before that was corrected
 
   uint64_t overhead_ns() const { return overhead_ps / 1000; }
 };
@@ -45,7 +45,7 @@ struct NodeMarks {
   uint64_t orphan_exits = 0;    // exits that fit no frame, while it was the innermost
   uint64_t at_most = 0;         // calls that may have begun later
   uint64_t unknown_ns = 0;      // so long it is not known whether it was on a CPU
-  // So much of base_ns may have come after the ends of threads, which are known to within
+  // So much of self_ns may have come after the ends of threads, which are known to within
   // a round of the collector.
   uint64_t end_within_ns = 0;
   // So much of it may have come before programs were executed, which is known to within
@@ -86,22 +86,22 @@ class CallTree {
   const NodeMarks& marks(NodeIndex node) const { return marks_[nodes_[node].marks]; }
 
   // Time on and off the CPU in the function itself, for changing it.
-  CpuTime& cpu_time(NodeIndex node) { return own_cpu(node).base; }
+  CpuTime& cpu_time(NodeIndex node) { return own_cpu(node).self; }
   // The same for reading it, and the time in the function and all it called, which sum_up
   // sets.
-  const CpuTime& cpu_base(NodeIndex node) const { return cpu_[nodes_[node].cpu].base; }
-  const CpuTime& cpu_cum(NodeIndex node) const { return cpu_[nodes_[node].cpu].cum; }
+  const CpuTime& cpu_self(NodeIndex node) const { return cpu_[nodes_[node].cpu].self; }
+  const CpuTime& cpu_total(NodeIndex node) const { return cpu_[nodes_[node].cpu].total; }
 
-  // In the tree of `root`, reduces base_ns, which is wall-clock time so far, to the share
+  // In the tree of `root`, reduces self_ns, which is wall-clock time so far, to the share
   // that counts on `clock`, and sets cpu_ns. To be called once, before sum_up.
   void choose_clock(NodeIndex root, ReportClock clock);
 
-  // In the tree of `root`, takes overhead_ps off base_ns, and off the time on a CPU if
+  // In the tree of `root`, takes overhead_ps off self_ns, and off the time on a CPU if
   // `has_cpu_times`; neither falls below zero. To be called once, after choose_clock.
   void correct(NodeIndex root, ReportClock clock, bool has_cpu_times);
 
-  // Sets cum_ns in the tree of `root`, and removes the nodes that have no calls, no time
-  // and no marks.
+  // Sets total_ns in the tree of `root`, and removes the nodes that have no calls, no
+  // time and no marks.
   void sum_up(NodeIndex root);
 
   // The node after `node` in the preorder of the tree of `root`; kNoNode at its end.
@@ -118,7 +118,7 @@ class CallTree {
   }
 
   struct NodeCpu {
-    CpuTime base, cum;
+    CpuTime self, total;
   };
   NodeCpu& own_cpu(NodeIndex node);
 

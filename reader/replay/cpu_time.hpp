@@ -59,7 +59,7 @@ enum class KnownTimes : uint8_t {
   kReady,   // all
 };
 
-// Which clock a report's base and cum times are measured on.
+// Which clock a report's self and total times are measured on.
 enum class ReportClock : uint8_t { kWall, kCpu, kOffCpu };
 
 // The share of `wall_ns` that counts on `clock`; `parts` are those of it.

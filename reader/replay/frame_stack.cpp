@@ -68,8 +68,8 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
     if (top.is_patching && state_.costs.is_known()) charge_cost(top, passed * 1000);
     // For a corrected report it has not passed: neither on the CPU nor waiting.
     if (!top.is_patching || !state_.is_corrected) {
-      state_.tree[top.node].base_ns += passed;
-      frames_[top.shown].base_ns += passed;
+      state_.tree[top.node].self_ns += passed;
+      frames_[top.shown].self_ns += passed;
       wall_ += passed;
       if (state != RunState::kRunning && passed != 0) {
         CpuTime parts;
@@ -90,7 +90,7 @@ void FrameStack::advance_gap(int64_t time_ns, RunState state, FunctionId functio
     if (node != gap_ || gap_stop_ns_ != now_) ++state_.tree[node].calls;
     gap_ = node;
     gap_stop_ns_ = time_ns;
-    state_.tree[node].base_ns += passed;
+    state_.tree[node].self_ns += passed;
     wall_ += passed;
     if (state != RunState::kRunning) {
       CpuTime parts;
@@ -209,15 +209,15 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   info.cpu = cpu_;
   info.cpu -= frame.before;
   info.cpu.cpu_ns = info.cpu.cpu_of(wall_ns);
-  info.cum_ns = on_clock(state_.clock, wall_ns, info.cpu);
-  info.base_ns = on_clock(state_.clock, frame.base_ns, frame.cpu);
+  info.duration_ns = on_clock(state_.clock, wall_ns, info.cpu);
+  info.self_ns = on_clock(state_.clock, frame.self_ns, frame.cpu);
   if (state_.is_corrected) {
     const uint64_t own_ns = removed_from(frame);
     const uint64_t all_ns = removed_ - frame.removed_before + own_ns;
     info.cpu.cpu_ns -= all_ns;
     if (state_.clock != ReportClock::kOffCpu) {
-      info.base_ns -= own_ns;
-      info.cum_ns -= all_ns;
+      info.self_ns -= own_ns;
+      info.duration_ns -= all_ns;
     }
   }
   return info;
@@ -314,7 +314,7 @@ void FrameStack::charge_cost(const Frame& frame, uint64_t ps) {
 // the thread itself, so none of it is time off the CPU.
 uint64_t FrameStack::removed_from(const Frame& frame) const {
   if (!state_.is_corrected) return 0;
-  return std::min(frame.overhead_ps / 1000, frame.cpu.cpu_of(frame.base_ns));
+  return std::min(frame.overhead_ps / 1000, frame.cpu.cpu_of(frame.self_ns));
 }
 
 void FrameStack::leave(uint64_t count, uint16_t flags) {
@@ -363,10 +363,10 @@ void FrameStack::pop(uint16_t flags) {
 void FrameStack::fold(const Frame& frame) {
   CallNode& node = state_.tree[frame.node];
   if (is_call(frame.flags)) --node.calls;
-  node.base_ns -= frame.base_ns;
+  node.self_ns -= frame.self_ns;
   const Frame& around = frames_[frames_.size() - 2];
-  state_.tree[around.node].base_ns += frame.base_ns;
-  frames_[around.shown].base_ns += frame.base_ns;
+  state_.tree[around.node].self_ns += frame.self_ns;
+  frames_[around.shown].self_ns += frame.self_ns;
   node.overhead_ps -= frame.overhead_ps;
   state_.tree[around.node].overhead_ps += frame.overhead_ps;
   frames_[around.shown].overhead_ps += frame.overhead_ps;
@@ -413,7 +413,7 @@ void FrameStack::adopt(FunctionId function) {
   Frame& root = frames_.front();
   Frame frame{};
   frame.start_ns = first_ns_;
-  frame.base_ns = root.base_ns;
+  frame.self_ns = root.self_ns;
   frame.cpu = root.cpu;
   frame.overhead_ps = root.overhead_ps;
   frame.width = 1;
@@ -424,7 +424,7 @@ void FrameStack::adopt(FunctionId function) {
   const NodeIndex node = root.node;
   frame.node = node;
   root.node = state_.tree.put_above(node, function);
-  root.base_ns = 0;
+  root.self_ns = 0;
   root.cpu = {};
   root.overhead_ps = 0;
   state_.tree[root.node].calls = 1;
@@ -448,7 +448,7 @@ uint64_t FrameStack::vfork_end() {
   for (auto frame = vfork.removed.rbegin(); frame != vfork.removed.rend(); ++frame) {
     if ((frame->flags & kFrameCounted) != 0) frame->flags |= kFrameResumed;
     frame->flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
-    frame->base_ns = 0;
+    frame->self_ns = 0;
     frame->cpu = {};
     frame->overhead_ps = 0;
     frames_.push_back(*frame);

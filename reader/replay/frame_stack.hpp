@@ -27,11 +27,11 @@ class FrameStack {
   struct Frame {
     uint64_t key;
     int64_t start_ns;
-    uint64_t base_ns;         // its own time, and that of frames in it that are not shown
-    CpuTime cpu;              // the parts of base_ns
+    uint64_t self_ns;         // its own time, and that of frames in it that are not shown
+    CpuTime cpu;              // the parts of self_ns
     uint64_t wall_before;     // the stack's time when the frame was entered
     CpuTime before;           // the parts of it
-    uint64_t overhead_ps;     // what recording took of base_ns
+    uint64_t overhead_ps;     // what recording took of self_ns
     uint64_t removed_before;  // the stack's removed time when the frame was entered
     uint64_t token;           // what the listener gave for it
     uint64_t width;  // frames that it stands for: 1; 0 for a frame of the kernel's; more

@@ -115,7 +115,7 @@ void Interrupts::finish(int64_t time_ns) {
     FrameStack& frames = *cpu.frames;
     frames.finish();
     const CallNode& root = state_.tree[frames.root()];
-    if (root.first_child == kNoNode && root.base_ns == 0) continue;
+    if (root.first_child == kNoNode && root.self_ns == 0) continue;
     trees_.push_back({cpu.thread, frames.root(), frames.start_ns(), frames.stop_ns(), 0});
   }
 }

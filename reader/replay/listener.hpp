@@ -44,7 +44,7 @@ struct FrameInfo {
   int64_t stop_ns;  // once it is closed
   // Once it is closed, on the report's clock: in the function itself, and with all it
   // called.
-  uint64_t base_ns, cum_ns;
+  uint64_t self_ns, duration_ns;
   CpuTime cpu;  // of the whole call, whatever the clock, if the kernel's records have it
   NodeIndex node;  // its node in the replay's tree
 };

@@ -237,9 +237,9 @@ void ThreadStack::finish(int64_t recording_end_ns) {
                      static_cast<uint64_t>(frames_.clip(first_ns));
     pass(first_ns);
     const NodeIndex innermost = frames_.top().node;
-    const uint64_t known_ns = state_.tree[innermost].base_ns;
+    const uint64_t known_ns = state_.tree[innermost].self_ns;
     pass(last.time_ns);
-    const uint64_t late_ns = state_.tree[innermost].base_ns - known_ns;
+    const uint64_t late_ns = state_.tree[innermost].self_ns - known_ns;
     if (last.within_ns != 0 && late_ns != 0) {
       state_.tree.mark(innermost).end_within_ns += late_ns;
     }

@@ -27,7 +27,7 @@ void write_arc_list(const char* key, const std::vector<Arc>& arcs, FunctionLabel
       write_function_json(arc.function, labels, json);
       write_recorded_json(labels.recorded().of(arc.function), json);
     }
-    write_sums_json(arc.calls, arc.base_ns, arc.cum_ns, json);
+    write_sums_json(arc.calls, arc.self_ns, arc.total_ns, json);
     write_cpu_json(arc.cpu, known, json);
     json.end();
   }
@@ -46,8 +46,8 @@ class ArcsView : public GroupView {
 
   Rows rows_of(const TreeGroup& group, const Functions& functions) const {
     Rows rows{function_arcs(*group.tree, functions, group.root, options_.sort)};
-    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].cum_ns, options_,
-                            [](const FunctionArcs& row) { return row.own.cum_ns; });
+    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].total_ns, options_,
+                            [](const FunctionArcs& row) { return row.own.total_ns; });
     return rows;
   }
 
@@ -56,7 +56,7 @@ class ArcsView : public GroupView {
     FunctionLabels labels(replay, options_.lines);
     const Columns columns(options_, replay.has_dispatches(), kSourceHead.size());
     for (const TreeGroup& group : groups.groups()) {
-      const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
+      const uint64_t all_ns = (*group.tree)[group.root].total_ns;
       const Rows rows = rows_of(group, replay.functions());
       std::string text = group_head(group, groups.grouping(), options_.style);
       append_tinted(text, options_.style, Tint::kHead,
@@ -79,7 +79,7 @@ class ArcsView : public GroupView {
     const auto append_columns = [&](std::string& row, const char* source,
                                     const auto& sums) {
       append_left(row, source, kSourceHead.size());
-      columns.append(row, {sums.calls, sums.base_ns, sums.cum_ns, all_ns, sums.cpu});
+      columns.append(row, {sums.calls, sums.self_ns, sums.total_ns, all_ns, sums.cpu});
     };
     const auto append_arcs = [&](const char* source, const std::vector<Arc>& list) {
       for (const Arc& arc : list) {
@@ -99,7 +99,7 @@ class ArcsView : public GroupView {
     append_columns(row, "self", arcs.own);
     row += "  ";
     append_name(row, labels.text(arcs.own.function), total_notes(arcs.own, labels),
-                is_hot(arcs.own.base_ns, all_ns), options_.style);
+                is_hot(arcs.own.self_ns, all_ns), options_.style);
     block += row;
     append_arcs("child", arcs.children);
     return block += '\n';

@@ -21,8 +21,8 @@ InvocationRow CallTable::row_of(const FrameInfo& frame, InvocationRow::State sta
   InvocationRow row;
   row.start_ns = frame.start_ns;
   row.stop_ns = frame.stop_ns;
-  row.base_ns = frame.base_ns;
-  row.cum_ns = frame.cum_ns;
+  row.self_ns = frame.self_ns;
+  row.duration_ns = frame.duration_ns;
   row.cpu = frame.cpu;
   row.thread = frame.thread;
   row.function = frame.function;
@@ -92,7 +92,7 @@ absl::Status CallTable::in_sorted_order(SortKey sort, uint64_t limit,
                                         const Functions& functions, Visit visit) {
   const auto before = [&](const Numbered& a, const Numbered& b) {
     const auto sums = [&](const InvocationRow& row) {
-      return SortValues{1, row.base_ns, row.cum_ns, functions[row.function].name, 0};
+      return SortValues{1, row.self_ns, row.duration_ns, functions[row.function].name, 0};
     };
     const SortValues x = sums(a.row);
     const SortValues y = sums(b.row);

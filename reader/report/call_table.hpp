@@ -34,7 +34,7 @@ class CallTable : public ReplayListener {
       : describe_(std::move(describe)), spool_(rows_in_memory) {}
 
   // After the replay's finish(): calls `visit` for each shown call until it returns
-  // false, in the order of `sort` (kEntry, kCum, kBase, kName), for `limit` calls at
+  // false, in the order of `sort` (kEntry, kTotal, kSelf, kName), for `limit` calls at
   // most. Returns how many the limit left. Error: rows could not be kept or read back.
   absl::StatusOr<uint64_t> for_each(SortKey sort, uint64_t limit,
                                     const Functions& functions, Visit visit);

@@ -98,7 +98,7 @@ class DiffText {
   DiffText(const DiffTable& table, const ViewOptions& options)
       : table_(table),
         options_(options),
-        is_cum_(options.sort == SortKey::kCum),
+        is_total_(options.sort == SortKey::kTotal),
         has_calls_(options.style.width == 0 || options.style.width >= kWideColumns) {}
 
   std::string head() const {
@@ -120,7 +120,7 @@ class DiffText {
       text += "noise not known: compare several runs, as in A1 A2 -- B1 B2\n";
     }
     std::string head;
-    append_right(head, is_cum_ ? "Cum before" : "Base before", 13);
+    append_right(head, is_total_ ? "Total before" : "Self before", 13);
     append_right(head, "after", 13);
     append_right(head, "Change", 13);
     append_right(head, "%", 9);
@@ -134,10 +134,10 @@ class DiffText {
   }
 
   std::string row(const FunctionChange& change) const {
-    const uint64_t before_ns = is_cum_ ? change.before.cum_ns : change.before.base_ns;
-    const uint64_t after_ns = is_cum_ ? change.after.cum_ns : change.after.base_ns;
+    const uint64_t before_ns = is_total_ ? change.before.total_ns : change.before.self_ns;
+    const uint64_t after_ns = is_total_ ? change.after.total_ns : change.after.self_ns;
     const bool noise = is_noise(before_ns, after_ns,
-                                is_cum_ ? change.cum_noise_ns : change.base_noise_ns);
+                                is_total_ ? change.total_noise_ns : change.self_noise_ns);
     std::string row;
     append_right(row, change.before.calls == 0 ? "-" : duration_text(before_ns), 13);
     append_right(row, change.after.calls == 0 ? "-" : duration_text(after_ns), 13);
@@ -186,7 +186,7 @@ class DiffText {
 
   const DiffTable& table_;
   const ViewOptions& options_;
-  const bool is_cum_;
+  const bool is_total_;
   const bool has_calls_;
 };
 
@@ -241,12 +241,12 @@ void write_diff_json(const DiffTable& table, const ViewOptions& options,
     json.member("module", change.module);
     json.member("calls_a", change.before.calls);
     json.member("calls_b", change.after.calls);
-    json.member("base_ns_a", change.before.base_ns);
-    json.member("base_ns_b", change.after.base_ns);
-    json.member("cum_ns_a", change.before.cum_ns);
-    json.member("cum_ns_b", change.after.cum_ns);
-    json.member("base_noise_ns", change.base_noise_ns);
-    json.member("cum_noise_ns", change.cum_noise_ns);
+    json.member("base_ns_a", change.before.self_ns);
+    json.member("base_ns_b", change.after.self_ns);
+    json.member("cum_ns_a", change.before.total_ns);
+    json.member("cum_ns_b", change.after.total_ns);
+    json.member("base_noise_ns", change.self_noise_ns);
+    json.member("cum_noise_ns", change.total_noise_ns);
     json.end();
   }
   json.end();

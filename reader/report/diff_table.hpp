@@ -29,8 +29,8 @@ struct DiffTable {
 };
 
 // A line for each side and for the time of all its threads, and a row for each
-// change within options.limit: base before and after, difference, calls, and whether the
-// difference is noise. With options.sort == kCum it shows cum instead of base.
+// change within options.limit: self time before and after, difference, calls, and whether
+// the difference is noise. With options.sort == kTotal it shows total instead of self.
 void write_diff_text(const DiffTable& table, const ViewOptions& options,
                      const WriteText& write);
 

@@ -23,8 +23,8 @@ void EventStream::fill(StreamEvent& event, StreamEvent::Kind kind,
   event.time_ns = frame.time_ns;
   event.start_ns = frame.start_ns;
   event.stop_ns = frame.stop_ns;
-  event.delta_ns = frame.cum_ns;
-  event.base_ns = frame.base_ns;
+  event.duration_ns = frame.duration_ns;
+  event.self_ns = frame.self_ns;
   event.cpu = frame.cpu;
   event.has_no_entry = false;
   event.type = 0;

@@ -33,8 +33,8 @@ struct StreamEvent {
   int64_t time_ns = 0;
   int64_t start_ns = 0;  // of an entry or exit: when the call began
   int64_t stop_ns = 0;   // of an exit: when it ended, which may be before time_ns
-  uint64_t delta_ns = 0, base_ns = 0;  // of an exit: the time of the call
-  CpuTime cpu;                         // of an exit
+  uint64_t duration_ns = 0, self_ns = 0;  // of an exit: the time of the call
+  CpuTime cpu;                            // of an exit
   std::string content;  // EventSink::describe() of the record, or of args or retval
 };
 

@@ -31,8 +31,8 @@ class FlatView : public GroupView {
 
   Rows rows_of(const TreeGroup& group, const Functions& functions) const {
     Rows rows{function_totals(*group.tree, functions, group.root, options_.sort)};
-    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].cum_ns, options_,
-                            [](const FunctionTotal& row) { return row.cum_ns; });
+    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].total_ns, options_,
+                            [](const FunctionTotal& row) { return row.total_ns; });
     return rows;
   }
 
@@ -42,12 +42,12 @@ class FlatView : public GroupView {
     Columns columns(options_, replay.has_dispatches(), kIndexHead.size());
     bool has_overhead = false;
     for (const TreeGroup& group : groups.groups()) {
-      const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
+      const uint64_t all_ns = (*group.tree)[group.root].total_ns;
       const Rows rows = rows_of(group, replay.functions());
       uint64_t largest_ns = 0;
       for (const FunctionTotal& total : rows.shown) {
         largest_ns = std::max(
-            largest_ns, options_.sort == SortKey::kBase ? total.base_ns : total.cum_ns);
+            largest_ns, options_.sort == SortKey::kSelf ? total.self_ns : total.total_ns);
       }
       columns.set_scale(options_.sort, largest_ns);
       std::string text = group_head(group, groups.grouping(), options_.style);
@@ -58,15 +58,15 @@ class FlatView : public GroupView {
       uint64_t index = 0;
       for (const FunctionTotal& total : rows.shown) {
         std::string row;
-        columns.append(row, {total.calls, total.base_ns, total.cum_ns, all_ns, total.cpu,
-                             times_.find(group, total.function)});
+        columns.append(row, {total.calls, total.self_ns, total.total_ns, all_ns,
+                             total.cpu, times_.find(group, total.function)});
         append_right(row, absl::StrCat(++index), kIndexHead.size());
         row += "  ";
         const std::string overhead =
-            overhead_note(total.base_ns, total.overhead_ps, replay);
+            overhead_note(total.self_ns, total.overhead_ps, replay);
         has_overhead |= !overhead.empty();
         append_name(row, labels.text(total.function),
-                    total_notes(total, labels) + overhead, is_hot(total.base_ns, all_ns),
+                    total_notes(total, labels) + overhead, is_hot(total.self_ns, all_ns),
                     options_.style);
         if (!write(row)) return;
       }

@@ -126,8 +126,8 @@ std::string FlowView::event_text(const StreamEvent& event) {
       return named_row(row + "> ", event, notes);
     }
     case StreamEvent::Kind::kExit: {
-      std::string notes = absl::StrCat("  ", call_time_text(event.delta_ns), ", base ",
-                                       duration_text(event.base_ns));
+      std::string notes = absl::StrCat("  ", call_time_text(event.duration_ns), ", self ",
+                                       duration_text(event.self_ns));
       if (event.cpu.off_ns != 0) {
         absl::StrAppend(&notes, ", off CPU ", duration_text(event.cpu.off_ns));
       }
@@ -193,8 +193,8 @@ void FlowView::write_event_json(const StreamEvent& event, JsonWriter& json) {
       json.member("type", "EXIT");
       write_function_json(event.function, *labels_, json);
       json.members(event.content);
-      json.member("delta_ns", event.delta_ns);
-      json.member("base_ns", event.base_ns);
+      json.member("delta_ns", event.duration_ns);
+      json.member("base_ns", event.self_ns);
       write_cpu_json(event.cpu, replay_->known_times(), json);
       write_flags_json(event.flags, json);
       break;

@@ -12,9 +12,9 @@ std::string group_head(const TreeGroup& group, Grouping grouping,
   const CallNode& root = (*group.tree)[group.root];
   std::string head = "\n";
   append_tinted(head, style, Tint::kHead, group_title(group, grouping));
-  absl::StrAppend(&head, ": ", duration_text(root.cum_ns));
-  if (root.base_ns != 0) {
-    absl::StrAppend(&head, ", of which ", duration_text(root.base_ns), " in no function");
+  absl::StrAppend(&head, ": ", duration_text(root.total_ns));
+  if (root.self_ns != 0) {
+    absl::StrAppend(&head, ", of which ", duration_text(root.self_ns), " in no function");
   }
   return head + marks_text(group.tree->marks(group.root)) + "\n";
 }
@@ -41,7 +41,7 @@ void write_total_json(const FunctionTotal& total, FunctionLabels& labels,
                       const Replay& replay, JsonWriter& json) {
   write_function_json(total.function, labels, json);
   write_recorded_json(labels.recorded().of(total.function), json);
-  write_sums_json(total.calls, total.base_ns, total.cum_ns, json);
+  write_sums_json(total.calls, total.self_ns, total.total_ns, json);
   write_cpu_json(total.cpu, replay.known_times(), json);
   write_overhead_json(total.overhead_ps, replay, json);
   if (total.recursion > 1) json.member("recursion", total.recursion);
@@ -53,8 +53,8 @@ void write_functions_json(const TreeGroup& group, const FunctionTimes& times,
                           FunctionLabels& labels, JsonWriter& json) {
   std::vector<FunctionTotal> rows =
       function_totals(*group.tree, replay.functions(), group.root, options.sort);
-  hide_rows(rows, (*group.tree)[group.root].cum_ns, options,
-            [](const FunctionTotal& row) { return row.cum_ns; });
+  hide_rows(rows, (*group.tree)[group.root].total_ns, options,
+            [](const FunctionTotal& row) { return row.total_ns; });
   json.key("functions").begin_array();
   for (const FunctionTotal& total : rows) {
     json.begin_object();

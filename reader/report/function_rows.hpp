@@ -13,14 +13,14 @@
 
 namespace arctrace::reader {
 
-// Removes the rows that `options` hides and returns how many. `cum_ns_of(row)` is what
+// Removes the rows that `options` hides and returns how many. `total_ns_of(row)` is what
 // options.min_percent is compared with.
-template <class Row, class CumOf>
+template <class Row, class TotalOf>
 uint64_t hide_rows(std::vector<Row>& rows, uint64_t all_ns, const ViewOptions& options,
-                   CumOf cum_ns_of) {
+                   TotalOf total_ns_of) {
   const size_t before = rows.size();
   std::erase_if(rows, [&](const Row& row) {
-    return !is_large_enough(cum_ns_of(row), all_ns, options);
+    return !is_large_enough(total_ns_of(row), all_ns, options);
   });
   if (rows.size() > options.limit) {
     rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(options.limit), rows.end());

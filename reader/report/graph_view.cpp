@@ -31,7 +31,7 @@ class GraphView : public GroupView {
     for (const FunctionTotal& total :
          function_totals(tree, replay.functions(), group.root, options_.sort)) {
       if (!matches_any(functions_, replay.functions()[total.function].name)) continue;
-      if (!is_large_enough(total.cum_ns, tree[group.root].cum_ns, options_)) continue;
+      if (!is_large_enough(total.total_ns, tree[group.root].total_ns, options_)) continue;
       if (shown++ >= options_.limit) return;
       if (!show(*function_graph(tree, replay.functions(), group.root, total,
                                 options_.sort))) {
@@ -115,7 +115,7 @@ class GraphView : public GroupView {
           append_name(row, labels.text(node.function),
                       marks_text(graph.below.marks(at.node)) +
                           labels.recorded_note(node.function),
-                      is_hot(node.base_ns, (*group.tree)[group.root].cum_ns),
+                      is_hot(node.self_ns, (*group.tree)[group.root].total_ns),
                       options_.style);
           text += row;
           return true;
@@ -127,8 +127,8 @@ class GraphView : public GroupView {
   static void append_node(std::string& row, const CallTree& tree, NodeIndex index,
                           const TreeGroup& group, const Columns& columns) {
     const CallNode& node = tree[index];
-    columns.append(row, {node.calls, node.base_ns, node.cum_ns,
-                         (*group.tree)[group.root].cum_ns, tree.cpu_cum(index)});
+    columns.append(row, {node.calls, node.self_ns, node.total_ns,
+                         (*group.tree)[group.root].total_ns, tree.cpu_total(index)});
   }
 
   void write_groups_json(const TreeGroups& groups, Replay& replay,
@@ -160,8 +160,8 @@ class GraphView : public GroupView {
       json.begin_object();
       json.key("path");
       write_path_json(tree, index, labels, json);
-      write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
-      write_cpu_json(tree.cpu_cum(index), replay.known_times(), json);
+      write_sums_json(node.calls, node.self_ns, node.total_ns, json);
+      write_cpu_json(tree.cpu_total(index), replay.known_times(), json);
       json.end();
     }
     json.end();

@@ -35,8 +35,8 @@ class HistogramView : public GroupView {
     std::erase_if(rows.shown, [&](const FunctionTotal& total) {
       return !matches_any(functions_, functions[total.function].name);
     });
-    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].cum_ns, options_,
-                            [](const FunctionTotal& row) { return row.cum_ns; });
+    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].total_ns, options_,
+                            [](const FunctionTotal& row) { return row.total_ns; });
     return rows;
   }
 

@@ -27,7 +27,7 @@ class InvocationsView : public View {
     append_tinted(
         head, options_.style, Tint::kHead,
         absl::StrCat(
-            "     Number            Start             Stop        Delta         Base",
+            "     Number            Start             Stop     Duration         Self",
             replay.has_dispatches() ? kCpuHead : "", "  Process/thread   Name"));
     head += '\n';
     if (!write(head)) return absl::OkStatus();
@@ -68,8 +68,8 @@ class InvocationsView : public View {
     append_right(line, absl::StrCat(number), 11);
     append_right(line, seconds_text(row.start_ns), 17);
     append_right(line, seconds_text(row.stop_ns), 17);
-    append_right(line, call_time_text(row.cum_ns), 13);
-    append_right(line, duration_text(row.base_ns), 13);
+    append_right(line, call_time_text(row.duration_ns), 13);
+    append_right(line, duration_text(row.self_ns), 13);
     if (replay.has_dispatches()) append_cpu(line, row.cpu);
     line += "  ";
     append_left(line, thread_ids_text(replay.definitions(), row.thread), 16);
@@ -88,8 +88,8 @@ class InvocationsView : public View {
     json.member("seq", number);
     json.member("start_ns", row.start_ns);
     json.member("stop_ns", row.stop_ns);
-    json.member("delta_ns", row.cum_ns);
-    json.member("base_ns", row.base_ns);
+    json.member("delta_ns", row.duration_ns);
+    json.member("base_ns", row.self_ns);
     write_cpu_json(row.cpu, replay.known_times(), json);
     write_thread_ids_json(replay.definitions(), row.thread, json);
     write_function_json(row.function, labels, json);

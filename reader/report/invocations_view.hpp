@@ -9,8 +9,8 @@
 namespace arctrace::reader {
 
 // Collects the calls, mostly in a temporary file, and writes them at the end: in the
-// order in which they were entered, unless they are sorted by cum (their duration), base
-// or name. Columns: number, start, stop, delta, base, process/thread, name.
+// order in which they were entered, unless they are sorted by total (their duration),
+// self or name. Columns: number, start, stop, duration, self, process/thread, name.
 //
 // JSON: member "invocations", an array.
 std::unique_ptr<View> make_invocations_view(const ViewSettings& settings);

@@ -24,8 +24,8 @@ class KindsView : public GroupView {
 
   Rows rows_of(const TreeGroup& group, const Functions& functions) const {
     Rows rows{kind_totals(*group.tree, functions, group.root, options_.sort)};
-    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].cum_ns, options_,
-                            [](const KindTotal& row) { return row.cum_ns; });
+    rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].total_ns, options_,
+                            [](const KindTotal& row) { return row.total_ns; });
     return rows;
   }
 
@@ -34,12 +34,12 @@ class KindsView : public GroupView {
     FunctionLabels labels(replay, options_.lines);
     Columns columns(options_, replay.has_dispatches(), 0);
     for (const TreeGroup& group : groups.groups()) {
-      const uint64_t all_ns = (*group.tree)[group.root].cum_ns;
+      const uint64_t all_ns = (*group.tree)[group.root].total_ns;
       const Rows rows = rows_of(group, replay.functions());
       uint64_t largest_ns = 0;
       for (const KindTotal& kind : rows.shown) {
         largest_ns = std::max(
-            largest_ns, options_.sort == SortKey::kBase ? kind.base_ns : kind.cum_ns);
+            largest_ns, options_.sort == SortKey::kSelf ? kind.self_ns : kind.total_ns);
       }
       columns.set_scale(options_.sort, largest_ns);
       std::string text = group_head(group, groups.grouping(), options_.style);
@@ -53,7 +53,7 @@ class KindsView : public GroupView {
                                   const std::string& notes) {
         std::string row;
         columns.append(row,
-                       {total.calls, total.base_ns, total.cum_ns, all_ns, total.cpu});
+                       {total.calls, total.self_ns, total.total_ns, all_ns, total.cpu});
         row += "  ";
         append_name(row, name, notes, false, options_.style);
         text += row;
@@ -80,7 +80,7 @@ class KindsView : public GroupView {
       for (const KindTotal& kind : rows.shown) {
         json.begin_object();
         json.member("name", kind_name(kind.kind));
-        write_sums_json(kind.calls, kind.base_ns, kind.cum_ns, json);
+        write_sums_json(kind.calls, kind.self_ns, kind.total_ns, json);
         write_cpu_json(kind.cpu, known, json);
         json.key("functions").begin_array();
         for (const FunctionTotal& function : kind.functions) {

@@ -143,8 +143,8 @@ std::vector<std::string> lock_notes(const LockTable& locks) {
   if (locks.calls_without_lock() != 0) {
     notes.push_back(absl::StrCat(
         count_text(locks.calls_without_lock(), "lock call"),
-        " of which the lock is not known: recorded by an earlier version without -a, "
-        "with other arguments by -A, lost, or begun before what is shown"));
+        " of which the lock is not known: with other arguments by -A, lost, or begun "
+        "before what is shown"));
   } else if (locks.locks().empty()) {
     notes.emplace_back("No lock call is in this trace.");
   }

@@ -36,7 +36,7 @@ class LocksView : public View {
     std::string head;
     const std::vector<LockRow> rows = sorted_rows();
     const LockSums most = rows.empty() ? LockSums{} : rows.front().second;
-    const bool is_by_held = options_.sort == SortKey::kBase;
+    const bool is_by_held = options_.sort == SortKey::kSelf;
     const bool is_by_waited = !is_by_held && options_.sort != SortKey::kCalls;
     const TimeScale scale = time_scale(is_by_held ? most.held_ns : most.waited_ns);
     const auto head_of = [&](const char* name, bool is_sorted) {
@@ -109,7 +109,7 @@ class LocksView : public View {
     std::vector<LockRow> rows(locks_.locks().begin(), locks_.locks().end());
     std::stable_sort(rows.begin(), rows.end(), [this](const auto& a, const auto& b) {
       if (options_.sort == SortKey::kCalls) return a.second.acquired > b.second.acquired;
-      if (options_.sort == SortKey::kBase) return a.second.held_ns > b.second.held_ns;
+      if (options_.sort == SortKey::kSelf) return a.second.held_ns > b.second.held_ns;
       return a.second.waited_ns > b.second.waited_ns;
     });
     return rows;

@@ -33,8 +33,8 @@ class LogRtView : public GroupView {
         const CallNode& node = tree[at.node];
         more =
             write(absl::StrCat(at.level, " ", node.calls, " ", calls_made(tree, at.node),
-                               " ", node.base_ns, " ", tree.cpu_base(at.node).switches,
-                               " ", tree.cpu_base(at.node).interrupts, " ",
+                               " ", node.self_ns, " ", tree.cpu_self(at.node).switches,
+                               " ", tree.cpu_self(at.node).interrupts, " ",
                                at.level == 0 ? group_title(group, groups.grouping())
                                              : labels.text(node.function),
                                "\n"));
@@ -55,9 +55,9 @@ class LogRtView : public GroupView {
         json.member("lv", at.level);
         json.member("calls", node.calls);
         json.member("cee", calls_made(tree, at.node));
-        json.member("base_ns", node.base_ns);
-        json.member("ds", tree.cpu_base(at.node).switches);
-        json.member("in", tree.cpu_base(at.node).interrupts);
+        json.member("base_ns", node.self_ns);
+        json.member("ds", tree.cpu_self(at.node).switches);
+        json.member("in", tree.cpu_self(at.node).interrupts);
         if (at.level == 0) {
           json.member("name", group_title(group, groups.grouping()));
         } else {

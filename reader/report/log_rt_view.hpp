@@ -7,7 +7,7 @@
 
 namespace arctrace::reader {
 
-// Columns: level, calls, calls made from it, base ns, dispatches and interrupts seen (0:
+// Columns: level, calls, calls made from it, self ns, dispatches and interrupts seen (0:
 // not recorded; those that woke a thread if interrupts have no records of their own), and
 // the name, which is the rest of the line.
 //

@@ -39,7 +39,7 @@ class SlowestView : public View, private ReplayListener {
     FunctionLabels labels(replay, options_.lines);
     std::string head = "\n";
     append_tinted(head, options_.style, Tint::kHead,
-                  absl::StrCat("     Duration", is_wide() ? "         Base" : "",
+                  absl::StrCat("     Duration", is_wide() ? "         Self" : "",
                                is_wide() && replay.has_dispatches() ? kCpuHead : "",
                                "            Start  Process/thread   Call"));
     if (!write(head + "\n")) return absl::OkStatus();
@@ -108,9 +108,9 @@ class SlowestView : public View, private ReplayListener {
                         FunctionLabels& labels) const {
     const FrameInfo& frame = call.frame;
     std::string text;
-    append_right(text, call_time_text(frame.cum_ns), 13);
+    append_right(text, call_time_text(frame.duration_ns), 13);
     if (is_wide()) {
-      append_right(text, duration_text(frame.base_ns), 13);
+      append_right(text, duration_text(frame.self_ns), 13);
       if (replay.has_dispatches()) append_cpu(text, frame.cpu);
     }
     append_right(text, seconds_text(frame.start_ns), 17);
@@ -140,8 +140,8 @@ class SlowestView : public View, private ReplayListener {
     json.begin_object();
     json.member("start_ns", frame.start_ns);
     json.member("stop_ns", frame.stop_ns);
-    json.member("delta_ns", frame.cum_ns);
-    json.member("base_ns", frame.base_ns);
+    json.member("delta_ns", frame.duration_ns);
+    json.member("base_ns", frame.self_ns);
     write_cpu_json(frame.cpu, replay.known_times(), json);
     write_thread_ids_json(replay.definitions(), frame.thread, json);
     write_function_json(frame.function, labels, json);

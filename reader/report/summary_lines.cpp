@@ -70,7 +70,7 @@ bool has_overhead_notes(const SummaryFacts& facts) {
   const auto shown = totals.begin() +
                      static_cast<std::ptrdiff_t>(std::min(totals.size(), kFunctionsMax));
   return std::any_of(totals.begin(), shown, [&](const FunctionTotal& total) {
-    return !overhead_note(total.base_ns, total.overhead_ps, facts.replay).empty();
+    return !overhead_note(total.self_ns, total.overhead_ps, facts.replay).empty();
   });
 }
 
@@ -136,7 +136,7 @@ std::string overhead_text(const SummaryFacts& facts) {
   if (overhead_ns == 0 || calls == 0) return {};
   const bool is_corrected = facts.replay.is_corrected();
   const bool has_cpu = facts.replay.has_dispatches();
-  const CpuTime& cpu = tree.cpu_cum(facts.all.root);
+  const CpuTime& cpu = tree.cpu_total(facts.all.root);
   uint64_t all_ns = has_cpu ? cpu.cpu_ns + cpu.unknown_ns : facts.all_ns();
   if (is_corrected) all_ns += overhead_ns;
   const std::string begin =
@@ -166,7 +166,7 @@ std::string patching_text(const SummaryFacts& facts) {
     patching_ns = patching_ps(tree, functions, facts.all.root) / 1000;
   } else {
     for_each_patching(tree, functions, facts.all.root,
-                      [&](NodeIndex node) { patching_ns += tree[node].cum_ns; });
+                      [&](NodeIndex node) { patching_ns += tree[node].total_ns; });
   }
   const uint64_t all_ns = facts.all_ns() + (is_corrected ? patching_ns : 0);
   if (patching_ns == 0 || patching_ns < all_ns / 100) return {};
@@ -294,7 +294,7 @@ std::string summary_text(std::vector<SummarySection> sections, size_t max_lines)
 std::vector<FunctionTotal> hottest_functions(const SummaryFacts& facts) {
   const Functions& functions = facts.replay.functions();
   std::vector<FunctionTotal> totals =
-      function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kBase);
+      function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kSelf);
   std::erase_if(totals, [&](const FunctionTotal& total) {
     return total.function != kRootFunction && total.function == functions.patching();
   });
@@ -349,7 +349,7 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
     times = "all threads: " + duration_text(facts.all_ns());
   }
   if (replay.has_dispatches()) {
-    const CpuTime& cpu = facts.all.tree->cpu_cum(facts.all.root);
+    const CpuTime& cpu = facts.all.tree->cpu_total(facts.all.root);
     absl::StrAppend(&times, times.empty() ? "" : ", ", "on the CPU ",
                     duration_text(cpu.cpu_ns), ", waiting ", duration_text(cpu.off_ns));
     if (cpu.unknown_ns != 0) {

@@ -63,7 +63,7 @@ struct SummaryFacts {
   const std::vector<std::string>* symbol_findings = nullptr;
 
   // The time of all threads.
-  uint64_t all_ns() const { return (*all.tree)[all.root].cum_ns; }
+  uint64_t all_ns() const { return (*all.tree)[all.root].total_ns; }
 };
 
 // The functions by their own time, without `[patching]`: the head says what that took.

@@ -42,13 +42,13 @@ void append_time(std::string& row, uint64_t time_ns, uint64_t all_ns,
   append_right(row, share_text(time_ns, all_ns), 6);
 }
 
-// By FunctionId: the parts of the functions' base times.
+// By FunctionId: the parts of the functions' self times.
 std::vector<CpuTime> own_cpu_times(const SummaryFacts& facts) {
   const CallTree& tree = *facts.all.tree;
   std::vector<CpuTime> times(facts.replay.functions().size());
   for (NodeIndex at = facts.all.root; at != kNoNode;
        at = tree.next_in_preorder(at, facts.all.root)) {
-    times[tree[at].function] += tree.cpu_base(at);
+    times[tree[at].function] += tree.cpu_self(at);
   }
   return times;
 }
@@ -64,7 +64,7 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   std::vector<TimePart> parts = time_parts(tree, functions, facts.all.root);
   size_t shown = 0;
   while (shown < std::min(parts.size(), kPartsMax) &&
-         (shown == 0 || !is_small(parts[shown].base_ns, all_ns))) {
+         (shown == 0 || !is_small(parts[shown].self_ns, all_ns))) {
     ++shown;
   }
   // Last of what is shown, because it is nothing that the program spent time on.
@@ -77,9 +77,9 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
     uint64_t count = 0;
     for (size_t i = first; i < parts.size(); ++i) {
       const TimePart& part = parts[i];
-      if (part.base_ns != 0) ++count;
+      if (part.self_ns != 0) ++count;
       others.calls += part.calls;
-      others.base_ns += part.base_ns;
+      others.self_ns += part.self_ns;
       others.cpu += part.cpu;
       others.end_within_ns += part.end_within_ns;
       others.begin_within_ns += part.begin_within_ns;
@@ -87,8 +87,8 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
     others.name = others_name(count);
     return others;
   };
-  uint64_t largest_ns = others_from(shown).base_ns;
-  for (const TimePart& part : parts) largest_ns = std::max(largest_ns, part.base_ns);
+  uint64_t largest_ns = others_from(shown).self_ns;
+  for (const TimePart& part : parts) largest_ns = std::max(largest_ns, part.self_ns);
   if (parts.empty()) return section;
   const TimeScale scale = time_scale(largest_ns);
   std::string head;
@@ -102,8 +102,8 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   section.head = summary_head(head + "  Spent on", style);
   const auto row_of = [&](const TimePart& part) {
     std::string row;
-    append_time(row, part.base_ns, all_ns, scale);
-    const std::string bar = bar_text(part.base_ns, all_ns, kPartBarColumns, style);
+    append_time(row, part.self_ns, all_ns, scale);
+    const std::string bar = bar_text(part.self_ns, all_ns, kPartBarColumns, style);
     absl::StrAppend(&row, " ", bar);
     row.append(kPartBarColumns - columns_of(bar), ' ');
     if (has_cpu) {
@@ -118,7 +118,7 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   for (size_t i = 0; i < shown; ++i) section.rows.push_back(row_of(parts[i]));
   for (size_t i = 0; i <= shown; ++i) {
     const TimePart others = others_from(i);
-    section.others.push_back(others.base_ns == 0 ? "" : row_of(others));
+    section.others.push_back(others.self_ns == 0 ? "" : row_of(others));
   }
   return section;
 }
@@ -135,25 +135,25 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
                     notes);
   };
   for (const FunctionTotal& total :
-       function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kBase)) {
+       function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kSelf)) {
     const Function& function = functions[total.function];
     if (is_signal(function)) continue;
     if (total.function == functions.patching()) {
-      patching_ns = total.base_ns;
+      patching_ns = total.self_ns;
       continue;
     }
     if (function.module.empty() && function.name.starts_with('[')) {
-      append(rest_text, labels.text(total.function), total.base_ns,
+      append(rest_text, labels.text(total.function), total.self_ns,
              within_text(total.marks.within_ns()));
       continue;
     }
     calls += total.calls;
     if (calls >= kFewCalls) return section;
-    append(calls_text, labels.text(total.function), total.base_ns,
+    append(calls_text, labels.text(total.function), total.self_ns,
            within_text(total.marks.within_ns()) + labels.recorded_note(total.function));
   }
   const CallTree& tree = *facts.all.tree;
-  if (const uint64_t outside_ns = tree[facts.all.root].base_ns; outside_ns != 0) {
+  if (const uint64_t outside_ns = tree[facts.all.root].self_ns; outside_ns != 0) {
     append(rest_text, "not in recorded functions", outside_ns,
            within_text(tree.marks(facts.all.root).within_ns()));
   }
@@ -174,7 +174,7 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
   const bool has_cpu = facts.replay.has_dispatches();
   const uint64_t all_ns = facts.all_ns();
   const std::vector<FunctionTotal> totals = hottest_functions(facts);
-  const TimeScale scale = time_scale(totals.empty() ? 0 : totals.front().base_ns);
+  const TimeScale scale = time_scale(totals.empty() ? 0 : totals.front().self_ns);
   std::string head;
   append_time_head(head, "Self ", scale);
   append_right(head, "Calls", 12);
@@ -183,10 +183,10 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
   section.head = summary_head(head + "  Hottest functions", style);
   const std::vector<CpuTime> own = own_cpu_times(facts);
   for (const FunctionTotal& total : totals) {
-    if (section.rows.size() == kFunctionsMax || total.base_ns == 0) break;
+    if (section.rows.size() == kFunctionsMax || total.self_ns == 0) break;
     const DurationHistogram* times = facts.times.find(facts.all, total.function);
     std::string row;
-    append_time(row, total.base_ns, all_ns, scale);
+    append_time(row, total.self_ns, all_ns, scale);
     append_right(row, grouped_text(total.calls), 12);
     if (has_cpu) {
       append_right(row, duration_text(own[total.function].off_ns), 10);
@@ -195,31 +195,31 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
     }
     append_right(row, times == nullptr ? "-" : call_time_text(times->max_ns()), 10);
     const std::string overhead =
-        overhead_note(total.base_ns, total.overhead_ps, facts.replay);
+        overhead_note(total.self_ns, total.overhead_ps, facts.replay);
     section.rows.push_back(summary_row(row + "  ", labels.text(total.function),
                                        not_known_text(own[total.function].unknown_ns) +
                                            within_text(total.marks.within_ns()) +
                                            labels.recorded_note(total.function) +
                                            overhead,
-                                       is_hot(total.base_ns, all_ns), style));
+                                       is_hot(total.self_ns, all_ns), style));
   }
   // With what is no function's, and what programs waited to be patched.
   const auto others_row = [&](size_t shown) -> std::string {
     uint64_t rest_ns = all_ns, calls = 0, count = 0;
-    CpuTime cpu = facts.all.tree->cpu_cum(facts.all.root);
+    CpuTime cpu = facts.all.tree->cpu_total(facts.all.root);
     for (size_t i = 0; i < totals.size(); ++i) {
       if (i < shown) {
-        rest_ns -= totals[i].base_ns;
+        rest_ns -= totals[i].self_ns;
         cpu -= own[totals[i].function];
       } else {
         calls += totals[i].calls;
-        if (totals[i].base_ns != 0) ++count;
+        if (totals[i].self_ns != 0) ++count;
       }
     }
     if (rest_ns == 0) return {};
-    uint64_t told_ns = (*facts.all.tree)[facts.all.root].base_ns;
+    uint64_t told_ns = (*facts.all.tree)[facts.all.root].self_ns;
     if (told_ns != 0) ++count;
-    for (const FunctionTotal& total : totals) told_ns += total.base_ns;
+    for (const FunctionTotal& total : totals) told_ns += total.self_ns;
     if (told_ns != all_ns) ++count;  // [patching]
     std::string row;
     append_time(row, rest_ns, all_ns, scale);
@@ -242,22 +242,22 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   const uint64_t all_ns = facts.all_ns();
   const FunctionId patching = facts.replay.functions().patching();
   std::vector<NodeIndex> nodes;
-  uint64_t all_paths = (tree[facts.all.root].base_ns == 0) ? 0 : 1;
+  uint64_t all_paths = (tree[facts.all.root].self_ns == 0) ? 0 : 1;
   for (NodeIndex at = tree.next_in_preorder(facts.all.root, facts.all.root);
        at != kNoNode; at = tree.next_in_preorder(at, facts.all.root)) {
-    if (tree[at].base_ns != 0) ++all_paths;
+    if (tree[at].self_ns != 0) ++all_paths;
     // A path of one function says no more than the function.
     if (tree[at].parent != facts.all.root && tree[at].function != patching &&
-        !is_small(tree[at].base_ns, all_ns)) {
+        !is_small(tree[at].self_ns, all_ns)) {
       nodes.push_back(at);
     }
   }
   std::stable_sort(nodes.begin(), nodes.end(), [&](NodeIndex a, NodeIndex b) {
-    return tree[a].base_ns > tree[b].base_ns;
+    return tree[a].self_ns > tree[b].self_ns;
   });
   if (nodes.empty()) return section;
   if (nodes.size() > kPathsMax) nodes.resize(kPathsMax);
-  const TimeScale scale = time_scale(tree[nodes.front()].base_ns);
+  const TimeScale scale = time_scale(tree[nodes.front()].self_ns);
   std::string head;
   append_time_head(head, "Self ", scale);
   section.head = summary_head(head + "  Hottest paths", style);
@@ -273,11 +273,11 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   for (const NodeIndex node : nodes) {
     add_others();
     std::string row;
-    append_time(row, tree[node].base_ns, all_ns, scale);
+    append_time(row, tree[node].self_ns, all_ns, scale);
     section.rows.push_back(summary_row(row + "  ", path_text(tree, node, labels),
                                        within_text(tree.marks(node).within_ns()), false,
                                        style));
-    rest_ns -= tree[node].base_ns;
+    rest_ns -= tree[node].self_ns;
   }
   add_others();
   return section;
@@ -326,8 +326,8 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
     if (like.root == kNoNode) like.root = merged.add_root();
     merged.merge(like.root, replay.tree(), thread.root);
     ++like.threads;
-    like.time_ns += replay.tree()[thread.root].cum_ns;
-    like.cpu += replay.tree().cpu_cum(thread.root);
+    like.time_ns += replay.tree()[thread.root].total_ns;
+    like.cpu += replay.tree().cpu_total(thread.root);
   }
   std::vector<Like> all;
   for (auto& [name, like] : by_name) {
@@ -371,13 +371,13 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
     }
     std::string notes;
     const auto totals =
-        function_totals(merged, replay.functions(), like.root, SortKey::kBase);
+        function_totals(merged, replay.functions(), like.root, SortKey::kSelf);
     const auto most = std::find_if(totals.begin(), totals.end(), [&](const auto& total) {
       return total.function != replay.functions().patching();
     });
-    if (most != totals.end() && most->base_ns != 0) {
+    if (most != totals.end() && most->self_ns != 0) {
       notes = absl::StrCat("  ", labels.text(most->function), " ",
-                           duration_text(most->base_ns));
+                           duration_text(most->self_ns));
     }
     notes += not_known_text(like.cpu.unknown_ns);
     section.rows.push_back(

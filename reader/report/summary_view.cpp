@@ -85,8 +85,8 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     }
     json.end();
     json.member("wall_ns", wall_ns(replay));
-    json.member("thread_ns", tree[all.root].cum_ns);
-    write_cpu_json(tree.cpu_cum(all.root), replay.known_times(), json);
+    json.member("thread_ns", tree[all.root].total_ns);
+    write_cpu_json(tree.cpu_total(all.root), replay.known_times(), json);
     write_overhead_json(total_overhead_ps(tree, all.root), replay, json);
     write_parts_json(tree, all.root, replay, json);
     if (has_wake_ups_) write_serving_json(loops_.find(), replay, labels, json);
@@ -161,7 +161,7 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
       json.begin_object();
       json.member("name", part.name);
       json.member("calls", part.calls);
-      json.member("base_ns", part.base_ns);
+      json.member("base_ns", part.self_ns);
       if (part.end_within_ns != 0) json.member("end_within_ns", part.end_within_ns);
       if (part.begin_within_ns != 0) {
         json.member("begin_within_ns", part.begin_within_ns);

@@ -9,8 +9,8 @@
 namespace arctrace::reader {
 
 // A table for each thread: its states in order of time, or the longest first if they are
-// sorted by cum. Needs memory for each state; in order of time, for as many as the limit
-// has.
+// sorted by total. Needs memory for each state; in order of time, for as many as the
+// limit has.
 //
 // JSON: member "threads", an array of pid, tid, name, running_ns, ready_ns (of which
 // preempted_ns, and interrupted_ns if that is not 0; if wake-ups are not known, only

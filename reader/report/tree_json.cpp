@@ -25,8 +25,8 @@ void write_node_json(const CallTree& tree, NodeIndex index, uint32_t level,
     write_function_json(node.function, labels, json);
     write_recorded_json(labels.recorded().of(node.function), json);
   }
-  write_sums_json(node.calls, node.base_ns, node.cum_ns, json);
-  write_cpu_json(tree.cpu_cum(index), replay.known_times(), json);
+  write_sums_json(node.calls, node.self_ns, node.total_ns, json);
+  write_cpu_json(tree.cpu_total(index), replay.known_times(), json);
   write_overhead_json(node.overhead_ps, replay, json);
   write_marks_json(tree.marks(index), json);
 }

@@ -55,14 +55,14 @@ class TreeView : public GroupView {
                              const Replay& replay) {
     if (at.level == 0) return {};  // no function
     const CallNode& node = (*group.tree)[at.node];
-    return overhead_note(node.base_ns, node.overhead_ps, replay);
+    return overhead_note(node.self_ns, node.overhead_ps, replay);
   }
 
   std::string row_text(const TreeGroup& group, Grouping grouping, const TreePosition& at,
                        const Columns& columns, FunctionLabels& labels,
                        const std::string& notes) const {
     const CallTree& tree = *group.tree;
-    const uint64_t all_ns = tree[group.root].cum_ns;
+    const uint64_t all_ns = tree[group.root].total_ns;
     const CallNode& node = tree[at.node];
     NodeMarks marks = tree.marks(at.node);
     if (at.level == 0 && group.end_within_ns != 0)
@@ -71,13 +71,13 @@ class TreeView : public GroupView {
     append_right(row, absl::StrCat(at.level), 3);
     append_right(row, absl::StrCat(at.level == 0 ? 0 : at.recursion), 4);
     columns.append(
-        row, {node.calls, node.base_ns, node.cum_ns, all_ns, tree.cpu_cum(at.node)});
+        row, {node.calls, node.self_ns, node.total_ns, all_ns, tree.cpu_total(at.node)});
     row += "  ";
     row.append(indent_columns(at.level, columns_of(row), options_.style), ' ');
     append_name(row,
                 at.level == 0 ? group_title(group, grouping) + end_text(group)
                               : labels.text(node.function),
-                marks_text(marks) + notes, is_hot(node.base_ns, all_ns), options_.style);
+                marks_text(marks) + notes, is_hot(node.self_ns, all_ns), options_.style);
     return row;
   }
 

@@ -7,8 +7,8 @@
 
 namespace arctrace::reader {
 
-// Columns: level, recursion level, calls, shares and times of the function itself (base)
-// and with all it called (cum), and the name, indented by level.
+// Columns: level, recursion level, calls, shares and times of the function itself (self)
+// and with all it called (total), and the name, indented by level.
 //
 // JSON: member "threads", "processes" or "all", an array: for each tree pid, tid, name,
 // and root, an object of name, calls, base_ns, cum_ns and children, or null if the

@@ -22,15 +22,15 @@
 namespace arctrace::reader {
 namespace {
 
-constexpr SortKey kSums[] = {SortKey::kCum, SortKey::kBase, SortKey::kCalls,
+constexpr SortKey kSums[] = {SortKey::kTotal, SortKey::kSelf, SortKey::kCalls,
                              SortKey::kName, SortKey::kEntry};
-constexpr SortKey kCalls[] = {SortKey::kEntry, SortKey::kCum, SortKey::kBase,
+constexpr SortKey kCalls[] = {SortKey::kEntry, SortKey::kTotal, SortKey::kSelf,
                               SortKey::kName};
-constexpr SortKey kSlowness[] = {SortKey::kCum, SortKey::kBase};
-constexpr SortKey kLockSums[] = {SortKey::kCum, SortKey::kBase, SortKey::kCalls};
-constexpr SortKey kStates[] = {SortKey::kEntry, SortKey::kCum};
-constexpr SortKey kLongest[] = {SortKey::kCum};
-constexpr SortKey kWakeUps[] = {SortKey::kCum, SortKey::kCalls};
+constexpr SortKey kSlowness[] = {SortKey::kTotal, SortKey::kSelf};
+constexpr SortKey kLockSums[] = {SortKey::kTotal, SortKey::kSelf, SortKey::kCalls};
+constexpr SortKey kStates[] = {SortKey::kEntry, SortKey::kTotal};
+constexpr SortKey kLongest[] = {SortKey::kTotal};
+constexpr SortKey kWakeUps[] = {SortKey::kTotal, SortKey::kCalls};
 
 constexpr ViewType kViewTypes[] = {
     {.name = "summary",

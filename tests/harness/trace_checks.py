@@ -38,12 +38,12 @@ class Sums:
     """Calls and times of a function, from wherever they come."""
 
     def __init__(self):
-        self.calls = self.base_ns = self.cum_ns = 0
+        self.calls = self.self_ns = self.total_ns = 0
 
     def add(self, row):
         self.calls += row["calls"]
-        self.base_ns += row["base_ns"]
-        self.cum_ns += row["cum_ns"]
+        self.self_ns += row["base_ns"]
+        self.total_ns += row["cum_ns"]
 
     def of(self, rows):
         for row in rows:
@@ -51,7 +51,7 @@ class Sums:
         return self
 
     def values(self):
-        return self.calls, self.base_ns, self.cum_ns
+        return self.calls, self.self_ns, self.total_ns
 
 
 def function_of(row):
@@ -93,16 +93,16 @@ class ReportChecks:
             assert_time_order(self.trace)
 
     def check_trees(self):
-        """cum is base and the children's cum; all base times are the thread's time."""
+        """total is self and the children's total; all self times are the thread's time."""
         for thread in self.tree["threads"]:
-            base_ns = 0
+            self_ns = 0
             for node, _ in walk(thread["root"]):
                 self.equal(node["cum_ns"],
                            node["base_ns"] + sum(child["cum_ns"] for child in node["children"]),
-                           f"cum of {node['name']}")
-                base_ns += node["base_ns"]
-            self.equal(base_ns, thread["root"]["cum_ns"], f"base of thread {thread['tid']}")
-            self.test.assertLessEqual(base_ns, self.tree["summary"]["duration_ns"],
+                           f"total of {node['name']}")
+                self_ns += node["base_ns"]
+            self.equal(self_ns, thread["root"]["cum_ns"], f"self of thread {thread['tid']}")
+            self.test.assertLessEqual(self_ns, self.tree["summary"]["duration_ns"],
                                       f"{self.trace}: thread {thread['tid']} is longer than the trace")
 
     def check_arcs(self):
@@ -159,10 +159,10 @@ class ReportChecks:
         for row in self.tree["threads"]:
             if row["pid"]:  # else another file has the definition of the thread
                 found[row["pid"], row["tid"]] += row["root"]["cum_ns"]
-        for thread, cum_ns in found.items():
+        for thread, total_ns in found.items():
             least, most = bounds[thread]
-            self.test.assertLessEqual(least, cum_ns, f"{self.trace}: time of thread {thread}")
-            self.test.assertLessEqual(cum_ns, most, f"{self.trace}: time of thread {thread}")
+            self.test.assertLessEqual(least, total_ns, f"{self.trace}: time of thread {thread}")
+            self.test.assertLessEqual(total_ns, most, f"{self.trace}: time of thread {thread}")
 
 
 def traces_below(directory):

@@ -46,7 +46,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
 
-Call = collections.namedtuple("Call", "name thread start_ns stop_ns base_ns path args")
+Call = collections.namedtuple("Call", "name thread start_ns stop_ns self_ns path args")
 
 
 def calls_of(records):
@@ -177,7 +177,7 @@ class AnswersTest(TracedTest):
         # "1.234 us 1390 2.345 us 1 outer"
         self.assertEqual(next(line for line in lines if line.endswith(" outer")).split()[2],
                          f"{row['calls']:,}")
-        self.assertIn('"p98" is not calls, base%, ',
+        self.assertIn('"p98" is not calls, self%, ',
                       refused("report", "--view=flat", "--columns=p98", trace))
         self.assertIn("--view=tree has no column p99",
                       refused("report", "--view=tree", "--columns=p99", trace))
@@ -215,7 +215,7 @@ class AnswersTest(TracedTest):
             self.assertEqual(
                 [(row["delta_ns"], row["start_ns"], row["base_ns"], (row["pid"], row["tid"]),
                   tuple(row["path"])) for row in found["slowest"]],
-                [(duration(call), call.start_ns, call.base_ns, call.thread, call.path)
+                [(duration(call), call.start_ns, call.self_ns, call.thread, call.path)
                  for call in expected[:limit]])
         self.assertEqual(len(read_report(trace, "slowest", "-F", "inner")["slowest"]), 10)
         refused("report", "--view=slowest", "-F", "nothing", trace)
@@ -321,7 +321,7 @@ print(longest_ns)
             for call in outermost:
                 sums = paths[call.path]
                 sums[0] += 1
-                sums[1] += call.base_ns
+                sums[1] += call.self_ns
                 sums[2] += duration(call)
             self.assertEqual({tuple(row["path"]): [row["calls"], row["base_ns"], row["cum_ns"]]
                               for row in graph[0]["paths"]}, paths)
@@ -331,7 +331,7 @@ print(longest_ns)
                 if name in call.path:
                     sums = below[call.path[call.path.index(name):]]
                     sums[0] += 1
-                    sums[1] += call.base_ns
+                    sums[1] += call.self_ns
             found = {}
             def add(node, path):
                 path += (node["name"],)
@@ -347,12 +347,12 @@ print(longest_ns)
         self.assertIn("function is required", refused("graph"))
 
     def sums_of(self, trace):
-        """(calls, base_ns, cum_ns) of each function; recursion counts once."""
+        """(calls, self_ns, total_ns) of each function; recursion counts once."""
         sums = collections.defaultdict(lambda: [0, 0, 0])
         for call in calls_of(read_dump(trace)):
             row = sums[call.name]
             row[0] += 1
-            row[1] += call.base_ns
+            row[1] += call.self_ns
             if call.path.count(call.name) == 1:
                 row[2] += duration(call)
         return sums
@@ -512,10 +512,10 @@ print(longest_ns)
         self.assertIn(", 0 lost\n", text)
         paths = collections.Counter()
         for call in calls_of(read_dump(self.directory / "arctrace.data")):
-            paths[call.path] += call.base_ns
-        path, base_ns = max((row for row in paths.items() if len(row[0]) > 1),
+            paths[call.path] += call.self_ns
+        path, self_ns = max((row for row in paths.items() if len(row[0]) > 1),
                             key=lambda row: row[1])
-        if base_ns > report["thread_ns"] * 0.02:
+        if self_ns > report["thread_ns"] * 0.02:
             self.assertRegex(text, rf"(?m)  {' > '.join(path)}$")
         hottest = [row["name"] for row in sorted(report["functions"], key=lambda r: -r["base_ns"])]
         listed = text.split("Hottest functions\n")[1].split("\n\n")[0].splitlines()

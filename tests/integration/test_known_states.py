@@ -73,9 +73,13 @@ sleep 0.2
 PROCESSES = "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; echo $i | cat > /dev/null; done"
 
 
-# Runs argument 1 in a shell, a child by fork, and prints how long its children had a CPU, in ns.
+# Runs argument 1 in a shell, a child by fork, and prints how long its children had a CPU, in ns. It has real-time priority where
+# that is permitted, so that no other program takes its CPU: between the choice of the next thread, from which on the kernel counts,
+# and the record of the switch the host of a virtual machine was seen to take a millisecond, in every second switch.
 MEASURED = """
-import resource, subprocess, sys
+import contextlib, os, resource, subprocess, sys
+with contextlib.suppress(PermissionError):
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 subprocess.run(["bash", "-c", sys.argv[1]], check=True, preexec_fn=lambda: None)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(int(1e9 * (used.ru_utime + used.ru_stime)))

@@ -76,7 +76,7 @@ for thread in threads: thread.join()
 class Frame:
     def __init__(self, name, start_ns, is_call):
         self.name, self.start_ns, self.is_call = name, start_ns, is_call
-        self.base_ns = 0
+        self.self_ns = 0
 
 
 class Thread:
@@ -95,7 +95,7 @@ class Thread:
             own_ns += max(0, min(start, time_ns) - now_ns)
             now_ns = min(max(now_ns, stop), time_ns)
         if self.stack:
-            self.stack[-1].base_ns += own_ns + time_ns - now_ns
+            self.stack[-1].self_ns += own_ns + time_ns - now_ns
         self.now_ns = time_ns
 
     def leave(self, time_ns, is_open=False):
@@ -114,18 +114,18 @@ class Counts:
     """Calls and times of each function."""
 
     def __init__(self):
-        self.calls, self.base_ns, self.cum_ns = (collections.Counter() for _ in range(3))
+        self.calls, self.self_ns, self.total_ns = (collections.Counter() for _ in range(3))
         self.open, self.ended_ns = collections.Counter(), collections.Counter()  # ended_ns: of those not open
 
     def add(self, frame, time_ns, is_open):
         self.calls[frame.name] += frame.is_call
-        self.base_ns[frame.name] += frame.base_ns
-        self.cum_ns[frame.name] += time_ns - frame.start_ns
+        self.self_ns[frame.name] += frame.self_ns
+        self.total_ns[frame.name] += time_ns - frame.start_ns
         self.open[frame.name] += is_open
         self.ended_ns[frame.name] += 0 if is_open else time_ns - frame.start_ns
 
     def values(self):
-        return {name: (self.calls[name], self.base_ns[name], self.cum_ns[name]) for name in self.cum_ns}
+        return {name: (self.calls[name], self.self_ns[name], self.total_ns[name]) for name in self.total_ns}
 
 
 def off_stretches(records):
@@ -271,7 +271,7 @@ class RecountTest(TracedTest):
         for thread in read_report(trace, "tree")["threads"]:
             for node, _ in walk(thread["root"]):
                 found[node["name"]] += node["base_ns"]
-        self.assertEqual({name: found[name] for name in NAMES}, {name: expected.base_ns[name] for name in NAMES})
+        self.assertEqual({name: found[name] for name in NAMES}, {name: expected.self_ns[name] for name in NAMES})
 
     def check_csv(self, trace, expected):
         calls, own_ns, still_open = (collections.Counter() for _ in range(3))
@@ -280,10 +280,10 @@ class RecountTest(TracedTest):
                 calls[row["name"]] += row["type"] == "call"
                 own_ns[row["name"]] += int(row["self_ns"])
                 still_open[row["name"]] += "open at the end" in row["flags"]
-        self.assertEqual((calls, own_ns, still_open), (expected.calls, expected.base_ns, expected.open))
+        self.assertEqual((calls, own_ns, still_open), (expected.calls, expected.self_ns, expected.open))
 
     def check_folded(self, trace, expected):
-        for weight, sums in (("wall", expected.base_ns), ("count", expected.calls)):
+        for weight, sums in (("wall", expected.self_ns), ("count", expected.calls)):
             found = collections.Counter()
             for line in self.export(trace, "folded", f"--weight={weight}").splitlines():
                 stack, number = re.fullmatch(r"(.*) ([0-9]+)", line).groups()

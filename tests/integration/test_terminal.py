@@ -60,7 +60,7 @@ class TerminalTest(TracedTest):
         """Commands that print text about a trace."""
         for view in ("summary", "tree", "flat", "arcs", "kinds", "flow", "invocations"):
             yield "report", f"--view={view}", trace
-        columns = "calls,base,cum,avg,min,p50,p90,p99,p99.9,max"
+        columns = "calls,self,total,avg,min,p50,p90,p99,p99.9,max"
         yield "report", "--view=flat", f"--columns={columns}", trace
         for view in ("histogram", "slowest", "graph"):
             yield "report", f"--view={view}", "-F", "*", trace
@@ -80,7 +80,7 @@ class TerminalTest(TracedTest):
                 self.assertLessEqual(len(widest), columns, (arguments, widest))
         wide, _ = on_terminal("report", "--view=flat", "--wide", "--no-pager", trace)
         self.assertIn("a_name_" * 20 + "end", wide)
-        self.assertIn("%Base", wide)
+        self.assertIn("%Self", wide)
 
     def test_help_goes_on_in_the_next_line(self):
         for command in ((), ("record",), ("report",)):
@@ -104,9 +104,9 @@ class TerminalTest(TracedTest):
         self.assertRegex(text, r"(?m)  f\(std.*…\)( \[open\])?$")
         self.assertRegex(text, r"(?m)  shop::find<std.*…>\(\)( \[open\])?$")
         self.assertRegex(text, r"(?m)  a_name_.*….*end( \[open\])?$")
-        self.assertNotIn("%Base", text)  # gives way to the names
+        self.assertNotIn("%Self", text)  # gives way to the names
         many, _ = on_terminal("report", "--view=flat", "--no-pager",
-                              "--columns=calls,base,cum,avg,p99,p99.9", self.recorded())
+                              "--columns=calls,self,total,avg,p99,p99.9", self.recorded())
         self.assertIn("(no room for p99.9, avg, p99: --wide shows all)", many)
 
     def test_noise_is_told_at_any_width(self):

@@ -108,7 +108,7 @@ class Tui(TracedTest):
 
     def test_views_at_three_sizes(self):
         terminal = self.tui(columns=40, lines=10, has="Summary")
-        heads = {"1": ("exit 0", "Spent on"), "2": ("by Cum", "main"), "3": ("by Cum", "python3"),
+        heads = {"1": ("exit 0", "Spent on"), "2": ("by Total", "main"), "3": ("by Total", "python3"),
                  "4": ("by Wall", "python3"), "5": ("No lock call",), "6": ("record with",)}
         names = ("Summary", "Functions", "Tree", "Threads", "Locks", "Critical path")
         for columns, lines in ((40, 10), (80, 24), (160, 50)):
@@ -142,7 +142,7 @@ class Tui(TracedTest):
 
     def check_function(self, row, facts):
         self.assertEqual(row["Calls"], str(facts["calls"]))
-        for column, key in (("Base", "base_ns"), ("Cum", "cum_ns"), ("Avg", "avg_ns"), ("Min", "min_ns"),
+        for column, key in (("Self", "base_ns"), ("Total", "cum_ns"), ("Avg", "avg_ns"), ("Min", "min_ns"),
                             ("p50", "p50_ns"), ("p90", "p90_ns"), ("p99", "p99_ns"), ("Max", "max_ns")):
             self.assertEqual(row[column], duration(facts[key]), (column, facts))
 
@@ -152,7 +152,7 @@ class Tui(TracedTest):
         facts = {function["name"]: function for function in report["functions"]}
         terminal = self.tui()
         terminal.press("2")
-        rows = rows_of(terminal.wait_for("Function, by Cum"), "Function, by Cum")
+        rows = rows_of(terminal.wait_for("Function, by Total"), "Function, by Total")
         self.assertEqual(len(rows), len(facts))
         plain = ["main", "work", "inner"]
         for row in rows:
@@ -160,15 +160,15 @@ class Tui(TracedTest):
             if name in plain:
                 self.check_function(row, facts[name])
         self.assertIn("[open]", next(row["name"] for row in rows if row["name"].startswith("last")))
-        self.assertEqual([row["Cum"] for row in rows], [duration(row["cum_ns"]) for row in report["functions"]])
+        self.assertEqual([row["Total"] for row in rows], [duration(row["cum_ns"]) for row in report["functions"]])
         for head, key in (("Avg", "avg_ns"), ("Min", "min_ns"), ("p50", "p50_ns"), ("p90", "p90_ns"),
                           ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("Max", "max_ns"), ("name", None),
-                          ("Calls", "calls"), ("Base", "base_ns"), ("Cum", "cum_ns")):
+                          ("Calls", "calls"), ("Self", "base_ns"), ("Total", "cum_ns")):
             terminal.press("s")
             title = f"Function, by {head}"
             terminal.wait_for(title + "\n")
             if key in ("calls", "base_ns", "cum_ns"):
-                by = {"calls": "calls", "base_ns": "base", "cum_ns": "cum"}[key]
+                by = {"calls": "calls", "base_ns": "self", "cum_ns": "total"}[key]
                 in_order = read_report(self.trace, "flat", "--sort", by)["functions"]
                 text = str if key == "calls" else duration
                 self.wait_for_column(terminal, title, head, [text(row[key]) for row in in_order])
@@ -181,10 +181,10 @@ class Tui(TracedTest):
                 terminal.wait_until(lambda lines: [row["name"].split()[0] for row in rows_of(
                     "\n".join(lines), title)][1:] == names)  # pylint: disable=W0640
         terminal.press("r")
-        terminal.wait_for("by Cum, ascending")
-        self.wait_for_column(terminal, "Function, by Cum, ascending", "Cum", [row["Cum"] for row in rows][::-1])
+        terminal.wait_for("by Total ascending")
+        self.wait_for_column(terminal, "Function, by Total ascending", "Total", [row["Total"] for row in rows][::-1])
         terminal.press("<")
-        terminal.wait_for("Function, by Base\n")
+        terminal.wait_for("Function, by Self\n")
         self.leave(terminal)
 
     def walk(self, node, level=0):
@@ -199,16 +199,16 @@ class Tui(TracedTest):
             wanted += list(self.walk(process["root"]))
         terminal = self.tui()
         terminal.press("3")
-        terminal.wait_for("Calls of each thread, by Cum")
+        terminal.wait_for("Calls of each thread, by Total")
         terminal.press("p")
-        shown = terminal.wait_for("Calls of each process, by Cum", "▾", "▸ main")
+        shown = terminal.wait_for("Calls of each process, by Total", "▾", "▸ main")
         # The largest tree is unfolded, to its first calls.
-        self.assertEqual(len(rows_of(shown, "Calls of each process, by Cum")),
+        self.assertEqual(len(rows_of(shown, "Calls of each process, by Total")),
                          2 + len(max((group["root"] for group in report["processes"]),
                                      key=lambda root: root["cum_ns"])["children"]))
         terminal.press("e", "G", "e")
-        rows = rows_of(terminal.wait_for("▾ main", gone=("▸",)), "Calls of each process, by Cum")
-        self.assertEqual([(int(row["Calls"]), row["Base"], row["Cum"]) for row in rows],
+        rows = rows_of(terminal.wait_for("▾ main", gone=("▸",)), "Calls of each process, by Total")
+        self.assertEqual([(int(row["Calls"]), row["Self"], row["Total"]) for row in rows],
                          [row[1:] for row in wanted])
         for row, (name, *_) in zip(rows, wanted):
             self.assertIn(name if name.isascii() else "hostile", row["name"])
@@ -235,15 +235,15 @@ class Tui(TracedTest):
         slowest = read_report(self.trace, "slowest", "-F", "work", "--limit", "20")
         terminal = self.tui()
         terminal.press("2")
-        terminal.wait_for("Function, by Cum")
+        terminal.wait_for("Function, by Total")
         terminal.press("/")
         terminal.wait_for("/_")
         terminal.press("w", "o", "r", "k", "Enter")
         terminal.wait_until(lambda shown: any(re.match(">.*work", line) for line in shown))
         terminal.press("Enter")
-        shown = terminal.wait_for("> work\n", "Slowest calls, by Duration", "Callees, by Cum")
-        for head, key in (("Callers, by Cum", "parents"), ("Callees, by Cum", "children")):
-            self.assertEqual([(int(row["Calls"]), row["Base"], row["Cum"], row["name"])
+        shown = terminal.wait_for("> work\n", "Slowest calls, by Duration", "Callees, by Total")
+        for head, key in (("Callers, by Total", "parents"), ("Callees, by Total", "children")):
+            self.assertEqual([(int(row["Calls"]), row["Self"], row["Total"], row["name"])
                               for row in rows_of(shown, head)],
                              [(row["calls"], duration(row["base_ns"]), duration(row["cum_ns"]), row["name"])
                               for row in arcs["work"][key]])
@@ -253,8 +253,8 @@ class Tui(TracedTest):
             self.assertIn(f" {duration(call['delta_ns'])} ", row)
             self.assertIn(f" {call['start_ns'] / 1e9:.9f} ", row)
             self.assertIn(f" {call['pid']}/{call['tid']} ", row)
-        self.assertIn(f"Calls 3, %Base {shown.partition('Calls 3, %Base ')[2]}", shown)
-        self.assertIn(f"Cum {duration(arcs['work']['cum_ns'])}", shown)
+        self.assertIn(f"Calls 3, %Self {shown.partition('Calls 3, %Self ')[2]}", shown)
+        self.assertIn(f"Total {duration(arcs['work']['cum_ns'])}", shown)
         # Its first caller is chosen, then its callee.
         terminal.press("Down", "Enter")
         terminal.wait_for("> work > inner\n")
@@ -262,7 +262,7 @@ class Tui(TracedTest):
         terminal.wait_for("> work\n", gone=("> inner",))
         terminal.wait_until(lambda shown: any(re.match(">.*inner", line) for line in shown))
         terminal.press("Left")
-        terminal.wait_for("Function, by Cum", gone=("> work",))
+        terminal.wait_for("Function, by Total", gone=("> work",))
         terminal.wait_until(lambda shown: any(re.match(">.*work", line) for line in shown))
         self.leave(terminal)
 
@@ -285,7 +285,7 @@ class Tui(TracedTest):
         self.leave(terminal)
         terminal = self.tui("-F open", trace=trace)
         terminal.press("2")
-        terminal.wait_for("Function, by Cum")
+        terminal.wait_for("Function, by Total")
         terminal.press("/")
         terminal.wait_for("/_")
         terminal.press("o", "p", "e", "n", "Enter")
@@ -297,9 +297,9 @@ class Tui(TracedTest):
     def test_filters(self):
         terminal = self.tui("-N inner")
         terminal.press("2")
-        rows = rows_of(terminal.wait_for("Function, by Cum"), "Function, by Cum")
+        rows = rows_of(terminal.wait_for("Function, by Total"), "Function, by Total")
         report = read_report(self.trace, "flat", "-N", "inner")["functions"]
-        self.assertEqual([(int(row["Calls"]), row["Base"]) for row in rows],
+        self.assertEqual([(int(row["Calls"]), row["Self"]) for row in rows],
                          [(row["calls"], duration(row["base_ns"])) for row in report])
         self.leave(terminal)
         terminal = self.tui("--pid 1", has="Nothing to show")
@@ -310,8 +310,8 @@ class Tui(TracedTest):
         shown = read_report(self.trace, "flat", "-F", "work")["functions"]
         terminal = self.tui("-F work")
         terminal.press("2")
-        rows = rows_of(terminal.wait_for("Function, by Cum"), "Function, by Cum")
-        self.assertEqual([(int(row["Calls"]), row["Base"]) for row in rows],
+        rows = rows_of(terminal.wait_for("Function, by Total"), "Function, by Total")
+        self.assertEqual([(int(row["Calls"]), row["Self"]) for row in rows],
                          [(row["calls"], duration(row["base_ns"])) for row in shown])
         self.leave(terminal)
 
@@ -386,7 +386,7 @@ class Tui(TracedTest):
                                   ("TERM=vt100 ", False)):
             terminal = self.tui(prefix=prefix)
             terminal.press("2")
-            terminal.wait_for("Function, by Cum", r"\x1b[31m\u{202e}\u{9b}hostile")
+            terminal.wait_for("Function, by Total", r"\x1b[31m\u{202e}\u{9b}hostile")
             terminal.press("Down")  # main, which has most of the time, is not the chosen row any more
             if has_color:
                 terminal.wait_for("\x1b[31m", shown_by=colored)

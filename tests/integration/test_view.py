@@ -406,7 +406,7 @@ class ViewTest(ServedTest):
         call = server.api("call", lane=lane, level=STATE_LEVELS, start=start, stop=start + length)
         self.assertEqual((call["function"], call["start_ns"], call["stop_ns"]), (what, start, start + length))
         self.assertEqual(call["path"], [what])
-        self.assertEqual(call["base_ns"] + sum(one[2] for one in call["callees"]), length)
+        self.assertEqual(call["self_ns"] + sum(one[2] for one in call["callees"]), length)
         self.assertEqual(server.status("api/call", lane=lane, level=STATE_LEVELS, start=start + 1,
                                        stop=start + length), 404)
 

@@ -37,7 +37,7 @@ class NaiveThread {
   };
 
   struct Sums {
-    uint64_t calls = 0, base_ns = 0;
+    uint64_t calls = 0, self_ns = 0;
     bool operator==(const Sums&) const = default;
   };
   // By path: names from the outermost to the node.
@@ -110,7 +110,7 @@ class NaiveThread {
       for (const auto& [from, to] : calls[i].base) {
         const int64_t start = std::clamp(from, filter.from_ns, filter.until_ns);
         const int64_t stop = std::clamp(to, filter.from_ns, filter.until_ns);
-        sums.base_ns += static_cast<uint64_t>(stop - start);
+        sums.self_ns += static_cast<uint64_t>(stop - start);
       }
     }
     return paths;

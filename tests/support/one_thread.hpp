@@ -33,7 +33,7 @@ struct OneThread {
     append("open", t.open);
     for (const reader::Finding& finding : replay.findings()) last += " !" + finding.rule;
     const reader::ThreadTree& tree = replay.threads()[0];
-    CHECK(replay.tree()[tree.root].cum_ns ==
+    CHECK(replay.tree()[tree.root].total_ns ==
           static_cast<uint64_t>(tree.stop_ns - tree.start_ns));
     return last;
   }

@@ -203,7 +203,7 @@ inline std::string tree_text(const reader::Replay& replay, reader::NodeIndex roo
   for (const auto& [name, at] : children) {
     if (!text.empty()) text += ' ';
     text += name + ' ' + std::to_string(tree[at].calls) + ':' +
-            std::to_string(tree[at].base_ns);
+            std::to_string(tree[at].self_ns);
     const std::string below = tree_text(replay, at);
     if (!below.empty()) text += '[' + below + ']';
   }

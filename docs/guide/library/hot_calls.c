@@ -25,8 +25,8 @@ int main(int argc, char** argv) {
   for (i = 0; i < 10; ++i) {
     row = arctrace_reader_profile_function(profile, 0, i);
     if (row == NULL) break;
-    printf("%12" PRIu64 " %15" PRIu64 " %15" PRIu64 "  %s\n", row->calls, row->base_ns,
-           row->cum_ns, row->name);
+    printf("%12" PRIu64 " %15" PRIu64 " %15" PRIu64 "  %s\n", row->calls, row->self_ns,
+           row->total_ns, row->name);
   }
   facts = arctrace_reader_get_facts(trace);
   printf("%" PRIu64 " records, %" PRIu64 " lost, %" PRIu64 " findings\n", facts->records,

@@ -17,9 +17,9 @@ int main(int argc, char** argv) {
     filter.max_depth = 1;
     auto calls = trace.calls(filter, ARCTRACE_READER_VALUES);
     for (const arctrace_reader_call& call : calls) {
-      if (call.total_ns < 1'000'000) continue;
+      if (call.duration_ns < 1'000'000) continue;
       std::cout << call.start_ns << " ns, thread " << threads[call.thread].tid << ": "
-                << calls.name(call.function) << call.args << " took " << call.total_ns
+                << calls.name(call.function) << call.args << " took " << call.duration_ns
                 << " ns";
       if ((call.flags & ARCTRACE_READER_NOT_ENDED) != 0) std::cout << ", not ended";
       std::cout << '\n';

@@ -20,7 +20,7 @@
 /* ---- Constants ---------------------------------------------------------- */
 
 #define ARCTRACE_VERSION_MAJOR 1u /* a reader refuses another major version */
-#define ARCTRACE_VERSION_MINOR 9u /* a newer minor adds record types and fields */
+#define ARCTRACE_VERSION_MINOR 0u /* a newer minor adds record types and fields */
 
 #define ARCTRACE_SESSION_MAGIC 0x4543415254435241ull /* "ARCTRACE" */
 #define ARCTRACE_BLOCK_MAGIC 0x4B4C4241u             /* "ABLK" */
@@ -144,7 +144,7 @@ struct arctrace_session_header {
   uint64_t start_monotonic_ns;
   uint64_t start_realtime_ns;
   uint8_t session_id[16]; /* random */
-  uint64_t index_offset;  /* since version 1.9, of a file: where its INDEX is; 0: none */
+  uint64_t index_offset;  /* of a file: where its INDEX is; 0: none */
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_session_header, byte_order, 8);
 ARCTRACE_ASSERT_OFFSET(arctrace_session_header, features_required, 16);

@@ -23,9 +23,9 @@
 enum arctrace_chunk_kind {
   ARCTRACE_CHUNK_BLOCK = 1,
   ARCTRACE_CHUNK_RECORDS = 2,
-  ARCTRACE_CHUNK_SYMBOLS = 3, /* since version 1.8 */
-  ARCTRACE_CHUNK_INDEX = 4,   /* since version 1.9 */
-  ARCTRACE_CHUNK_WRITERS = 5  /* since version 1.9 */
+  ARCTRACE_CHUNK_SYMBOLS = 3,
+  ARCTRACE_CHUNK_INDEX = 4,
+  ARCTRACE_CHUNK_WRITERS = 5
 };
 
 /* arctrace_chunk_header.flags: the reason if records of the block are in progress. */
@@ -180,7 +180,7 @@ enum arctrace_session_event {
   ARCTRACE_SESSION_STARTED = 1,   /* detail: ARCTRACE_SESSION_RESUMED or 0 */
   ARCTRACE_SESSION_FINISHED = 2,  /* last record of a whole file */
   ARCTRACE_SESSION_DISK_FULL = 3, /* detail: errno */
-  /* since version 1.4: the copying of the buffer into this file; detail 0 */
+  /* the copying of the buffer into this file; detail 0 */
   ARCTRACE_SESSION_DUMP_BEGIN = 4,
   ARCTRACE_SESSION_DUMP_END = 5
 };
@@ -200,7 +200,7 @@ struct arctrace_totals_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_body, 72);
 
-/* Since version 1.9 after a writer's totals: whose they are, as its slot has it. So
+/* After a writer's totals: whose they are, as its slot has it. So
  * writers whose definitions never found room have a process too. */
 struct arctrace_totals_owner {
   uint32_t process, pid, tid, reserved;
@@ -208,7 +208,7 @@ struct arctrace_totals_owner {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_owner, 24);
 
-/* Since version 1.9 after the session's totals: events, instants and counters that the
+/* After the session's totals: events, instants and counters that the
  * record filter left out by their names, levels or fields. */
 struct arctrace_totals_filtered {
   uint64_t filtered_out;

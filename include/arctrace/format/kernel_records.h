@@ -29,7 +29,7 @@ struct arctrace_switch_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_switch_body, 20);
 #define ARCTRACE_SWITCH_UNKNOWN 0xFFFFFFFFu
-#define ARCTRACE_SWITCH_IO 0x80000000u /* it waits for a disk; since version 1.7 */
+#define ARCTRACE_SWITCH_IO 0x80000000u /* it waits for a disk */
 
 /* The head's thread got the CPU; which thread had it is not known. */
 struct arctrace_switch_in_body {
@@ -45,9 +45,8 @@ ARCTRACE_ASSERT_KERNEL_BODY(arctrace_waking_body, 20);
 #define ARCTRACE_WAKING_INTERRUPT 1u /* an interrupt of the running thread woke it */
 #define ARCTRACE_WAKING_UNKNOWN 2u   /* this kernel does not report it */
 #define ARCTRACE_WAKING_SOFTIRQ 4u   /* perhaps on the running thread's behalf */
-/* Since version 1.7: */
-#define ARCTRACE_WAKING_RAISED 8u /* the running thread raised the soft interrupt */
-#define ARCTRACE_WAKING_TIMER 16u /* a timer expired */
+#define ARCTRACE_WAKING_RAISED 8u    /* the running thread raised the soft interrupt */
+#define ARCTRACE_WAKING_TIMER 16u    /* a timer expired */
 /* 1 + the kernel's number of the soft interrupt; 0: none, or not known. */
 #define ARCTRACE_WAKING_VECTOR(context) (((context) >> 8) & 0xFFu)
 enum arctrace_softirq {
@@ -108,7 +107,7 @@ struct arctrace_page_fault_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_page_fault_body, 24);
 
-/* A signal is delivered. Since version 1.9, followed by arctrace_signal_place. */
+/* A signal is delivered. Followed by arctrace_signal_place. */
 struct arctrace_signal_body {
   uint32_t cpu, tgid, signal, reserved;
 } ARCTRACE_RECORD_PART;
@@ -153,7 +152,7 @@ struct arctrace_block_io_end_body {
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_block_io_end_body, 32);
 
 /* An interrupt came upon the head's thread at the head's ticks, and its CPU served it for
- * so long, what interrupted it included. Since version 1.9. */
+ * so long, what interrupted it included. */
 struct arctrace_interrupt_body {
   uint32_t cpu, tgid;
   uint32_t kind, number; /* enum arctrace_interrupt_kind, which says what number is */

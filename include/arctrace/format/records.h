@@ -63,7 +63,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_VFORK_END = 10,
   ARCTRACE_TYPE_ARGUMENTS = 11,
   ARCTRACE_TYPE_RESULT = 12,
-  ARCTRACE_TYPE_COROUTINE = 13, /* since version 1.6 */
+  ARCTRACE_TYPE_COROUTINE = 13,
   ARCTRACE_TYPE_EVENT = 16,
   ARCTRACE_TYPE_INSTANT = 17,
   ARCTRACE_TYPE_COUNTER = 18,
@@ -83,9 +83,9 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_PHASE = 42,
   ARCTRACE_TYPE_AGE = 43,
   ARCTRACE_TYPE_WAITING = 44,
-  ARCTRACE_TYPE_PATCHES = 45,   /* since version 1.7 */
-  ARCTRACE_TYPE_INHERITED = 46, /* since version 1.9 */
-  ARCTRACE_TYPE_HOOKED = 47,    /* since version 1.9 */
+  ARCTRACE_TYPE_PATCHES = 45,
+  ARCTRACE_TYPE_INHERITED = 46,
+  ARCTRACE_TYPE_HOOKED = 47,
   /* the collector's: full form, in RECORDS chunks */
   ARCTRACE_TYPE_SYSTEM = 48,
   ARCTRACE_TYPE_CLOCK_SYNC = 49,
@@ -99,8 +99,8 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_EXEC = 57,
   ARCTRACE_TYPE_COUNTS = 58,
   ARCTRACE_TYPE_ALIVE = 59,
-  ARCTRACE_TYPE_HOOK_COSTS = 60, /* since version 1.9 */
-  ARCTRACE_TYPE_FILES = 61,      /* since version 1.9 */
+  ARCTRACE_TYPE_HOOK_COSTS = 60,
+  ARCTRACE_TYPE_FILES = 61,
   /* the kernel writer's: full form, in blocks of class DATA */
   ARCTRACE_TYPE_SWITCH = 64,
   ARCTRACE_TYPE_WAKING = 65,
@@ -118,7 +118,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_SWITCH_IN = 77,
   ARCTRACE_TYPE_NUMBERED = 78,
   ARCTRACE_TYPE_NAMED = 79,
-  ARCTRACE_TYPE_INTERRUPT = 80 /* since version 1.9 */
+  ARCTRACE_TYPE_INTERRUPT = 80
 };
 
 /* ---- A thread's stream, and user records --------------------------------------
@@ -230,12 +230,12 @@ enum arctrace_value_kind {
   ARCTRACE_VALUE_SOCKET = 18, /* SOCK_STREAM ... */
   ARCTRACE_VALUE_SIGNAL = 19,
   ARCTRACE_VALUE_CLOCK = 20,
-  /* since version 1.2 */
+
   /* IEEE 754, 4 or 8 bytes; arguments of this kind are counted apart */
   ARCTRACE_VALUE_FLOAT = 21,
   ARCTRACE_VALUE_BOOL = 22,
-  /* Not an argument: the u32 id of a STRING with the names of the others, "a,b". Since
-   * version 1.3 a name may be followed by the names of numbers: "a/0=red/5=green". */
+  /* Not an argument: the u32 id of a STRING with the names of the others, "a,b".
+   * A name may be followed by the names of numbers: "a/0=red/5=green". */
   ARCTRACE_VALUE_NAMES = 23
 };
 

@@ -39,7 +39,7 @@ constexpr const char* kDiffNotes =
 struct DiffOptions {
   std::vector<std::string> before, after;
   OutputFormat format = OutputFormat::kText;
-  SortKey sort = SortKey::kBase;
+  SortKey sort = SortKey::kSelf;
   uint64_t limit = UINT64_MAX;
   std::vector<std::string> only, except;  // globs
   TerminalOptions terminal;
@@ -147,13 +147,15 @@ Runner add_diff(CLI::App& root) {
       ->type_name("FILE")
       ->expected(1, -1);
   add_format_option(*app, options->format);
-  add_choice<SortKey>(*app, "--sort", options->sort,
-                      {{"base", SortKey::kBase},
-                       {"cum", SortKey::kCum},
-                       {"calls", SortKey::kCalls},
-                       {"name", SortKey::kName}},
-                      "of what the largest differences come first; cum: show it, too")
-      ->default_str("base");
+  take_arcflow_names(
+      add_choice<SortKey>(
+          *app, "--sort", options->sort,
+          {{"self", SortKey::kSelf},
+           {"total", SortKey::kTotal},
+           {"calls", SortKey::kCalls},
+           {"name", SortKey::kName}},
+          "of what the largest differences come first; total: show it, too"))
+      ->default_str("self");
   app->add_option("-n,--limit", options->limit, "show at most N functions")
       ->check(not_negative())
       ->type_name("N");

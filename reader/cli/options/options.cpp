@@ -112,6 +112,17 @@ CLI::Option* add_word_option(CLI::App& app, const std::string& name,
       ->type_name(absl::StrJoin(words, "|"));
 }
 
+CLI::Option* take_arcflow_names(CLI::Option* option) {
+  return option->transform([](std::string name) {
+    static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+        {"base", "self"}, {"cum", "total"}, {"base%", "self%"}, {"cum%", "total%"}};
+    for (const auto& [arcflow, ours] : kNames) {
+      if (name == arcflow) return std::string(ours);
+    }
+    return name;
+  });
+}
+
 CLI::Option* add_size_option(CLI::App& app, const std::string& name,
                              const std::function<void(uint64_t)>& take, uint64_t max,
                              const std::string& help) {

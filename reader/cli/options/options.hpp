@@ -105,6 +105,10 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, Size& size,
       std::numeric_limits<Size>::max(), help);
 }
 
+// Has the option take "base" and "cum" for "self" and "total", too: so the arcflow
+// reports call these times, and the keys of the JSON output do.
+CLI::Option* take_arcflow_names(CLI::Option* option);
+
 using reader::TimeRange;
 
 // What a START~STOP on the command line means. Throws what CLI11 throws for a value of

@@ -19,8 +19,8 @@ using reader::SortKey;
 using reader::ViewType;
 
 const std::vector<std::pair<std::string, SortKey>> kSortKeys = {
-    {"cum", SortKey::kCum},
-    {"base", SortKey::kBase},
+    {"total", SortKey::kTotal},
+    {"self", SortKey::kSelf},
     {"calls", SortKey::kCalls},
     {"name", SortKey::kName},
     {"entry", SortKey::kEntry}};
@@ -32,8 +32,9 @@ const std::vector<std::pair<std::string, ReportClock>> kClocks = {
 constexpr const char* kReportNotes =
     "What the kernel did for a thread appears as functions named K:...\n"
     "\n"
-    "Base is the time in the function itself, cum includes all that it called. RL is\n"
-    "how often the function is on the path; cum of a function counts recursion once.\n"
+    "Self is the time in the function itself, total includes all that it called. RL is\n"
+    "how often the function is on the path; total of a function counts recursion once.\n"
+    "JSON has them as base_ns and cum_ns, as the arcflow reports call them.\n"
     "\n"
     "The time of a call that a filter hides goes to the nearest shown frame around\n"
     "it, or to the thread, so that the sums stay right. A time range counts the time\n"
@@ -99,29 +100,30 @@ void add_columns(CLI::App& app, ReportOptions& options, const std::string& group
   for (const reader::ColumnType& type : reader::column_types()) {
     names.emplace_back(type.name);
   }
-  app.add_option_function<std::vector<std::string>>(
-         "--columns",
-         [&options, names](const std::vector<std::string>& wanted) {
-           options.shown.columns.clear();
-           for (const std::string& name : wanted) {
-             const auto types = reader::column_types();
-             const auto found =
-                 std::find_if(types.begin(), types.end(),
-                              [&](const auto& type) { return name == type.name; });
-             if (found == types.end()) {
-               throw CLI::ValidationError("--columns", not_a_choice(name, names));
-             }
-             options.shown.columns.push_back(found->column);
-           }
-         },
-         absl::StrCat("the columns of a table, in their order: ", either_of(names),
-                      "; with ", views_that([](const ViewType& type) {
-                        return type.columns != reader::TableColumns::kNone;
-                      }),
-                      ". Those of the times of single calls, avg to max, only with ",
-                      views_that([](const ViewType& type) {
-                        return type.columns == reader::TableColumns::kTimes;
-                      })))
+  take_arcflow_names(
+      app.add_option_function<std::vector<std::string>>(
+          "--columns",
+          [&options, names](const std::vector<std::string>& wanted) {
+            options.shown.columns.clear();
+            for (const std::string& name : wanted) {
+              const auto types = reader::column_types();
+              const auto found =
+                  std::find_if(types.begin(), types.end(),
+                               [&](const auto& type) { return name == type.name; });
+              if (found == types.end()) {
+                throw CLI::ValidationError("--columns", not_a_choice(name, names));
+              }
+              options.shown.columns.push_back(found->column);
+            }
+          },
+          absl::StrCat("the columns of a table, in their order: ", either_of(names),
+                       "; with ", views_that([](const ViewType& type) {
+                         return type.columns != reader::TableColumns::kNone;
+                       }),
+                       ". Those of the times of single calls, avg to max, only with ",
+                       views_that([](const ViewType& type) {
+                         return type.columns == reader::TableColumns::kTimes;
+                       }))))
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COLUMN,...")
@@ -130,15 +132,16 @@ void add_columns(CLI::App& app, ReportOptions& options, const std::string& group
 
 void add_appearance(CLI::App& app, ReportOptions& options) {
   const std::string group = "Rows and appearance";
-  add_choice<SortKey>(
-      app, "--sort", options.sort, kSortKeys,
-      absl::StrCat("the order of rows; entry: as they were first entered. Default: "
-                   "entry for ",
-                   views_that([](const ViewType& type) {
-                     return !type.sort_keys.empty() &&
-                            type.sort_keys.front() == SortKey::kEntry;
-                   }),
-                   ", cum for the others"))
+  take_arcflow_names(
+      add_choice<SortKey>(
+          app, "--sort", options.sort, kSortKeys,
+          absl::StrCat("the order of rows; entry: as they were first entered. Default: "
+                       "entry for ",
+                       views_that([](const ViewType& type) {
+                         return !type.sort_keys.empty() &&
+                                type.sort_keys.front() == SortKey::kEntry;
+                       }),
+                       ", total for the others")))
       ->group(group);
   add_columns(app, options, group);
   app.add_option("-n,--limit", options.limit, "show at most N rows of each table")
@@ -248,7 +251,7 @@ std::string problem_of(const ReportOptions& options) {
 void add_common_options(CLI::App& app, ReportOptions& options, bool with_functions) {
   add_format_option(app, options.format);
   add_choice<ReportClock>(app, "--clock", options.clock, kClocks,
-                          "which time base, cum and the shares are of: all, or only "
+                          "which time self, total and the shares are of: all, or only "
                           "that on or off a CPU, which needs record --kernel")
       ->default_str("wall");
   app.add_flag("--corrected", options.corrected,

@@ -52,7 +52,7 @@ void CallDetail::frame_closed(const FrameInfo& frame, uint64_t token, bool /*sho
   } else if (is_open_ && frame.depth == key_.depth + 1) {
     auto& [calls, time_ns] = callees_[frame.function];
     if (is_call(frame.flags)) ++calls;
-    time_ns += frame.cum_ns;
+    time_ns += frame.duration_ns;
   }
 }
 
@@ -94,8 +94,8 @@ void CallDetail::write_json(std::span<const FunctionId> ids, JsonWriter& json) c
   json.member("function", ids[frame_->function]);
   json.member("start_ns", frame_->start_ns);
   json.member("stop_ns", frame_->stop_ns);
-  json.member("base_ns", frame_->base_ns);
-  json.member("cum_ns", frame_->cum_ns);
+  json.member("self_ns", frame_->self_ns);
+  json.member("duration_ns", frame_->duration_ns);
   if (replay_->has_dispatches()) {
     json.member("off_ns", frame_->cpu.off_ns);
     json.member("ready_ns", frame_->cpu.ready_ns);

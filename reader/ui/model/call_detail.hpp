@@ -39,8 +39,9 @@ class CallDetail : public ReplayListener, public ScheduleListener {
   }
 
   bool is_found() const { return frame_.has_value(); }
-  // function, start_ns, stop_ns, base_ns, cum_ns, off_ns, ready_ns, not_known_ns, args,
-  // retval, flags, path (functions, outermost first), callees ([function, calls, ns],
+  // function, start_ns, stop_ns, self_ns, duration_ns, off_ns, ready_ns, not_known_ns,
+  // args, retval, flags, path (functions, outermost first), callees ([function, calls,
+  // ns],
   // ...), waits ([begin, end, task state, thread that ended it or null, its functions],
   // ...). `ids`: as for write_totals_json().
   void write_json(std::span<const FunctionId> ids, JsonWriter& json) const;

@@ -34,7 +34,7 @@ void write_parts(const PageFacts& facts, const TreeGroup& all, JsonWriter& json)
     json.begin_object();
     json.member("name", safe_name(part.name));
     json.member("calls", part.calls);
-    json.member("base_ns", part.base_ns);
+    json.member("self_ns", part.self_ns);
     json.member("off_ns", part.cpu.off_ns);
     json.member("not_known_ns", part.cpu.unknown_ns);
     json.end();
@@ -66,7 +66,7 @@ class NodeFilter {
   NodeFilter(const TreeGroups& groups, size_t max_nodes) {
     for (const TreeGroup& group : groups.groups()) {
       for_nodes(group,
-                [&](NodeIndex node) { sums_.push_back((*group.tree)[node].cum_ns); });
+                [&](NodeIndex node) { sums_.push_back((*group.tree)[node].total_ns); });
     }
     if (sums_.size() <= max_nodes) return;
     const auto last = sums_.end() - static_cast<std::ptrdiff_t>(max_nodes);
@@ -75,7 +75,7 @@ class NodeFilter {
   }
 
   bool shows(const CallTree& tree, NodeIndex node) const {
-    return tree[node].cum_ns >= least_ns_;
+    return tree[node].total_ns >= least_ns_;
   }
 
   template <class Visit>
@@ -109,9 +109,9 @@ class FlameNodes {
     write_hidden();
     json_.value(shown_);
     json_.value(int64_t{id_of(facts.function, ids_)});
-    json_.value(facts.base_ns);
-    json_.value(tree_.cpu_base(node).off_ns);
-    json_.value(tree_.cpu_base(node).unknown_ns);
+    json_.value(facts.self_ns);
+    json_.value(tree_.cpu_self(node).off_ns);
+    json_.value(tree_.cpu_self(node).unknown_ns);
     json_.value(shown_ == 0 ? 0 : facts.calls);
     ++shown_;
   }
@@ -121,21 +121,21 @@ class FlameNodes {
     if (hidden_depth_ == 0) return;
     json_.value(hidden_depth_);
     json_.value(-1);
-    json_.value(hidden_base_ns_);
+    json_.value(hidden_self_ns_);
     json_.value(hidden_off_ns_);
     json_.value(hidden_unknown_ns_);
     json_.value(hidden_calls_);
     hidden_depth_ = 0;
-    hidden_base_ns_ = hidden_off_ns_ = hidden_unknown_ns_ = hidden_calls_ = 0;
+    hidden_self_ns_ = hidden_off_ns_ = hidden_unknown_ns_ = hidden_calls_ = 0;
   }
 
  private:
   void add_hidden(NodeIndex node) {
     if (hidden_depth_ != shown_) write_hidden();
     hidden_depth_ = shown_;
-    hidden_base_ns_ += tree_[node].base_ns;
-    hidden_off_ns_ += tree_.cpu_base(node).off_ns;
-    hidden_unknown_ns_ += tree_.cpu_base(node).unknown_ns;
+    hidden_self_ns_ += tree_[node].self_ns;
+    hidden_off_ns_ += tree_.cpu_self(node).off_ns;
+    hidden_unknown_ns_ += tree_.cpu_self(node).unknown_ns;
     hidden_calls_ += tree_[node].calls;
   }
 
@@ -146,7 +146,7 @@ class FlameNodes {
   std::vector<NodeIndex> path_;
   size_t shown_ = 0;  // the first ones of the path, which are shown
   size_t hidden_depth_ = 0;
-  uint64_t hidden_base_ns_ = 0, hidden_off_ns_ = 0, hidden_unknown_ns_ = 0;
+  uint64_t hidden_self_ns_ = 0, hidden_off_ns_ = 0, hidden_unknown_ns_ = 0;
   uint64_t hidden_calls_ = 0;
 };
 
@@ -187,7 +187,7 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
   const Replay& replay = facts.replay;
   const TreeGroups groups(replay, Grouping::kAll);
   const TreeGroup& all = groups.groups().front();
-  const CpuTime& cpu = all.tree->cpu_cum(all.root);
+  const CpuTime& cpu = all.tree->cpu_total(all.root);
   const Times times = times_of(replay);
   json.member("is_whole", true);
   if (facts.session != nullptr) json.member("path", safe_name(facts.session->path));
@@ -195,7 +195,7 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
               safe_text(command_line_text(first_command(replay.definitions()))));
   json.member("end", end_text(facts.session));
   json.member("wall_ns", wall_ns(replay));
-  json.member("thread_ns", (*all.tree)[all.root].cum_ns);
+  json.member("thread_ns", (*all.tree)[all.root].total_ns);
   json.member("from_ns", times.from_ns);
   json.member("until_ns", times.until_ns);
   json.member("has_cpu", replay.has_dispatches());
@@ -267,13 +267,13 @@ void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
   const TreeGroup& all = groups.groups().front();
   json.key("totals").begin_array();
   for (const FunctionTotal& total :
-       function_totals(*all.tree, facts.replay.functions(), all.root, SortKey::kBase)) {
+       function_totals(*all.tree, facts.replay.functions(), all.root, SortKey::kSelf)) {
     const DurationHistogram* times = facts.parts.times().find(all, total.function);
     json.begin_array();
     json.value(id_of(total.function, ids));
     json.value(total.calls);
-    json.value(total.base_ns);
-    json.value(total.cum_ns);
+    json.value(total.self_ns);
+    json.value(total.total_ns);
     json.value(total.cpu.off_ns);
     if (times != nullptr && times->count() != 0) {
       json.value(times->count());

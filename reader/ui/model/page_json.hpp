@@ -53,10 +53,10 @@ void write_lane_name_json(const Definitions& definitions, const Lane& lane,
 // lanes: an array of objects, in the order of Timeline::lanes().
 void write_lanes_json(const PageFacts& facts, JsonWriter& json);
 
-// totals: arrays [function, calls, base_ns, cum_ns, off_ns, timed, avg_ns, min_ns,
+// totals: arrays [function, calls, self_ns, total_ns, off_ns, timed, avg_ns, min_ns,
 // p50_ns, p90_ns, p99_ns, max_ns, [the power of two of the first column, columns...]];
 // null where nothing is known. Those of `report --view=flat --per=all`, `off_ns` of
-// cum_ns. `ids`: the page's number of each function, by FunctionId; empty: its own.
+// total_ns. `ids`: the page's number of each function, by FunctionId; empty: its own.
 // notes: arrays [function, text], of functions that are not complete
 // (recorded_notes.hpp); notes_legend: lines, what they mean, and what filters left out
 // without a row.
@@ -64,7 +64,7 @@ void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
                        JsonWriter& json);
 
 // groups: an array of objects with name, pid, tid and nodes, which are six numbers each,
-// parents first: depth (0: the group), function, base_ns, the part of it off the CPU,
+// parents first: depth (0: the group), function, self_ns, the part of it off the CPU,
 // the part in a state that is not known, and calls. Of what is too little to be seen, the
 // sums are one node of function -1.
 void write_flame_json(const PageFacts& facts, Grouping grouping,

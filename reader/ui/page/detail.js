@@ -85,7 +85,7 @@ class Chosen {
     clear(main, title, make("div", { class: "columns" },
       make("section", {}, facts_([
         ...head(),
-        ["in itself", duration(more.base_ns)],
+        ["in itself", duration(more.self_ns)],
         facts.has_cpu && ["on the CPU", duration(own - more.off_ns - more.not_known_ns)],
         facts.has_cpu && ["waiting", duration(more.off_ns) + (more.ready_ns ? ", " + duration(more.ready_ns) + " of it for a CPU" : "")],
         facts.has_cpu && more.not_known_ns > 0 && ["on the CPU or waiting, not known", duration(more.not_known_ns)],

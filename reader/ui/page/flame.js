@@ -5,7 +5,7 @@ const FLAME_ROW = 18;
 
 // A tree of the flat nodes: {what, own, total, name, children}.
 function flameTree(groups, weight) {
-  const own = (base, off, unknown, calls) => weight === "count" ? calls : weight === "off" ? off : weight === "cpu" ? base - off - unknown : base;
+  const own = (self, off, unknown, calls) => weight === "count" ? calls : weight === "off" ? off : weight === "cpu" ? self - off - unknown : self;
   const root = { what: -2, own: 0, total: 0, name: "all", children: [], parent: null };
   for (const group of groups) {
     const path = [root];

@@ -28,15 +28,15 @@ class SummaryPane {
       };
       return make("span", { "aria-hidden": "true" }, piece("", own - off - unknown), piece("off", off), piece("notknown", unknown));
     };
-    const most = Math.max(1, ...facts.parts.map((part) => part.base_ns));
-    const shown = facts.parts.filter((part) => part.base_ns > 0), others = shown.splice(14);
+    const most = Math.max(1, ...facts.parts.map((part) => part.self_ns));
+    const shown = facts.parts.filter((part) => part.self_ns > 0), others = shown.splice(14);
     const sumOf = (key) => others.reduce((sum, part) => sum + (part[key] || 0), 0);
     if (others.length > 0) {
-      shown.push({ name: "others (" + count(others.length) + ")", base_ns: sumOf("base_ns"), off_ns: sumOf("off_ns"), not_known_ns: sumOf("not_known_ns"), calls: sumOf("calls") });
+      shown.push({ name: "others (" + count(others.length) + ")", self_ns: sumOf("self_ns"), off_ns: sumOf("off_ns"), not_known_ns: sumOf("not_known_ns"), calls: sumOf("calls") });
     }
     const parts = shown.map((part) => make("tr", {},
-      make("td", {}, duration(part.base_ns)), make("td", {}, share(part.base_ns, facts.thread_ns)),
-      make("td", { class: "name" }, bar(part.base_ns, facts.has_cpu ? part.off_ns : 0, facts.has_cpu ? part.not_known_ns : 0, most)), make("td", {}, count(part.calls)), make("td", { class: "name" }, part.name)));
+      make("td", {}, duration(part.self_ns)), make("td", {}, share(part.self_ns, facts.thread_ns)),
+      make("td", { class: "name" }, bar(part.self_ns, facts.has_cpu ? part.off_ns : 0, facts.has_cpu ? part.not_known_ns : 0, most)), make("td", {}, count(part.calls)), make("td", { class: "name" }, part.name)));
     const hot = rows.map((row) => make("tr", { tabindex: 0, onclick: () => change({ func: row[0], call: null, tab: "chosen" }),
       onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "chosen" }); } },
       make("td", {}, duration(row[2])), make("td", {}, count(row[1])), make("td", {}, duration(row[6])), make("td", {}, duration(row[11])),

@@ -117,7 +117,7 @@ class LockTable {
     clear(main,
       answer.deadlocks.map((ring) => make("p", { class: "hot" }, "Deadlock at the end: " + ring.map((one) => one.pid + "/" + one.tid + " waits for " + plain(one.lock)).join(", "))),
       answer.calls_without_lock
-        ? make("p", {}, count(answer.calls_without_lock) + " calls of lock functions of which the lock is not known: recorded by an earlier version without -a, with other arguments by -A, lost, or begun before this time.")
+        ? make("p", {}, count(answer.calls_without_lock) + " calls of lock functions of which the lock is not known: with other arguments by -A, lost, or begun before this time.")
         : null,
       answer.locks.length === 0
         ? answer.calls_without_lock ? null : make("p", {}, "No call of a lock function is in this time.")

@@ -65,9 +65,9 @@ std::unique_ptr<Table> TraceTables::function_facts(const FunctionArcs& arcs) {
     lines.push_back({std::move(where), RowLook::kPlain});
   }
   const SumColumns columns(facts_.replay.has_dispatches(), true);
-  const RowSums sums{total.calls,  total.base_ns,
-                     total.cum_ns, (*all().tree)[all().root].cum_ns,
-                     total.cpu,    facts_.calls.times().find(all(), total.function)};
+  const RowSums sums{total.calls,    total.self_ns,
+                     total.total_ns, (*all().tree)[all().root].total_ns,
+                     total.cpu,      facts_.calls.times().find(all(), total.function)};
   std::string text;
   for (size_t i = 0; i < columns.types.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", columns.columns[i].head, " ",
@@ -79,7 +79,7 @@ std::unique_ptr<Table> TraceTables::function_facts(const FunctionArcs& arcs) {
 
 std::unique_ptr<Table> TraceTables::slowest_calls(const SlowestOfFunction& slowest) {
   const Replay& replay = facts_.replay;
-  std::vector<TableColumn> columns = {{"Duration", 11, 0, true}, {"Base", 11, 3, true}};
+  std::vector<TableColumn> columns = {{"Duration", 11, 0, true}, {"Self", 11, 3, true}};
   if (replay.has_dispatches()) {
     columns.push_back({"On CPU", 11, 4, true});
     columns.push_back({"Off CPU", 11, 1, true});
@@ -89,7 +89,7 @@ std::unique_ptr<Table> TraceTables::slowest_calls(const SlowestOfFunction& slowe
   std::vector<CellRow> rows;
   for (const SlowCall& call : slowest.calls) {
     CellRow& row = rows.emplace_back();
-    row.cells = {Cell::time(call.frame.cum_ns), Cell::time(call.frame.base_ns)};
+    row.cells = {Cell::time(call.frame.duration_ns), Cell::time(call.frame.self_ns)};
     if (replay.has_dispatches()) {
       row.cells.push_back(Cell::time(call.frame.cpu.cpu_ns));
       row.cells.push_back(Cell::time(call.frame.cpu.off_ns));

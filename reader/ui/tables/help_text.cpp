@@ -19,7 +19,8 @@ constexpr const char* kHelpLines[] = {
     "t: only a range of time, START~STOP, such as 1.5ms~2s; nothing: all of the time",
     "q: leave",
     "",
-    "Base is the time in the function itself, Cum includes all that it called; both are "
+    "Self is the time in the function itself, Total includes all that it called; both "
+    "are "
     "of all threads. Avg to Max are of the single calls whose begin and end were seen. "
     "On CPU, Off CPU: with what the function called, if the kernel was recorded "
     "(record --kernel). Screens with more columns show more of the table; the column "

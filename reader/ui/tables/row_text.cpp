@@ -43,9 +43,9 @@ std::string RowText::head() const {
   const std::optional<TableSort> sort = table_.sort();
   if (!sort.has_value()) return text + table_.head();
   const bool is_by_name = sort->column == table_.columns().size();
-  const std::string by = absl::StrCat(
-      "by ", is_by_name ? "name" : table_.columns()[sort->column].head,
-      sort->is_reversed ? (is_by_name ? ", descending" : ", ascending") : "");
+  const std::string by =
+      absl::StrCat("by ", is_by_name ? "name" : table_.columns()[sort->column].head,
+                   sort->is_reversed ? (is_by_name ? " descending" : " ascending") : "");
   const std::string head = absl::StrCat(table_.head(), ", ", by);
   // Without room for both, the order is what one does not see otherwise.
   const bool has_room = columns_of(text) + columns_of(head) <= style_.width;

@@ -69,7 +69,7 @@ std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
   for (const TimePart& part :
        time_parts(*facts.all.tree, facts.replay.functions(), facts.all.root)) {
     CellRow& row = rows.emplace_back();
-    row.cells = {Cell::time(part.base_ns), Cell::share(part.base_ns, facts.all_ns())};
+    row.cells = {Cell::time(part.self_ns), Cell::share(part.self_ns, facts.all_ns())};
     if (has_cpu) {
       row.cells.push_back(Cell::time(part.cpu.cpu_ns));
       row.cells.push_back(Cell::time(part.cpu.off_ns));
@@ -126,7 +126,7 @@ TableList TraceTables::summary() {
   tables.push_back(std::make_unique<FunctionsTable>(
       "Hottest functions", std::move(totals),
       SumsOfAll{busy, facts_.calls.times(), facts_.replay.has_dispatches()}, labels_,
-      Column::kBase, kHottestMax));
+      Column::kSelf, kHottestMax));
   auto paths = std::make_unique<SectionTable>([this](const TextStyle& style) {
     return paths_section(summary_facts(busy_.group()), labels_, style);
   });

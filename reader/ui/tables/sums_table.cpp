@@ -23,7 +23,7 @@ SumColumns::SumColumns(bool has_dispatches, bool has_times) {
     if (type.needs_dispatches && !has_dispatches) continue;
     if (type.needs_times && !has_times) continue;
     const bool is_share =
-        type.column == Column::kBasePercent || type.column == Column::kCumPercent;
+        type.column == Column::kSelfPercent || type.column == Column::kTotalPercent;
     types.push_back(type.column);
     columns.push_back(
         {type.head, std::min(type.width, kSumWidthMax), type.rank, !is_share});
@@ -90,9 +90,9 @@ FunctionsTable::FunctionsTable(std::string head, std::vector<FunctionTotal> tota
 
 RowSums FunctionsTable::sums(size_t number) const {
   const FunctionTotal& total = totals_[number];
-  return {total.calls,  total.base_ns,
-          total.cum_ns, (*all_.group.tree)[all_.group.root].cum_ns,
-          total.cpu,    all_.times.find(all_.group, total.function)};
+  return {total.calls,    total.self_ns,
+          total.total_ns, (*all_.group.tree)[all_.group.root].total_ns,
+          total.cpu,      all_.times.find(all_.group, total.function)};
 }
 
 RowName FunctionsTable::name(size_t row) {
@@ -101,7 +101,7 @@ RowName FunctionsTable::name(size_t row) {
   name.text = labels().text(total.function);
   name.notes = calls_note(total) + labels().recorded_note(total.function);
   name.where = module_note(total.function, labels());
-  if (is_hot(total.base_ns, (*all_.group.tree)[all_.group.root].cum_ns)) {
+  if (is_hot(total.self_ns, (*all_.group.tree)[all_.group.root].total_ns)) {
     name.look = RowLook::kHot;
   }
   return name;
@@ -112,13 +112,14 @@ ArcsTable::ArcsTable(std::string head, std::vector<Arc> arcs, const SumsOfAll& a
     : SumsTable(std::move(head), SumColumns(all.has_dispatches, false), labels),
       arcs_(std::move(arcs)),
       all_(all) {
-  start(arcs_.size(), Column::kCum);
+  start(arcs_.size(), Column::kTotal);
 }
 
 RowSums ArcsTable::sums(size_t number) const {
   const Arc& arc = arcs_[number];
-  return {arc.calls, arc.base_ns, arc.cum_ns, (*all_.group.tree)[all_.group.root].cum_ns,
-          arc.cpu,   nullptr};
+  return {arc.calls,    arc.self_ns,
+          arc.total_ns, (*all_.group.tree)[all_.group.root].total_ns,
+          arc.cpu,      nullptr};
 }
 
 RowName ArcsTable::name(size_t row) {

@@ -82,8 +82,8 @@ absl::StatusOr<SlowestOfFunction> TraceReading::slowest(FunctionId function) {
         const Function& candidate = other->functions()[id];
         return candidate.name == wanted.name && candidate.module == wanted.module;
       },
-      [&](const Record& record) { return content_text(describe, record); }, SortKey::kCum,
-      kSlowestShown);
+      [&](const Record& record) { return content_text(describe, record); },
+      SortKey::kTotal, kSlowestShown);
   options.listener = &slowest;
   Replay replay(trace_.definitions(), &symbolizer_, options);
   RecordDescriber own_describer(trace_, replay.resolver(), {});

@@ -95,7 +95,7 @@ TableList TraceTables::functions() {
       "Function",
       function_totals(*all().tree, replay.functions(), all().root, SortKey::kEntry),
       SumsOfAll{all(), facts_.calls.times(), replay.has_dispatches()}, labels_,
-      Column::kCum));
+      Column::kTotal));
 }
 
 TableList TraceTables::tree(Grouping grouping) {
@@ -113,7 +113,7 @@ TableList TraceTables::threads() {
   for (size_t i = 0; i < replay.threads().size(); ++i) {
     const ThreadTree& thread = replay.threads()[i];
     auto& [sums, row] = processes[definitions.threads()[thread.thread].process];
-    ThreadSums own{thread.start_ns, thread.stop_ns, replay.tree().cpu_cum(thread.root),
+    ThreadSums own{thread.start_ns, thread.stop_ns, replay.tree().cpu_total(thread.root),
                    calls_below(replay.tree(), thread.root)};
     sums.start_ns = std::min(sums.start_ns, own.start_ns);
     sums.stop_ns = std::max(sums.stop_ns, own.stop_ns);

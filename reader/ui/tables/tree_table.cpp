@@ -16,7 +16,7 @@ SumColumns tree_columns(bool has_dispatches) {
   for (size_t i = 0; i < columns.types.size(); ++i) {
     const Column type = columns.types[i];
     columns.columns[i].can_sort =
-        type == Column::kCalls || type == Column::kBase || type == Column::kCum;
+        type == Column::kCalls || type == Column::kSelf || type == Column::kTotal;
   }
   return columns;
 }
@@ -25,7 +25,7 @@ SortKey sort_key(const SumColumns& columns, TableSort sort) {
   if (sort.column >= columns.types.size()) return SortKey::kName;
   const Column type = columns.types[sort.column];
   if (type == Column::kCalls) return SortKey::kCalls;
-  return type == Column::kBase ? SortKey::kBase : SortKey::kCum;
+  return type == Column::kSelf ? SortKey::kSelf : SortKey::kTotal;
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ TreeTable::TreeTable(const Replay& replay, FunctionLabels& labels, Grouping grou
       has_dispatches_(replay.has_dispatches()),
       labels_(labels),
       columns_(tree_columns(has_dispatches_)),
-      sort_{columns_.find(Column::kCum), false} {
+      sort_{columns_.find(Column::kTotal), false} {
   rows_ = roots();
   if (!rows_.empty()) set_folded(0, false);
 }
@@ -55,10 +55,10 @@ std::string TreeTable::head() const {
 std::string TreeTable::cell(size_t row, size_t column) const {
   const Row& at = rows_[row];
   const CallNode& node = tree(at)[at.node];
-  const uint64_t all_ns = tree(at)[groups_.groups()[at.group].root].cum_ns;
+  const uint64_t all_ns = tree(at)[groups_.groups()[at.group].root].total_ns;
   return column_text(columns_.types[column],
-                     {node.calls, node.base_ns, node.cum_ns, all_ns,
-                      tree(at).cpu_cum(at.node), nullptr});
+                     {node.calls, node.self_ns, node.total_ns, all_ns,
+                      tree(at).cpu_total(at.node), nullptr});
 }
 
 std::string TreeTable::text(const Row& row) const {
@@ -78,10 +78,10 @@ RowName TreeTable::name(size_t row) {
   if (node.first_child != kNoNode) {
     name.fold = unfolded_.contains(at.node) ? RowFold::kUnfolded : RowFold::kFolded;
   }
-  const uint64_t all_ns = tree(at)[groups_.groups()[at.group].root].cum_ns;
+  const uint64_t all_ns = tree(at)[groups_.groups()[at.group].root].total_ns;
   if (at.level == 0) {
     name.look = RowLook::kBold;
-  } else if (is_hot(node.base_ns, all_ns)) {
+  } else if (is_hot(node.self_ns, all_ns)) {
     name.look = RowLook::kHot;
   }
   return name;
@@ -96,8 +96,8 @@ RowAction TreeTable::action(size_t row) const {
 bool TreeTable::comes_before(const Row& a, const Row& b) const {
   const auto values = [&](const Row& row) {
     const CallNode& node = tree(row)[row.node];
-    return SortValues{node.calls, node.base_ns, node.cum_ns, labels_[node.function].name,
-                      row.node};
+    return SortValues{node.calls, node.self_ns, node.total_ns,
+                      labels_[node.function].name, row.node};
   };
   const SortKey key = sort_key(columns_, sort_);
   return sort_.is_reversed ? sorts_before(key, values(b), values(a))

@@ -78,7 +78,7 @@ void print_sums(Trace& trace) {
                 group.total_ns, group.threads);
     for (const arctrace_reader_function_sums& f : profile.functions(number)) {
       std::printf("function\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, f.name,
-                  f.module, f.calls, f.base_ns, f.cum_ns);
+                  f.module, f.calls, f.self_ns, f.total_ns);
       for (const std::uint64_t time :
            {f.avg_ns, f.min_ns, f.max_ns, f.p50_ns, f.p90_ns, f.p99_ns, f.p999_ns}) {
         std::printf(time == ARCTRACE_READER_UNKNOWN ? "\tNone" : "\t%" PRIu64, time);
@@ -87,7 +87,7 @@ void print_sums(Trace& trace) {
     }
     for (const arctrace_reader_node& node : profile.nodes(number)) {
       std::printf("node\t%u\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", node.level,
-                  node.name, node.calls, node.base_ns, node.cum_ns);
+                  node.name, node.calls, node.self_ns, node.total_ns);
     }
     ++number;
   }

@@ -35,12 +35,12 @@ TEST_CASE("one run a side: exact sums, the largest change first, no noise known"
   add_run(diff, DiffSide::kBefore, {{"f", 100}, {"f", 50}, {"g", 30}, {"gone", 1}});
   add_run(diff, DiffSide::kAfter, {{"f", 140}, {"g", 10}, {"new", 5}});
   CHECK_FALSE(diff.is_noise_known());
-  const std::vector<FunctionChange> changes = diff.changes(SortKey::kBase);
+  const std::vector<FunctionChange> changes = diff.changes(SortKey::kSelf);
   REQUIRE(changes.size() == 5);
   CHECK(changes[0].name == "g");
-  CHECK(changes[0].before.base_ns == 30);
-  CHECK(changes[0].after.base_ns == 10);
-  CHECK_FALSE(changes[0].base_noise_ns.has_value());
+  CHECK(changes[0].before.self_ns == 30);
+  CHECK(changes[0].after.self_ns == 10);
+  CHECK_FALSE(changes[0].self_noise_ns.has_value());
   CHECK(changes[1].name == "f");
   CHECK(changes[1].before.calls == 2);
   CHECK(changes[1].after.calls == 1);
@@ -49,7 +49,7 @@ TEST_CASE("one run a side: exact sums, the largest change first, no noise known"
   CHECK(changes[3].name == "gone");
   CHECK(changes[3].after.calls == 0);
   CHECK(changes[4].name == "main");
-  CHECK(diff.changes(SortKey::kCum).front().name == "main");
+  CHECK(diff.changes(SortKey::kTotal).front().name == "main");
   CHECK(diff.changes(SortKey::kName).front().name == "f");
 }
 
@@ -118,12 +118,12 @@ TEST_CASE("several runs: means, and the noise between them") {
     add_run(diff, DiffSide::kAfter, {{"f", ns}, {"new", 3}});
   }
   CHECK(diff.is_noise_known());
-  const std::vector<FunctionChange> changes = diff.changes(SortKey::kBase);
+  const std::vector<FunctionChange> changes = diff.changes(SortKey::kSelf);
   CHECK(changes[0].name == "f");
-  CHECK(changes[0].before.base_ns == 100);
-  CHECK(changes[0].after.base_ns == 80);
+  CHECK(changes[0].before.self_ns == 100);
+  CHECK(changes[0].after.self_ns == 80);
   // t = 2.776 for 4 degrees of freedom; squares 200 and 2.
-  CHECK(changes[0].base_noise_ns == 16);
+  CHECK(changes[0].self_noise_ns == 16);
   CHECK(changes[1].name == "new");
   CHECK(changes[1].before.calls == 0);
   CHECK(changes[1].after.calls == 1);

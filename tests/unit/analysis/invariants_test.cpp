@@ -61,15 +61,15 @@ TEST_CASE("a sum that is wrong is found") {
   const NodeIndex root = replayed.replay.threads()[0].root;
   CallNode& main = tree[tree[root].first_child];
 
-  main.base_ns += 5;
+  main.self_ns += 5;
   CHECK_FALSE(broken_invariants(replayed.replay).empty());
-  main.base_ns -= 5;
-  main.cum_ns += 1;
+  main.self_ns -= 5;
+  main.total_ns += 1;
   CHECK_FALSE(broken_invariants(replayed.replay).empty());
-  main.cum_ns -= 1;
+  main.total_ns -= 1;
   CHECK(broken_invariants(replayed.replay).empty());
-  tree[root].cum_ns += 1;
-  tree[root].base_ns += 1;
+  tree[root].total_ns += 1;
+  tree[root].self_ns += 1;
   CHECK(broken_invariants(replayed.replay).front() ==
         "thread 7: time is 100001, not 100000");
   CHECK(broken_invariants(replayed.replay, 1).size() == 1);

@@ -20,18 +20,18 @@
 namespace arctrace::testing {
 namespace {
 
-constexpr uint32_t kBase = 1000000;
+constexpr uint32_t kSelf = 1000000;
 
 // Enters function `key` in a machine frame of its own, `level` frames in.
 void enter(uint64_t key, uint32_t level, uint32_t flags = 0) {
-  const uintptr_t location = kBase - level * 100;
+  const uintptr_t location = kSelf - level * 100;
   const arctrace_shim_call call = {
       location, location - 50, 0, key, level, flags | ARCTRACE_SHIM_BEGINS_FRAME};
   arctrace_shim_enter(key, &call);
 }
 
 void leave(uint64_t key, uint32_t level) {
-  const uintptr_t location = kBase - level * 100;
+  const uintptr_t location = kSelf - level * 100;
   if (arctrace_shim_exit(key, location - 50) == 0) {
     arctrace_shim_exit_at(key, location, location - 50);
   }
@@ -51,7 +51,7 @@ std::string record(const arctrace_shim_filter& filter, const std::function<void(
   TestSession test(small_buffer(512, 4000));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-    arctrace_shim_thread_start(1, uintptr_t{2} * kBase);
+    arctrace_shim_thread_start(1, uintptr_t{2} * kSelf);
     arctrace_shim_set_filter(&filter);
     calls();
   });

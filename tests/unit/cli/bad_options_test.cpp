@@ -71,14 +71,15 @@ constexpr Refusal kRefusals[] = {
      "\"invocations\"?"},
     {"report --view histogram", "report: --view=histogram needs -F FUNCTION"},
     {"report --view flat --columns calls,p98",
-     "report: --columns: \"p98\" is not calls, base%, cum%, base, cum, on-cpu, off-cpu, "
+     "report: --columns: \"p98\" is not calls, self%, total%, self, total, on-cpu, "
+     "off-cpu, "
      "avg, min, p50, p90, p99, p99.9 or max; did you mean \"p90\" or \"p99\"?"},
     {"report --view flow --columns calls",
      "report: --columns does not apply to --view=flow"},
     {"report --view tree --columns max",
      "report: --view=tree has no column max, which --view=flat has"},
     {"graph --sort entries f",
-     "graph: --sort: \"entries\" is not cum, base, calls, name or entry"},
+     "graph: --sort: \"entries\" is not total, self, calls, name or entry"},
     {"graph", "graph: function is required"},
     {"diff one",
      "diff: needs two files, or several runs of each side as in A1 A2 -- B1 B2"},
@@ -88,16 +89,17 @@ constexpr Refusal kRefusals[] = {
     {"report --view wakers --merge", "report: --merge does not apply to --view=wakers"},
     {"report --view threads --min-percent 1",
      "report: --min-percent does not apply to --view=threads"},
-    {"report --view flow --sort cum",
+    {"report --view flow --sort total",
      "report: --sort does not apply to --view=flow, which is in order of time"},
     {"report --view invocations --sort calls",
-     "report: --view=invocations cannot be sorted by calls, only by entry, cum, base or "
+     "report: --view=invocations cannot be sorted by calls, only by entry, total, self "
+     "or "
      "name"},
     {"report --view locks --clock cpu",
      "report: --clock does not apply to --view=locks, which shows all time"},
     {"report --view wakers --clock cpu",
      "report: --clock does not apply to --view=wakers, which shows all time"},
-    {"report --sort 1", "report: --sort: \"1\" is not cum, base, calls, name or entry"},
+    {"report --sort 1", "report: --sort: \"1\" is not total, self, calls, name or entry"},
     {"report --clock x", "report: --clock: \"x\" is not wall, cpu or off-cpu"},
     {"report --per x", "report: --per: \"x\" is not thread or process"},
     {"report --color x", "report: --color: \"x\" is not auto, always or never"},

@@ -216,7 +216,7 @@ std::map<std::string, Sums> calls_of(const Decoded& decoded) {
     CHECK(event.time >= stack.back()->time);
     Sums& sum = sums[stack.back()->name];
     ++sum.calls;
-    sum.cum_ns += event.time - stack.back()->time;
+    sum.total_ns += event.time - stack.back()->time;
     stack.pop_back();
   }
   for (const auto& [track, stack] : stacks) {

@@ -68,7 +68,7 @@ TEST_CASE("how exactly an exec is known is kept, rounded up") {
   }
   CHECK(ExecMoment::unpack(ExecMoment{1, UINT64_MAX}.pack()).within_ticks == uint64_t{31}
                                                                                  << 31);
-  CHECK(ExecMoment::unpack(100).within_ticks == 0);  // as before version 1.9
+  CHECK(ExecMoment::unpack(100).within_ticks == 0);  // no span
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST_CASE("sum_up takes out what counted nothing") {
   CallTree tree;
   const NodeIndex root = tree.add_root();
   const NodeIndex kept = tree.child(root, 2);
-  tree[tree.child(kept, 3)].base_ns = 4;
+  tree[tree.child(kept, 3)].self_ns = 4;
   tree.child(tree.child(kept, 4), 5);
   const NodeIndex marked = tree.child(root, 6);
   tree.mark(marked).lost_records = 1;
@@ -38,7 +38,7 @@ TEST_CASE("sum_up takes out what counted nothing") {
   size_t nodes = 0;
   for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) ++nodes;
   CHECK(nodes == 4);
-  CHECK(tree[root].cum_ns == 4);
+  CHECK(tree[root].total_ns == 4);
   CHECK(tree[marked].parent == root);
 }
 
@@ -49,11 +49,11 @@ TEST_CASE("merge adds node by node") {
   const NodeIndex f = from.child(a, 2);
   from[f] = from[f];
   from[f].calls = 3;
-  from[from.child(f, 3)].base_ns = 10;
+  from[from.child(f, 3)].self_ns = 10;
   from.mark(f).unwound = 2;
   const NodeIndex b = from.add_root();
   from[b].calls = 1;
-  from[from.child(b, 3)].base_ns = 5;
+  from[from.child(b, 3)].self_ns = 5;
   from[from.child(b, 2)].calls = 4;
 
   CallTree into;
@@ -62,9 +62,9 @@ TEST_CASE("merge adds node by node") {
   into.merge(root, from, b);
   into.sum_up(root);
   CHECK(into[root].calls == 2);
-  CHECK(into[root].cum_ns == 15);
+  CHECK(into[root].total_ns == 15);
   CHECK(into[into.child(root, 2)].calls == 7);
   CHECK(into.marks(into.child(root, 2)).unwound == 2);
-  CHECK(into[into.child(into.child(root, 2), 3)].base_ns == 10);
-  CHECK(into[into.child(root, 3)].base_ns == 5);
+  CHECK(into[into.child(into.child(root, 2), 3)].self_ns == 10);
+  CHECK(into[into.child(root, 3)].self_ns == 5);
 }

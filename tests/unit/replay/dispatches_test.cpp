@@ -41,10 +41,10 @@ TEST_CASE("sleeping and waiting for a CPU are distinguished, and charged to the 
   REQUIRE(replay.threads().size() == 1);
   const NodeIndex f = child_of(replay, replay.threads()[0].root);
   const NodeIndex g = child_of(replay, f);
-  CHECK(is(replay.tree().cpu_base(g), 350, 50, 1));
-  CHECK(is(replay.tree().cpu_base(f), 30, 30, 1));
-  CHECK(is(replay.tree().cpu_cum(f), 380, 80, 2));
-  CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 380, 80, 2));
+  CHECK(is(replay.tree().cpu_self(g), 350, 50, 1));
+  CHECK(is(replay.tree().cpu_self(f), 30, 30, 1));
+  CHECK(is(replay.tree().cpu_total(f), 380, 80, 2));
+  CHECK(is(replay.tree().cpu_total(replay.threads()[0].root), 380, 80, 2));
 }
 
 TEST_CASE(
@@ -71,8 +71,8 @@ TEST_CASE(
   REQUIRE(replay.threads().size() == 1);
   const NodeIndex f = child_of(replay, replay.threads()[0].root);
   const NodeIndex child = child_of(replay, f);
-  CHECK(is(replay.tree().cpu_base(child), 320, 20, 1));
-  CHECK(is(replay.tree().cpu_base(f), 100, 100, 1));
+  CHECK(is(replay.tree().cpu_self(child), 320, 20, 1));
+  CHECK(is(replay.tree().cpu_self(f), 100, 100, 1));
 }
 
 TEST_CASE("perf's events show time off the CPU, and preemption, but no wake-ups") {
@@ -96,11 +96,11 @@ TEST_CASE("perf's events show time off the CPU, and preemption, but no wake-ups"
   REQUIRE(replay.threads().size() == 2);
   const NodeIndex f = child_of(replay, replay.threads()[0].root);
   const NodeIndex g = child_of(replay, f);
-  CHECK(is(replay.tree().cpu_base(g), 350, 0, 1));
-  CHECK(is(replay.tree().cpu_base(f), 30, 30, 1));
-  CHECK(replay.tree().cpu_cum(f).cpu_ns == 620);
+  CHECK(is(replay.tree().cpu_self(g), 350, 0, 1));
+  CHECK(is(replay.tree().cpu_self(f), 30, 30, 1));
+  CHECK(replay.tree().cpu_total(f).cpu_ns == 620);
   // The unknown one that left or got the CPU is nobody.
-  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 0, 0, 0));
+  CHECK(is(replay.tree().cpu_total(replay.threads()[1].root), 0, 0, 0));
 }
 
 TEST_CASE(
@@ -124,9 +124,9 @@ TEST_CASE(
   Replay replay(s.script.definitions, nullptr);
   s.script.replay(replay);
   const NodeIndex root = replay.threads()[0].root;
-  CHECK(is(replay.tree().cpu_cum(root), 350, 0, 4));
-  CHECK(replay.tree()[root].cum_ns == 800);
-  CHECK(replay.tree().cpu_cum(root).cpu_ns == 450);
+  CHECK(is(replay.tree().cpu_total(root), 350, 0, 4));
+  CHECK(replay.tree()[root].total_ns == 800);
+  CHECK(replay.tree().cpu_total(root).cpu_ns == 450);
 }
 
 TEST_CASE("what gave way is missing although the kernel's records come before the rest") {
@@ -168,9 +168,10 @@ TEST_CASE("base and cum are of the clock that is asked for") {
     Replay replay(s.script.definitions, nullptr, options);
     s.script.replay(replay);
     const NodeIndex root = replay.threads()[0].root;
-    CHECK(replay.tree().cpu_cum(root).cpu_ns == 620);
-    CHECK(replay.tree().cpu_cum(root).off_ns == 380);
-    return tree_text(replay, root) + " of " + std::to_string(replay.tree()[root].cum_ns);
+    CHECK(replay.tree().cpu_total(root).cpu_ns == 620);
+    CHECK(replay.tree().cpu_total(root).off_ns == 380);
+    return tree_text(replay, root) + " of " +
+           std::to_string(replay.tree()[root].total_ns);
   };
   CHECK(text(ReportClock::kWall) == "f 1:500[g 1:500] of 1000");
   CHECK(text(ReportClock::kCpu) == "f 1:470[g 1:150] of 620");
@@ -191,8 +192,8 @@ TEST_CASE("a time range cuts time off the CPU as it cuts all time") {
   Replay replay(s.script.definitions, nullptr, options);
   s.script.replay(replay);
   const NodeIndex root = replay.threads()[0].root;
-  CHECK(replay.tree()[root].cum_ns == 200);
-  CHECK(is(replay.tree().cpu_cum(root), 200, 100, 0));
+  CHECK(replay.tree()[root].total_ns == 200);
+  CHECK(is(replay.tree().cpu_total(root), 200, 100, 0));
 }
 
 TEST_CASE("of two threads with one number the later one is meant once it has begun") {
@@ -211,8 +212,8 @@ TEST_CASE("of two threads with one number the later one is meant once it has beg
   Replay replay(s.script.definitions, nullptr);
   s.script.replay(replay);
   REQUIRE(replay.threads().size() == 2);
-  CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 100, 0, 1));
-  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 300, 0, 1));
+  CHECK(is(replay.tree().cpu_total(replay.threads()[0].root), 100, 0, 1));
+  CHECK(is(replay.tree().cpu_total(replay.threads()[1].root), 300, 0, 1));
 }
 
 TEST_CASE("a call that is too short to be shown gives its time off the CPU away, too") {
@@ -229,7 +230,7 @@ TEST_CASE("a call that is too short to be shown gives its time off the CPU away,
   Replay replay(s.script.definitions, nullptr, options);
   s.script.replay(replay);
   const NodeIndex f = child_of(replay, replay.threads()[0].root);
-  CHECK(is(replay.tree().cpu_base(f), 40, 0, 1));
+  CHECK(is(replay.tree().cpu_self(f), 40, 0, 1));
   CHECK(child_of(replay, f) == kNoNode);
 }
 
@@ -253,7 +254,7 @@ TEST_CASE(
   REQUIRE(all.threads().size() == 2);
   CHECK(s.script.definitions.pid_of(all.threads()[1].thread) == 100);
   CHECK(tree_text(all, all.threads()[1].root) == "K:read 1:850");
-  CHECK(is(all.tree().cpu_cum(all.threads()[1].root), 500, 0, 1));
+  CHECK(is(all.tree().cpu_total(all.threads()[1].root), 500, 0, 1));
 }
 
 TEST_CASE("a thread of a recorded process is replayed though it has written nothing") {
@@ -270,7 +271,7 @@ TEST_CASE("a thread of a recorded process is replayed though it has written noth
   s.script.replay(replay);
   REQUIRE(replay.threads().size() == 2);
   CHECK(s.script.definitions.threads()[replay.threads()[1].thread].tid == 200);
-  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 500, 0, 1));
+  CHECK(is(replay.tree().cpu_total(replay.threads()[1].root), 500, 0, 1));
 }
 
 TEST_CASE(
@@ -288,10 +289,10 @@ TEST_CASE(
   s.script.replay(replay);
   REQUIRE(replay.threads().size() == 2);
   CHECK(replay.threads()[0].thread == thread);
-  CHECK(replay.tree()[replay.threads()[0].root].cum_ns == 400);
+  CHECK(replay.tree()[replay.threads()[0].root].total_ns == 400);
   CHECK(replay.threads()[1].thread == silent);
-  CHECK(replay.tree()[replay.threads()[1].root].cum_ns == 600);
-  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 400, 0, 1));
+  CHECK(replay.tree()[replay.threads()[1].root].total_ns == 600);
+  CHECK(is(replay.tree().cpu_total(replay.threads()[1].root), 400, 0, 1));
 }
 
 TEST_CASE("a thread that joined as it ran is there, and runs once a record says so") {
@@ -316,8 +317,8 @@ TEST_CASE("a thread that joined as it ran is there, and runs once a record says 
     s.script.replay(replay);
     REQUIRE(replay.threads().size() == 1);
     const NodeIndex root = replay.threads()[0].root;
-    CHECK(replay.tree()[root].cum_ns == 1000);
-    return replay.tree().cpu_cum(root);
+    CHECK(replay.tree()[root].total_ns == 1000);
+    return replay.tree().cpu_total(root);
   };
   const auto is_all = [](const CpuTime& time, uint64_t unknown_ns, uint64_t off_ns) {
     CHECK(time.unknown_ns == unknown_ns);
@@ -423,8 +424,8 @@ TEST_CASE("threads of other PID namespaces are found by their own numbers") {
   Replay replay(s.script.definitions, nullptr);
   s.script.replay(replay);
   REQUIRE(replay.threads().size() == 2);
-  CHECK(is(replay.tree().cpu_cum(replay.threads()[0].root), 100, 0, 1));
-  CHECK(is(replay.tree().cpu_cum(replay.threads()[1].root), 30, 30, 1));
+  CHECK(is(replay.tree().cpu_total(replay.threads()[0].root), 100, 0, 1));
+  CHECK(is(replay.tree().cpu_total(replay.threads()[1].root), 30, 30, 1));
 }
 
 TEST_CASE("a thread whose definition is missing is no idle thread of a CPU's") {
@@ -442,9 +443,9 @@ TEST_CASE("a thread whose definition is missing is no idle thread of a CPU's") {
   REQUIRE(replay.threads().size() == 2);
   const CallTree& tree = replay.tree();
   const NodeIndex root = replay.threads()[0].root;
-  CHECK(tree[root].cum_ns == 1000);
-  CHECK(tree.cpu_cum(root).off_ns == 0);
-  CHECK(tree.cpu_cum(root).unknown_ns == 1000);
-  CHECK(tree.cpu_cum(root).switches == 0);
-  CHECK(tree.cpu_cum(replay.threads()[1].root).off_ns == 300);
+  CHECK(tree[root].total_ns == 1000);
+  CHECK(tree.cpu_total(root).off_ns == 0);
+  CHECK(tree.cpu_total(root).unknown_ns == 1000);
+  CHECK(tree.cpu_total(root).switches == 0);
+  CHECK(tree.cpu_total(replay.threads()[1].root).off_ns == 300);
 }

@@ -18,8 +18,8 @@ std::string replayed(const RecordScript& script, const ReplayFilter& filter) {
   std::string text;
   for (const ThreadTree& thread : replay.threads()) {
     const CallNode& root = replay.tree()[thread.root];
-    CHECK(root.cum_ns == static_cast<uint64_t>(thread.stop_ns - thread.start_ns));
-    text += std::to_string(root.base_ns) + "[" + tree_text(replay, thread.root) + "]";
+    CHECK(root.total_ns == static_cast<uint64_t>(thread.stop_ns - thread.start_ns));
+    text += std::to_string(root.self_ns) + "[" + tree_text(replay, thread.root) + "]";
   }
   return text;
 }

@@ -26,7 +26,7 @@ struct ForkScript {
     script.replay(replay);
     const ThreadTree& tree = replay.threads().back();
     CHECK(tree.thread == child);
-    CHECK(replay.tree()[tree.root].cum_ns ==
+    CHECK(replay.tree()[tree.root].total_ns ==
           static_cast<uint64_t>(tree.stop_ns - tree.start_ns));
     std::string text = tree_text(replay, tree.root);
     for (const Finding& finding : replay.findings()) text += " !" + finding.rule;

@@ -68,7 +68,7 @@ TEST_CASE("time in which records were lost is nobody's") {
   script.replay(replay);
   CHECK(tree_text(replay, replay.threads()[0].root) ==
         "main 1:20[[lost] 1:470 f 1:10 g 1:10]");
-  CHECK(replay.tree()[replay.threads()[0].root].cum_ns == 520);
+  CHECK(replay.tree()[replay.threads()[0].root].total_ns == 520);
 }
 
 TEST_CASE("frames that no STACK has reported since a loss may differ") {
@@ -257,7 +257,7 @@ TEST_CASE("a thread whose first records are missing begins when it began") {
     script.replay(replay);
     const ThreadTree& tree = replay.threads()[0];
     CHECK(tree.start_ns == start_ns);
-    CHECK(replay.tree()[tree.root].cum_ns == static_cast<uint64_t>(600 - start_ns));
+    CHECK(replay.tree()[tree.root].total_ns == static_cast<uint64_t>(600 - start_ns));
     CHECK(tree_text(replay, tree.root) == text);
   };
   SUBCASE("overwritten") {

@@ -27,7 +27,7 @@ class Times : public ReplayListener {
   uint64_t frame_opened(const FrameInfo& /*frame*/) override { return 0; }
   void frame_closed(const FrameInfo& frame, uint64_t /*token*/, bool shown) override {
     if (!shown) return;
-    text += std::to_string(frame.base_ns) + "/" + std::to_string(frame.cum_ns) + " ";
+    text += std::to_string(frame.self_ns) + "/" + std::to_string(frame.duration_ns) + " ";
   }
   void frame_adopted(const FrameInfo& /*frame*/) override {}
   void point(const PointInfo& /*point*/) override {}
@@ -39,7 +39,7 @@ struct Replayed {
   std::string calls;     // base and cum of each, in the order of their ends
   std::string tree;      // names with calls, base and cum
   std::string overhead;  // of each node in preorder, ps
-  uint64_t root_base_ns = 0, root_cum_ns = 0;
+  uint64_t root_self_ns = 0, root_total_ns = 0;
 };
 
 Replayed replayed(const RecordScript& script, bool is_corrected,
@@ -62,8 +62,8 @@ Replayed replayed(const RecordScript& script, bool is_corrected,
        at = replay.tree().next_in_preorder(at, root)) {
     found.overhead += std::to_string(replay.tree()[at].overhead_ps) + " ";
   }
-  found.root_base_ns = replay.tree()[root].base_ns;
-  found.root_cum_ns = replay.tree()[root].cum_ns;
+  found.root_self_ns = replay.tree()[root].self_ns;
+  found.root_total_ns = replay.tree()[root].total_ns;
   return found;
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("costs: inside of each call, and in the time of its caller") {
   CHECK(found.calls == "40/40 3/3 57/100 ");
   // The root has f's, f its own and those of two g.
   CHECK(found.overhead == "6000 16000 8000 ");
-  CHECK(found.root_cum_ns == 100);
+  CHECK(found.root_total_ns == 100);
 }
 
 TEST_CASE("costs: they are taken off each call and each node, never below zero") {
@@ -96,8 +96,8 @@ TEST_CASE("costs: they are taken off each call and each node, never below zero")
   // Of a node all calls count together: 43 - 8.
   CHECK(found.tree == "f 1:41[g 2:35]");
   CHECK(found.overhead == "6000 16000 8000 ");
-  CHECK(found.root_base_ns == 0);
-  CHECK(found.root_cum_ns == 76);
+  CHECK(found.root_self_ns == 0);
+  CHECK(found.root_total_ns == 76);
 }
 
 TEST_CASE("costs: a call that a filter hides leaves its cost to the frame around it") {
@@ -122,7 +122,7 @@ TEST_CASE("costs: only those of the time range count") {
   range.until_ns = 165;
   const Replayed found = replayed(two_calls(), true, range);
   CHECK(found.overhead == "0 12000 8000 ");
-  CHECK(found.root_cum_ns == 60 - 12 - 8);
+  CHECK(found.root_total_ns == 60 - 12 - 8);
 }
 
 TEST_CASE("costs: calls that are open, unwound or not known take what their records do") {

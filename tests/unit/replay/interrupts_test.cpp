@@ -57,14 +57,14 @@ struct InterruptedThread : KernelScript {
     REQUIRE(replay->threads().size() == 1);
     const ThreadTree& tree = replay->threads()[0];
     if (is_wall) {
-      CHECK(replay->tree()[tree.root].cum_ns ==
+      CHECK(replay->tree()[tree.root].total_ns ==
             static_cast<uint64_t>(tree.stop_ns - tree.start_ns));
     }
     CHECK(replay->findings().empty());
     return tree_text(*replay, root());
   }
   NodeIndex root() const { return replay->threads()[0].root; }
-  const CpuTime& times() const { return replay->tree().cpu_cum(root()); }
+  const CpuTime& times() const { return replay->tree().cpu_total(root()); }
   // The tree of a CPU's `Interrupt` thread; "-": it has no part in the report.
   std::string tree_of_cpu(ThreadIndex of) const {
     for (const ThreadTree& tree : replay->interrupts()) {
@@ -101,8 +101,8 @@ TEST_CASE("an interrupt's time is nobody's own, and off the CPU") {
   CHECK(t.states_text() == "running 200, interrupted 300, running 500");
   const CallTree& tree = t.replay->tree();
   const NodeIndex g = tree[tree[t.root()].first_child].first_child;
-  CHECK(tree.cpu_base(g).interrupts == 1);
-  CHECK(tree.cpu_base(g).off_ns == 0);
+  CHECK(tree.cpu_self(g).interrupts == 1);
+  CHECK(tree.cpu_self(g).off_ns == 0);
   CHECK(t.tree_of_cpu(t.cpu_0) == "K:timer interrupt 1:300");
   CHECK(t.tree_of_cpu(t.cpu_1) == "-");
 

@@ -23,7 +23,7 @@ struct KernelThread : KernelScript {
     Replay replay(script.definitions, nullptr, options);
     script.replay(replay);
     const ThreadTree& tree = replay.threads()[0];
-    CHECK(replay.tree()[tree.root].cum_ns ==
+    CHECK(replay.tree()[tree.root].total_ns ==
           static_cast<uint64_t>(tree.stop_ns - tree.start_ns));
     CHECK(replay.findings().empty());
     std::string text = tree_text(replay, tree.root);
@@ -56,8 +56,8 @@ TEST_CASE("a system call is a frame of the one that makes it") {
   const CallTree& tree = replay.tree();
   const NodeIndex f = tree[replay.threads()[0].root].first_child;
   const NodeIndex read = tree[f].first_child;
-  CHECK(tree.cpu_cum(read).off_ns == 700);
-  CHECK(tree.cpu_base(f).off_ns == 0);
+  CHECK(tree.cpu_total(read).off_ns == 700);
+  CHECK(tree.cpu_self(f).off_ns == 0);
   CHECK(replay.functions()[tree[read].function].module == kKernelModule);
 }
 

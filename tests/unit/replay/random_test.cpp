@@ -21,7 +21,7 @@ NaiveThread::Paths paths_of(const Replay& replay, NodeIndex root) {
     for (NodeIndex up = at; up != root; up = tree[up].parent) {
       path.insert(path.begin(), replay.functions()[tree[up].function].name);
     }
-    paths[path] = {at == root ? 0 : tree[at].calls, tree[at].base_ns};
+    paths[path] = {at == root ? 0 : tree[at].calls, tree[at].self_ns};
   }
   return paths;
 }
@@ -29,9 +29,9 @@ NaiveThread::Paths paths_of(const Replay& replay, NodeIndex root) {
 std::string text_of(const NaiveThread::Paths& paths) {
   std::string text;
   for (const auto& [path, sums] : paths) {
-    if (sums.calls == 0 && sums.base_ns == 0) continue;
+    if (sums.calls == 0 && sums.self_ns == 0) continue;
     for (const std::string& name : path) text += '/' + name;
-    text += ' ' + std::to_string(sums.calls) + ':' + std::to_string(sums.base_ns) + '\n';
+    text += ' ' + std::to_string(sums.calls) + ':' + std::to_string(sums.self_ns) + '\n';
   }
   return text;
 }
@@ -73,7 +73,7 @@ void compare(const RandomScript& random, const ReplayFilter& filter) {
   for (const ThreadTree& thread : replay.threads()) {
     const std::string text = text_of(paths_of(replay, thread.root));
     if (!text.empty()) found += std::to_string(thread.thread) + '\n' + text;
-    CHECK(replay.tree()[thread.root].cum_ns ==
+    CHECK(replay.tree()[thread.root].total_ns ==
           static_cast<uint64_t>(thread.stop_ns - thread.start_ns));
   }
   CHECK(found == expected);

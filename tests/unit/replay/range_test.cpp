@@ -97,7 +97,7 @@ class Diary : public ReplayListener, public ScheduleListener {
     for (const uint64_t number :
          {uint64_t{frame.depth}, uint64_t{frame.count}, uint64_t{frame.flags},
           static_cast<uint64_t>(frame.start_ns), static_cast<uint64_t>(frame.stop_ns),
-          static_cast<uint64_t>(frame.time_ns), frame.base_ns, frame.cum_ns,
+          static_cast<uint64_t>(frame.time_ns), frame.self_ns, frame.duration_ns,
           uint64_t{frame.coroutine}, frame.cpu.off_ns, frame.cpu.ready_ns}) {
       line += ' ' + std::to_string(number);
     }
@@ -113,7 +113,7 @@ std::string tree_text(const Replay& replay) {
   for (const ThreadTree& thread : replay.threads()) {
     for (NodeIndex at = thread.root; at != kNoNode;
          at = tree.next_in_preorder(at, thread.root)) {
-      if (tree[at].calls == 0 && tree[at].base_ns == 0) continue;
+      if (tree[at].calls == 0 && tree[at].self_ns == 0) continue;
       std::string line = std::to_string(thread.thread) + ' ' +
                          std::to_string(thread.start_ns) + ' ' +
                          std::to_string(thread.stop_ns);
@@ -121,7 +121,7 @@ std::string tree_text(const Replay& replay) {
         line += '/' + replay.functions()[tree[up].function].name;
       }
       lines.push_back(line + ' ' + std::to_string(tree[at].calls) + ' ' +
-                      std::to_string(tree[at].base_ns));
+                      std::to_string(tree[at].self_ns));
     }
   }
   std::sort(lines.begin(), lines.end());

@@ -32,13 +32,13 @@ TEST_CASE("IBM's treetest: the shares are exact") {
   Replay replay(script.definitions, nullptr);
   script.replay(replay);
   const NodeIndex root = replay.threads()[0].root;
-  const uint64_t all = replay.tree()[root].cum_ns;
+  const uint64_t all = replay.tree()[root].total_ns;
   CHECK(all == 100 * 100);
   const auto share = [&](std::string_view path) {
     const CallNode& node = node_at(replay, root, path);
     CHECK(node.calls == 100);
-    CHECK(node.cum_ns * 100 % all == 0);
-    return node.cum_ns * 100 / all;
+    CHECK(node.total_ns * 100 % all == 0);
+    return node.total_ns * 100 / all;
   };
   CHECK(share("all/main") == 100);
   CHECK(share("all/main/mainA") == 30);
@@ -99,8 +99,8 @@ TEST_CASE("open frames last until the thread's end, or the recording's") {
   const auto duration = [&](ThreadIndex thread) {
     const ThreadTree& tree = replay.threads()[thread];
     CHECK(tree.stop_ns - tree.start_ns ==
-          static_cast<int64_t>(replay.tree()[tree.root].cum_ns));
-    return node_at(replay, tree.root, "f").cum_ns;
+          static_cast<int64_t>(replay.tree()[tree.root].total_ns));
+    return node_at(replay, tree.root, "f").total_ns;
   };
   CHECK(duration(killed) == 290);
   CHECK(duration(exits) == 380);
@@ -121,7 +121,7 @@ TEST_CASE("100,000 frames deep, open at the end") {
   Replay replay(t.script.definitions, nullptr);
   t.script.replay(replay);
   CHECK(replay.totals().open == 100'000);
-  CHECK(replay.tree()[replay.threads()[0].root].cum_ns == 99'999);
+  CHECK(replay.tree()[replay.threads()[0].root].total_ns == 99'999);
 }
 
 TEST_CASE("EXIT_NAMED of a deeper frame pops to it") {
@@ -347,7 +347,7 @@ TEST_CASE("frames open at the end stay open") {
   const NodeIndex main = tree[replay.threads()[0].root].first_child;
   CHECK(tree.marks(main).open == 1);
   CHECK(tree.marks(tree[main].first_child).open == 1);
-  CHECK(tree[main].cum_ns == 9);
+  CHECK(tree[main].total_ns == 9);
 }
 
 TEST_CASE("definitions and the kernel's records are no part of the stack") {

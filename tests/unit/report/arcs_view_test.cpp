@@ -34,21 +34,21 @@ struct NaiveSums {
       const std::string& self = path.back();
       const std::string& caller = path.size() > 1 ? path[path.size() - 2] : kRoot;
       flat[self].calls += sums.calls;
-      flat[self].base_ns += sums.base_ns;
+      flat[self].self_ns += sums.self_ns;
       parents[{self, caller}].calls += sums.calls;
-      parents[{self, caller}].base_ns += sums.base_ns;
+      parents[{self, caller}].self_ns += sums.self_ns;
       children[{caller, self}].calls += sums.calls;
-      children[{caller, self}].base_ns += sums.base_ns;
+      children[{caller, self}].self_ns += sums.self_ns;
       std::set<std::string> seen;
       for (size_t i = 0; i < path.size(); ++i) {
         if (!seen.insert(path[i]).second) continue;
-        flat[path[i]].cum_ns += sums.base_ns;
-        parents[{path[i], i > 0 ? path[i - 1] : kRoot}].cum_ns += sums.base_ns;
+        flat[path[i]].total_ns += sums.self_ns;
+        parents[{path[i], i > 0 ? path[i - 1] : kRoot}].total_ns += sums.self_ns;
       }
       for (const std::string& f : seen) {
         if (f == self) continue;
         const auto innermost = std::find(path.rbegin(), path.rend(), f);
-        children[{f, *(innermost - 1)}].cum_ns += sums.base_ns;
+        children[{f, *(innermost - 1)}].total_ns += sums.self_ns;
       }
     }
   }
@@ -64,8 +64,8 @@ std::string sums_text(const std::map<Key, Sums>& sums) {
     } else {
       text += key.first + "-" + key.second;
     }
-    text += ' ' + std::to_string(s.calls) + ' ' + std::to_string(s.base_ns) + ' ' +
-            std::to_string(s.cum_ns) + '\n';
+    text += ' ' + std::to_string(s.calls) + ' ' + std::to_string(s.self_ns) + ' ' +
+            std::to_string(s.total_ns) + '\n';
   }
   return text;
 }
@@ -78,7 +78,7 @@ TEST_CASE("arcs: parents, self, children") {
   viewed.settings.options.limit = 2;
   CHECK(viewed.text("arcs") == R"(
 1 thread: 100 us
-Source         Calls   %Base    %Cum         Base          Cum  Function
+Source         Calls   %Self  %Total         Self        Total  Function
 parent             1       -     100            -       100 us    [thread]
 self               1       -     100            -       100 us  main
 child              1       -    70.0            -      70.0 us    mainB

@@ -111,7 +111,7 @@ TEST_CASE("critical path: what ended a wait without a thread") {
   CHECK(state("poll", 1, 0, kSoft | kVector * (1 + ARCTRACE_SOFTIRQ_NET_RECEIVE)) ==
         "network");
   CHECK(state("read", 1, 0, kSoft | kVector * (1 + ARCTRACE_SOFTIRQ_BLOCK)) == "disk");
-  // Before version 1.7 nothing but the function says it.
+  // Where the kernel does not say that a timer came, the function does.
   CHECK(state("nanosleep", 1, 0, kSoft) == "timer");
   CHECK(state("poll", 1, 0, kSoft) == "ambiguous");
   // A thread of a process that is not recorded; and by perf, nobody.

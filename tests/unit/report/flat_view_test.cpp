@@ -11,7 +11,7 @@ TEST_CASE("flat: a line for each function") {
   Viewed viewed(script);
   CHECK(viewed.text("flat") == R"(
 1 thread: 100 us
-       Calls   %Base    %Cum         Base       Cum us    Ind  Name
+       Calls   %Self  %Total         Self     Total us    Ind  Name
            1       -     100            -          100      1  main
            1       -    70.0            -           70      2  mainB
            1    40.0    40.0      40.0 us           40      3  mainBB
@@ -30,7 +30,7 @@ TEST_CASE("flat: a line for each function") {
 TEST_CASE("flat: sorted, limited, by thread") {
   const RecordScript script = treetest();
   Viewed viewed(script);
-  viewed.settings.options.sort = SortKey::kBase;
+  viewed.settings.options.sort = SortKey::kSelf;
   viewed.settings.options.limit = 2;
   const Json rows = viewed.json("flat").at("functions");
   REQUIRE(rows.size() == 2);
@@ -68,7 +68,7 @@ TEST_CASE("rows say which functions are not complete, and since when") {
   Viewed viewed(script);
   CHECK(viewed.text("flat") == R"(
 1 thread: 100 us
-       Calls   %Base    %Cum         Base       Cum us    Ind  Name
+       Calls   %Self  %Total         Self     Total us    Ind  Name
            1       -     100            -          100      1  main
            1       -    70.0            -           70      2  mainB [until 50.0 us]
            1    40.0    40.0      40.0 us           40      3  mainBB [partly from 50.0 us on]

@@ -67,13 +67,13 @@ TEST_CASE("flow: everything in its place") {
     0.000001500  20/20              1  > main
     0.000002000  10/10              2    * TEXT hello
     0.000002500  10/10              2    > f
-    0.000004000  10/10              2    < f  1.50 us, base 1.50 us
+    0.000004000  10/10              2    < f  1.50 us, self 1.50 us
     0.000004500  10/10              2    ! orphan exit of other
     0.000005000  10/10              2    ! LOST 
     0.000005000  10/10              2    > g [entry lost]
-    0.000006000  10/10              2    < g  1.00 us, base 1.00 us [unwound, entry lost]
-    0.000007000  10/10              1  < main  6.00 us, base 3.50 us
-    0.000008000  10/10              1  < start  8.00 us, base 2.00 us [entered before tracing]
+    0.000006000  10/10              2    < g  1.00 us, self 1.00 us [unwound, entry lost]
+    0.000007000  10/10              1  < main  6.00 us, self 3.50 us
+    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing]
 
 Open at the end:
     0.000001500  20/20              1  main
@@ -115,7 +115,7 @@ TEST_CASE("flow: a STACK that contradicts is flagged") {
   s.stack(t, 2, {"g"});
   const std::string text = Flow().text(s);
   CHECK(text.find("! STACK record contradicts the stack so far\n") != std::string::npos);
-  CHECK(text.find("< f  1 ns, base 1 ns [exit lost]\n") != std::string::npos);
+  CHECK(text.find("< f  1 ns, self 1 ns [exit lost]\n") != std::string::npos);
   CHECK(text.find("> g [entry lost]\n") != std::string::npos);
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("flow in a time range starts with what is open") {
            Time  Process/thread    Lv  Flow
     0.000003000  10/10              1  > main [started before the range]
     0.000003000  10/10              2    > f [started before the range]
-    0.000004000  10/10              2    < f  1.00 us, base 1.00 us [started before the range]
+    0.000004000  10/10              2    < f  1.00 us, self 1.00 us [started before the range]
     0.000004500  10/10              2    ! orphan exit of other
     0.000003000  20/20              1  > main [started before the range, stopped after the range]
 )");
@@ -151,11 +151,11 @@ TEST_CASE("flow: the frames of a fork's child have the time of the fork") {
            Time  Process/thread    Lv  Flow
     0.000000010  100/100            1  > main
     0.000000020  100/100            2    > fork
-    0.000000025  100/100            2    < fork  5 ns, base 5 ns
+    0.000000025  100/100            2    < fork  5 ns, self 5 ns
     0.000000020  200/200            1  > main [inherited by fork]
     0.000000020  200/200            2    > fork [inherited by fork]
-    0.000000030  200/200            2    < fork  10 ns, base 10 ns [inherited by fork]
-    0.000000040  200/200            1  < main  20 ns, base 10 ns [inherited by fork]
+    0.000000030  200/200            2    < fork  10 ns, self 10 ns [inherited by fork]
+    0.000000040  200/200            1  < main  20 ns, self 10 ns [inherited by fork]
 
 Open at the end:
     0.000000010  100/100            1  main
@@ -172,8 +172,8 @@ TEST_CASE("flow: calls that are too short leave no trace, the others keep their 
     0.000002000  10/10              2    * TEXT hello
     0.000004500  10/10              2    ! orphan exit of other
     0.000005000  10/10              2    ! LOST 
-    0.000007000  10/10              1  < main  6.00 us, base 6.00 us
-    0.000008000  10/10              1  < start  8.00 us, base 2.00 us [entered before tracing]
+    0.000007000  10/10              1  < main  6.00 us, self 6.00 us
+    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing]
 
 Open at the end:
     0.000001500  20/20              1  main
@@ -261,13 +261,13 @@ TEST_CASE("flow: arguments and results stand after the name") {
     0.000001000  10/10              1  > main
     0.000002000  10/10              2    > open(7)
     0.000002000  20/20              1  > open(8)
-    0.000003000  10/10              2    < open = -1 ENOENT  1.00 us, base 1.00 us
-    0.000003000  20/20              1  < open = 3  1.00 us, base 1.00 us
+    0.000003000  10/10              2    < open = -1 ENOENT  1.00 us, self 1.00 us
+    0.000003000  20/20              1  < open = 3  1.00 us, self 1.00 us
     0.000004000  10/10              2    > f
     0.000004000  10/10              3      > g
-    0.000004000  10/10              3      < g  <1 ns, base -
-    0.000005000  10/10              2    < f  1.00 us, base 1.00 us
-    0.000006000  10/10              1  < main  5.00 us, base 3.00 us
+    0.000004000  10/10              3      < g  <1 ns, self -
+    0.000005000  10/10              2    < f  1.00 us, self 1.00 us
+    0.000006000  10/10              1  < main  5.00 us, self 3.00 us
 )");
   Flow filtered;
   filtered.filter.min_duration_ns = 1'000;

@@ -57,7 +57,7 @@ RecordScript sample() {
 
 TEST_CASE("one row for each call, in the order of entry") {
   CHECK(Rows().text(sample()) == R"(
-     Number            Start             Stop        Delta         Base  Process/thread   Name
+     Number            Start             Stop     Duration         Self  Process/thread   Name
           0      0.000001000      0.000007000      6.00 us      1.00 us  10/10            start [entered before tracing]
           1      0.000001000      0.000006000      5.00 us      1.00 us  10/10            main [entered before tracing]
           2      0.000001000      0.000005000      4.00 us      2.00 us  10/10            f
@@ -68,10 +68,10 @@ TEST_CASE("one row for each call, in the order of entry") {
 
 TEST_CASE("the longest calls, limited") {
   Rows rows;
-  rows.options.sort = SortKey::kCum;
+  rows.options.sort = SortKey::kTotal;
   rows.options.limit = 2;
   CHECK(rows.text(sample()) == R"(
-     Number            Start             Stop        Delta         Base  Process/thread   Name
+     Number            Start             Stop     Duration         Self  Process/thread   Name
           0      0.000001000      0.000007000      6.00 us      1.00 us  10/10            start [entered before tracing]
           3      0.000001500      0.000007000      5.50 us      5.50 us  20/20            main [open at the end]
   (3 rows not shown)

@@ -83,7 +83,7 @@ TEST_CASE("kinds: exact sums, a call inside one of its kind counted once in cum"
   Viewed viewed(script);
   CHECK(viewed.text("kinds") == R"(
 1 thread: 100 ns
-       Calls   %Base    %Cum         Base       Cum ns  Kind
+       Calls   %Self  %Total         Self     Total ns  Kind
            2    30.0    30.0        30 ns           30  io
            1    10.0    30.0        10 ns           30    puts
            1    20.0    20.0        20 ns           20    write
@@ -183,10 +183,10 @@ TEST_CASE("random traces: a kind's sums are what their definitions say") {
         if (path.empty()) continue;
         const std::string self = kind_of(path.back());
         expected[self][0] += sums.calls;
-        expected[self][1] += sums.base_ns;
+        expected[self][1] += sums.self_ns;
         std::set<std::string> seen;
         for (const std::string& name : path) seen.insert(kind_of(name));
-        for (const std::string& kind : seen) expected[kind][2] += sums.base_ns;
+        for (const std::string& kind : seen) expected[kind][2] += sums.self_ns;
       }
     }
     expected.erase("none");
@@ -195,9 +195,9 @@ TEST_CASE("random traces: a kind's sums are what their definitions say") {
     const Json json = viewed.json("kinds");
     for (const Json& kind : json.at("kinds")) {
       found[kind.at("name")] = {kind.at("calls"), kind.at("base_ns"), kind.at("cum_ns")};
-      uint64_t base_ns = 0;
-      for (const Json& f : kind.at("functions")) base_ns += uint64_t{f.at("base_ns")};
-      CHECK(kind.at("base_ns") == base_ns);
+      uint64_t self_ns = 0;
+      for (const Json& f : kind.at("functions")) self_ns += uint64_t{f.at("base_ns")};
+      CHECK(kind.at("base_ns") == self_ns);
     }
     CHECK(found == expected);
   }

@@ -46,8 +46,8 @@ TEST_CASE("log-rt: how many interrupts came upon a function, and what they did")
   CHECK(viewed.json("log-rt").at("log_rt").at(1).at("in") == 2);
   // Together they are as much as the thread and the CPU.
   const Json all = viewed.json("flat", Grouping::kAll);
-  uint64_t base_ns = 0;
+  uint64_t self_ns = 0;
   for (const Json& row : all.at("functions"))
-    base_ns += row.at("base_ns").get<uint64_t>();
-  CHECK(base_ns == 1000 + 200);
+    self_ns += row.at("base_ns").get<uint64_t>();
+  CHECK(self_ns == 1000 + 200);
 }

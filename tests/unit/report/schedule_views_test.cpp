@@ -151,7 +151,7 @@ TEST_CASE("threads: a limit leaves rows out, the last ones or the shortest") {
   CHECK(by_time.json()["threads"][0]["states"][1]["start_ns"] == 1100);
   CHECK(by_time.json()["threads"][0]["states"].size() == 2);
   CHECK(by_time.text().find("(7 rows not shown)") != std::string::npos);
-  Scheduled longest(s, "threads", sorted(SortKey::kCum, 2));
+  Scheduled longest(s, "threads", sorted(SortKey::kTotal, 2));
   const Json json = longest.json();
   CHECK(json["threads"][0]["states"][0]["duration_ns"] == 390);
   CHECK(json["threads"][0]["states"][1]["duration_ns"] == 200);
@@ -174,7 +174,7 @@ TEST_CASE("threads: a time range cuts the stretches") {
 
 TEST_CASE("wakers: wake-ups by the frames of both, the longest wait first") {
   const KernelScript s = two_threads();
-  Scheduled viewed(s, "wakers", sorted(SortKey::kCum));
+  Scheduled viewed(s, "wakers", sorted(SortKey::kTotal));
   const Json json = viewed.json();
   REQUIRE(json["wakers"].size() == 2);
   CHECK(json["wakers"][0] == Json::parse(R"({"wake_ups": 1, "blocked_ns": 200,
@@ -186,7 +186,7 @@ TEST_CASE("wakers: wake-ups by the frames of both, the longest wait first") {
   CHECK(viewed.text().find("           1       200 ns  second 100/101: g > K:write\n"
                            "                           -> first 100/100: f\n") !=
         std::string::npos);
-  Scheduled one(s, "wakers", sorted(SortKey::kCum, 1));
+  Scheduled one(s, "wakers", sorted(SortKey::kTotal, 1));
   CHECK(one.json()["wakers"].size() == 1);
   CHECK(one.text().find("(1 row not shown)") != std::string::npos);
 }

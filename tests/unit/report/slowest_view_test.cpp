@@ -36,7 +36,7 @@ TEST_CASE("slowest: sorted, limited, with the frames around the call") {
   viewed.settings.functions = {"f"};
   viewed.settings.options.limit = 2;
   CHECK(viewed.text("slowest") == R"(
-     Duration         Base            Start  Process/thread   Call
+     Duration         Self            Start  Process/thread   Call
        300 ns        20 ns      0.000000210  7/7              f
                             in main > g
         20 ns        20 ns      0.000000600  7/7              f
@@ -49,7 +49,7 @@ TEST_CASE("slowest: sorted, limited, with the frames around the call") {
   CHECK(json.at("slowest").size() == 4);
   CHECK(json.at("slowest").at(0).at("path") == Json({"main", "g", "f"}));
   CHECK(json.at("slowest").at(0).at("delta_ns") == 300);
-  viewed.settings.options.sort = SortKey::kBase;
+  viewed.settings.options.sort = SortKey::kSelf;
   CHECK(viewed.json("slowest").at("slowest").at(3).at("base_ns") == 5);
 }
 
@@ -90,10 +90,10 @@ TEST_CASE("graph: the paths to a function, and what it calls") {
   viewed.settings.functions = {"f"};
   CHECK(viewed.text("graph") == R"(
 f [open]: 4 calls
-          Calls   %Base    %Cum         Base          Cum  Path
+          Calls   %Self  %Total         Self        Total  Path
               1     2.8    42.6        20 ns       300 ns  main > g > f
               3     5.0     5.0        35 ns        35 ns  main > f [open]
- Lv       Calls   %Base    %Cum         Base          Cum  Called in it
+ Lv       Calls   %Self  %Total         Self        Total  Called in it
   0           4     7.8    47.5        55 ns       335 ns  f [open]
   1           2    39.7    39.7       280 ns       280 ns    h [open]
 )");

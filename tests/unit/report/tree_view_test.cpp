@@ -14,7 +14,7 @@ TEST_CASE("IBM's treetest as a tree") {
   const RecordScript script = treetest();
   Viewed viewed(script);
   CHECK(viewed.text("tree") == R"(
- Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
+ Lv  RL       Calls   %Self  %Total         Self        Total  Name
   0   0           1       -     100            -       100 us  treetest 7/7
   1   1           1       -     100            -       100 us    main
   2   1           1       -    70.0            -      70.0 us      mainB
@@ -32,7 +32,7 @@ TEST_CASE("the tree's order, limit and least share") {
   viewed.settings.options.sort = SortKey::kName;
   viewed.settings.options.limit = 3;
   CHECK(viewed.text("tree") == R"(
- Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
+ Lv  RL       Calls   %Self  %Total         Self        Total  Name
   0   0           1       -     100            -       100 us  treetest 7/7
   1   1           1       -     100            -       100 us    main
   2   1           1       -    30.0            -      30.0 us      mainA
@@ -41,7 +41,7 @@ TEST_CASE("the tree's order, limit and least share") {
   viewed.settings.options.limit = UINT64_MAX;
   viewed.settings.options.min_percent = 35;
   CHECK(viewed.text("tree") == R"(
- Lv  RL       Calls   %Base    %Cum         Base          Cum  Name
+ Lv  RL       Calls   %Self  %Total         Self        Total  Name
   0   0           1       -     100            -       100 us  treetest 7/7
   1   1           1       -     100            -       100 us    main
   2   1           1       -    70.0            -      70.0 us      mainB

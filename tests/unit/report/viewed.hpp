@@ -95,7 +95,7 @@ struct Viewed {
 
 // The sums of a row, in JSON as in all views that have sums.
 struct Sums {
-  uint64_t calls = 0, base_ns = 0, cum_ns = 0;
+  uint64_t calls = 0, self_ns = 0, total_ns = 0;
   bool operator==(const Sums&) const = default;
 };
 inline Sums sums_of(const Json& row) {

@@ -33,7 +33,7 @@ TEST_CASE("report options: defaults") {
   CHECK(parsed.options.paths == std::vector<std::string>{kDefaultFile});
   CHECK(std::string(parsed.options.view->name) == "summary");
   CHECK(parsed.options.format == OutputFormat::kText);
-  CHECK(parsed.options.shown.sort == SortKey::kCum);
+  CHECK(parsed.options.shown.sort == SortKey::kTotal);
   CHECK(parsed.options.shown.limit == UINT64_MAX);
   CHECK(parsed.options.needs_kernel() == "");
   CHECK_FALSE(parsed.options.has_thread_filter());
@@ -90,15 +90,20 @@ TEST_CASE("report options: what views can be sorted by") {
   CHECK(ReportParsed({"--sort=name"}).options.shown.sort == SortKey::kName);
   CHECK(ReportParsed({"--view=invocations"}).options.shown.sort == SortKey::kEntry);
   CHECK(ReportParsed({"--view=threads"}).options.shown.sort == SortKey::kEntry);
-  CHECK(ReportParsed({"--view=wakers"}).options.shown.sort == SortKey::kCum);
+  CHECK(ReportParsed({"--view=wakers"}).options.shown.sort == SortKey::kTotal);
   CHECK(ReportParsed({"--view=wakers", "--sort=calls"}).options.shown.sort ==
         SortKey::kCalls);
-  CHECK(ReportParsed({"--view=flow", "--sort=cum"}).error ==
+  CHECK(ReportParsed({"--view=flow", "--sort=total"}).error ==
         "report: --sort does not apply to --view=flow, which is in order of time");
   CHECK(ReportParsed({"--view=threads", "--sort=name"}).error ==
-        "report: --view=threads cannot be sorted by name, only by entry or cum");
+        "report: --view=threads cannot be sorted by name, only by entry or total");
+  CHECK(ReportParsed({"--sort=cum"}).options.shown.sort == SortKey::kTotal);
+  CHECK(ReportParsed({"--sort=base"}).options.shown.sort == SortKey::kSelf);
+  CHECK(ReportParsed({"--columns=base%,cum,p50"}).options.shown.columns ==
+        std::vector{reader::Column::kSelfPercent, reader::Column::kTotal,
+                    reader::Column::kP50});
   CHECK(ReportParsed({"--sort=x"}).error ==
-        "--sort: \"x\" is not cum, base, calls, name or entry");
+        "--sort: \"x\" is not total, self, calls, name or entry");
 }
 
 TEST_CASE("report options: what needs the kernel's records") {

@@ -43,7 +43,7 @@ TEST_CASE("browser: functions, sorted by any column") {
   CHECK(lines[0] ==
         " 1 Summary [2 Functions] 3 Tree  4 Threads  5 Locks  6 Critical path");
   CHECK(lines[2] ==
-        "       Calls   %Base    %Cum       Base        Cum  Function, by Cum");
+        "       Calls   %Self  %Total       Self      Total  Function, by Total");
   CHECK(lines[3] == ">          1       -     100          -     100 us  main");
   CHECK(lines[5] == "           1    40.0    40.0    40.0 us    40.0 us  mainBB");
   CHECK(browsed.names() ==
@@ -51,10 +51,10 @@ TEST_CASE("browser: functions, sorted by any column") {
   browsed.run({Command::kReverse});
   CHECK(browsed.names() ==
         Names{"mainAA", "mainAB", "mainA", "mainBA", "mainBB", "mainB", "main"});
-  CHECK(browsed.lines()[2].ends_with("Function, by Cum, ascending"));
+  CHECK(browsed.lines()[2].ends_with("Function, by Total ascending"));
   // Shares have the order of their times.
   browsed.run({Command::kSortPrevious});
-  CHECK(browsed.lines()[2].ends_with("Function, by Base"));
+  CHECK(browsed.lines()[2].ends_with("Function, by Self"));
   CHECK(browsed.names()[0] == "mainBB");
   browsed.run({Command::kSortPrevious});
   CHECK(browsed.lines()[2].ends_with("Function, by Calls"));
@@ -71,13 +71,13 @@ TEST_CASE("browser: columns without room are left out, but that of the order sta
   Browsed browsed(script);
   browsed.browser->show(BrowserView::kFunctions);
   const std::vector<std::string> narrow = browsed.lines(40, 10);
-  CHECK(narrow[2] == "        Base        Cum  by Cum");
+  CHECK(narrow[2] == "        Self      Total  by Total");
   browsed.run({Command::kSortNext, Command::kSortNext});
-  CHECK(browsed.lines(40, 10)[2] == "         Cum        Min  by Min");
+  CHECK(browsed.lines(40, 10)[2] == "       Total        Min  by Min");
   const std::vector<std::string> lines = browsed.lines(40, 10);
   for (size_t i = 3; i + 1 < lines.size(); ++i) CHECK(lines[i].size() <= 40);
   const std::string wide = browsed.text(200, 50);
-  for (const char* head : {"Calls", "%Base", "Cum", "Avg", "Min", "p99", "Max"}) {
+  for (const char* head : {"Calls", "%Self", "Total", "Avg", "Min", "p99", "Max"}) {
     CHECK(wide.find(head) != std::string::npos);
   }
   CHECK(browsed.lines(39, 24) == Names{"40x10 at least, q leaves"});
@@ -93,7 +93,7 @@ TEST_CASE("browser: the chosen row stays within the picture, below the heads") {
   for (const char* name : {"mainB", "mainBB", "mainA", "mainBA", "mainAB", "mainAA"}) {
     browsed.run({Command::kDown});
     CHECK(browsed.chosen(80, 10) == name);
-    CHECK(browsed.lines(80, 10)[2].find("Function, by Cum") != std::string::npos);
+    CHECK(browsed.lines(80, 10)[2].find("Function, by Total") != std::string::npos);
   }
   browsed.run({Command::kDown});
   CHECK(browsed.chosen(80, 10) == "mainAA");
@@ -126,7 +126,7 @@ TEST_CASE("browser: the way up through more rows than the screen has") {
   for (int i = 18; i >= 0; --i) {
     browsed.run({Command::kUp});
     CHECK(browsed.chosen(80, 10) == "f" + std::to_string(i));
-    CHECK(browsed.lines(80, 10)[2].find("Function, by Cum") != std::string::npos);
+    CHECK(browsed.lines(80, 10)[2].find("Function, by Total") != std::string::npos);
   }
 }
 
@@ -230,9 +230,9 @@ TEST_CASE("browser: into a function, on to its callee, and back") {
   browsed.run({Command::kEnter});
   const std::string text = browsed.text(160, 50);
   CHECK(text.find(" b\n [recursion to level 2]\n") != std::string::npos);
-  CHECK(text.find("Calls 2, %Base 3.1, %Cum 3.1, Base 70 ns, Cum 70 ns") !=
+  CHECK(text.find("Calls 2, %Self 3.1, %Total 3.1, Self 70 ns, Total 70 ns") !=
         std::string::npos);
-  CHECK(text.find("Callers, by Cum") != std::string::npos);
+  CHECK(text.find("Callers, by Total") != std::string::npos);
   CHECK(text.find("Enter reads the trace again for them.") != std::string::npos);
   CHECK(browsed.reads == 0);
   // Its first caller is chosen. Its own page is not opened again: b calls itself.
@@ -275,7 +275,7 @@ TEST_CASE("browser: the slowest calls are read when they are asked for") {
   SlowCall call;
   call.frame = {};
   call.frame.function = 2;
-  call.frame.cum_ns = 300;
+  call.frame.duration_ns = 300;
   call.frame.start_ns = 1'000'000'210;
   call.args = "(\"x\")";
   call.path = {2, 3};
@@ -297,7 +297,7 @@ TEST_CASE("browser: the slowest calls are read when they are asked for") {
 TEST_CASE("browser: views by digit and Tab, each keeps its place") {
   const RecordScript script = treetest();
   Browsed browsed(script);
-  CHECK(browsed.text().find("Hottest functions, by Base") != std::string::npos);
+  CHECK(browsed.text().find("Hottest functions, by Self") != std::string::npos);
   CHECK(browsed.text().find("Spent on, by Time") != std::string::npos);
   browsed.run({Command::kNextView, Command::kDown});
   CHECK(browsed.chosen() == "mainB");
