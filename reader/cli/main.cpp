@@ -8,9 +8,9 @@
 #include <new>
 #include <string_view>
 
-#include "reader/cli/record/child_process.hpp"
-#include "reader/cli/record/patch_program.hpp"
 #include "reader/cli/run_command.hpp"
+#include "src/recording/child_process.hpp"
+#include "src/recording/patching/patch_program.hpp"
 #include "src/shim_protocol/patch_table.hpp"
 
 namespace arctrace::cli {
@@ -32,7 +32,7 @@ void reserve_standard_descriptors() {
 
 // Before the constructors of other files run.
 __attribute__((constructor(101))) static void begin() {
-  arctrace::cli::ignore_snapshot_signal();
+  arctrace::recording::ignore_snapshot_signal();
 }
 
 int main(int argc, char** argv) {
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   try {
     // For the shim: not a command of the user's, and called for each program.
     if (argc > 1 && std::string_view(argv[1]) == arctrace::shim::kPatchVerb) {
-      return arctrace::cli::make_patches({argv + 2, argv + argc});
+      return arctrace::recording::make_patches({argv + 2, argv + argc});
     }
     return arctrace::cli::run_command({argv + std::min(argc, 1), argv + argc});
   } catch (const std::bad_alloc&) {

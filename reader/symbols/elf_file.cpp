@@ -140,6 +140,69 @@ bool ElfFile::is_module() const {
          (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
+ElfHeader ElfFile::header() const {
+  GElf_Ehdr header;
+  if (gelf_getehdr(handle(), &header) == nullptr) return {ET_NONE, EM_NONE, false, 0};
+  return {header.e_type, header.e_machine, header.e_ident[EI_CLASS] == ELFCLASS64,
+          header.e_entry};
+}
+
+void ElfFile::for_each_section(absl::FunctionRef<bool(const ElfSection&)> act) const {
+  size_t names = 0;
+  if (elf_getshdrstrndx(handle(), &names) != 0) return;
+  for (Elf_Scn* section = elf_nextscn(handle(), nullptr); section != nullptr;
+       section = elf_nextscn(handle(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    const char* name = elf_strptr(handle(), names, header.sh_name);
+    if (!act({name == nullptr ? "" : name, header.sh_type, header.sh_flags,
+              header.sh_addr, header.sh_size})) {
+      return;
+    }
+  }
+}
+
+void ElfFile::for_each_segment(absl::FunctionRef<bool(const ElfSegment&)> act) const {
+  size_t count = 0;
+  if (elf_getphdrnum(handle(), &count) != 0) return;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(handle(), static_cast<int>(i), &header) == nullptr) return;
+    if (!act({header.p_type, header.p_flags, header.p_vaddr, header.p_offset,
+              header.p_filesz})) {
+      return;
+    }
+  }
+}
+
+void ElfFile::for_each_dynamic_symbol(
+    absl::FunctionRef<bool(const ElfDynamicSymbol&)> act) const {
+  for (Elf_Scn* section = elf_nextscn(handle(), nullptr); section != nullptr;
+       section = elf_nextscn(handle(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNSYM) {
+      continue;
+    }
+    Elf_Data* const data = elf_getdata(section, nullptr);
+    GElf_Sym symbol;
+    for (int i = 0; data != nullptr && gelf_getsym(data, i, &symbol) != nullptr; ++i) {
+      const char* name = elf_strptr(handle(), header.sh_link, symbol.st_name);
+      if (!act({name == nullptr ? "" : name, symbol.st_value,
+                static_cast<uint8_t>(GELF_ST_TYPE(symbol.st_info)),
+                symbol.st_shndx != SHN_UNDEF})) {
+        return;
+      }
+    }
+  }
+}
+
+std::string ElfFile::bytes(uint64_t offset, uint64_t size) const {
+  if (offset > size_t{INT64_MAX} || size > kFileBytesMax) return {};
+  const Elf_Data* data = elf_getdata_rawchunk(handle(), static_cast<int64_t>(offset),
+                                              static_cast<size_t>(size), ELF_T_BYTE);
+  return data == nullptr || data->d_buf == nullptr ? std::string() : to_string(*data);
+}
+
 BuildId ElfFile::build_id() const {
   const void* bytes = nullptr;
   const ssize_t size = dwelf_elf_gnu_build_id(handle(), &bytes);

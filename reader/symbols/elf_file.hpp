@@ -3,8 +3,8 @@
 // it.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/statusor.h>
-#include <libelf.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +13,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+// Of libelf, whose headers are for this room and the recorder.
+struct Elf;
+struct Elf_Scn;
 
 namespace arctrace::reader {
 
@@ -47,6 +51,34 @@ struct DebugLink {
   uint32_t crc;
 };
 
+// The file's own header, with the constants of <elf.h>.
+struct ElfHeader {
+  uint16_t type;     // ET_*
+  uint16_t machine;  // EM_*
+  bool is_64_bit;
+  uint64_t entry;  // the address of the first instruction
+};
+
+struct ElfSection {
+  const char* name;  // "" if it can't be read
+  uint32_t type;     // SHT_*
+  uint64_t flags;    // SHF_*
+  uint64_t address, size;
+};
+
+struct ElfSegment {
+  uint32_t type;   // PT_*
+  uint32_t flags;  // PF_*
+  uint64_t address, offset, file_size;
+};
+
+struct ElfDynamicSymbol {
+  const char* name;  // "" if it can't be read
+  uint64_t address;
+  uint8_t type;  // STT_*
+  bool is_defined;
+};
+
 // Not thread-safe. A moved-from object may only be destroyed.
 class ElfFile {
  public:
@@ -62,6 +94,19 @@ class ElfFile {
   // Whether it is an executable or a shared object, or the debug file of one, so that its
   // addresses have a meaning.
   bool is_module() const;
+
+  ElfHeader header() const;
+
+  // Call act() for each, in the order of the file, until it returns false. Texts are
+  // valid as long as this object.
+  void for_each_section(absl::FunctionRef<bool(const ElfSection&)> act) const;
+  void for_each_segment(absl::FunctionRef<bool(const ElfSegment&)> act) const;
+  // Those of each .dynsym.
+  void for_each_dynamic_symbol(
+      absl::FunctionRef<bool(const ElfDynamicSymbol&)> act) const;
+
+  // So many bytes of the file from `offset` on; empty if not all of them are there.
+  std::string bytes(uint64_t offset, uint64_t size) const;
 
   // Empty if it has no build-id, or one that does not have 1 to 64 bytes.
   BuildId build_id() const;

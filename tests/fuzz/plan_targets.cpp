@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "reader/cli/record/module_code_file.hpp"
 #include "src/base/checksum.hpp"
 #include "src/recorder/patch_analysis/patch_analysis.hpp"
 #include "src/recorder/patch_analysis/plan_file.hpp"
+#include "src/recording/patching/module_code_file.hpp"
 #include "tests/fuzz/exercise.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace arctrace::fuzz {
 
 void module_code(Bytes input) {
-  const auto file = cli::module_code_of_bytes_untrusted(
+  const auto file = recording::module_code_of_bytes_untrusted(
       {reinterpret_cast<const char*>(input.data()), input.size()}, "input");
   if (!file.ok()) {
     require(file.status().message().find('\n') == std::string_view::npos,

@@ -62,16 +62,19 @@ ROOMS = [
     ("reader/replay", "reader library"),
     ("reader/analysis", "reader library"),
     ("reader/render", "rendering"),
+    ("src/recording/patterns", "recording"),
+    ("src/recording/patching", "recording"),
+    ("src/recording", "recording"),
     ("reader/c_api", "C interface"),
     ("reader/python", "Python module"),
-    ("reader/report", "rendering"),
-    ("reader/ui/model", "rendering"),
-    ("reader/ui/tables", "rendering"),
-    ("reader/ui/page", "rendering"),
-    ("reader/live", "rendering"),
+    ("reader/report", "views"),
+    ("reader/ui/model", "views"),
+    ("reader/ui/tables", "views"),
+    ("reader/ui/page", "views"),
+    ("reader/live", "views"),
     ("reader/terminal", "terminal"),
-    ("reader/export", "rendering"),
-    ("reader/ui/server", "rendering"),
+    ("reader/export", "views"),
+    ("reader/ui/server", "views"),
     ("reader/cli/options", "command"),
     ("reader/cli/record", "command"),
     ("reader/cli/commands", "command"),
@@ -90,11 +93,18 @@ PRODUCTS = {
     "recorder": {"shared", "system", "kernel programs"},
     "reader library": {"shared"},
     "rendering": {"shared", "reader library"},
-    "C interface": {"shared", "reader library", "rendering"},
+    "recording": {"shared", "system", "recorder", "reader library", "rendering"},
+    "C interface": {"shared", "reader library", "rendering", "views"},
     "Python module": {"shared"},
-    "terminal": {"shared", "reader library", "rendering"},
-    "command": {"shared", "system", "recorder", "reader library", "rendering", "terminal"},
+    "views": {"shared", "reader library", "rendering"},
+    "terminal": {"shared", "reader library", "rendering", "views"},
+    "command": {"shared", "system", "recorder", "recording", "reader library", "rendering", "views", "terminal"},
 }
+# Headers of libraries, and the directories whose files may include them.
+LIBRARIES = [
+    (re.compile(r"CLI/"), ("reader/cli/",)),
+    (re.compile(r"gelf\.h|libelf\.h|dwarf\.h|elfutils/"), ("reader/symbols/", "src/recorder/")),
+]
 # The shim sees of the writer only what is made for it.
 WRITER_INTERFACE = {"src/api/shim_interface.h"}
 
@@ -159,6 +169,17 @@ def wrong_directions(tree):
     return wrong
 
 
+def wrong_libraries(texts):
+    """["FILE includes HEADER"] for each header of a library that is not for the file's directory. texts: {file: its text}."""
+    wrong = []
+    for name, text in sorted(texts.items()):
+        for target in re.findall(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', text, re.MULTILINE):
+            wrong += [f"{name} includes {target}: it is for {' and '.join(directories)}"
+                      for header, directories in LIBRARIES
+                      if header.match(target) and not name.startswith(directories)]
+    return wrong
+
+
 def module(name):
     """A file's module: its path without what follows the first dot."""
     return SUFFIX.sub("", name)
@@ -217,6 +238,11 @@ class Includes(unittest.TestCase):
         if wrong:
             self.fail("\n" + "\n".join(wrong))
 
+    def test_headers_of_libraries_stay_in_their_rooms(self):
+        wrong = wrong_libraries({name: (ROOT / name).read_text(encoding="utf-8") for name in self.tree})
+        if wrong:
+            self.fail("\n" + "\n".join(wrong))
+
     def test_no_circles(self):
         found = ["  ".join(group) for group in circles(self.tree)]
         if found:
@@ -247,6 +273,17 @@ class PlantedFaults(unittest.TestCase):
     def test_writer_behind_the_interface_is_found(self):
         tree = {"writer_shim/plt/a.cpp": {"src/writer/b.hpp"}, "src/writer/b.hpp": set()}
         self.assertIn("interface", wrong_directions(tree)[0])
+
+    def test_what_a_recording_never_includes_is_found(self):
+        for target in ("reader/report/flat_view.hpp", "reader/cli/options/options.hpp", "reader/terminal/screen.hpp",
+                       "src/writer/b.hpp"):
+            tree = {"src/recording/a.cpp": {target}, target: set()}
+            self.assertIn("may not use", wrong_directions(tree)[0], target)
+
+    def test_headers_of_libraries_are_found(self):
+        self.assertEqual(len(wrong_libraries({
+            "src/recording/a.cpp": "#include <CLI/CLI.hpp>\n# include <gelf.h>\n#include <elf.h>\n",
+            "reader/symbols/b.cpp": "#include <elfutils/libdw.h>\n", "reader/cli/c.hpp": "#include <CLI/App.hpp>\n"})), 2)
 
     def test_file_outside_all_rooms_is_found(self):
         self.assertEqual(len(wrong_directions({"src/a.cpp": set()})), 1)

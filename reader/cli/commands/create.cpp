@@ -12,13 +12,14 @@
 #include "reader/cli/options/kernel_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
-#include "reader/cli/record/hook_costs.hpp"
-#include "reader/cli/record/recording_buffer.hpp"
+#include "reader/cli/record/printed_events.hpp"
 #include "reader/render/output.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/recorder/buffer/memory_keeper.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recording/hook_costs.hpp"
+#include "src/recording/recording_buffer.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -28,25 +29,25 @@ struct CreateOptions {
   std::string group;
   bool start = false;
   BufferOptions buffer;
-  KernelOptions kernel;
-  RecordFilterOptions record_filter;
+  recording::KernelOptions kernel;
+  recording::RecordFilterOptions record_filter;
 };
 
 // Has the buffer made in the kernel's memory if that is asked for and can be. Prints a
 // warning where it cannot and need not be.
-absl::Status choose_memory(CreateOptions& options) {
-  const KernelRecording use = options.kernel.use;
-  if (use == KernelRecording::kNo) return absl::OkStatus();
+absl::Status choose_memory(CreateOptions& options, recording::Events& events) {
+  const recording::KernelRecording use = options.kernel.use;
+  if (use == recording::KernelRecording::kNo) return absl::OkStatus();
   std::string why;
-  if (use == KernelRecording::kPerf) {
+  if (use == recording::KernelRecording::kPerf) {
     why = "perf events are those of a recorder's own children";
   } else if (options.buffer.is_directory_asked) {
     why = "the buffer is in the kernel's memory, which --buffer-dir is not";
   } else {
     why = kernel_writer_obstacle();
   }
-  if (why.empty()) return plan_for_kernel(options.buffer);
-  if (use != KernelRecording::kAuto || options.buffer.is_directory_asked) {
+  if (why.empty()) return recording::plan_for_kernel(options.buffer, events);
+  if (use != recording::KernelRecording::kAuto || options.buffer.is_directory_asked) {
     return absl::FailedPreconditionError(absl::StrCat("--kernel: ", why));
   }
   reader::print_warning(absl::StrCat("a session without the kernel's records: ", why));
@@ -66,6 +67,7 @@ absl::StatusOr<Buffer> make_buffer(const CreateOptions& options) {
 }
 
 absl::StatusOr<int> create(CreateOptions& options) {
+  PrintedEvents events;
   // A session elsewhere is known by its path only.
   const bool is_elsewhere =
       options.buffer.is_directory_asked && is_session_name(options.name);
@@ -81,9 +83,10 @@ absl::StatusOr<int> create(CreateOptions& options) {
     }
     options.buffer.group = found->gr_gid;
   }
-  if (absl::Status chosen = choose_memory(options); !chosen.ok()) return chosen;
+  if (absl::Status chosen = choose_memory(options, events); !chosen.ok()) return chosen;
   if (!options.buffer.in_kernel) {
-    if (absl::Status status = fit(options.buffer); !status.ok()) return status;
+    if (absl::Status status = recording::fit(options.buffer, events); !status.ok())
+      return status;
   }
   // This command's own lock would end with it.
   const PinPolicy pin = std::exchange(options.buffer.pin, PinPolicy::kNo);
@@ -104,8 +107,8 @@ absl::StatusOr<int> create(CreateOptions& options) {
     if (!refused.ok()) return refused.status();
     if (!refused->empty()) reader::print_warning(*refused);
   }
-  hook_costs();  // for snapshots of the session: it may be overwritten while they are
-                 // taken
+  // For snapshots of the session: it may be overwritten while they are taken.
+  recording::hook_costs();
   reader::Output output;
   output.write(absl::StrCat(buffer->path(), "\n"));
   if (absl::Status status = output.finish(); !status.ok()) return status;

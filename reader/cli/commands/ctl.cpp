@@ -12,9 +12,6 @@
 #include "reader/cli/options/gate_options.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_filter_options.hpp"
-#include "reader/cli/record/live_filter.hpp"
-#include "reader/cli/record/session_gate.hpp"
-#include "reader/cli/record/unmatched_events.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -23,6 +20,9 @@
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/kernel/kernel_requests.hpp"
+#include "src/recording/patterns/live_filter.hpp"
+#include "src/recording/patterns/unmatched_events.hpp"
+#include "src/recording/session_gate.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -32,9 +32,9 @@ struct CtlOptions {
   uint32_t on = 0, off = 0;                // enum arctrace_gate_bit
   uint32_t events_on = 0, events_off = 0;  // enum arctrace_kernel_event
   std::optional<uint32_t> high_water_percent;
-  CallFilterOptions functions;  // patterns of names only
+  recording::CallFilterOptions functions;  // patterns of names only
   bool all_functions = false;
-  RecordFilterOptions records;
+  recording::RecordFilterOptions records;
   bool all_records = false;
 
   bool changes_functions() const {
@@ -45,25 +45,25 @@ struct CtlOptions {
 // Says what the record filter names and the session's programs do not have, as far as
 // its buffer tells. Programs may still define or become it, so where none has joined yet,
 // nothing is said of events.
-absl::Status warn_of_unmatched(const RecordFilterOptions& filter,
+absl::Status warn_of_unmatched(const recording::RecordFilterOptions& filter,
                                const std::string& path) {
   const absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
   if (!trace.ok()) return trace.status();
   if (trace->buffer() == nullptr) return absl::OkStatus();
-  for (const std::string& line : unmatched_threads(filter, *trace->buffer())) {
+  for (const std::string& line : recording::unmatched_threads(filter, *trace->buffer())) {
     reader::print_warning(line);
   }
-  const EventLevels events = events_of(trace->definitions());
+  const recording::EventLevels events = recording::events_of(trace->definitions());
   if (trace->definitions().processes().empty()) return absl::OkStatus();
   const char* note = trace->buffer()->collector_alive
                          ? "; definitions that the collector has taken were not looked at"
                          : "";
-  for (const std::string& line :
-       unmatched_events(filter, events, reader::field_types(trace->definitions()))) {
+  for (const std::string& line : recording::unmatched_events(
+           filter, events, reader::field_types(trace->definitions()))) {
     reader::print_warning(line + note);
   }
-  const DefinedNames names = names_of(trace->definitions());
-  for (const std::string& line : unmatched_instants(filter, names)) {
+  const recording::DefinedNames names = recording::names_of(trace->definitions());
+  for (const std::string& line : recording::unmatched_instants(filter, names)) {
     reader::print_warning(line + note);
   }
   return absl::OkStatus();
@@ -99,12 +99,12 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
   // Before the gate, so that classes that it opens are filtered from their first record
   // on.
   if (options.changes_functions()) {
-    if (const auto problem = find_problem(options.functions)) {
+    if (const auto problem = recording::find_problem(options.functions)) {
       reader::print_message("ctl: " + problem->text());
       return 2;
     }
-    const absl::StatusOr<LiveFilter> filter =
-        make_live_filter(options.functions, buffer->path());
+    const absl::StatusOr<recording::LiveFilter> filter =
+        recording::make_live_filter(options.functions, buffer->path());
     if (!filter.ok()) return filter.status();
     for (const std::string& line : filter->warnings) reader::print_warning(line);
     absl::Status published = publish_live_filter(view, filter->text);
@@ -117,7 +117,8 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
       return s;
     }
   }
-  if ((options.on | options.off) != 0) switch_gate(*buffer, options.on, options.off);
+  if ((options.on | options.off) != 0)
+    recording::switch_gate(*buffer, options.on, options.off);
   if ((options.events_on | options.events_off) != 0) {
     if (absl::Status s = change_kernel_events(*buffer, options); !s.ok()) return s;
   }

@@ -10,7 +10,6 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/cli/options/terminal_options.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
@@ -21,6 +20,7 @@
 #include "reader/trace/joined_files.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/recording/patterns/pattern_hints.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -92,7 +92,8 @@ std::vector<reader::FunctionChange> shown_changes(const DiffOptions& options,
   std::vector<std::string> names;
   names.reserve(changes.size());
   for (const reader::FunctionChange& change : changes) names.push_back(change.name);
-  if (const std::string problem = unmatched_glob(options.only, names); !problem.empty()) {
+  if (const std::string problem = recording::unmatched_glob(options.only, names);
+      !problem.empty()) {
     reader::print_warning(reader::escaped(problem));
   }
   std::erase_if(changes, [&](const reader::FunctionChange& change) {

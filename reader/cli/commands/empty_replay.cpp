@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/recording/patterns/pattern_hints.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -64,7 +64,7 @@ std::string unmatched_functions(const std::vector<std::string>& globs,
   for (reader::FunctionId id = reader::kUnknownFunction; id < functions.size(); ++id) {
     names.push_back(functions[id].name);
   }
-  return unmatched_glob(globs, names);
+  return recording::unmatched_glob(globs, names);
 }
 
 void warn_of_empty_replay(const ReplayFilterOptions& options,

@@ -11,19 +11,22 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/traced_options.hpp"
+#include "reader/cli/record/printed_events.hpp"
 #include "reader/cli/record/record_session.hpp"
-#include "reader/cli/record/session_variables.hpp"
 #include "reader/render/output.hpp"
+#include "src/recording/session_variables.hpp"
 
 namespace arctrace::cli {
 namespace {
 
-absl::StatusOr<int> print_environment(const RecordOptions& options) {
-  if (const auto problem = find_problem(options.filter)) {
+absl::StatusOr<int> print_environment(const recording::RecordOptions& options) {
+  if (const auto problem = recording::find_problem(options.filter)) {
     reader::print_message("env: " + problem->text());
     return 2;
   }
-  const absl::StatusOr<std::vector<std::string>> variables = session_environment(options);
+  PrintedEvents events;
+  const absl::StatusOr<std::vector<std::string>> variables =
+      recording::session_environment(options, events);
   if (!variables.ok()) return variables.status();
   reader::Output output;
   for (const std::string& variable : *variables) {
@@ -39,7 +42,7 @@ absl::StatusOr<int> print_environment(const RecordOptions& options) {
 }  // namespace
 
 Runner add_env(CLI::App& root) {
-  auto options = std::make_shared<RecordOptions>();
+  auto options = std::make_shared<recording::RecordOptions>();
   CLI::App* app = root.add_subcommand(
       "env", "print the environment that makes a program record into a session");
   add_session_option(*app, options->session);

@@ -15,13 +15,8 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/call_filter_options.hpp"
-#include "reader/cli/options/command_path.hpp"
-#include "reader/cli/options/function_pattern.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/pattern_hints.hpp"
 #include "reader/cli/options/terminal_options.hpp"
-#include "reader/cli/record/module_code_file.hpp"
-#include "reader/cli/record/patch_choice.hpp"
 #include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
@@ -30,6 +25,11 @@
 #include "reader/trace/text_escape.hpp"
 #include "src/base/near_names.hpp"
 #include "src/recorder/patch_analysis/patch_plan.hpp"
+#include "src/recording/patching/module_code_file.hpp"
+#include "src/recording/patching/patch_choice.hpp"
+#include "src/recording/patterns/command_path.hpp"
+#include "src/recording/patterns/function_pattern.hpp"
+#include "src/recording/patterns/pattern_hints.hpp"
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
@@ -66,13 +66,13 @@ struct Selected {
 // "redis-server+0x1234" for a function without a name.
 std::string shown_name(const FunctionPlan& function, const std::string& module) {
   return function.name.empty() ? absl::StrFormat("%s+0x%x", module, function.start)
-                               : FunctionNames(function.name).copy;
+                               : recording::FunctionNames(function.name).copy;
 }
 
 absl::StatusOr<Selected> select(const PatchPlan& plan, const FunctionsOptions& options,
                                 const std::string& module) {
   // As `record -P` chooses, of functions of any size.
-  PatchChoice choice(1, module, "");
+  recording::PatchChoice choice(1, module, "");
   const std::vector<std::string>& patterns = options.patterns;
   if (patterns.size() > shim::kPatternsMax) {
     return absl::InvalidArgumentError(
@@ -94,11 +94,12 @@ absl::StatusOr<Selected> select(const PatchPlan& plan, const FunctionsOptions& o
     if ((matched >> i & 1) != 0) continue;
     std::vector<std::string> names;
     for (const FunctionPlan& function : plan.functions) {
-      if (!function.name.empty()) names.push_back(FunctionNames(function.name).plain);
+      if (!function.name.empty())
+        names.push_back(recording::FunctionNames(function.name).plain);
     }
-    return absl::NotFoundError(absl::StrCat("no function of ", module, " matches -P ",
-                                            patterns[i],
-                                            near_names(plain_part(patterns[i]), names)));
+    return absl::NotFoundError(
+        absl::StrCat("no function of ", module, " matches -P ", patterns[i],
+                     near_names(recording::plain_part(patterns[i]), names)));
   }
   return selected;
 }
@@ -189,21 +190,21 @@ void write_json(const PatchPlan& plan, const Selected& selected,
 }
 
 absl::StatusOr<int> functions(FunctionsOptions options) {
-  CallFilterOptions as_filter;
+  recording::CallFilterOptions as_filter;
   as_filter.filter = options.patterns;
-  if (auto problem = find_problem(as_filter)) {
+  if (auto problem = recording::find_problem(as_filter)) {
     problem->option = "-P";
     reader::print_message("functions: " + problem->text());
     return 2;
   }
   std::error_code error;
   if (!std::filesystem::exists(options.path, error)) {
-    if (std::string found = find_program(options.path); !found.empty()) {
+    if (std::string found = recording::find_program(options.path); !found.empty()) {
       options.path = std::move(found);
     }
   }
-  const absl::StatusOr<PlannedModule> planned =
-      plan_module(options.path, !options.no_cache);
+  const absl::StatusOr<recording::PlannedModule> planned =
+      recording::plan_module(options.path, !options.no_cache);
   if (!planned.ok()) return planned.status();
   const PatchPlan& plan = planned->plan;
   const std::string module = std::filesystem::path(options.path).filename();

@@ -20,7 +20,6 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/traced_options.hpp"
 #include "reader/cli/options/where_option.hpp"
-#include "reader/cli/record/own_session.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/cli/record/watched_session.hpp"
 #include "reader/live/live_reader.hpp"
@@ -31,6 +30,7 @@
 #include "reader/terminal/screen.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recording/recording.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -64,7 +64,7 @@ absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) 
   absl::StatusOr<reader::SessionCopy> copy = session->make_copy();
   if (!copy.ok()) return copy.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
-  const SignalScope signals;
+  const recording::SignalScope signals;
   reader::Output output;  // from here on, a reader that goes away ends this process
   reader::Symbolizer symbolizer;
   reader::LiveReader reader(*std::move(copy), symbolizer, true);
@@ -94,10 +94,10 @@ absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) 
 absl::StatusOr<int> show(const std::string& path) {
   absl::StatusOr<WatchedSession> session = WatchedSession::open(path);
   if (!session.ok()) return session.status();
-  const SignalScope signals;
+  const recording::SignalScope signals;
   absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_live_screen();
   if (!screen.ok()) return screen.status();
-  std::optional<OwnSession::End> none;
+  std::optional<recording::Recording::End> none;
   return show_session(**screen, reader::escaped(path), *session, nullptr, signals, none);
 }
 
@@ -145,7 +145,7 @@ absl::StatusOr<int> live(LiveOptions& options) {
       return absl::InvalidArgumentError("live: no command after --");
     }
   }
-  if (const auto problem = find_problem(options.record.filter)) {
+  if (const auto problem = recording::find_problem(options.record.filter)) {
     reader::print_message("live: " + problem->text());
     return 2;
   }

@@ -12,16 +12,22 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/live_lines.hpp"
 #include "reader/cli/commands/live_show.hpp"
-#include "reader/cli/record/own_session.hpp"
+#include "reader/cli/record/printed_events.hpp"
 #include "reader/cli/record/watched_session.hpp"
 #include "reader/live/live_reader.hpp"
 #include "reader/render/output.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/terminal/screen.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/recording/child_process.hpp"
+#include "src/recording/recording.hpp"
 
 namespace arctrace::cli {
 namespace {
+
+using recording::Recording;
+using recording::RecordOptions;
+using recording::SignalScope;
 
 bool is_command(const LiveOptions& options) { return !options.record.command.empty(); }
 
@@ -32,15 +38,25 @@ std::string title_of(const RecordOptions& record) {
              : reader::escaped(absl::StrJoin(record.command, " "));
 }
 
-// Sets `exit_status` to what this process is to exit with if there is an error.
-absl::StatusOr<std::unique_ptr<OwnSession>> start(const RecordOptions& record,
-                                                  const SignalScope& signals,
-                                                  int& exit_status) {
-  if (!record.command.empty()) {
-    return OwnSession::start(record, true, signals, exit_status);
-  }
+// A recording that nobody collects, which has begun. Error: what is said of it, and
+// `exit_status` is what this process is to exit with, if that is not 2.
+absl::StatusOr<std::unique_ptr<Recording>> start(const RecordOptions& record,
+                                                 const SignalScope& signals,
+                                                 PrintedEvents& events,
+                                                 int& exit_status) {
   exit_status = 2;
-  return OwnSession::join(record);
+  absl::StatusOr<std::unique_ptr<Recording>> recording =
+      Recording::create(record, Recording::Collecting::kNot, events);
+  if (!recording.ok()) return recording;
+  absl::Status begun;
+  if (record.command.empty()) {
+    begun = (*recording)->join();
+  } else {
+    begun = (*recording)->start(true, signals);
+    if (!begun.ok()) exit_status = recording::exit_status_of(begun);
+  }
+  if (!begun.ok()) return begun;
+  return recording;
 }
 
 // Prints why there is no session; returns the exit status, or an error whose status is 2.
@@ -53,15 +69,17 @@ absl::StatusOr<int> not_started(const absl::Status& why, int exit_status) {
 // Until what is recorded has ended and the user leaves. What the command writes appears
 // then. Returns 0 if `ended` says how the command ended, else the exit status.
 absl::StatusOr<int> show(const LiveOptions& options, const SignalScope& signals,
-                         std::optional<OwnSession::End>& ended) {
+                         std::optional<Recording::End>& ended) {
+  PrintedEvents events;
   KeptOutput kept;
   absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_live_screen();
   if (!screen.ok()) return screen.status();
   kept.redirect();
   int exit_status = 0;
-  absl::StatusOr<std::unique_ptr<OwnSession>> session =
-      start(options.record, signals, exit_status);
+  absl::StatusOr<std::unique_ptr<Recording>> session =
+      start(options.record, signals, events, exit_status);
   kept.restore();
+  events.hold();
   if (!session.ok()) {
     screen->reset();
     return not_started(session.status(), exit_status);
@@ -79,16 +97,17 @@ absl::StatusOr<int> show(const LiveOptions& options, const SignalScope& signals,
     return left;
   }
   reader::print_message("the command goes on, and is recorded no longer");
-  ended = OwnSession::End{.wait_status = (*session)->child().wait(signals, [] {})};
+  ended = Recording::End{.wait_status = (*session)->child().wait(signals, [] {})};
   return left;
 }
 
 // To the end of what is recorded. Returns as show() does.
 absl::StatusOr<int> print(const LiveOptions& options, const SignalScope& signals,
-                          std::optional<OwnSession::End>& ended) {
+                          std::optional<Recording::End>& ended) {
+  PrintedEvents events;
   int exit_status = 0;
-  absl::StatusOr<std::unique_ptr<OwnSession>> session =
-      start(options.record, signals, exit_status);
+  absl::StatusOr<std::unique_ptr<Recording>> session =
+      start(options.record, signals, events, exit_status);
   if (!session.ok()) return not_started(session.status(), exit_status);
   const absl::StatusOr<WatchedSession> watched =
       WatchedSession::open((*session)->buffer().path());
@@ -121,14 +140,14 @@ absl::StatusOr<int> print(const LiveOptions& options, const SignalScope& signals
 }  // namespace
 
 absl::StatusOr<int> live_own(const LiveOptions& options) {
-  std::optional<OwnSession::End> ended;
+  std::optional<Recording::End> ended;
   {
     const SignalScope signals;
     absl::StatusOr<int> done =
         options.plain ? print(options, signals, ended) : show(options, signals, ended);
     if (!done.ok() || *done != 0 || !is_command(options)) return done;
   }
-  return exit_like(ended->wait_status == -1 ? SIGINT : ended->wait_status);
+  return recording::exit_like(ended->wait_status == -1 ? SIGINT : ended->wait_status);
 }
 
 }  // namespace arctrace::cli

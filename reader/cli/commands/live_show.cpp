@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/record/snapshot_file.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/live/live_model.hpp"
 #include "reader/live/live_reader.hpp"
@@ -19,6 +18,7 @@
 #include "reader/terminal/live_screen.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/os/process_facts.hpp"
+#include "src/recording/snapshot_file.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -35,13 +35,15 @@ std::string snapshot_name() {
 }
 
 std::string take_live_snapshot(const Buffer& buffer) {
-  SnapshotFileOptions file;
+  recording::SnapshotFileOptions file;
   file.output.path = snapshot_name();
   file.command_line = {"arctrace", "live"};
   file.is_live = true;
-  const absl::Status status = write_buffer_to_file(buffer, file);
-  return status.ok() ? absl::StrCat("snapshot: ", file.output.path)
-                     : absl::StrCat("no snapshot: ", std::string(status.message()));
+  recording::Events nobody;
+  const auto written = recording::write_buffer_to_file(buffer, file, nobody);
+  return written.ok()
+             ? absl::StrCat("snapshot: ", file.output.path)
+             : absl::StrCat("no snapshot: ", std::string(written.status().message()));
 }
 
 // Where the session does not say what the thread in that row does, /proc may.
@@ -97,9 +99,9 @@ absl::StatusOr<std::unique_ptr<terminal::Screen>> open_live_screen() {
 }
 
 absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& title,
-                                 WatchedSession& session, OwnSession* own,
-                                 const SignalScope& signals,
-                                 std::optional<OwnSession::End>& ended) {
+                                 WatchedSession& session, recording::Recording* own,
+                                 const recording::SignalScope& signals,
+                                 std::optional<recording::Recording::End>& ended) {
   absl::StatusOr<reader::SessionCopy> copy = session.make_copy();
   if (!copy.ok()) return copy.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(session.buffer().path());

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "reader/cli/record/child_process.hpp"
-#include "reader/cli/record/own_session.hpp"
 #include "reader/cli/record/watched_session.hpp"
 #include "reader/terminal/screen.hpp"
+#include "src/recording/child_process.hpp"
+#include "src/recording/recording.hpp"
 
 namespace arctrace::cli {
 
@@ -40,8 +40,8 @@ absl::StatusOr<std::unique_ptr<terminal::Screen>> open_live_screen();
 // `own`: the session is this process', and if what it records ends meanwhile, `ended`
 // says how; null: it is another's. Error: the session cannot be read.
 absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& title,
-                                 WatchedSession& session, OwnSession* own,
-                                 const SignalScope& signals,
-                                 std::optional<OwnSession::End>& ended);
+                                 WatchedSession& session, recording::Recording* own,
+                                 const recording::SignalScope& signals,
+                                 std::optional<recording::Recording::End>& ended);
 
 }  // namespace arctrace::cli

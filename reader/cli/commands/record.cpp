@@ -29,7 +29,7 @@ constexpr uint64_t kSnapshotWhenIntervalNs = 1'000'000'000;
 }  // namespace
 
 Runner add_record(CLI::App& root) {
-  auto options = std::make_shared<RecordOptions>();
+  auto options = std::make_shared<recording::RecordOptions>();
   CLI::App* app = root.add_subcommand("record", "run a command and record its trace");
   app->footer(
       "Records library calls of COMMAND and of all its descendants, functions\n"
@@ -91,7 +91,7 @@ Runner add_record(CLI::App& root) {
       return absl::InvalidArgumentError(
           absl::StrCat("record: ", option->get_name(), " does not apply with --session"));
     }
-    if (const auto problem = find_problem(options->filter)) {
+    if (const auto problem = recording::find_problem(options->filter)) {
       reader::print_message("record: " + problem->text());
       return 2;
     }

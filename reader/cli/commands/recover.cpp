@@ -12,7 +12,7 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/record/left_buffer.hpp"
-#include "reader/cli/record/snapshot_file.hpp"
+#include "reader/cli/record/recording_end.hpp"
 #include "reader/render/output.hpp"
 #include "reader/symbols/core_file.hpp"
 #include "reader/trace/readable_file.hpp"
@@ -21,13 +21,14 @@
 #include "src/buffer/pinned_map.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recording/snapshot_file.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 struct RecoverOptions {
   std::string from;
-  OutputFile output;
+  recording::OutputFile output;
   std::string definitions;
   std::string merged;
 };
@@ -69,14 +70,14 @@ absl::StatusOr<int> recover(const RecoverOptions& options) {
   const std::string path = file_or_session(options.from);
   const absl::StatusOr<Buffer> buffer = find_buffer(path);
   if (!buffer.ok()) return buffer.status();
-  SnapshotFileOptions file;
+  recording::SnapshotFileOptions file;
   file.output = options.output;
   file.merges = !options.merged.empty();
   file.earlier = file.merges ? options.merged : options.definitions;
   file.command_line = {"arctrace", "recover", options.from, "-o", options.output.path};
   // A map is of this kernel, whose clock goes on; a file may be from anywhere.
   file.is_live = is_pinned_map(path.c_str());
-  if (absl::Status s = write_buffer_to_file(*buffer, file); !s.ok()) return s;
+  if (absl::Status s = write_and_tell(*buffer, file); !s.ok()) return s;
   if (!file.merges && is_in_part_elsewhere(*buffer)) {
     reader::print_warning(
         "what the recorder had written to its file before it died is not in it: "

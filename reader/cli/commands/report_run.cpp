@@ -13,7 +13,6 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/empty_replay.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
-#include "reader/cli/record/hook_costs.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/function_labels.hpp"
@@ -31,6 +30,7 @@
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/recording/hook_costs.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -259,7 +259,7 @@ absl::StatusOr<int> run_report(const ReportOptions& options) {
   if (!events.ok()) return events.status();
   // A buffer does not have them.
   std::vector<arctrace_hook_cost> costs = trace->session().raw
-                                              ? hook_costs_of(trace->session())
+                                              ? recording::hook_costs_of(trace->session())
                                               : trace->session().hook_costs;
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
   return ReportRun(options, *trace, *std::move(events), std::move(costs)).run();

@@ -5,16 +5,17 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/record/snapshot_file.hpp"
+#include "reader/cli/record/recording_end.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recording/snapshot_file.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 struct SnapshotOptions {
   std::string from;
-  OutputFile output;
+  recording::OutputFile output;
   std::string definitions;
 };
 
@@ -23,12 +24,12 @@ absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
   if (!path.ok()) return path.status();
   const absl::StatusOr<Buffer> buffer = Buffer::open(*path, BufferAccess::kRead);
   if (!buffer.ok()) return buffer.status();
-  SnapshotFileOptions file;
+  recording::SnapshotFileOptions file;
   file.output = options.output;
   file.earlier = options.definitions;
   file.command_line = {"arctrace", "snapshot", options.from, "-o", options.output.path};
   file.is_live = true;
-  if (absl::Status s = write_buffer_to_file(*buffer, file); !s.ok()) return s;
+  if (absl::Status s = write_and_tell(*buffer, file); !s.ok()) return s;
   return 0;
 }
 

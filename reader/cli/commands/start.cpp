@@ -7,7 +7,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/record/session_gate.hpp"
+#include "src/recording/session_gate.hpp"
 
 namespace arctrace::cli {
 
@@ -16,7 +16,8 @@ Runner add_start(CLI::App& root) {
   CLI::App* app = root.add_subcommand("start", "switch a session's recording on");
   add_session_option(*app, *name);
   return [name]() -> absl::StatusOr<int> {
-    if (absl::Status s = switch_session(*name, ARCTRACE_GATE_ALL, 0); !s.ok()) return s;
+    if (absl::Status s = recording::switch_session(*name, ARCTRACE_GATE_ALL, 0); !s.ok())
+      return s;
     return 0;
   };
 }

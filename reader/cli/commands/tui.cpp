@@ -15,7 +15,6 @@
 #include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/tui_options.hpp"
-#include "reader/cli/record/child_process.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/cli/record/trace_owner.hpp"
 #include "reader/render/terminal.hpp"
@@ -30,6 +29,7 @@
 #include "reader/ui/tables/browser.hpp"
 #include "reader/ui/tables/trace_reading.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/recording/child_process.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -81,7 +81,8 @@ class TuiRun {
  public:
   // `known`: one of `files`, opened for no time at all.
   TuiRun(const TuiOptions& options, const reader::TraceFiles& files,
-         const reader::Trace& known, terminal::Screen& screen, const SignalScope& signals)
+         const reader::Trace& known, terminal::Screen& screen,
+         const recording::SignalScope& signals)
       : options_(options),
         files_(files),
         known_(known),
@@ -252,7 +253,7 @@ class TuiRun {
   const reader::TraceFiles& files_;
   const reader::Trace& known_;
   terminal::Screen& screen_;
-  const SignalScope& signals_;
+  const recording::SignalScope& signals_;
   const reader::BlockTimes blocks_;
   terminal::EarlyScreen early_;
   terminal::RangePrompt prompt_;
@@ -294,7 +295,7 @@ absl::StatusOr<int> run_tui(const TuiOptions& options) {
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
   int signal = 0;
   {
-    const SignalScope signals;
+    const recording::SignalScope signals;
     absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = screen_for(options);
     if (!screen.ok()) return screen.status();
     TuiRun run(options, open->files, known, **screen, signals);
@@ -305,7 +306,7 @@ absl::StatusOr<int> run_tui(const TuiOptions& options) {
     signal = run.signal();
   }
   if (signal == SIGINT) return kStatusInterrupted;
-  return signal == 0 ? 0 : exit_like(signal);
+  return signal == 0 ? 0 : recording::exit_like(signal);
 }
 
 }  // namespace

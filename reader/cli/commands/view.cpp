@@ -17,7 +17,6 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
-#include "reader/cli/options/command_path.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/view_options.hpp"
 #include "reader/cli/record/left_buffer.hpp"
@@ -32,6 +31,7 @@
 #include "reader/ui/server/http_server.hpp"
 #include "reader/ui/server/page_server.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recording/patterns/command_path.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -44,7 +44,7 @@ bool can_open_browser() {
 
 // Starts the desktop's program for addresses, whose child we do not wait for.
 void open_browser(const std::string& url) {
-  const std::string program = find_program("xdg-open");
+  const std::string program = recording::find_program("xdg-open");
   if (program.empty()) return;
   const pid_t child = ::fork();
   if (child == 0) {

@@ -10,6 +10,7 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/render/output.hpp"
 #include "src/recorder/buffer/buffer_fit.hpp"
+#include "src/recording/patterns/amounts.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -20,7 +21,7 @@ CLI::Option* add_time_option(CLI::App& app, const std::string& name, uint64_t& n
       .add_option_function<std::string>(
           name,
           [&ns, name](const std::string& text) {
-            const absl::StatusOr<int64_t> parsed = parse_time_ns(text);
+            const absl::StatusOr<int64_t> parsed = recording::parse_time_ns(text);
             if (!parsed.ok() || *parsed <= 0) {
               throw CLI::ValidationError(name,
                                          "\"" + text + "\" is not a time such as 10s");
@@ -112,14 +113,6 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       ->excludes("--huge-pages");
 }
 
-absl::Status fit(BufferOptions& buffer) {
-  const absl::StatusOr<BufferFit> fitted = fit_to_memory(buffer, find_rooms(buffer));
-  if (!fitted.ok()) return fitted.status();
-  if (!fitted->size.empty()) reader::print_message(fitted->size);
-  if (!fitted->warning.empty()) reader::print_warning(fitted->warning);
-  return absl::OkStatus();
-}
-
 void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
   app.add_option("--snapshots", flight.snapshots_kept.files,
                  "keep the newest N of FILE.1, FILE.2 ...; 0: all")
@@ -150,10 +143,6 @@ void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
 
 void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what) {
   add_time_option(app, "--duration", ns, what + " ends after this time");
-}
-
-bool cuts_files(uint32_t mode, const FileLimits& limits) {
-  return limits.bytes != 0 && mode != ARCTRACE_MODE_OVERWRITE;
 }
 
 }  // namespace arctrace::cli

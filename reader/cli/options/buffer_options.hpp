@@ -1,7 +1,8 @@
 // Options of the subcommands that create a buffer, or take snapshots of one.
 #pragma once
 
-#include <absl/status/status.h>
+#include <cstdint>
+#include <string>
 
 #include "reader/cli/options/cli11.hpp"
 #include "src/recorder/buffer/buffer.hpp"
@@ -16,14 +17,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer);
 void add_pin_option(CLI::App& app, PinPolicy& pin);
 void add_snapshot_options(CLI::App& app, FlightOptions& flight);
 
-// Makes the buffer fit into the memory that there is (fit_to_memory()), and prints what
-// the user is to know of that.
-absl::Status fit(BufferOptions& buffer);
-
 // --duration=TIME, above 0. `what`: the subject of the help's sentence, which ends then.
 void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what);
-
-// Whether these options cut a recording into several files (FileRing).
-bool cuts_files(uint32_t mode, const FileLimits& limits);
 
 }  // namespace arctrace::cli

@@ -1,6 +1,5 @@
 #include "reader/cli/options/kernel_options.hpp"
 
-#include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +9,9 @@
 
 namespace arctrace::cli {
 namespace {
+
+using recording::KernelOptions;
+using recording::KernelRecording;
 
 // The word for interrupts, which may stand beside one of the others.
 constexpr const char* kInterrupts = "irq";
@@ -22,19 +24,17 @@ const std::map<std::string, KernelRecording> kRecordings = {
     {"require", KernelRecording::kRequire}};
 
 struct EventOption {
-  const char* name;
   uint32_t event;  // enum arctrace_kernel_event
   const char* what;
 };
 
 constexpr std::array kEvents = {
-    EventOption{"--syscalls", ARCTRACE_KERNEL_SYSCALLS,
+    EventOption{ARCTRACE_KERNEL_SYSCALLS,
                 "record system calls, which slows those of all processes a little"},
-    EventOption{"--page-faults", ARCTRACE_KERNEL_FAULTS, "record page faults"},
-    EventOption{"--signals", ARCTRACE_KERNEL_SIGNALS, "record the delivery of signals"},
-    EventOption{"--contention", ARCTRACE_KERNEL_CONTENTION,
-                "record waits for locks of the kernel"},
-    EventOption{"--block-io", ARCTRACE_KERNEL_BLOCK_IO,
+    EventOption{ARCTRACE_KERNEL_FAULTS, "record page faults"},
+    EventOption{ARCTRACE_KERNEL_SIGNALS, "record the delivery of signals"},
+    EventOption{ARCTRACE_KERNEL_CONTENTION, "record waits for locks of the kernel"},
+    EventOption{ARCTRACE_KERNEL_BLOCK_IO,
                 "record requests to block devices, and their end"}};
 
 // One of the words, "irq", or both with a comma between them.
@@ -78,23 +78,13 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
       ->type_name("auto|bpf|perf|require|no|irq");
   for (const EventOption& event : kEvents) {
     app.add_flag_callback(
-        event.name,
+        recording::event_option(event.event),
         [&options, &event] {
           options.events |= event.event;
           if (options.use == KernelRecording::kNo) options.use = KernelRecording::kAuto;
         },
         std::string(event.what) + "; needs BPF");
   }
-}
-
-std::string event_options(uint32_t events) {
-  std::string names = (events & ARCTRACE_KERNEL_INTERRUPTS) != 0 ? "--kernel=irq" : "";
-  for (const EventOption& event : kEvents) {
-    if ((events & event.event) != 0) {
-      absl::StrAppend(&names, names.empty() ? "" : ", ", event.name);
-    }
-  }
-  return names;
 }
 
 }  // namespace arctrace::cli

@@ -7,7 +7,7 @@
 
 #include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/record_options.hpp"
+#include "src/recording/options.hpp"
 
 namespace arctrace::cli {
 
@@ -18,7 +18,7 @@ struct LiveOptions {
   DumpFilter filter;                 // of lines
   std::vector<std::string> where;    // the same
   std::vector<uint32_t> pids, tids;  // the filter's; without a target, pids are joined
-  RecordOptions record;              // of a command, or of processes that are joined
+  recording::RecordOptions record;   // of a command, or of processes that are joined
 };
 
 }  // namespace arctrace::cli

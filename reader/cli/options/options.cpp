@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "src/base/near_names.hpp"
+#include "src/recording/patterns/amounts.hpp"
 
 namespace arctrace::cli {
 
@@ -60,7 +61,7 @@ CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range) {
       ->type_name("START~STOP");
 }
 
-CLI::Option* add_output_option(CLI::App& app, OutputFile& output) {
+CLI::Option* add_output_option(CLI::App& app, recording::OutputFile& output) {
   output.path = kDefaultFile;
   return app
       .add_option_function<std::string>(
@@ -77,7 +78,7 @@ CLI::Option* add_output_option(CLI::App& app, OutputFile& output) {
       ->default_str(kDefaultFile);
 }
 
-CLI::Option* add_no_symbols_option(CLI::App& app, OutputFile& output) {
+CLI::Option* add_no_symbols_option(CLI::App& app, recording::OutputFile& output) {
   return app.add_flag_callback(
       "--no-symbols", [&output] { output.has_symbols = false; },
       "leave the names of functions out of the file: whoever reads it needs the programs "
@@ -130,7 +131,7 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name,
       .add_option_function<std::string>(
           name,
           [=](const std::string& text) {
-            const absl::StatusOr<uint64_t> parsed = parse_size(text);
+            const absl::StatusOr<uint64_t> parsed = recording::parse_size(text);
             if (!parsed.ok()) {
               throw CLI::ValidationError(long_name(name),
                                          std::string(parsed.status().message()));
@@ -200,44 +201,6 @@ CLI::Validator not_negative() {
           ""};
 }
 
-absl::StatusOr<uint64_t> parse_size(std::string_view text) {
-  const auto error = [&] {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", std::string(text), "\" is not a size such as 64k or 1.5G"));
-  };
-  const size_t digits = text.find_first_not_of("0123456789.");
-  const std::string_view number = text.substr(0, digits);
-  double value = 0;
-  if (!absl::SimpleAtod(std::string(number), &value)) return error();
-  std::string unit =
-      CLI::detail::to_lower(std::string(text.substr(std::min(digits, text.size()))));
-  if (unit.ends_with("ib") && unit.size() == 3) {
-    unit.resize(1);
-  } else if (unit.ends_with('b')) {
-    unit.pop_back();
-  }
-  constexpr std::string_view kUnits = "kmgtpe";
-  if (unit.size() > 1 || (!unit.empty() && kUnits.find(unit[0]) == kUnits.npos)) {
-    return error();
-  }
-  const size_t power = unit.empty() ? 0 : kUnits.find(unit[0]) + 1;
-  value = std::ldexp(value, static_cast<int>(10 * power));
-  if (value >= 0x1p63) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", std::string(text), "\" is too large"));
-  }
-  return static_cast<uint64_t>(value);
-}
-
-absl::StatusOr<int64_t> parse_time_ns(std::string_view text) {
-  absl::Duration duration;
-  if (!absl::ParseDuration({text.data(), text.size()}, &duration)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", std::string(text), "\" is not a time such as 1.5ms, 20us, 300ns or 2s"));
-  }
-  return absl::ToInt64Nanoseconds(duration);
-}
-
 absl::StatusOr<TimeRange> parse_time_range(std::string_view text) {
   const size_t tilde = text.find('~');
   if (tilde == std::string_view::npos) {
@@ -247,7 +210,7 @@ absl::StatusOr<TimeRange> parse_time_range(std::string_view text) {
   TimeRange range;
   const auto parse_end = [](std::string_view end, int64_t& out) {
     if (end.empty()) return absl::OkStatus();
-    const absl::StatusOr<int64_t> parsed = parse_time_ns(end);
+    const absl::StatusOr<int64_t> parsed = recording::parse_time_ns(end);
     if (parsed.ok()) out = *parsed;
     return parsed.status();
   };

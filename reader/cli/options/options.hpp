@@ -14,6 +14,7 @@
 
 #include "reader/cli/options/cli11.hpp"
 #include "reader/trace/time_range.hpp"
+#include "src/recording/options.hpp"
 
 namespace arctrace::cli {
 
@@ -34,18 +35,10 @@ CLI::Option* add_session_option(CLI::App& app, std::string& name);
 // --format=text|json
 CLI::Option* add_format_option(CLI::App& app, OutputFormat& format);
 
-// The trace file to write.
-struct OutputFile {
-  std::string path;
-  // A FIFO or device is written into only if the user named it.
-  bool is_named = false;
-  // Whether the names of functions are stored in it at the end of a recording.
-  bool has_symbols = true;
-};
 // -o, --output FILE: the default file if it is not given.
-CLI::Option* add_output_option(CLI::App& app, OutputFile& output);
+CLI::Option* add_output_option(CLI::App& app, recording::OutputFile& output);
 // --no-symbols
-CLI::Option* add_no_symbols_option(CLI::App& app, OutputFile& output);
+CLI::Option* add_no_symbols_option(CLI::App& app, recording::OutputFile& output);
 // -d, --definitions FILE
 CLI::Option* add_definitions_option(CLI::App& app, std::string& path);
 
@@ -118,13 +111,8 @@ TimeRange time_range_of(const std::string& option, const std::string& text);
 // -r, --time-range START~STOP
 CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range);
 
-// Parsers of values. Their errors quote the value and say what it should be.
-//
-// Bytes: "512", "64k", "1.5G", "2MiB"; the units k, m, g, t, p, e are powers of 1024.
-absl::StatusOr<uint64_t> parse_size(std::string_view text);
-// Nanoseconds: "1.5ms", "2s", "-1us", "0".
-absl::StatusOr<int64_t> parse_time_ns(std::string_view text);
-// "1ms~2s", "~2s", "1ms~"; START is not after STOP.
+// "1ms~2s", "~2s", "1ms~"; START is not after STOP. The error quotes the text and says
+// what it should be.
 absl::StatusOr<TimeRange> parse_time_range(std::string_view text);
 
 }  // namespace arctrace::cli

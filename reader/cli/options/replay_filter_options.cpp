@@ -14,7 +14,7 @@ void add_min_duration(CLI::App& app, uint64_t& min_duration_ns) {
   app.add_option_function<std::string>(
          "-t,--min-duration",
          [&min_duration_ns](const std::string& text) {
-           const absl::StatusOr<int64_t> parsed = parse_time_ns(text);
+           const absl::StatusOr<int64_t> parsed = recording::parse_time_ns(text);
            if (!parsed.ok() || *parsed < 0) {
              throw CLI::ValidationError(
                  "--min-duration", parsed.ok() ? "\"" + text + "\" is negative"

@@ -6,15 +6,18 @@
 
 namespace arctrace::cli {
 
-void add_traced_options(CLI::App& app, RecordOptions& options) {
+void add_traced_options(CLI::App& app, recording::RecordOptions& options) {
   CLI::Option* of_program = app.add_flag_callback(
-      "--libcall", [&options] { options.library_calls = LibraryCalls::kProgram; },
+      "--libcall",
+      [&options] { options.library_calls = recording::LibraryCalls::kProgram; },
       "record the library calls of the program itself (default)");
   CLI::Option* none = app.add_flag_callback(
-      "--no-libcall", [&options] { options.library_calls = LibraryCalls::kNone; },
+      "--no-libcall",
+      [&options] { options.library_calls = recording::LibraryCalls::kNone; },
       "record no library calls, only functions compiled for tracing, and events");
   app.add_flag_callback(
-         "--nest-libcall", [&options] { options.library_calls = LibraryCalls::kAll; },
+         "--nest-libcall",
+         [&options] { options.library_calls = recording::LibraryCalls::kAll; },
          "record the calls between libraries as well")
       ->excludes(of_program, none);
   none->excludes(of_program);

@@ -16,7 +16,6 @@
 #include <system_error>
 #include <utility>
 
-#include "reader/cli/record/snapshot_file.hpp"
 #include "reader/render/nameless_file.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/input.hpp"
@@ -26,6 +25,7 @@
 #include "src/protocol/dead_slot.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recording/snapshot_file.hpp"
 
 namespace arctrace::cli {
 
@@ -144,14 +144,14 @@ absl::StatusOr<std::unique_ptr<reader::Input>> merged_file(const std::string& pa
     std::error_code error;
     std::filesystem::remove_all(directory, error);
   };
-  SnapshotFileOptions options;
+  recording::SnapshotFileOptions options;
   options.output.path = directory + "/merged";
   options.earlier = path;
   options.merges = true;
   options.command_line = {"arctrace", "recover", found.path, "-m", path};
   absl::StatusOr<TraceFile> file = TraceFile::create(options.output.path);
   if (!file.ok()) return file.status();
-  if (auto written = write_buffer(*buffer, options, *file); !written.ok()) {
+  if (auto written = recording::write_buffer(*buffer, options, *file); !written.ok()) {
     return written.status();
   }
   if (absl::Status published = file->publish(); !published.ok()) return published;

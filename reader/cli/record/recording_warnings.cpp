@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "reader/cli/record/unmatched_events.hpp"
-#include "reader/cli/record/unmatched_patterns.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/recording/patterns/unmatched_events.hpp"
+#include "src/recording/patterns/unmatched_patterns.hpp"
 
 namespace arctrace::cli {
 
@@ -37,14 +37,14 @@ void warn_of_untraced(const CollectorSummary& summary) {
 }
 
 void warn_of_unmatched_events(const CollectorSummary& summary,
-                              const RecordFilterOptions& filter) {
+                              const recording::RecordFilterOptions& filter) {
   const DefinedEvents& defined = summary.totals.events;
   std::vector<std::string> lines;
   if (defined.has_all_events()) {
-    lines = unmatched_events(filter, defined.levels(), defined.fields());
+    lines = recording::unmatched_events(filter, defined.levels(), defined.fields());
   }
   if (defined.has_all_names()) {
-    for (std::string& line : unmatched_instants(filter, defined.names())) {
+    for (std::string& line : recording::unmatched_instants(filter, defined.names())) {
       lines.push_back(std::move(line));
     }
   }
@@ -56,9 +56,10 @@ void warn_of_identities(const CollectorSummary& summary) {
   if (!text.empty()) reader::print_warning(text);
 }
 
-void warn_of_unmatched(const CallFilterOptions& filter, uint64_t matched,
+void warn_of_unmatched(const recording::CallFilterOptions& filter, uint64_t matched,
                        const std::string& command) {
-  for (const std::string& line : unmatched_patterns(filter, matched, command)) {
+  for (const std::string& line :
+       recording::unmatched_patterns(filter, matched, command)) {
     reader::print_warning(line);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "src/recording/output_file.hpp"
 #include "tests/unit/cli/options/parsed.hpp"
 
 namespace arctrace::cli {
@@ -103,11 +104,11 @@ TEST_CASE("snapshots") {
 
 TEST_CASE("a size limit cuts recordings, not those of a flight recorder") {
   FileLimits limits;
-  CHECK_FALSE(cuts_files(ARCTRACE_MODE_DROP, limits));
+  CHECK_FALSE(recording::cuts_files(ARCTRACE_MODE_DROP, limits));
   limits.bytes = 1;
-  CHECK(cuts_files(ARCTRACE_MODE_DROP, limits));
-  CHECK(cuts_files(ARCTRACE_MODE_STOP, limits));
-  CHECK_FALSE(cuts_files(ARCTRACE_MODE_OVERWRITE, limits));
+  CHECK(recording::cuts_files(ARCTRACE_MODE_DROP, limits));
+  CHECK(recording::cuts_files(ARCTRACE_MODE_STOP, limits));
+  CHECK_FALSE(recording::cuts_files(ARCTRACE_MODE_OVERWRITE, limits));
 }
 
 }  // namespace

@@ -15,18 +15,19 @@ struct KernelParsed {
     add_kernel_options(app, options);
     error = testing::parse_error(app, std::move(arguments));
   }
-  KernelOptions options;
+  recording::KernelOptions options;
   std::string error;
 };
 
 TEST_CASE("--kernel and its words") {
-  CHECK(KernelParsed({}).options.use == KernelRecording::kNo);
-  CHECK(KernelParsed({"--kernel"}).options.use == KernelRecording::kAuto);
-  CHECK(KernelParsed({"--kernel=auto"}).options.use == KernelRecording::kAuto);
-  CHECK(KernelParsed({"--kernel=bpf"}).options.use == KernelRecording::kBpf);
-  CHECK(KernelParsed({"--kernel=perf"}).options.use == KernelRecording::kPerf);
-  CHECK(KernelParsed({"--kernel=require"}).options.use == KernelRecording::kRequire);
-  CHECK(KernelParsed({"--kernel=no"}).options.use == KernelRecording::kNo);
+  CHECK(KernelParsed({}).options.use == recording::KernelRecording::kNo);
+  CHECK(KernelParsed({"--kernel"}).options.use == recording::KernelRecording::kAuto);
+  CHECK(KernelParsed({"--kernel=auto"}).options.use == recording::KernelRecording::kAuto);
+  CHECK(KernelParsed({"--kernel=bpf"}).options.use == recording::KernelRecording::kBpf);
+  CHECK(KernelParsed({"--kernel=perf"}).options.use == recording::KernelRecording::kPerf);
+  CHECK(KernelParsed({"--kernel=require"}).options.use ==
+        recording::KernelRecording::kRequire);
+  CHECK(KernelParsed({"--kernel=no"}).options.use == recording::KernelRecording::kNo);
   for (const char* wrong : {"yes", "BPF", "1"}) {
     CHECK(KernelParsed({"--kernel=" + std::string(wrong)}).error ==
           "--kernel: \"" + std::string(wrong) +
@@ -36,14 +37,16 @@ TEST_CASE("--kernel and its words") {
 
 TEST_CASE("--kernel=irq records interrupts too, in any way but by perf's events") {
   const KernelParsed alone({"--kernel=irq"});
-  CHECK(alone.options.use == KernelRecording::kAuto);
+  CHECK(alone.options.use == recording::KernelRecording::kAuto);
   CHECK(alone.options.events == ARCTRACE_KERNEL_INTERRUPTS);
-  CHECK(event_options(alone.options.events) == "--kernel=irq");
+  CHECK(recording::event_options(alone.options.events) == "--kernel=irq");
   const KernelParsed required({"--kernel=require,irq", "--signals"});
-  CHECK(required.options.use == KernelRecording::kRequire);
-  CHECK(event_options(required.options.events) == "--kernel=irq, --signals");
-  CHECK(KernelParsed({"--kernel=bpf,irq"}).options.use == KernelRecording::kBpf);
-  CHECK(KernelParsed({"--kernel=auto,irq"}).options.use == KernelRecording::kAuto);
+  CHECK(required.options.use == recording::KernelRecording::kRequire);
+  CHECK(recording::event_options(required.options.events) == "--kernel=irq, --signals");
+  CHECK(KernelParsed({"--kernel=bpf,irq"}).options.use ==
+        recording::KernelRecording::kBpf);
+  CHECK(KernelParsed({"--kernel=auto,irq"}).options.use ==
+        recording::KernelRecording::kAuto);
   for (const char* without : {"auto", "bpf", "perf", "require", "no"}) {
     CHECK(KernelParsed({"--kernel=" + std::string(without)}).options.events == 0);
   }
@@ -62,17 +65,17 @@ TEST_CASE("--kernel=irq records interrupts too, in any way but by perf's events"
 
 TEST_CASE("events of the kernel ask for its records, unless --kernel says how") {
   const KernelParsed syscalls({"--syscalls"});
-  CHECK(syscalls.options.use == KernelRecording::kAuto);
+  CHECK(syscalls.options.use == recording::KernelRecording::kAuto);
   CHECK(syscalls.options.events == ARCTRACE_KERNEL_SYSCALLS);
   CHECK(KernelParsed({"--kernel=perf", "--signals"}).options.use ==
-        KernelRecording::kPerf);
+        recording::KernelRecording::kPerf);
   CHECK(KernelParsed({"--signals", "--kernel=require"}).options.use ==
-        KernelRecording::kRequire);
+        recording::KernelRecording::kRequire);
   const KernelParsed all(
       {"--syscalls", "--page-faults", "--signals", "--contention", "--block-io"});
-  CHECK(event_options(all.options.events) ==
+  CHECK(recording::event_options(all.options.events) ==
         "--syscalls, --page-faults, --signals, --contention, --block-io");
-  CHECK(event_options(0) == "");
+  CHECK(recording::event_options(0) == "");
 }
 
 }  // namespace

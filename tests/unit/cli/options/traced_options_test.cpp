@@ -14,15 +14,18 @@ struct TracedParsed {
     add_traced_options(app, options);
     error = testing::parse_error(app, std::move(arguments));
   }
-  RecordOptions options;
+  recording::RecordOptions options;
   std::string error;
 };
 
 TEST_CASE("library calls of the program, of all, or none") {
-  CHECK(TracedParsed({}).options.library_calls == LibraryCalls::kProgram);
-  CHECK(TracedParsed({"--libcall"}).options.library_calls == LibraryCalls::kProgram);
-  CHECK(TracedParsed({"--no-libcall"}).options.library_calls == LibraryCalls::kNone);
-  CHECK(TracedParsed({"--nest-libcall"}).options.library_calls == LibraryCalls::kAll);
+  CHECK(TracedParsed({}).options.library_calls == recording::LibraryCalls::kProgram);
+  CHECK(TracedParsed({"--libcall"}).options.library_calls ==
+        recording::LibraryCalls::kProgram);
+  CHECK(TracedParsed({"--no-libcall"}).options.library_calls ==
+        recording::LibraryCalls::kNone);
+  CHECK(TracedParsed({"--nest-libcall"}).options.library_calls ==
+        recording::LibraryCalls::kAll);
   CHECK(TracedParsed({"--libcall", "--no-libcall"}).error != "");
   CHECK(TracedParsed({"--nest-libcall", "--no-libcall"}).error != "");
   CHECK(TracedParsed({"--nest-libcall", "--libcall"}).error != "");

@@ -24,7 +24,7 @@ void parses(const std::string& text, const std::string& field, FieldOperator op,
 
 void refuses(const std::string& text, size_t at, const std::string& what) {
   CAPTURE(text);
-  const std::optional<Problem> problem = condition_problem(text);
+  const std::optional<recording::Problem> problem = condition_problem(text);
   REQUIRE(problem.has_value());
   CHECK(problem->first == at);
   CHECK(problem->second.starts_with(what));

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "reader/cli/options/function_pattern.hpp"
 #include "src/hook_abi/shim_types.h"
+#include "src/recording/patterns/function_pattern.hpp"
 #include "src/shim_protocol/options_encoder.hpp"
 #include "tests/support/random.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
@@ -51,7 +51,7 @@ const std::vector<std::string>& linker_names() {
 }
 
 bool command_matches(const std::string& pattern, const std::string& name) {
-  return cli::FunctionPattern(pattern).matches_any(cli::FunctionNames(name));
+  return recording::FunctionPattern(pattern).matches_any(recording::FunctionNames(name));
 }
 
 bool shim_matches(const std::string& pattern, const std::string& name) {
@@ -97,7 +97,7 @@ TEST_CASE("patterns: the command and the shim match the same functions") {
   unsigned matched = 0;
   for (int i = 0; i < 3000; ++i) {
     const std::string& name = names[random.next() % names.size()];
-    const cli::FunctionNames forms(name);
+    const recording::FunctionNames forms(name);
     const std::string* const texts[] = {&forms.linked, &forms.base, &forms.whole,
                                         &forms.plain, &forms.copy};
     const std::string pattern =

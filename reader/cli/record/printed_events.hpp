@@ -1,0 +1,55 @@
+// What a recording has to say, as lines on standard error.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/render/output.hpp"
+#include "src/recording/events.hpp"
+
+namespace arctrace::cli {
+
+class PrintedEvents : public recording::Events {
+ public:
+  PrintedEvents() = default;
+  // Prints what is held.
+  ~PrintedEvents() override { release(); }
+
+  void warn(const std::string& line) override { add(true, line); }
+  void tell(const std::string& line) override { add(false, line); }
+
+  // From here to release() lines are held, so that they do not disturb a screen.
+  void hold() {
+    const std::lock_guard lock(mutex_);
+    is_held_ = true;
+  }
+  void release() {
+    const std::lock_guard lock(mutex_);
+    is_held_ = false;
+    for (const auto& [is_warning, line] : held_) print(is_warning, line);
+    held_.clear();
+  }
+
+ private:
+  void add(bool is_warning, const std::string& line) {
+    constexpr size_t kHeldMax = 1000;
+    const std::lock_guard lock(mutex_);
+    if (!is_held_) return print(is_warning, line);
+    if (held_.size() < kHeldMax) held_.emplace_back(is_warning, line);
+  }
+  static void print(bool is_warning, const std::string& line) {
+    if (is_warning) {
+      reader::print_warning(line);
+    } else {
+      reader::print_message(line);
+    }
+  }
+
+  std::mutex mutex_;
+  bool is_held_ = false;
+  std::vector<std::pair<bool, std::string>> held_;
+};
+
+}  // namespace arctrace::cli

@@ -1,0 +1,20 @@
+// Stores the names of functions in the file of a recording that has ended, so that it can
+// be read where the programs are not.
+#pragma once
+
+#include "src/recorder/drain/recorder.hpp"
+#include "src/recording/child_process.hpp"
+#include "src/recording/events.hpp"
+#include "src/recording/options.hpp"
+
+namespace arctrace::recording {
+
+// To be called after recorder.finish(), whose `summary` gets the bytes that the file
+// grows by. Does nothing if the user wants none, or the file cannot be read: a pipe, or
+// one that is cut off. A process of its own finds the names, and is ended after two
+// seconds of CPU time, or when a signal that ends this process comes: then the file has
+// no names, and `events` hears that. Whatever happens, the file is whole.
+void store_symbols(Recorder& recorder, const OutputFile& output,
+                   const SignalScope& signals, CollectorSummary& summary, Events& events);
+
+}  // namespace arctrace::recording

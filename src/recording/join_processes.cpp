@@ -1,0 +1,116 @@
+#include "src/recording/join_processes.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "reader/trace/text_escape.hpp"
+#include "src/recording/patching/joined_patches.hpp"
+#include "src/recording/patching/patch_check.hpp"
+#include "src/recording/session_variables.hpp"
+
+namespace arctrace::recording {
+namespace {
+
+uint64_t in_ms(uint64_t ns) { return (ns + 500'000) / 1'000'000; }
+
+// Error: a pattern of -P matches a function of none of the programs.
+absl::Status can_match(const RecordOptions& options) {
+  std::string first;
+  for (const pid_t pid : options.pids) {
+    const std::vector<std::string> problems =
+        patch_problems(options.filter, program_of(pid));
+    if (problems.empty()) return absl::OkStatus();
+    if (first.empty()) first = problems.front();
+  }
+  return absl::NotFoundError(first);
+}
+
+// Whether all threads of the process have ended, also if nobody waits for it. A process
+// whose first thread alone has ended goes on.
+bool has_ended(pid_t pid) {
+  const auto fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) return errno == ESRCH;
+  pollfd ended{fd, POLLIN, 0};
+  const bool is_readable = poll(&ended, 1, 0) > 0;
+  close(fd);
+  return is_readable;
+}
+
+}  // namespace
+
+std::string program_of(pid_t pid) {
+  namespace fs = std::filesystem;
+  const std::string link = absl::StrCat("/proc/", pid, "/exe");
+  std::error_code error;
+  const fs::path path = fs::read_symlink(link, error);
+  return !error && fs::equivalent(path, link, error) ? path.native() : link;
+}
+
+absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
+                                         const Buffer& buffer, Events& events) {
+  absl::StatusOr<std::string> shim = find_shim();
+  if (!shim.ok()) return shim.status();
+  absl::StatusOr<std::string> encoded = encoded_options(options, events);
+  if (!encoded.ok()) return encoded.status();
+  std::shared_ptr<PatchImages> patches;
+  if (!options.filter.patch.empty()) patches = std::make_shared<JoinedPatches>(*encoded);
+  JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded),
+                      std::move(patches)};
+  for (const pid_t pid : options.pids) {
+    if (absl::Status status = can_join_process(pid, request); !status.ok()) return status;
+  }
+  if (absl::Status status = can_match(options); !status.ok()) return status;
+  return request;
+}
+
+std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
+                                  const JoinRequest& request, KernelWriter* bpf,
+                                  Events& events) {
+  std::vector<pid_t> joined;
+  for (const pid_t pid : pids) {
+    // From before on, so that what the thread did then is known when it joins.
+    if (bpf != nullptr) bpf->trace_process(static_cast<uint32_t>(pid), true);
+    const absl::StatusOr<Joined> result = join_process(pid, request);
+    if (!result.ok()) {
+      if (bpf != nullptr) bpf->trace_process(static_cast<uint32_t>(pid), false);
+      events.tell(std::string(result.status().message()));
+      continue;
+    }
+    events.tell(absl::StrCat(
+        "joined process ", pid, " (", reader::escaped(result->name),
+        "), of which a thread stood still for ", in_ms(result->stopped_ns), " ms",
+        result->all_stopped_ns == 0
+            ? ""
+            : absl::StrCat(", all of them for ", in_ms(result->all_stopped_ns), " ms")));
+    if (!result->code_status.ok()) {
+      events.warn(absl::StrCat(
+          "functions of process ", pid,
+          " with hooks that are code are not recorded: ", result->code_status.message()));
+    } else if (result->changes_left != 0) {
+      events.warn(absl::StrCat(
+          "functions of process ", pid,
+          " that are not recorded, because a thread was in the bytes of their hooks, or "
+          "these lie across two pages: ",
+          result->changes_left));
+    }
+    joined.push_back(pid);
+  }
+  return joined;
+}
+
+bool have_ended(const std::vector<pid_t>& pids) {
+  return std::all_of(pids.begin(), pids.end(), has_ended);
+}
+
+}  // namespace arctrace::recording

@@ -1,0 +1,42 @@
+// Has functions of processes patched that run already: record -p PID -P.
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/recorder/attach/patch_images.hpp"
+#include "src/recorder/patch_image/patch_image.hpp"
+#include "src/recording/patching/module_code_file.hpp"
+#include "src/shim_protocol/options.hpp"
+
+namespace arctrace::recording {
+
+class JoinedPatches final : public PatchImages {
+ public:
+  // `options`: the shim's, encoded.
+  explicit JoinedPatches(const std::string& options);
+
+  void prepare(pid_t pid) override;
+  std::vector<std::byte> image(pid_t pid, const shim::WantedModule& module,
+                               const std::string& path) override;
+
+ private:
+  // A module's file, and which of its functions are patched, by its name as patterns ask
+  // for it: all that does not depend on the process.
+  struct Planned {
+    absl::StatusOr<PlannedModule> module;
+    std::map<std::string, PatchRequest> requests;
+  };
+  Planned& plan(const std::string& path);
+  const PatchRequest& request(const std::string& path, const std::string& name);
+
+  std::string text_;  // of the options
+  std::unique_ptr<shim::ShimOptions> options_ = std::make_unique<shim::ShimOptions>();
+  std::map<std::string, Planned> plans_;  // by path
+};
+
+}  // namespace arctrace::recording

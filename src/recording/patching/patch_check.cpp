@@ -1,0 +1,166 @@
+#include "src/recording/patching/patch_check.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "reader/symbols/elf_file.hpp"
+#include "reader/trace/format_names.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "src/base/near_names.hpp"
+#include "src/recording/patching/module_code_file.hpp"
+#include "src/recording/patching/patch_choice.hpp"
+#include "src/recording/patterns/command_path.hpp"
+#include "src/recording/patterns/pattern_hints.hpp"
+#include "src/recording/patterns/program_libraries.hpp"
+#include "src/shim_protocol/options.hpp"
+#include "src/shim_protocol/patch_pattern.hpp"
+
+namespace arctrace::recording {
+namespace {
+
+// A module that imports one of these may execute a program that has the functions.
+constexpr std::string_view kExecutors[] = {
+    "execl",   "execle",      "execlp",       "execv",  "execve", "execveat", "execvp",
+    "execvpe", "posix_spawn", "posix_spawnp", "system", "popen",  "fexecve"};
+// So may a program that imports one of these. Many libraries do that execute nothing.
+constexpr std::string_view kPossibleExecutors[] = {"syscall", "dlopen", "dlmopen"};
+// These define them.
+constexpr std::string_view kLibcs[] = {"libc.so", "libc-", "libpthread", "ld-linux"};
+constexpr std::string_view kCompiledInHooks[] = {"__cyg_profile_func_enter", "__fentry__",
+                                                 "mcount", "_mcount"};
+
+// The names that a module imports or exports.
+class DynamicNames {
+ public:
+  explicit DynamicNames(const std::string& path) {
+    const auto file = reader::ElfFile::open_untrusted(path);
+    if (!file.ok()) return;
+    std::vector<std::string> names = absl::StrSplit(
+        file->section_bytes(".dynstr").value_or(""), '\0', absl::SkipEmpty());
+    names_ = std::move(names);
+  }
+
+  template <class Names>
+  bool has_any(const Names& wanted) const {
+    return std::any_of(std::begin(wanted), std::end(wanted), [&](std::string_view name) {
+      return std::find(names_.begin(), names_.end(), name) != names_.end();
+    });
+  }
+  bool is_empty() const { return names_.empty(); }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+bool is_libc(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename();
+  return std::any_of(std::begin(kLibcs), std::end(kLibcs),
+                     [&name](std::string_view libc) { return name.starts_with(libc); });
+}
+
+// Whether the program can execute another one, as far as it and its libraries tell.
+bool may_execute(const std::string& path, const DynamicNames& names) {
+  if (names.is_empty() || names.has_any(kExecutors) ||
+      names.has_any(kPossibleExecutors)) {
+    return true;
+  }
+  const std::vector<std::string> libraries = libraries_of(path);
+  return std::any_of(libraries.begin(), libraries.end(), [](const std::string& library) {
+    return !is_libc(library) && DynamicNames(library).has_any(kExecutors);
+  });
+}
+
+bool is_for_all(const std::string& pattern) { return pattern == "." || pattern == "*"; }
+
+bool is_for_library(const std::string& pattern) {
+  return !shim::split_patch_pattern(pattern).library.empty();
+}
+
+// Of libraries it is not known before which the program loads.
+bool is_not_checked(const std::string& pattern) {
+  return is_for_all(pattern) || is_for_library(pattern);
+}
+
+// What is known of a pattern that chooses no function.
+struct Unmatched {
+  const FunctionPlan* left = nullptr;  // one that matches, and cannot be patched
+  bool has_small = false;              // others are too small
+};
+
+std::string problem_text(const std::string& pattern, const Unmatched& known,
+                         const std::string& program, const PatchPlan& plan,
+                         const PatchChoice& choice) {
+  const std::string shown = reader::escaped(pattern);
+  if (known.has_small) {
+    return absl::StrCat("-P ", shown, " matches only functions of ", program, " of ",
+                        kSmallFunctionsText);
+  }
+  if (known.left != nullptr) {
+    const auto verdict = static_cast<uint32_t>(known.left->verdict);
+    return absl::StrCat(
+        "-P ", shown, ": ",
+        reader::escaped(FunctionNames(choice.name_of(*known.left)).copy),
+        " cannot be patched: ", reader::patch_verdict_text(verdict).reason);
+  }
+  std::vector<std::string> names;
+  for (const FunctionPlan& function : plan.functions) {
+    if (!function.name.empty()) names.push_back(FunctionNames(function.name).plain);
+  }
+  return absl::StrCat("no function of ", program, " matches -P ", shown,
+                      near_names(plain_part(pattern), names));
+}
+
+}  // namespace
+
+std::vector<std::string> patch_problems(const CallFilterOptions& options,
+                                        const std::string& command) {
+  const std::vector<std::string>& patterns = options.patch;
+  // That there are too many is said where they are passed on.
+  if (std::all_of(patterns.begin(), patterns.end(), is_not_checked) ||
+      patterns.size() > shim::kPatternsMax) {
+    return {};
+  }
+  const std::string path = find_program(command);
+  const auto planned = plan_module(path, true);
+  if (!planned.ok()) return {};
+  const DynamicNames names(path);
+  if (names.has_any(kCompiledInHooks) ||
+      !runtime_that_walks_stacks(planned->code).empty()) {
+    return {};  // the end of the recording says so
+  }
+  PatchChoice choice(options.size.value_or(0), std::filesystem::path(path).filename(),
+                     "");
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    choice.add(is_for_all(patterns[i]) ? "*" : patterns[i], i);
+  }
+  choice.read_aliases_untrusted(path);
+  uint64_t chosen = 0;
+  std::vector<Unmatched> known(patterns.size());
+  for (const FunctionPlan& function : planned->plan.functions) {
+    const PatchChoice::Matched matched = choice.match(function);
+    const bool can = function.verdict == PatchVerdict::kPatchable;
+    if (can) chosen |= matched.chosen;
+    for (size_t i = 0; i < known.size(); ++i) {
+      if ((matched.patterns >> i & 1) == 0) continue;
+      if (can) known[i].has_small = true;
+      if (!can && known[i].left == nullptr) known[i].left = &function;
+    }
+  }
+  std::vector<std::string> problems;
+  for (size_t i = 0; i < known.size(); ++i) {
+    if ((chosen >> i & 1) != 0 || is_not_checked(patterns[i])) continue;
+    problems.push_back(problem_text(patterns[i], known[i], reader::escaped(command),
+                                    planned->plan, choice));
+  }
+  // Asked last, because the program's loader is run for it.
+  if (!problems.empty() && may_execute(path, names)) problems.clear();
+  return problems;
+}
+
+}  // namespace arctrace::recording

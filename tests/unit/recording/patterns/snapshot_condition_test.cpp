@@ -1,0 +1,105 @@
+// The conditions of --snapshot-when.
+#include "src/recording/patterns/snapshot_condition.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <variant>
+
+#include "src/shim_protocol/call_condition.hpp"
+
+namespace arctrace::recording {
+namespace {
+
+// What the shim makes of a condition; its pattern must be `pattern`.
+arctrace_shim_call_condition decoded(const std::string& text,
+                                     const std::string& pattern) {
+  arctrace_shim_call_condition condition{};
+  const auto parsed = parse_snapshot_condition(text);
+  const auto* found = std::get_if<SnapshotCondition>(&parsed);
+  REQUIRE_MESSAGE(found != nullptr, text);
+  CHECK(found->pattern == pattern);
+  CHECK(shim::decode_call_condition(found->code.c_str(), condition));
+  return condition;
+}
+
+TEST_CASE("snapshot condition: a call's time") {
+  auto condition = decoded("serve > 20ms", "serve");
+  CHECK(condition.is_result == 0);
+  CHECK(condition.compare == ARCTRACE_SHIM_MORE);
+  CHECK(condition.value == 20'000'000);
+  condition = decoded("  re:^(a|b c)$   >=  1.5us ", "  re:^(a|b c)$");
+  CHECK(condition.compare == ARCTRACE_SHIM_MORE_OR_EQUAL);
+  CHECK(condition.value == 1500);
+  CHECK(decoded("operator > > 1s", "operator >").value == 1'000'000'000);
+}
+
+TEST_CASE("snapshot condition: what a call returns") {
+  auto condition = decoded("read returns < 0", "read");
+  CHECK(condition.is_result == 1);
+  CHECK(condition.compare == ARCTRACE_SHIM_LESS);
+  CHECK(condition.size == 4);
+  CHECK(condition.is_signed == 1);
+  CHECK(condition.value == 0);
+  condition = decoded("seek returns/i64 = -1", "seek");
+  CHECK(condition.compare == ARCTRACE_SHIM_EQUAL);
+  CHECK(condition.size == 8);
+  CHECK(condition.value == UINT64_MAX);
+  condition = decoded("flags returns/u8 >= 0x80", "flags");
+  CHECK(condition.size == 1);
+  CHECK(condition.is_signed == 0);
+  CHECK(condition.value == 0x80);
+  for (const char* text : {"malloc = NULL", "malloc returns == NULL"}) {
+    condition = decoded(text, "malloc");
+    CHECK(condition.is_result == 1);
+    CHECK(condition.compare == ARCTRACE_SHIM_EQUAL);
+    CHECK(condition.size == 8);
+    CHECK(condition.value == 0);
+  }
+  CHECK(decoded("find != NULL", "find").compare == ARCTRACE_SHIM_OTHER);
+  CHECK(decoded("f returns <= 3", "f").compare == ARCTRACE_SHIM_LESS_OR_EQUAL);
+}
+
+TEST_CASE("snapshot condition: what is none") {
+  for (const char* text : {"",
+                           ">",
+                           "f",
+                           "f >",
+                           "f > ",
+                           "> 20ms",
+                           "f < 20ms",
+                           "f = 20ms",
+                           "f > -1ms",
+                           "f > 20",
+                           "f > x",
+                           "f ~ 3",
+                           "f returns",
+                           "f returns 3",
+                           "f returns < x",
+                           "f returns < 1.5",
+                           "f returns < --1",
+                           "f returns/i7 < 1",
+                           "f returns/ < 1",
+                           "f returns/f64 < 1",
+                           "returns < 1",
+                           "f>20ms",
+                           "f returns < 99999999999999999999"}) {
+    CHECK_MESSAGE(std::holds_alternative<Problem>(parse_snapshot_condition(text)), text);
+  }
+}
+
+TEST_CASE("snapshot condition: codes that are none") {
+  arctrace_shim_call_condition condition{};
+  const std::string good = shim::encode_call_condition({}).text;
+  CHECK(shim::decode_call_condition(good.c_str(), condition));
+  CHECK_FALSE(shim::decode_call_condition("", condition));
+  CHECK_FALSE(shim::decode_call_condition((good + "0").c_str(), condition));
+  for (const size_t at : {size_t{0}, size_t{1}, size_t{2}, size_t{10}}) {
+    std::string bad = good;
+    bad[at] = 'x';
+    CHECK_FALSE(shim::decode_call_condition(bad.c_str(), condition));
+  }
+}
+
+}  // namespace
+}  // namespace arctrace::recording
