@@ -2,7 +2,7 @@
 # address and undefined). The libraries
 # that are loaded into traced programs are left out (cmake/traced.cmake): a
 # program that is not itself sanitized could not load them. Tests run their
-# code from arctrace_core, which is sanitized.
+# code from arctrace_shared and arctrace_writer, which are sanitized.
 set(ARCTRACE_SANITIZE "" CACHE STRING "Sanitizer: empty, address, thread or fuzzer")
 add_library(arctrace_sanitizers INTERFACE)
 if(ARCTRACE_SANITIZE STREQUAL "address")

@@ -12,7 +12,8 @@
  *     and when a block is full and the collector has to be woken;
  *   - loses a record that it can't write, and counts it (arctrace_lost).
  * Texts are zero-terminated and must not be NULL. Costs are x86-64 instructions, the
- * clock read included, of a record that fits into the thread's block.
+ * clock read included, of a record that fits into the thread's own block
+ * (record --scope=thread); tests hold the library to them.
  */
 #ifndef ARCTRACE_ARCTRACE_H
 #define ARCTRACE_ARCTRACE_H
@@ -114,8 +115,8 @@ ARCTRACE_UNTRACED static inline uint64_t arctrace_name_key(uint32_t name_id) {
 }
 
 /* Records that the calling thread enters a frame, and that it leaves one. Class
- * FUNCTIONS; 50 and 45 instructions. Every enter should be followed by an exit with the
- * same key on the same thread. What does not match is repaired:
+ * FUNCTIONS; at most 95 instructions for both. Every enter should be followed by an exit
+ * with the same key on the same thread. What does not match is repaired:
  *   - An exit of a frame that is not the innermost open one also leaves all frames inside
  *     it; those are recorded as unwound.
  *   - An exit whose key no open frame has leaves none. It is recorded by its key: readers
@@ -135,8 +136,9 @@ ARCTRACE_API void arctrace_enter_at(uint64_t frame_key, uintptr_t location);
 /* ---- Events -------------------------------------------------------------- */
 
 /* Records an event with a payload of `size` bytes, which is copied and must be laid out
- * as the event's definition says. Class EVENTS; 65 instructions for 8 bytes. A payload
- * larger than ARCTRACE_PAYLOAD_MAX, or than a block can hold, is lost as TOO_BIG. */
+ * as the event's definition says. Class EVENTS; at most 69 instructions for 8 bytes. A
+ * payload larger than ARCTRACE_PAYLOAD_MAX, or than a block can hold, is lost as TOO_BIG.
+ */
 ARCTRACE_API void arctrace_write(uint32_t event, const void* payload, size_t size);
 #define ARCTRACE_PAYLOAD_MAX (ARCTRACE_RECORD_LENGTH_MAX - ARCTRACE_FULL_HEAD_SIZE - 4u)
 
@@ -147,7 +149,8 @@ ARCTRACE_API void arctrace_write(uint32_t event, const void* payload, size_t siz
  * are lost as NESTED. The record is in progress until the thread that reserved it calls
  * arctrace_commit(), which publishes it, or arctrace_discard(), which turns it into
  * padding. A payload that is never settled keeps its block from being freed until the
- * thread ends; readers then see an unfinished record. 95 instructions for both calls.
+ * thread ends; readers then see an unfinished record. At most 68 instructions for both
+ * calls.
  *
  * NULL, a payload that was settled already and one of another thread are ignored; so in a
  * fork child those of its parent are. */
@@ -156,7 +159,7 @@ ARCTRACE_API void arctrace_commit(void* payload);
 ARCTRACE_API void arctrace_discard(void* payload);
 
 /* Records a moment with a name, and the value of a counter with a name, both by the
- * name's id. Class MARKS; 35 and 40 instructions. */
+ * name's id. Class MARKS; at most 24 and 26 instructions. */
 ARCTRACE_API void arctrace_instant(uint32_t name_id);
 ARCTRACE_API void arctrace_counter(uint32_t name_id, int64_t value);
 
@@ -167,8 +170,8 @@ ARCTRACE_API void arctrace_counter(uint32_t name_id, int64_t value);
 ARCTRACE_API void arctrace_text(const char* format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* Records a mark on the time line of the whole session, cut to 1024 bytes. Class MARKS;
- * 160 instructions for a short text. */
+/* Records a mark on the time line of the whole session, cut to 1024 bytes. Class MARKS.
+ */
 ARCTRACE_API void arctrace_mark(const char* text);
 
 /* Names the calling thread in reports, cut to 63 bytes. NULL or "" stands for the name
@@ -190,8 +193,7 @@ ARCTRACE_API int arctrace_snapshot(uint32_t after_ms);
 /* Returns how many records the calling thread has lost since its first record, and stores
  * the counts by cause (enum arctrace_loss_cause) into `lost` unless it is NULL. NO_SLOT
  * is always the count of the whole session. A thread without a writer slot gets the
- * session's losses that no slot has counted, for all causes. All 0 without a session. 200
- * instructions. */
+ * session's losses that no slot has counted, for all causes. All 0 without a session. */
 ARCTRACE_API uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]);
 
 #ifdef __cplusplus

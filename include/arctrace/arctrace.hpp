@@ -87,7 +87,8 @@ class Name {
 
 // Enters a frame named by `name` and leaves it at the end of the scope, also when an
 // exception leaves it. If functions are not recorded at its begin, nothing is recorded at
-// its end. Class FUNCTIONS; 95 instructions for both records.
+// its end. Class FUNCTIONS; at most 95 instructions for both
+// records.
 class Scope {
  public:
   ARCTRACE_UNTRACED explicit Scope(Name& name) {
@@ -168,10 +169,10 @@ class LeveledEvent {
     ARCTRACE_UNTRACED explicit Call(typename Fields::Type... values) { write(values...); }
   };
 
-  // Records the event with one value for each field, in order. Class EVENTS; 70
-  // instructions for a number. Unlike ARCTRACE_WRITE it evaluates its arguments in any
-  // case, and converts them implicitly. The payload is built on the stack and takes up to
-  // kStringMax bytes for each string.
+  // Records the event with one value for each field, in order. Class EVENTS; at
+  // most 69 instructions for a number. Unlike ARCTRACE_WRITE it evaluates its arguments
+  // in any case, and converts them implicitly. The payload is built on the stack and
+  // takes up to kStringMax bytes for each string.
   ARCTRACE_UNTRACED static void write(typename Fields::Type... values) {
     static_assert(kFixedSize + kStrings * kStringMax <= ARCTRACE_PAYLOAD_MAX,
                   "the payload may be longer than a record");

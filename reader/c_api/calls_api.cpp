@@ -12,8 +12,9 @@
 #include "reader/c_api/guarded.hpp"
 #include "reader/c_api/replay_setup.hpp"
 #include "reader/c_api/trace_handle.hpp"
-#include "reader/render/describe_record.hpp"
-#include "reader/render/record_describer.hpp"
+#include "reader/streams/describe_record.hpp"
+#include "reader/streams/record_describer.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/trace/read_ahead.hpp"
 
 namespace arctrace::reader {
@@ -40,14 +41,11 @@ absl::Status produce_calls(arctrace_reader_trace& handle, const ReplayFilter& fi
                 replay_options_for(trace, filter, &batches));
   describer.emplace(trace, replay.resolver(), DescribeOptions());
   batches.set_functions(replay.functions());
-  absl::Status status = trace.read([&](const Record& record) {
-    replay.add(record);
-    return batches.wants_more();
-  });
-  if (!status.ok() || !batches.wants_more()) return status;
-  replay.finish();
-  batches.finish();
-  return absl::OkStatus();
+  ReplayWatch watch;
+  watch.goes = [&batches](const ReadSoFar& /*so_far*/) { return batches.wants_more(); };
+  const absl::StatusOr<ReplayEnd> read = run_replay(trace, replay, watch);
+  if (read.ok() && !read->is_stopped) batches.finish();
+  return read.status();
 }
 
 // The columns that `given` has, of which an earlier version has fewer.

@@ -20,6 +20,7 @@
 #include "reader/c_api/guarded.hpp"
 #include "reader/c_api/replay_setup.hpp"
 #include "reader/c_api/trace_handle.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/trace/gaps.hpp"
 
 using arctrace::reader::failed;
@@ -50,20 +51,11 @@ constexpr size_t kMissingKept = 10'000;
 // The gaps that meet a range of time.
 class GapCollector {
  public:
-  GapCollector(const Trace& trace, const ReplayFilter& filter)
-      : finder_(trace.definitions(), &trace.clock(), trace.session().mode),
-        filter_(filter) {}
+  explicit GapCollector(const ReplayFilter& filter) : filter_(filter) {}
 
-  void note(const Record& record) {
-    if (const std::optional<Gap> gap = finder_.add(record)) add(*gap);
-  }
-  void finish(const Summary& summary) {
-    for (const Gap& gap : finder_.finish(&summary)) add(gap);
-  }
   const std::vector<Gap>& gaps() const { return gaps_; }
   uint64_t left_out() const { return left_out_; }
 
- private:
   void add(const Gap& gap) {
     if (gap.to_ns < filter_.from_ns || gap.from_ns >= filter_.until_ns) return;
     if (gaps_.size() < kMissingKept) {
@@ -73,7 +65,7 @@ class GapCollector {
     }
   }
 
-  GapFinder finder_;
+ private:
   const ReplayFilter& filter_;
   std::vector<Gap> gaps_;
   uint64_t left_out_ = 0;
@@ -257,15 +249,12 @@ int make_profile(arctrace_reader_trace& handle, const ReplayFilter& filter,
   Symbolizer symbolizer(handle.symbols);
   Replay replay(trace.definitions(), &symbolizer,
                 replay_options_for(trace, filter, &times));
-  GapCollector gaps(trace, filter);
-  const absl::Status status = trace.read([&](const Record& record) {
-    replay.add(record);
-    gaps.note(record);
-    return true;
-  });
-  if (!status.ok()) return failed(status);
-  replay.finish();
-  gaps.finish(trace.summary());
+  GapCollector gaps(filter);
+  ReplayWatch watch;
+  watch.gap = [&gaps](const Gap& gap) { gaps.add(gap); };
+  if (const auto read = run_replay(trace, replay, watch); !read.ok()) {
+    return failed(read.status());
+  }
   handle.facts.sum_up(trace);
   ProfileMaker(replay, times, profile).make(grouping, gaps);
   return ARCTRACE_READER_OK;

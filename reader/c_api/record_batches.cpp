@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "reader/c_api/replay_setup.hpp"
-#include "reader/render/effect_listener.hpp"
-#include "reader/render/record_describer.hpp"
+#include "reader/streams/effect_listener.hpp"
+#include "reader/streams/record_describer.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/record_types.hpp"
 

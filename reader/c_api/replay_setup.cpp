@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "reader/streams/replay_run.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -35,12 +37,9 @@ std::optional<ReplayFilter> read_filter(const arctrace_reader_filter* given) {
 
 ReplayOptions replay_options_for(const Trace& trace, const ReplayFilter& filter,
                                  ReplayListener* listener) {
-  ReplayOptions options;
+  ReplayOptions options = replay_options_of(trace);
   options.filter = filter;
-  options.has_wake_ups = !trace.session().has_perf_records;
   options.listener = listener;
-  options.ticks = &trace.clock();
-  options.mode = trace.session().mode;
   return options;
 }
 

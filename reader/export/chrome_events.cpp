@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 

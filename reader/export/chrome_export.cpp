@@ -28,8 +28,8 @@
 #include "reader/export/left_out_lines.hpp"
 #include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/run_states.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/format_names.hpp"
 
 namespace arctrace::reader {

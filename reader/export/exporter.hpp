@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/render/describe_record.hpp"
-#include "reader/render/write_text.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/describe_record.hpp"
+#include "reader/streams/write_text.hpp"
 #include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/session.hpp"

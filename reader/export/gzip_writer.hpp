@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/render/write_text.hpp"
+#include "reader/streams/write_text.hpp"
 
 namespace arctrace::reader {
 

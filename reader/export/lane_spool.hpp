@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/render/nameless_file.hpp"
+#include "reader/streams/nameless_file.hpp"
 
 namespace arctrace::reader {
 

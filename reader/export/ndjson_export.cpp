@@ -7,7 +7,7 @@
 #include "reader/export/export_rows.hpp"
 #include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -22,7 +22,7 @@
 #include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/run_states.hpp"
-#include "reader/report/event_stream.hpp"
+#include "reader/streams/event_stream.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/base/untrusted_bytes.hpp"
 

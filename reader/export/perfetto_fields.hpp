@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/render/field_sink.hpp"
+#include "reader/streams/field_sink.hpp"
 
 namespace arctrace::reader::perfetto {
 

@@ -16,8 +16,8 @@
 #include "reader/export/export_names.hpp"
 #include "reader/export/lane_spool.hpp"
 #include "reader/export/left_out_lines.hpp"
-#include "reader/render/json_writer.hpp"
-#include "reader/report/event_stream.hpp"
+#include "reader/streams/event_stream.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -19,9 +19,9 @@
 #include "reader/export/sqlite_schema.hpp"
 #include "reader/export/untitled_fields.hpp"
 #include "reader/render/frame_marks.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/left_out_events.hpp"
 #include "reader/render/run_states.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/base/untrusted_bytes.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "reader/export/exporter.hpp"
-#include "reader/render/nameless_file.hpp"
+#include "reader/streams/nameless_file.hpp"
 
 namespace arctrace::reader {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "reader/render/write_text.hpp"
+#include "reader/streams/write_text.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
-#include "reader/render/record_describer.hpp"
+#include "reader/streams/json_writer.hpp"
+#include "reader/streams/record_describer.hpp"
 #include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/trace.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/trace.hpp"
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "reader/render/json_writer.hpp"
 #include "reader/replay/call_tree.hpp"
 #include "reader/replay/replay_state.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/definitions.hpp"
 #include "reader/trace/gaps.hpp"
 

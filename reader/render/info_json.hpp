@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "reader/render/enabled_list.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/patch_list.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/trace.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/event_filter.hpp"
 
 namespace arctrace::reader {

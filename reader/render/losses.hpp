@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/summary.hpp"
 
 namespace arctrace::reader {

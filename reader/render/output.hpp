@@ -10,7 +10,7 @@
 
 #include "reader/render/line_fitter.hpp"
 #include "reader/render/pager.hpp"
-#include "reader/render/write_text.hpp"
+#include "reader/streams/write_text.hpp"
 
 namespace arctrace::reader {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/definitions.hpp"
 #include "reader/trace/record.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "reader/analysis/recorded_state.hpp"
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 

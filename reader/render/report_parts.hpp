@@ -8,8 +8,8 @@
 #include "reader/analysis/duration_histogram.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/function_labels.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/view_options.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 

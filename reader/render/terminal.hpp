@@ -17,9 +17,6 @@ enum class ColorMode : uint8_t { kAuto, kAlways, kNever };
 // The style for standard output. `wide`: nothing is cut to the terminal's width.
 TextStyle terminal_style(ColorMode color, bool wide);
 
-// How many records to read before the objects below are asked again.
-inline constexpr uint64_t kRecordsBetweenChecks = 1 << 14;
-
 // A line on standard error, if it is a terminal, while a trace is read for longer than a
 // second.
 class Progress {

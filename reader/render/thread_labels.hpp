@@ -4,7 +4,7 @@
 #include <string>
 
 #include "reader/render/function_labels.hpp"
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reader/render/function_labels.hpp"
-#include "reader/report/critical_path.hpp"
+#include "reader/streams/critical_path.hpp"
 
 namespace arctrace::reader {
 

@@ -11,8 +11,8 @@
 #include "reader/render/session_text.hpp"
 #include "reader/render/thread_labels.hpp"
 #include "reader/replay/filter.hpp"
-#include "reader/report/critical_path.hpp"
 #include "reader/report/critical_path_rows.hpp"
+#include "reader/streams/critical_path.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "reader/analysis/function_diff.hpp"
 #include "reader/analysis/recorded_state.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/view_options.hpp"
-#include "reader/render/write_text.hpp"
+#include "reader/streams/json_writer.hpp"
+#include "reader/streams/write_text.hpp"
 #include "reader/trace/summary.hpp"
 
 namespace arctrace::reader {

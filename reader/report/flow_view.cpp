@@ -9,7 +9,7 @@
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/thread_labels.hpp"
-#include "reader/report/event_stream.hpp"
+#include "reader/streams/event_stream.hpp"
 #include "reader/trace/format_names.hpp"
 
 namespace arctrace::reader {

@@ -5,7 +5,7 @@
 #include "reader/render/frame_marks.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/thread_labels.hpp"
-#include "reader/report/call_table.hpp"
+#include "reader/streams/call_table.hpp"
 
 namespace arctrace::reader {
 namespace {

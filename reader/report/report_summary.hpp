@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "reader/render/json_writer.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/event_filter.hpp"
 #include "reader/trace/trace.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "reader/analysis/slow_causes.hpp"
 #include "reader/render/function_labels.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/view_options.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 

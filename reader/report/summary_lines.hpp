@@ -13,7 +13,7 @@
 #include "reader/render/function_labels.hpp"
 #include "reader/render/gap_list.hpp"
 #include "reader/render/view_options.hpp"
-#include "reader/report/schedule_log.hpp"
+#include "reader/streams/schedule_log.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
 

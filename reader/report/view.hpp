@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/render/describe_record.hpp"
 #include "reader/render/enabled_list.hpp"
 #include "reader/render/gap_list.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/view_options.hpp"
-#include "reader/render/write_text.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/describe_record.hpp"
+#include "reader/streams/json_writer.hpp"
+#include "reader/streams/write_text.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
 

@@ -61,6 +61,7 @@ ROOMS = [
     ("reader/symbols", "reader library"),
     ("reader/replay", "reader library"),
     ("reader/analysis", "reader library"),
+    ("reader/streams", "streams"),
     ("reader/render", "rendering"),
     ("src/recording/patterns", "recording"),
     ("src/recording/patching", "recording"),
@@ -92,13 +93,15 @@ PRODUCTS = {
     "cost probe": {"shared"},
     "recorder": {"shared", "system", "kernel programs"},
     "reader library": {"shared"},
-    "rendering": {"shared", "reader library"},
+    "streams": {"shared", "reader library"},
+    "rendering": {"shared", "reader library", "streams"},
     "recording": {"shared", "system", "recorder", "reader library", "rendering"},
-    "C interface": {"shared", "reader library", "rendering", "views"},
+    "C interface": {"shared", "reader library", "streams"},
     "Python module": {"shared"},
-    "views": {"shared", "reader library", "rendering"},
-    "terminal": {"shared", "reader library", "rendering", "views"},
-    "command": {"shared", "system", "recorder", "recording", "reader library", "rendering", "views", "terminal"},
+    "views": {"shared", "reader library", "streams", "rendering"},
+    "terminal": {"shared", "reader library", "streams", "rendering", "views"},
+    "command": {"shared", "system", "recorder", "recording", "reader library", "streams", "rendering", "views",
+                "terminal"},
 }
 # Headers of libraries, and the directories whose files may include them.
 LIBRARIES = [
@@ -278,6 +281,11 @@ class PlantedFaults(unittest.TestCase):
         for target in ("reader/report/flat_view.hpp", "reader/cli/options/options.hpp", "reader/terminal/screen.hpp",
                        "src/writer/b.hpp"):
             tree = {"src/recording/a.cpp": {target}, target: set()}
+            self.assertIn("may not use", wrong_directions(tree)[0], target)
+
+    def test_what_the_library_never_includes_is_found(self):
+        for target in ("reader/render/text_style.hpp", "reader/report/flat_view.hpp", "src/recorder/drain/drain.hpp"):
+            tree = {"reader/c_api/a.cpp": {target}, target: set()}
             self.assertIn("may not use", wrong_directions(tree)[0], target)
 
     def test_headers_of_libraries_are_found(self):

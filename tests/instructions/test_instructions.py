@@ -6,6 +6,7 @@ lowers the number lowers the limit."""
 import collections
 import os
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -83,6 +84,18 @@ WORST_LIMITS = {
 }
 
 
+# What the public headers tell of the calls of api_calls: (header, a text with the numbers, these calls).
+TOLD = [
+    ("arctrace.h", r"FUNCTIONS; at most (\d+) instructions for both", ["scope"]),
+    ("arctrace.h", r"EVENTS; at most (\d+) instructions for 8 bytes", ["event"]),
+    ("arctrace.h", r"At most (\d+) instructions for both calls", ["reserve"]),
+    ("arctrace.h", r"MARKS; at most (\d+) and (\d+) instructions", ["instant", "counter"]),
+    ("arctrace.hpp", r"FUNCTIONS; at most (\d+) instructions for both", ["scope"]),
+    ("arctrace.hpp", r"EVENTS; at most (\d+) instructions for a number", ["event"]),
+]
+HEADERS = pathlib.Path(__file__).resolve().parents[2] / "include/arctrace"
+
+
 CLOCKS = pathlib.Path("/sys/devices/system/clocksource/clocksource0/available_clocksource")
 
 
@@ -97,6 +110,25 @@ def with_counter(directory):
     clocks.write_text("tsc\n", encoding="utf-8")
     prefix = ["unshare", "--mount", "sh", "-c", f'mount --bind "$0" {CLOCKS} && exec "$@"', clocks]
     return prefix if run(*prefix, "true").returncode == 0 else None
+
+
+class ToldCosts(unittest.TestCase):
+    """What the public headers tell is what the tests hold the library to."""
+
+    def test_headers(self):
+        for header, text, calls in TOLD:
+            with self.subTest(header=header, calls=calls):
+                words = re.sub(r"\n\s*(\*|//)?\s*", " ", (HEADERS / header).read_text(encoding="utf-8"))
+                found = re.search(text, words)
+                self.assertTrue(found, text)
+                self.assertEqual([int(number) for number in found.groups()],
+                                 [LIMITS["api_calls", call] for call in calls])
+
+    def test_no_other_number_is_told(self):
+        for header in ("arctrace.h", "arctrace.hpp"):
+            words = re.sub(r"\n\s*(\*|//)?\s*", " ", (HEADERS / header).read_text(encoding="utf-8"))
+            told = sum(text_header == header for text_header, *_ in TOLD)
+            self.assertEqual(len(re.findall(r"(?<![-\d])\d+ instructions", words)), told, header)
 
 
 class Instructions(unittest.TestCase):

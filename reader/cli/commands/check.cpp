@@ -11,11 +11,12 @@
 #include "reader/cli/options/terminal_options.hpp"
 #include "reader/cli/record/left_buffer.hpp"
 #include "reader/render/findings.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/json_writer.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/trace/content_check.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -117,13 +118,11 @@ absl::StatusOr<int> check(const CheckOptions& options) {
   reader::ReplayOptions replay_options;
   replay_options.max_findings = options.max_findings;
   reader::Replay replay(trace->definitions(), nullptr, replay_options);
-  const absl::Status status = trace->read([&](const reader::Record& record) {
-    content.check_untrusted(record);
-    replay.add(record);
-    return true;
-  });
-  if (!status.ok()) return status;
-  replay.finish();
+  reader::ReplayWatch watch;
+  watch.record = [&](const reader::Record& record) { content.check_untrusted(record); };
+  if (const auto read = run_replay(*trace, replay, watch); !read.ok()) {
+    return read.status();
+  }
   trace->add_findings(replay.findings(), replay.finding_count());
 
   reader::Output output;

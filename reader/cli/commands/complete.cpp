@@ -12,6 +12,7 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -22,7 +23,6 @@ namespace {
 
 // A shell waits for the answer, so the rest of a long trace is not read.
 constexpr std::chrono::milliseconds kAnswerTimeMax(1500);
-constexpr uint64_t kRecordsBetweenLooks = 1 << 12;
 
 enum class Kind : uint8_t { kSessions, kFunctions };
 
@@ -38,13 +38,13 @@ absl::StatusOr<absl::btree_set<std::string>> functions(const std::string& path) 
   if (!trace.ok()) return trace.status();
   reader::Symbolizer symbolizer;
   reader::Replay replay(trace->definitions(), &symbolizer);
-  uint64_t records = 0;
-  absl::Status read = trace->read([&](const reader::Record& record) {
-    replay.add(record);
-    return ++records % kRecordsBetweenLooks != 0 ||
-           std::chrono::steady_clock::now() < end;
-  });
-  if (!read.ok()) return read;
+  reader::ReplayWatch watch;
+  watch.goes = [&](const reader::ReadSoFar& /*so_far*/) {
+    return std::chrono::steady_clock::now() < end;
+  };
+  if (const auto read = run_replay(*trace, replay, watch); !read.ok()) {
+    return read.status();
+  }
   absl::btree_set<std::string> names;
   const reader::Functions& found = replay.resolver().functions();
   for (reader::FunctionId id = reader::kUnknownFunction + 1; id < found.size(); ++id) {

@@ -16,6 +16,7 @@
 #include "reader/render/output.hpp"
 #include "reader/report/diff_table.hpp"
 #include "reader/report/summary_lines.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/joined_files.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -64,19 +65,17 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
   reader::Symbolizer symbolizer{reader::SymbolOptions{}};
-  reader::ReplayOptions options;
-  options.ticks = &trace->clock();
-  options.mode = trace->session().mode;
-  reader::Replay replay(trace->definitions(), &symbolizer, options);
+  reader::Replay replay(trace->definitions(), &symbolizer,
+                        reader::replay_options_of(*trace));
   reader::Progress progress(true);
-  uint64_t records = 0;
-  const absl::Status status = trace->read([&](const reader::Record& record) {
-    replay.add(record);
-    if (++records % (1 << 14) == 0) progress.update(records);
+  reader::ReplayWatch watch;
+  watch.goes = [&progress](const reader::ReadSoFar& so_far) {
+    progress.update(so_far.records);
     return true;
-  });
-  if (!status.ok()) return status;
-  replay.finish();
+  };
+  if (const auto read = run_replay(*trace, replay, watch); !read.ok()) {
+    return read.status();
+  }
   diff.add_run(side, replay);
   const reader::RecordedStates recorded(replay);
   return reader::DiffRun{files.front(),

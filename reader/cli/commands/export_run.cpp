@@ -19,13 +19,13 @@
 #include "reader/render/left_out_events.hpp"
 #include "reader/render/losses.hpp"
 #include "reader/render/output.hpp"
-#include "reader/render/record_describer.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/replay/event_filter_listener.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/record_describer.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/symbols/symbolizer.hpp"
-#include "reader/trace/concurrent_read.hpp"
 #include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -48,8 +48,7 @@ class ExportRun {
         write_([this](std::string_view text) { return write(text); }),
         exporter_(options.format->make(export_settings())),
         replay_(trace.definitions(), &symbolizer_, made_replay_options()),
-        describer_(trace, replay_.resolver(), {}),
-        gap_finder_(trace.definitions(), &trace.clock(), trace.session().mode) {}
+        describer_(trace, replay_.resolver(), {}) {}
 
   // Whether everything is written; false after Ctrl-C. REQUIRES: an InterruptWatch.
   absl::StatusOr<bool> run() {
@@ -59,8 +58,6 @@ class ExportRun {
     exporter_->begin(replay_, write_);
     if (absl::Status s = read(); !s.ok()) return s;
     if (reader::InterruptWatch::interrupted()) return false;
-    replay_.finish();
-    for (const reader::Gap& gap : gap_finder_.finish(&trace_.summary())) add(gap);
     if (absl::Status s = exporter_->finish(); !s.ok()) return s;
     warn_of_empty_replay(options_, replay_);
     return !reader::InterruptWatch::interrupted();
@@ -144,31 +141,27 @@ class ExportRun {
     made.schedule = listener;
     made.max_findings = 0;
     reader::Replay replay(trace_.definitions(), nullptr, made);
-    uint64_t records = 0;
-    absl::Status status = trace_.read([&](const reader::Record& record) {
-      replay.add(record);
-      return ++records % reader::kRecordsBetweenChecks != 0 || wants_more();
-    });
-    if (!status.ok()) return status;
-    replay.finish();
+    reader::ReplayWatch watch;
+    watch.finishes_when_stopped = true;
+    watch.goes = [this](const reader::ReadSoFar& /*so_far*/) { return wants_more(); };
+    if (const auto read = run_replay(trace_, replay, watch); !read.ok()) {
+      return read.status();
+    }
     return exporter_->finish_survey(replay);
   }
 
   absl::Status read() {
     reader::Progress progress(true);
     const uint64_t total = trace_.bytes_to_read();
-    uint64_t records = 0;
-    uint64_t bytes = 0;
-    return reader::read_concurrently(trace_, [&](const reader::Record& record) {
-      replay_.add(record);
-      if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
-      bytes += record.body.size() +
-               (record.compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE);
-      if (++records % reader::kRecordsBetweenChecks != 0) return true;
-      progress.update(records,
-                      static_cast<double>(bytes) / static_cast<double>(total + 1));
+    reader::ReplayWatch watch;
+    watch.finishes_when_stopped = true;
+    watch.gap = [this](const reader::Gap& gap) { add(gap); };
+    watch.goes = [&](const reader::ReadSoFar& so_far) {
+      progress.update(so_far.records,
+                      static_cast<double>(so_far.bytes) / static_cast<double>(total + 1));
       return wants_more();
-    });
+    };
+    return run_replay(trace_, replay_, watch, reader::Reading::kConcurrent).status();
   }
 
   void add(reader::Gap gap) {
@@ -188,7 +181,6 @@ class ExportRun {
   std::optional<reader::EventFilterListener> admitted_;  // before the exporter's listener
   reader::Replay replay_;
   reader::RecordDescriber describer_;
-  reader::GapFinder gap_finder_;
 };
 
 // "1,234 records of 2 processes, 3 lost (full 3), 5 overwritten: out.json (12.3 MiB)"

@@ -13,9 +13,9 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/render/json_writer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"

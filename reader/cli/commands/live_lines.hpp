@@ -11,8 +11,8 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/live/live_reader.hpp"
 #include "reader/render/dump_printer.hpp"
-#include "reader/render/effect_listener.hpp"
 #include "reader/render/output.hpp"
+#include "reader/streams/effect_listener.hpp"
 #include "reader/trace/event_filter.hpp"
 
 namespace arctrace::cli {

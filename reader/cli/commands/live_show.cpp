@@ -14,7 +14,7 @@
 #include "reader/live/live_model.hpp"
 #include "reader/live/live_reader.hpp"
 #include "reader/live/thread_watch.hpp"
-#include "reader/render/nameless_file.hpp"
+#include "reader/streams/nameless_file.hpp"
 #include "reader/terminal/live_screen.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/os/process_facts.hpp"

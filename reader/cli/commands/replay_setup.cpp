@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "reader/streams/replay_run.hpp"
+
 namespace arctrace::cli {
 
 reader::SymbolOptions symbol_options(bool allow_download) {
@@ -12,17 +14,14 @@ reader::SymbolOptions symbol_options(bool allow_download) {
 
 reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
                                      const reader::Trace& trace) {
-  reader::ReplayOptions made;
+  reader::ReplayOptions made = reader::replay_options_of(trace);
   made.filter = options.filter;
   made.all_threads = options.all_threads;
-  made.has_wake_ups = !trace.session().has_perf_records;
   if (options.has_thread_filter()) {
     made.wants_thread = [&options, &trace](reader::ThreadIndex thread) {
       return options.wants_thread(trace.definitions(), thread);
     };
   }
-  made.ticks = &trace.clock();
-  made.mode = trace.session().mode;
   made.hook_costs = trace.session().hook_costs;
   return made;
 }

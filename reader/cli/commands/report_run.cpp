@@ -18,13 +18,14 @@
 #include "reader/render/function_labels.hpp"
 #include "reader/render/gap_list.hpp"
 #include "reader/render/output.hpp"
-#include "reader/render/record_describer.hpp"
 #include "reader/render/recorded_notes.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/replay/event_filter_listener.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/report/own_functions_hint.hpp"
 #include "reader/report/report_summary.hpp"
+#include "reader/streams/record_describer.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/event_filter.hpp"
 #include "reader/trace/gaps.hpp"
@@ -53,7 +54,6 @@ class ReportRun {
         view_(options.view->make(view_settings())),
         replay_(trace.definitions(), &symbolizer_, made_replay_options()),
         describer_(trace, replay_.resolver(), {}),
-        gap_finder_(trace.definitions(), &trace.clock(), trace.session().mode),
         gaps_(trace.definitions()) {
     if (!is_json()) options.terminal.apply_to(output_);
   }
@@ -63,8 +63,6 @@ class ReportRun {
     if (absl::Status s = check_costs(); !s.ok()) return s;
     begin();
     if (absl::Status s = read(); !s.ok()) return s;
-    replay_.finish();
-    for (const reader::Gap& gap : gap_finder_.finish(&trace_.summary())) add(gap);
     if (absl::Status s = check_filters(); !s.ok()) return s;
     if (absl::Status s = is_json() ? finish_json() : finish_text(); !s.ok()) return s;
     if (absl::Status s = output_.finish(); !s.ok()) return s;
@@ -149,18 +147,18 @@ class ReportRun {
   }
 
   absl::Status read() {
-    const reader::InterruptWatch watch;
+    const reader::InterruptWatch interrupts;
     reader::Progress progress(!options_.view->writes_while_reading);
-    uint64_t records = 0;
-    return trace_.read([&](const reader::Record& record) {
-      replay_.add(record);
-      enabled_.note(record);
-      if (const std::optional<reader::Gap> gap = gap_finder_.add(record)) add(*gap);
-      if (++records % reader::kRecordsBetweenChecks != 0) return true;
-      progress.update(records);
+    reader::ReplayWatch watch;
+    watch.finishes_when_stopped = true;
+    watch.record = [this](const reader::Record& record) { enabled_.note(record); };
+    watch.gap = [this](const reader::Gap& gap) { add(gap); };
+    watch.goes = [&](const reader::ReadSoFar& so_far) {
+      progress.update(so_far.records);
       interrupted_ = reader::InterruptWatch::interrupted();
       return !interrupted_ && output_.good();
-    });
+    };
+    return reader::run_replay(trace_, replay_, watch).status();
   }
 
   void add(const reader::Gap& gap) {
@@ -241,7 +239,6 @@ class ReportRun {
   std::optional<reader::EventFilterListener> admitted_;  // before the view's listener
   reader::Replay replay_;
   reader::RecordDescriber describer_;
-  reader::GapFinder gap_finder_;
   reader::GapList gaps_;
   reader::EnabledList enabled_;
   bool interrupted_ = false;

@@ -9,8 +9,8 @@
 
 #include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/render/record_describer.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/record_describer.hpp"
 #include "reader/trace/trace.hpp"
 
 namespace arctrace::cli {

@@ -16,8 +16,8 @@
 #include <system_error>
 #include <utility>
 
-#include "reader/render/nameless_file.hpp"
 #include "reader/render/output.hpp"
+#include "reader/streams/nameless_file.hpp"
 #include "reader/trace/input.hpp"
 #include "reader/trace/readable_file.hpp"
 #include "reader/trace/text_escape.hpp"

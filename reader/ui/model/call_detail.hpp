@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "reader/render/json_writer.hpp"
-#include "reader/render/record_describer.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/replay/schedule_listener.hpp"
+#include "reader/streams/json_writer.hpp"
+#include "reader/streams/record_describer.hpp"
 #include "reader/ui/model/timeline.hpp"
 
 namespace arctrace::reader {

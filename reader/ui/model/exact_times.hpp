@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "reader/report/critical_path.hpp"
+#include "reader/streams/critical_path.hpp"
 #include "reader/trace/record.hpp"
 
 namespace arctrace::reader {

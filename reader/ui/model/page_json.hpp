@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reader/render/gap_list.hpp"
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
 #include "reader/ui/model/page_parts.hpp"

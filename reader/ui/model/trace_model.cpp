@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reader/render/safe_name.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/model/call_detail.hpp"
 #include "reader/ui/model/source_text.hpp"
@@ -289,10 +290,7 @@ absl::StatusOr<std::string> TraceModel::call(uint32_t lane, uint32_t level,
   Replay replay(trace.definitions(), &ranges_->symbolizer(), options);
   RecordDescriber describer(trace, replay.resolver(), {});
   detail.begin(replay, describer);
-  absl::Status status =
-      ranges_->read(range, [&](const Record& record) { replay.add(record); });
-  if (!status.ok()) return status;
-  replay.finish();
+  if (absl::Status status = ranges_->read(range, replay); !status.ok()) return status;
   if (!detail.is_found()) return absl::NotFoundError("there is no such call");
   const std::vector<FunctionId> ids =
       ids_on_page(replay.functions(), resolver().mutable_functions());
@@ -308,10 +306,7 @@ absl::StatusOr<std::string> TraceModel::search(const std::string& text) {
   Replay replay(trace.definitions(), &ranges_->symbolizer(), options);
   RecordDescriber describer(trace, replay.resolver(), {});
   found.begin(describer);
-  absl::Status status =
-      ranges_->read({}, [&](const Record& record) { replay.add(record); });
-  if (!status.ok()) return status;
-  replay.finish();
+  if (absl::Status status = ranges_->read({}, replay); !status.ok()) return status;
   const std::vector<FunctionId> ids =
       ids_on_page(replay.functions(), resolver().mutable_functions());
   return object([&](JsonWriter& json) { found.write_json(ids, json); });

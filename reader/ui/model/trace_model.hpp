@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "reader/render/json_writer.hpp"
-#include "reader/render/record_describer.hpp"
+#include "reader/streams/json_writer.hpp"
+#include "reader/streams/record_describer.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/trace.hpp"
 #include "reader/trace/trace_files.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "reader/render/terminal.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/model/whole_pass.hpp"
 
@@ -56,8 +56,7 @@ TraceRanges::TraceRanges(Trace& trace, const TraceFiles* files,
                          const SymbolOptions& symbols, TraceFiles::Stops stops)
     : trace_(trace), files_(files), stops_(std::move(stops)), symbolizer_(symbols) {}
 
-absl::Status TraceRanges::read(const TimeRange& range,
-                               const std::function<void(const Record&)>& to) {
+absl::Status TraceRanges::read(const TimeRange& range, Replay& replay) {
   std::optional<Trace> opened;
   if (files_ != nullptr) {
     absl::StatusOr<Trace> made = files_->trace({.range = range}, stops_);
@@ -68,16 +67,12 @@ absl::Status TraceRanges::read(const TimeRange& range,
     }
     opened = *std::move(made);
   }
-  uint64_t records = 0;
-  bool goes = true;
-  absl::Status status =
-      (opened.has_value() ? *opened : trace_).read([&](const Record& record) {
-        to(record);
-        if (++records % kRecordsBetweenChecks == 0) goes = !stops_();
-        return goes;
-      });
-  if (!status.ok()) return status;
-  return goes ? absl::OkStatus() : absl::CancelledError("interrupted");
+  ReplayWatch watch;
+  watch.goes = [this](const ReadSoFar& /*so_far*/) { return !stops_(); };
+  const absl::StatusOr<ReplayEnd> read =
+      run_replay(opened.has_value() ? *opened : trace_, replay, watch);
+  if (!read.ok()) return read.status();
+  return read->is_stopped ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
 absl::StatusOr<TraceRange*> TraceRanges::read_into(Kept& kept, Times times,
@@ -85,10 +80,8 @@ absl::StatusOr<TraceRange*> TraceRanges::read_into(Kept& kept, Times times,
   Kept made;
   TraceRange& range = made.emplace_back(trace_, symbolizer_, times, max_items);
   range.parts().begin(range.replay());
-  absl::Status status = read({times.from_ns, times.until_ns},
-                             [&](const Record& record) { range.replay().add(record); });
+  absl::Status status = read({times.from_ns, times.until_ns}, range.replay());
   if (!status.ok()) return status;
-  range.replay().finish();
   range.parts().finish();
   range.take_ids(page);
   kept.splice(kept.begin(), made);

@@ -60,10 +60,10 @@ class TraceRanges {
   TraceRanges(Trace& trace, const TraceFiles* files, const SymbolOptions& symbols,
               TraceFiles::Stops stops);
 
-  // Calls `to` with the records that a Replay needs for the range, also those after it:
-  // if a thread wrote nothing in the range, they tell what it was in. Errors: the trace
-  // cannot be read, or its files have changed; kCancelled: it was stopped.
-  absl::Status read(const TimeRange& range, const std::function<void(const Record&)>& to);
+  // Gives the replay the records that it needs for the range, also those after it: if a
+  // thread wrote nothing in the range, they tell what it was in; and finishes it. Errors:
+  // the trace cannot be read, or its files have changed; kCancelled: it was stopped.
+  absl::Status read(const TimeRange& range, Replay& replay);
 
   // The sums of the range, which are those of a report. Errors: as read().
   absl::StatusOr<TraceRange*> sums_of(Times times, Functions& page);

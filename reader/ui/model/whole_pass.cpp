@@ -2,18 +2,9 @@
 
 #include <utility>
 
-#include "reader/render/terminal.hpp"
-#include "reader/trace/gaps.hpp"
+#include "reader/streams/replay_run.hpp"
 
 namespace arctrace::reader {
-
-ReplayOptions replay_options_of(const Trace& trace) {
-  ReplayOptions made;
-  made.has_wake_ups = !trace.session().has_perf_records;
-  made.ticks = &trace.clock();
-  made.mode = trace.session().mode;
-  return made;
-}
 
 WholePass::WholePass(const TraceFiles& files, const SymbolOptions& symbols,
                      size_t max_items, TraceFiles::Stops stops)
@@ -53,25 +44,18 @@ absl::Status WholePass::read() {
   options.listener = parts_.get();
   if (definitions.has_dispatches()) options.schedule = parts_.get();
   replay_ = std::make_unique<Replay>(definitions, &symbolizer_, options);
-  GapFinder finder(definitions, &trace_->clock(), trace_->session().mode);
   parts_->begin(*replay_);
-  uint64_t records = 0;
-  bool goes = true;
-  absl::Status status = trace_->read([&](const Record& record) {
-    replay_->add(record);
-    if (const std::optional<Gap> gap = finder.add(record)) gaps_->add(*gap);
-    if (++records % kRecordsBetweenChecks == 0) {
-      records_.store(records, std::memory_order_relaxed);
-      time_ns_.store(record.time_ns, std::memory_order_relaxed);
-      goes = !stops_();
-    }
-    return goes;
-  });
-  if (!status.ok()) return status;
-  if (!goes) return absl::CancelledError("interrupted");
-  replay_->finish();
+  ReplayWatch watch;
+  watch.gap = [this](const Gap& gap) { gaps_->add(gap); };
+  watch.goes = [this](const ReadSoFar& so_far) {
+    records_.store(so_far.records, std::memory_order_relaxed);
+    time_ns_.store(so_far.time_ns, std::memory_order_relaxed);
+    return !stops_();
+  };
+  const absl::StatusOr<ReplayEnd> read = run_replay(*trace_, *replay_, watch);
+  if (!read.ok()) return read.status();
+  if (read->is_stopped) return absl::CancelledError("interrupted");
   parts_->finish();
-  for (const Gap& gap : finder.finish(&trace_->summary())) gaps_->add(gap);
   return absl::OkStatus();
 }
 

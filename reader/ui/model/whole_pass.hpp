@@ -21,9 +21,6 @@
 
 namespace arctrace::reader {
 
-// A replay without filters.
-ReplayOptions replay_options_of(const Trace& trace);
-
 // Reads with a Trace and a Symbolizer of its own, in a thread of its own if that is
 // wanted. What it found is there once is_done() is true, and belongs to the thread that
 // asked that.

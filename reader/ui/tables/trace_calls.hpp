@@ -7,7 +7,7 @@
 #include "reader/analysis/work_loops.hpp"
 #include "reader/render/gap_list.hpp"
 #include "reader/replay/replay.hpp"
-#include "reader/report/schedule_log.hpp"
+#include "reader/streams/schedule_log.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/summary.hpp"
 

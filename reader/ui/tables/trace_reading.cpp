@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "reader/render/describe_record.hpp"
-#include "reader/render/record_describer.hpp"
-#include "reader/render/terminal.hpp"
+#include "reader/streams/describe_record.hpp"
+#include "reader/streams/record_describer.hpp"
+#include "reader/streams/replay_run.hpp"
 
 namespace arctrace::reader {
 
@@ -29,38 +29,29 @@ ReplayOptions TraceReading::with_listeners() {
   return made;
 }
 
-absl::Status TraceReading::read(const std::function<void(const Record&)>& to) {
-  uint64_t records = 0;
-  bool goes = true;
-  absl::Status status = trace_.read([&](const Record& record) {
-    to(record);
-    if (++records % kRecordsBetweenChecks == 0) {
-      time_ns_ = record.time_ns;
-      goes = goes_(records);
-    }
-    return goes;
-  });
-  if (!status.ok()) return status;
-  if (!goes) return absl::CancelledError("interrupted");
-  records_ = records;
+absl::Status TraceReading::read(Replay& replay,
+                                const std::function<void(const Gap&)>& gap) {
+  ReplayWatch watch;
+  watch.gap = gap;
+  watch.goes = [this](const ReadSoFar& so_far) {
+    time_ns_ = so_far.time_ns;
+    return goes_(so_far.records);
+  };
+  const absl::StatusOr<ReplayEnd> read = run_replay(trace_, replay, watch);
+  if (!read.ok()) return read.status();
+  if (read->is_stopped) return absl::CancelledError("interrupted");
+  records_ = read->records;
   return absl::OkStatus();
 }
 
 absl::Status TraceReading::read_all() {
-  GapFinder finder(trace_.definitions(), &trace_.clock(), trace_.session().mode);
-  const auto add_gap = [&](const Gap& gap) {
-    if (wants_gap_(gap)) gaps_.add(gap);
-  };
   calls_.begin(replay_);
-  absl::Status status = read([&](const Record& record) {
-    replay_.add(record);
-    if (const std::optional<Gap> gap = finder.add(record)) add_gap(*gap);
+  absl::Status status = read(replay_, [this](const Gap& gap) {
+    if (wants_gap_(gap)) gaps_.add(gap);
   });
   if (!status.ok()) return status;
-  replay_.finish();
   calls_.finish();
   summary_ = trace_.summary();
-  for (const Gap& gap : finder.finish(&summary_)) add_gap(gap);
   return absl::OkStatus();
 }
 
@@ -89,9 +80,7 @@ absl::StatusOr<SlowestOfFunction> TraceReading::slowest(FunctionId function) {
   RecordDescriber own_describer(trace_, replay.resolver(), {});
   other = &replay;
   describer = &own_describer;
-  absl::Status status = read([&](const Record& record) { replay.add(record); });
-  if (!status.ok()) return status;
-  replay.finish();
+  if (absl::Status status = read(replay, nullptr); !status.ok()) return status;
   SlowestOfFunction found{slowest.take(), slowest.count()};
   Functions& ours = replay_.resolver().mutable_functions();
   const auto our_id = [&](FunctionId id) {

@@ -52,7 +52,7 @@ class TraceReading {
 
  private:
   ReplayOptions with_listeners();
-  absl::Status read(const std::function<void(const Record&)>& to);
+  absl::Status read(Replay& replay, const std::function<void(const Gap&)>& gap);
 
   Trace& trace_;
   Symbolizer& symbolizer_;

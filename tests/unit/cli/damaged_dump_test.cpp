@@ -7,10 +7,10 @@
 #include <random>
 #include <string>
 
-#include "reader/render/describe_record.hpp"
 #include "reader/render/info_json.hpp"
 #include "reader/render/info_text.hpp"
-#include "reader/render/record_describer.hpp"
+#include "reader/streams/describe_record.hpp"
+#include "reader/streams/record_describer.hpp"
 #include "reader/trace/content_check.hpp"
 #include "tests/support/damaged_trace.hpp"
 

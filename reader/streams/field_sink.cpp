@@ -1,4 +1,4 @@
-#include "reader/render/field_sink.hpp"
+#include "reader/streams/field_sink.hpp"
 
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>

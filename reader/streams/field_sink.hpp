@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 

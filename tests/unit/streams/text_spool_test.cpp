@@ -1,5 +1,5 @@
 // Texts that are kept in a temporary file.
-#include "reader/render/text_spool.hpp"
+#include "reader/streams/text_spool.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The fields of a record as text and as JSON.
-#include "reader/render/field_sink.hpp"
+#include "reader/streams/field_sink.hpp"
 
 #include <doctest/doctest.h>
 

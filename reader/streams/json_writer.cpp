@@ -1,4 +1,4 @@
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 
 #include <algorithm>
 #include <array>

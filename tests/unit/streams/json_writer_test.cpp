@@ -1,5 +1,5 @@
 // The JSON writer: its syntax, escapes, numbers and pieces.
-#include "reader/render/json_writer.hpp"
+#include "reader/streams/json_writer.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "reader/render/nameless_file.hpp"
 #include "reader/replay/cpu_time.hpp"
 #include "reader/replay/functions.hpp"
+#include "reader/streams/nameless_file.hpp"
 #include "reader/trace/record.hpp"
 
 namespace arctrace::reader {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/render/field_sink.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/field_sink.hpp"
 #include "reader/trace/trace.hpp"
 
 namespace arctrace::reader {

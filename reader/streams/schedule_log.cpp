@@ -1,4 +1,4 @@
-#include "reader/report/schedule_log.hpp"
+#include "reader/streams/schedule_log.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/render/nameless_file.hpp"
+#include "reader/streams/nameless_file.hpp"
 
 namespace arctrace::reader {
 

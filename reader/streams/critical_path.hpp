@@ -13,7 +13,7 @@
 
 #include "reader/analysis/path_state.hpp"
 #include "reader/replay/replay.hpp"
-#include "reader/report/schedule_log.hpp"
+#include "reader/streams/schedule_log.hpp"
 
 namespace arctrace::reader {
 

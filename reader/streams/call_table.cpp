@@ -1,4 +1,4 @@
-#include "reader/report/call_table.hpp"
+#include "reader/streams/call_table.hpp"
 
 #include <arctrace/format.h>
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/render/write_text.hpp"
+#include "reader/streams/write_text.hpp"
 
 namespace arctrace::reader {
 

@@ -1,4 +1,4 @@
-#include "reader/render/row_spool.hpp"
+#include "reader/streams/row_spool.hpp"
 
 #include <algorithm>
 #include <type_traits>

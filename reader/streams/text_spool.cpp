@@ -1,4 +1,4 @@
-#include "reader/render/text_spool.hpp"
+#include "reader/streams/text_spool.hpp"
 
 namespace arctrace::reader {
 

@@ -1,4 +1,4 @@
-#include "reader/render/describe_record.hpp"
+#include "reader/streams/describe_record.hpp"
 
 namespace arctrace::reader {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "reader/analysis/tree_walk.hpp"
-#include "reader/render/row_spool.hpp"
-#include "reader/render/text_spool.hpp"
 #include "reader/replay/listener.hpp"
+#include "reader/streams/row_spool.hpp"
+#include "reader/streams/text_spool.hpp"
 
 namespace arctrace::reader {
 

@@ -1,11 +1,11 @@
-#include "reader/render/record_describer.hpp"
+#include "reader/streams/record_describer.hpp"
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
 #include <string>
 
-#include "reader/render/describe_fields.hpp"
+#include "reader/streams/describe_fields.hpp"
 #include "reader/trace/bytes.hpp"
 #include "reader/trace/call_args.hpp"
 #include "reader/trace/event_payload.hpp"

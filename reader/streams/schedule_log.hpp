@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "reader/render/text_spool.hpp"
 #include "reader/replay/schedule_listener.hpp"
+#include "reader/streams/text_spool.hpp"
 
 namespace arctrace::reader {
 

@@ -1,4 +1,4 @@
-#include "reader/report/event_stream.hpp"
+#include "reader/streams/event_stream.hpp"
 
 #include <arctrace/format.h>
 

@@ -1,8 +1,8 @@
 // Collects what one record does to its thread's stack, for its description.
 #pragma once
 
-#include "reader/render/record_describer.hpp"
 #include "reader/replay/listener.hpp"
+#include "reader/streams/record_describer.hpp"
 
 namespace arctrace::reader {
 

@@ -1,4 +1,4 @@
-#include "reader/report/critical_path.hpp"
+#include "reader/streams/critical_path.hpp"
 
 #include <absl/numeric/int128.h>
 

@@ -1,4 +1,4 @@
-#include "reader/render/describe_fields.hpp"
+#include "reader/streams/describe_fields.hpp"
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/match.h>

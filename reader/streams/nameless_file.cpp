@@ -1,4 +1,4 @@
-#include "reader/render/nameless_file.hpp"
+#include "reader/streams/nameless_file.hpp"
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 // their bodies.
 #pragma once
 
-#include "reader/render/field_sink.hpp"
+#include "reader/streams/field_sink.hpp"
 #include "reader/trace/record.hpp"
 
 namespace arctrace::reader {

@@ -1,5 +1,5 @@
 // Rows that are kept in a temporary file while a view counts them.
-#include "reader/render/row_spool.hpp"
+#include "reader/streams/row_spool.hpp"
 
 #include <doctest/doctest.h>
 

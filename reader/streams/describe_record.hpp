@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "reader/render/field_sink.hpp"
+#include "reader/streams/field_sink.hpp"
 #include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
