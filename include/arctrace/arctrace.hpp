@@ -87,8 +87,7 @@ class Name {
 
 // Enters a frame named by `name` and leaves it at the end of the scope, also when an
 // exception leaves it. If functions are not recorded at its begin, nothing is recorded at
-// its end. Class FUNCTIONS; at most 95 instructions for both
-// records.
+// its end. Class FUNCTIONS; at most 95 instructions for both records.
 class Scope {
  public:
   ARCTRACE_UNTRACED explicit Scope(Name& name) {

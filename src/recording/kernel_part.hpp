@@ -27,10 +27,9 @@ struct KernelPart {
   }
 };
 
-// Loads the programs. `events` hears what they can't record, then and later, and must
-// outlive the result.
-// `wanted`: enum arctrace_kernel_event. The message of an error says what is missing, and
-// why. `buffer` must be in the kernel's memory.
+// Loads the programs for the events `wanted` (enum arctrace_kernel_event). `events` hears
+// what they can't record, then and later, and must outlive the result. The message of an
+// error says what is missing, and why. `buffer` must be in the kernel's memory.
 absl::StatusOr<KernelPart> load_kernel_part(const Buffer& buffer, uint32_t wanted,
                                             KernelRequests::Processes processes,
                                             Events& events);

@@ -77,13 +77,16 @@ bool is_cut_off(const CollectorSummary& summary) {
   return summary.file_error != 0 && !is_full_disk(summary.file_error);
 }
 
-Recording::Recording(RecordingBuffer recording, RecordOptions options, bool is_adopted,
+Recording::Recording(RecordingBuffer buffer, RecordOptions options, bool is_adopted,
                      Events& events)
     : events_(events),
       options_(std::move(options)),
-      recording_(std::move(recording)),
-      lock_(recording_.buffer.view()),
+      buffer_(std::move(buffer)),
+      lock_(buffer_.buffer.view()),
       is_adopted_(is_adopted) {}
+
+// Whoever becomes the collector then, when the lock is free, loads programs of its own.
+Recording::~Recording() { buffer_.kernel.detach(); }
 
 absl::StatusOr<std::unique_ptr<Recording>> Recording::create(RecordOptions options,
                                                              Collecting collecting,
@@ -110,7 +113,7 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::adopt(RecordOptions option
   if (!buffer.ok()) return buffer.status();
   std::unique_ptr<Recording> recording(new Recording(RecordingBuffer{*std::move(buffer)},
                                                      std::move(options), true, events));
-  Buffer& its = recording->recording_.buffer;
+  Buffer& its = recording->buffer_.buffer;
   if (!recording->lock_.is_held()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "session ", recording->options_.session, " already has a collector, pid ",
@@ -121,7 +124,7 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::adopt(RecordOptions option
   if (absl::Status pinned = its.pin(how.pin); !pinned.ok()) return pinned;
   if (!its.warning().empty()) events.warn(its.warning());
   reclaim_blocks(its);
-  recording->recording_.kernel = kernel_part_of(its, events);
+  recording->buffer_.kernel = kernel_part_of(its, events);
   // Definitions that were written so far may be in the file of another collector:
   // programs repeat them.
   demand_definitions(its.view());
@@ -132,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::adopt(RecordOptions option
 }
 
 absl::Status Recording::make_recorder(ResumedSession resumed) {
-  Buffer& buffer = recording_.buffer;
+  Buffer& buffer = buffer_.buffer;
   const OutputFile& output = options_.output;
   FlightOptions flight = options_.flight;
   absl::StatusOr<TraceFile> file = create_output(output);
@@ -144,7 +147,7 @@ absl::Status Recording::make_recorder(ResumedSession resumed) {
         absl::StrCat("--size-limit needs a regular file, not ", output.path));
   }
   announce_special(*file, events_);
-  flight.polled = recording_.perf.get();
+  flight.polled = buffer_.perf.get();
   if (mode == ARCTRACE_MODE_OVERWRITE) {
     flight.output = output.path;
     flight.print = [this](const std::string& line) { events_.tell(line); };
@@ -160,7 +163,7 @@ absl::Status Recording::make_recorder(ResumedSession resumed) {
 
 absl::Status Recording::open() {
   if (is_adopted_) return absl::OkStatus();
-  const BufferView& view = recording_.buffer.view();
+  const BufferView& view = buffer_.buffer.view();
   if (!options_.record_filter.empty()) {
     absl::Status filtered = set_record_filter(view, options_.record_filter.text());
     if (!filtered.ok()) return filtered;
@@ -184,7 +187,7 @@ absl::Status Recording::start(bool output_to_error, const SignalScope& signals) 
   if (!variables.ok()) return variables.status();
   if (absl::Status opened = open(); !opened.ok()) return opened;
   if (options_.wait_for_all) adopt_orphans();
-  const BufferView& view = recording_.buffer.view();
+  const BufferView& view = buffer_.buffer.view();
   const uint32_t clock = view.geometry().clock;
   const uint64_t start_ticks = read_ticks(clock);
   absl::StatusOr<ChildProcess> child =
@@ -199,7 +202,7 @@ absl::Status Recording::start(bool output_to_error, const SignalScope& signals) 
     const ExecMoment exec{pid, started_ticks - start_ticks};
     note_moment(execs(view), start_ticks, exec.pack());
   }
-  recording_.end_tracing_children();
+  buffer_.end_tracing_children();
   (void)publish();  // is_published() says it
   return absl::OkStatus();
 }
@@ -214,7 +217,7 @@ absl::Status Recording::join() {
     if (!is_adopted_) {
       for (const pid_t pid : pids) threads_.emplace_back(pid, clock);
     }
-    joined_ = join_processes(pids, *request, recording_.kernel.writer.get(), events_);
+    joined_ = join_processes(pids, *request, buffer_.kernel.writer.get(), events_);
     if (joined_.empty()) return absl::AbortedError("no process was joined");
     for (ProcessThreads& its : threads_) its.look();
   }
@@ -280,23 +283,23 @@ void Recording::take_snapshot() {
 }
 
 void Recording::poll() {
-  if (is_open_ && recorder_ == nullptr && recording_.perf != nullptr) {
-    recording_.perf->poll();
+  if (is_open_ && recorder_ == nullptr && buffer_.perf != nullptr) {
+    buffer_.perf->poll();
   }
 }
 
 void Recording::close() {
   if (!is_open_) return;
   is_open_ = false;
-  if (recorder_ == nullptr && recording_.perf != nullptr) recording_.perf->finish();
-  if (recorder_ == nullptr || recording_.kernel.writer != nullptr) {
-    close_gate(recording_.buffer.view());
-    recording_.kernel.detach();
+  if (recorder_ == nullptr && buffer_.perf != nullptr) buffer_.perf->finish();
+  if (recorder_ == nullptr || buffer_.kernel.writer != nullptr) {
+    close_gate(buffer_.buffer.view());
+    buffer_.kernel.detach();
   }
 }
 
 const CollectorSummary& Recording::finish(const SignalScope& signals) {
-  const BufferView& view = recording_.buffer.view();
+  const BufferView& view = buffer_.buffer.view();
   const uint32_t gate = IpcAtomics::load_relaxed(view.control().gate);
   // The recorder knows no names to filter by.
   const bool is_filtered =
@@ -318,7 +321,7 @@ const CollectorSummary& Recording::finish(const SignalScope& signals) {
 void Recording::keep_unsaved() {
   const uint64_t count = summary_->totals.unsaved + summary_->totals.unsaved_kernel;
   if (count == 0) return;
-  Buffer& buffer = recording_.buffer;
+  Buffer& buffer = buffer_.buffer;
   buffer.keep_file();
   std::error_code error;
   // A file that is not a regular one can't be read again, but then all definitions are in

@@ -31,8 +31,9 @@ struct AdoptOptions {
   PinPolicy pin = PinPolicy::kAuto;
 };
 
-// Its functions are for one thread. It prints nothing, and ends by no signal: the caller
-// has a SignalScope as long as it lives, so that its buffer is removed.
+// Its functions are for one thread. It prints nothing. The caller has a SignalScope as
+// long as this object lives, so that no signal ends the process before its buffer is
+// removed.
 class Recording {
  public:
   // kIntoFile: options.output gets the records. kNot: the buffer is a ring that nobody
@@ -56,11 +57,11 @@ class Recording {
 
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
+  // Without finish() there is no file.
+  ~Recording();
 
-  const Buffer& buffer() const { return recording_.buffer; }
+  const Buffer& buffer() const { return buffer_.buffer; }
   const RecordOptions& options() const { return options_; }
-  // nullptr: nothing is collected.
-  Recorder* recorder() { return recorder_.get(); }
 
   // Opens the gate but for options.off, and starts options.command (child_process.hpp),
   // with its output as `output_to_error` says. The file gets its name when the program
@@ -83,10 +84,12 @@ class Recording {
   // Waits for the command's end, passes signals on to it, and returns its wait status, or
   // -1 if the user wants to wait no longer. When options.duration_ns are over, the
   // recording is finished, and `at_end` called; the command goes on. With
-  // options.wait_for_all also waits for all its descendants.
+  // options.wait_for_all also waits for all its descendants. SIGUSR2 takes a snapshot.
+  // REQUIRES: something is collected.
   int wait_for_command(const SignalScope& signals, const std::function<void()>& at_end);
   // Waits for a signal that ends the recording, until options.duration_ns are over, or
-  // until all that has joined has ended, or an adopted session is destroyed.
+  // until all that has joined has ended, or an adopted session is destroyed. SIGUSR2
+  // takes a snapshot. REQUIRES: something is collected.
   void wait(const SignalScope& signals);
 
   // How what is recorded has ended.
@@ -104,14 +107,14 @@ class Recording {
   // Nothing is recorded from now on. The kernel's programs stop before a collector takes
   // back their blocks.
   void close();
-  // Closes, and ends the file. To be called once. REQUIRES: recorder() != nullptr.
+  // Closes, and ends the file. To be called once. REQUIRES: something is collected.
   const CollectorSummary& finish(const SignalScope& signals);
   bool is_finished() const { return summary_.has_value(); }
   // REQUIRES: is_finished().
   const CollectorSummary& summary() const { return *summary_; }
 
  private:
-  Recording(RecordingBuffer recording, RecordOptions options, bool is_adopted,
+  Recording(RecordingBuffer buffer, RecordOptions options, bool is_adopted,
             Events& events);
   absl::Status make_recorder(ResumedSession resumed);
   absl::Status open();
@@ -123,7 +126,7 @@ class Recording {
 
   Events& events_;
   RecordOptions options_;
-  RecordingBuffer recording_;
+  RecordingBuffer buffer_;
   const CollectorLock lock_;
   const bool is_adopted_;
   std::unique_ptr<Recorder> recorder_;

@@ -25,7 +25,8 @@ struct RecordingBuffer {
   void end_tracing_children();
 };
 
-// Makes the buffer fit into the memory that there is (fit_to_memory()).
+// Makes the buffer fit into the memory that there is (fit_to_memory()). `events` hears
+// what the user is to know of that.
 absl::Status fit(BufferOptions& buffer, Events& events);
 
 // Plans a buffer in the kernel's memory, with a slot for each CPU. InvalidArgument: it is

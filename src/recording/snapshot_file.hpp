@@ -34,7 +34,8 @@ struct WrittenSnapshot {
   uint64_t bytes;  // of the file
 };
 
-// Writes and publishes it. Error: a file cannot be read or written.
+// Writes and publishes it. `events` hears if it goes into a FIFO or device. Error: a file
+// cannot be read or written.
 absl::StatusOr<WrittenSnapshot> write_buffer_to_file(const Buffer& buffer,
                                                      const SnapshotFileOptions& options,
                                                      Events& events);

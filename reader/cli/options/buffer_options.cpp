@@ -8,7 +8,6 @@
 #include <string>
 
 #include "reader/cli/options/options.hpp"
-#include "reader/render/output.hpp"
 #include "src/recorder/buffer/buffer_fit.hpp"
 #include "src/recording/patterns/amounts.hpp"
 

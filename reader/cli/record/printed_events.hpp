@@ -1,6 +1,9 @@
 // What a recording has to say, as lines on standard error.
 #pragma once
 
+#include <absl/strings/str_cat.h>
+
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -20,7 +23,8 @@ class PrintedEvents : public recording::Events {
   void warn(const std::string& line) override { add(true, line); }
   void tell(const std::string& line) override { add(false, line); }
 
-  // From here to release() lines are held, so that they do not disturb a screen.
+  // From here to release() lines are held, so that they do not disturb a screen: the
+  // first thousand.
   void hold() {
     const std::lock_guard lock(mutex_);
     is_held_ = true;
@@ -29,7 +33,12 @@ class PrintedEvents : public recording::Events {
     const std::lock_guard lock(mutex_);
     is_held_ = false;
     for (const auto& [is_warning, line] : held_) print(is_warning, line);
+    if (left_out_ != 0) {
+      reader::print_warning(absl::StrCat(
+          left_out_, " more lines came while there was a screen, and were not kept"));
+    }
     held_.clear();
+    left_out_ = 0;
   }
 
  private:
@@ -37,7 +46,11 @@ class PrintedEvents : public recording::Events {
     constexpr size_t kHeldMax = 1000;
     const std::lock_guard lock(mutex_);
     if (!is_held_) return print(is_warning, line);
-    if (held_.size() < kHeldMax) held_.emplace_back(is_warning, line);
+    if (held_.size() < kHeldMax) {
+      held_.emplace_back(is_warning, line);
+    } else {
+      ++left_out_;
+    }
   }
   static void print(bool is_warning, const std::string& line) {
     if (is_warning) {
@@ -50,6 +63,7 @@ class PrintedEvents : public recording::Events {
   std::mutex mutex_;
   bool is_held_ = false;
   std::vector<std::pair<bool, std::string>> held_;
+  uint64_t left_out_ = 0;  // since hold()
 };
 
 }  // namespace arctrace::cli
