@@ -1,6 +1,7 @@
-// What the first touch of the buffer's pages costs a process, and what would make it
-// cheaper: short processes that write a few records, and long ones that go through the
-// whole buffer. Holds its session itself: the writer's real code runs in forked children.
+// Measures what the first touch of the buffer's pages costs a process, and what would
+// make it cheaper, in short processes that write a few records and in long ones that go
+// through the whole buffer. The benchmark creates its session itself: the writer's real
+// code runs in forked children.
 #include <absl/status/statusor.h>
 #include <arctrace/arctrace.h>
 #include <benchmark/benchmark.h>
@@ -47,25 +48,26 @@ Value must(absl::StatusOr<Value> value) {
 class OwnSession {
  public:
   OwnSession(uint64_t buffer_size, bool huge_pages)
-      : buffer_(
-            must(Buffer::create({.buffer_size = buffer_size, .huge_pages = huge_pages}))),
-        file_(must(TraceFile::create("/dev/null", SpecialFile::kWriteInto))),
+      : buffer_(must(recorder::Buffer::create(
+            {.buffer_size = buffer_size, .huge_pages = huge_pages}))),
+        file_(must(
+            recorder::TraceFile::create("/dev/null", recorder::SpecialFile::kWriteInto))),
         drain_(buffer_.view(), file_) {
-    set_gate(buffer_.view(), ARCTRACE_GATE_ALL);
+    recorder::set_gate(buffer_.view(), ARCTRACE_GATE_ALL);
   }
-  const Buffer& buffer() const { return buffer_; }
+  const recorder::Buffer& buffer() const { return buffer_; }
   void drain() {
     while (drain_.round() > 0) {
     }
   }
 
  private:
-  Buffer buffer_;
-  TraceFile file_;
-  Drain drain_;
+  recorder::Buffer buffer_;
+  recorder::TraceFile file_;
+  recorder::Drain drain_;
 };
 
-// The file once more, such that (address + offset) is a multiple of `alignment`.
+// Maps the file once more, such that (address + offset) is a multiple of `alignment`.
 std::byte* map_aligned(const std::string& path, uint64_t size, uint64_t offset,
                        uint64_t alignment) {
   void* room = mmap(nullptr, size + alignment, PROT_NONE,
@@ -88,7 +90,7 @@ enum class Way {
   kPopulateAllWrite,
   kPopulateBlock,  // before the first record of each block
   kBestMapping,    // at an address where the read of a block's state maps the whole block
-  kWorstMapping    // at one where it maps the block's first page only
+  kWorstMapping    // at an address where the read maps the block's first page only
 };
 
 struct Load {
@@ -106,25 +108,26 @@ void populate(const BufferView& view, Way way) {
 [[noreturn]] void run_child(const OwnSession& own, const Load& load) {
   if (load.way == Way::kNothing) std::_Exit(0);
   check(arctrace_attach(own.buffer().path().c_str()) == 0, "attach");
-  const Geometry& geometry = session.view.geometry();
+  const Geometry& geometry = writer::session.view.geometry();
   if (load.way == Way::kBestMapping || load.way == Way::kWorstMapping) {
     const uint64_t shift = load.way == Way::kWorstMapping ? kPage : 0;
-    session.view = BufferView(map_aligned(own.buffer().path(), geometry.total_size,
-                                          geometry.blocks_offset + shift, kFaultAround),
-                              geometry);
+    writer::session.view =
+        BufferView(map_aligned(own.buffer().path(), geometry.total_size,
+                               geometry.blocks_offset + shift, kFaultAround),
+                   geometry);
   }
   if (load.way == Way::kPopulateAll || load.way == Way::kPopulateAllWrite) {
-    populate(session.view, load.way);
+    populate(writer::session.view, load.way);
   }
   const uint64_t capacity = uint64_t{geometry.block_count} * geometry.block_size;
   uint64_t left = load.records != 0 ? load.records : capacity / 10 * 9 / kRecordSize;
   const uint64_t per_block = geometry.block_size / kRecordSize;
   while (left > 0) {
     if (load.way == Way::kPopulateBlock) {
-      const uint64_t next = session.view.control().next % geometry.block_count;
-      const auto page =
-          reinterpret_cast<uint64_t>(session.view.block(static_cast<uint32_t>(next))) &
-          ~(kPage - 1);
+      const uint64_t next = writer::session.view.control().next % geometry.block_count;
+      const auto page = reinterpret_cast<uint64_t>(
+                            writer::session.view.block(static_cast<uint32_t>(next))) &
+                        ~(kPage - 1);
       madvise(reinterpret_cast<void*>(page), geometry.block_size, MADV_POPULATE_READ);
     }
     for (uint64_t i = left < per_block ? left : per_block; i > 0; --i, --left) {
@@ -140,7 +143,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Making a buffer as the recorder does.
+// Makes a buffer as the recorder does.
 template <bool huge_pages>
 void create(benchmark::State& state) {
   for (auto _ : state) {

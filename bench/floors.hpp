@@ -41,7 +41,7 @@ class FloorRing {
   FloorRing& operator=(const FloorRing&) = delete;
   ~FloorRing() { munmap(base_, kSize + kSlack); }
 
-  // A record of kBytes (8, 16, 20 or 24) that holds its length, the time and `payload`.
+  // A record of kBytes (8, 16, 20 or 24) with its length, the time and `payload`.
   template <uint32_t kBytes>
   void store(uint64_t payload) {
     static_assert(kBytes == 8 || kBytes == 16 || kBytes == 20 || kBytes == 24);

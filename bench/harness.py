@@ -1,4 +1,4 @@
-"""What all benchmarks need: programs that are run and repeated, figures, and the table that is printed."""
+"""Shared code of all benchmarks: running and repeating programs, figures, and the printed table."""
 
 import collections
 import json
@@ -77,13 +77,13 @@ class Bench:
         return self.programs / name
 
     def record(self, *options):
-        """The start of a command that records what follows. Its collector, busy while we measure,
-        is kept away from the CPU that the benchmarks choose."""
+        """The start of a command that records what follows. Its collector, busy while we measure, stays
+        away from the CPU that the benchmarks choose."""
         return ["taskset", "-c", "0", self.program("arctrace"), "record", *options, "--"]
 
     def measure(self, command, value, processes=1):
         """Runs a Google Benchmark program, the repetitions spread over some processes, because
-        their memory lies differently; {name: Figures of value(run)}. Runs that the program reports
+        their memory lies differently; {name: Figures of value(run)}. Runs that the program marks
         as errors, or whose value is None, are missing from them."""
         values, dropped = collections.defaultdict(list), 0
         for _ in range(processes):

@@ -1,5 +1,5 @@
-// What a switch between two processes costs more while somebody records it: the kernel
-// writer, or ftrace the same events. Prints "NAME LEAST MEDIAN" for each way, in ns for a
+// Measures by how much a switch between two processes gets slower while the kernel
+// writer, or ftrace, records it. Prints "NAME LEAST MEDIAN" for each way, in ns per
 // switch; the ways take turns, in another order each time. Argument: how many turns.
 #include <sched.h>
 #include <signal.h>
@@ -24,15 +24,13 @@
 
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/kernel/kernel_writer.hpp"
 
 namespace {
 
-using arctrace::Buffer;
-using arctrace::KernelEvents;
-using arctrace::KernelWriter;
+using arctrace::recorder::Buffer;
+using arctrace::recorder::KernelWriter;
 
 constexpr int kBatches = 20;  // of a turn, of which the least counts
 constexpr int kRounds = 300;  // of a batch, two switches each
@@ -43,7 +41,7 @@ constexpr int kRounds = 300;  // of a batch, two switches each
 }
 
 // Two processes on one CPU that hand a token over by pipes: each hand-over wakes the
-// other and is a switch.
+// other one and is a switch.
 class Pair {
  public:
   Pair() {
@@ -99,7 +97,7 @@ class Pair {
   pid_t child_ = -1;
 };
 
-// The kernel's own recording of some events, while it lives.
+// Has the kernel itself (ftrace) record some events during its lifetime.
 class Ftrace {
  public:
   explicit Ftrace(std::vector<std::string> events) : events_(std::move(events)) {
@@ -112,7 +110,7 @@ class Ftrace {
     std::ofstream(kRoot + "/trace", std::ios::trunc) << '\n';
   }
 
-  // Whether there is any; mounts it where that is usual.
+  // Whether ftrace is available; mounts tracefs at its usual place.
   static bool is_there() {
     struct stat status {};
     const std::string events = kRoot + "/events/sched/sched_switch/enable";
@@ -135,10 +133,8 @@ struct Way {
   std::vector<double> ns{};
 };
 
-double recorded(const Pair& pair, const Buffer& buffer, bool wake_ups) {
-  KernelEvents events;
-  events.wake_ups = wake_ups;
-  absl::StatusOr<KernelWriter> writer = KernelWriter::attach(buffer, events);
+double recorded(const Pair& pair, const Buffer& buffer) {
+  absl::StatusOr<KernelWriter> writer = KernelWriter::attach(buffer, 0);
   if (!writer.ok()) fail(std::string(writer.status().message()));
   writer->trace_process(static_cast<uint32_t>(getpid()), true);
   writer->trace_process(pair.child(), true);
@@ -149,22 +145,22 @@ double recorded(const Pair& pair, const Buffer& buffer, bool wake_ups) {
 
 int main(int argc, char** argv) {
   const int turns = argc > 1 ? std::atoi(argv[1]) : 21;
-  if (const std::string reason = arctrace::kernel_writer_obstacle(); !reason.empty()) {
+  if (const std::string reason = arctrace::recorder::kernel_writer_obstacle();
+      !reason.empty()) {
     fail(reason);
   }
-  arctrace::BufferOptions options;
+  arctrace::recorder::BufferOptions options;
   options.in_kernel = true;
   options.mode = ARCTRACE_MODE_STOP;
   options.buffer_size = uint64_t{256} << 20;
-  options.cpu_count = arctrace::possible_cpus().value_or(1);
-  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+  options.cpu_count = arctrace::recorder::possible_cpus().value_or(1);
+  absl::StatusOr<arctrace::recorder::Buffer> buffer =
+      arctrace::recorder::Buffer::create(options);
   if (!buffer.ok()) fail(std::string(buffer.status().message()));
-  set_gate(buffer->view(), ARCTRACE_GATE_KERNEL);
+  arctrace::recorder::set_gate(buffer->view(), ARCTRACE_GATE_KERNEL);
   const Pair pair;
-  std::vector<Way> ways{
-      {"none", [&] { return pair.switch_ns(); }},
-      {"ours/switch", [&] { return recorded(pair, *buffer, false); }},
-      {"ours/switch+waking", [&] { return recorded(pair, *buffer, true); }}};
+  std::vector<Way> ways{{"none", [&] { return pair.switch_ns(); }},
+                        {"ours/switch+waking", [&] { return recorded(pair, *buffer); }}};
   if (Ftrace::is_there()) {
     ways.push_back({"ftrace/switch", [&] {
                       const Ftrace on({"sched_switch"});
@@ -182,7 +178,7 @@ int main(int argc, char** argv) {
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t i : order) ways[i].ns.push_back(ways[i].measure());
   }
-  if (arctrace::cpu_losses(buffer->view()) != 0)
+  if (arctrace::recorder::cpu_losses(buffer->view()) != 0)
     fail("records were lost: too many turns");
   for (Way& way : ways) {
     std::sort(way.ns.begin(), way.ns.end());

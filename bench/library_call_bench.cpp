@@ -1,8 +1,7 @@
-// What a call of a library's function through the PLT costs, by whatever records it from
-// outside: this program knows of no tracer. library_call_bench REPETITIONS prints for
-// each four numbers, the CPU nanoseconds of a call that is repeated, of one of two in
-// turn, of a repeated one that has no function with a hook above it, and of two clock
-// reads.
+// Measures what a call of a library's function through the PLT costs under whatever
+// records it from outside: this program knows of no tracer. For each of REPETITIONS, its
+// argument, it prints four numbers: CPU ns of a repeated call, of one of two calls in
+// turn, of a repeated call without a hooked function above it, and of two clock reads.
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -16,9 +15,9 @@ namespace {
 
 constexpr long kCalls = 100'000;
 constexpr int kWarmUp = 10;  // repetitions: until a buffer has been used throughout
-constexpr useconds_t kPauseUs = 20'000;  // for whoever collects
+constexpr useconds_t kPauseUs = 20'000;  // for the collector to drain the buffer
 
-// Of kCalls calls that `work` makes.
+// CPU ns of each of the kCalls calls that `work` makes.
 template <class Work>
 double cpu_ns_each(const Work& work) {
   timespec before{};

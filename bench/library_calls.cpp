@@ -1,4 +1,5 @@
-// Calls of library_call.hpp's functions, compiled with the same hook as these.
+// Calls of library_call.hpp's functions, which are compiled with the same hook as this
+// file.
 #include "bench/library_call.hpp"
 
 long call_repeatedly(long calls) {

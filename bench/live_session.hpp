@@ -1,5 +1,5 @@
-// What a benchmark sees of the session that it writes into: enough to measure only while
-// there is room, and to know afterwards that everything was really recorded.
+// A benchmark's view of the session that it writes into: enough to measure only while
+// there is space, and to check afterwards that every record was written.
 #pragma once
 
 #include <arctrace/format.h>
@@ -32,8 +32,8 @@ class LiveSession {
     return (shared_scope() ? ARCTRACE_FULL_HEAD_SIZE : ARCTRACE_COMPACT_HEAD_SIZE) + body;
   }
 
-  // How often a record of `bytes` fits into the part of the buffer that a measurement may
-  // use: below the high-water mark.
+  // How many records of `bytes` fit into the part of the buffer that a measurement may
+  // use, which is below the high-water mark.
   int64_t rounds_that_fit(uint32_t bytes) const;
 
   uint64_t blocks_taken() const;

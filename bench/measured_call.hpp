@@ -1,4 +1,4 @@
-// measured_call.cpp, by the name of how it is built.
+// Declares the function of measured_call.cpp under the name of each of its builds.
 #pragma once
 
 extern "C" {

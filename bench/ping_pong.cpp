@@ -1,5 +1,5 @@
-// Two processes on one CPU hand a token over a pipe: each hand-over is a switch. Prints
-// the least time of a switch in ns, of some runs.
+// Two processes on one CPU hand a token over a pipe; each hand-over is a switch. Prints
+// the least time of a switch in ns among some runs.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-// How many records a second Trace::read hands out, to a sink that does nothing: of a
-// synthetic trace of calls, by threads and by how their records interleave.
+// Measures how many records a second Trace::read hands out to a sink that does nothing,
+// of a synthetic trace of calls, by the number of threads and by how their records
+// interleave.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -25,7 +26,7 @@ struct Shape {
   bool shared;   // all in one chain of blocks of full form
 };
 
-// A trace file that goes when it is no longer needed.
+// A trace file that is removed with this object.
 class SyntheticTrace {
  public:
   explicit SyntheticTrace(const Shape& shape) : shape_(shape) {
@@ -63,7 +64,8 @@ class SyntheticTrace {
     write(chunk.data());
   }
 
-  // When a thread's n-th record is: run records of each thread in turn, 10 ticks apart.
+  // The ticks of a thread's n-th record: each thread in turn writes a run, 10 ticks
+  // apart.
   uint64_t ticks_of(uint32_t thread, uint64_t n) const {
     const uint64_t round = n / shape_.run;
     return ((round * shape_.threads + thread) * shape_.run + n % shape_.run) * 10;

@@ -1,8 +1,9 @@
-"""What tracing costs programs of the distribution: their start, a compiler's run, servers (real_servers.py).
+"""What tracing costs: the start of programs of the distribution, a compiler's run, servers (real_servers.py).
 
-Untraced and traced runs take turns, and of each the median is shown. Starts and compilations are
-measured in CPU time of the program with its children (ours is in it, the recorder's is not): what else the
-machine does disturbs little.
+Untraced and traced runs take turns, and the median of each is shown. Starts and compilations are measured in
+CPU time of the program and its children, which excludes the recorder's, so that other work on the machine
+disturbs little.
+
 """
 
 import contextlib
@@ -26,7 +27,7 @@ STARTS = {"python3": ["/usr/bin/python3", "-c", "pass"],
 
 
 class Session:
-    """With a collector, as `arctrace record` has one; programs of all modes may join."""
+    """Sessions with a collector, as `arctrace record` has one; programs may join in all modes."""
 
     def __init__(self, arctrace, directory):
         self.arctrace = str(arctrace)
@@ -62,7 +63,7 @@ class Session:
 
 
 def cpu_ms(command, environment, directory):
-    """Of one run, with its children's."""
+    """CPU time in ms of one run of a command and its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, env=environment, cwd=directory, check=True, stdin=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -74,7 +75,7 @@ def in_turns(command, environments, repetitions, directory):
     """{mode: median of ms}"""
     figures = {mode: [] for mode in environments}
     for mode in environments:
-        cpu_ms(command, environments[mode], directory)  # what is read from disk once
+        cpu_ms(command, environments[mode], directory)  # reads the program's files from disk once
     for _ in range(repetitions):
         for mode in environments:
             figures[mode].append(cpu_ms(command, environments[mode], directory))

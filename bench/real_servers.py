@@ -1,9 +1,9 @@
-"""What recording costs servers of the distribution: redis, nginx and PostgreSQL under load.
+"""Measures what recording costs servers of the distribution: redis, nginx and PostgreSQL under load.
 
-Of each server one process (with its children) runs for each way of recording, and they take turns
-under the same load, so that a phase in which the machine is slow disturbs them alike. The ways tell apart
-where the time goes: hooks alone (recording switched off), with the records written (overwrite
-mode, in which nobody reads them meanwhile), and with the collector that takes a CPU too.
+Of each server one process (with its children) runs for each way of recording. They take turns under
+the same load, so that a slow phase of the machine disturbs them alike. The ways tell apart where the
+time goes: hooks alone (recording switched off), records written but not read (overwrite mode), and
+records with a collector, which takes a CPU too.
 """
 
 import contextlib
@@ -199,8 +199,8 @@ class Postgres:
 
 
 def measure(kind, bench, report, directory, goal):
-    """A row for each way: requests per second, the median of what is lost of a round's untraced ones, and
-    the microseconds of CPU time that a request costs the server, and the recorder."""
+    """Prints a row for each way: requests per second, the median of what is lost against the untraced ones of the
+    same turn, and the microseconds of CPU time that a request costs the server and the recorder."""
     report.section(kind.title, f"{'per s':>10}{'lost':>8}{'CPU us':>9}{'recorder':>9}")
     for program in kind.needs:
         if shutil.which(program) is None:
@@ -216,7 +216,7 @@ def measure(kind, bench, report, directory, goal):
             servers[way] = kind(own)
             processes[way] = stack.enter_context(
                 running([*prefix, *servers[way].command], servers[way].is_ready, own))
-            servers[way].rate()  # what is done once
+            servers[way].rate()  # work that is done only once
         rates, costs = {way: [] for way in servers}, {way: [] for way in servers}
         for _ in range(max(3, bench.repetitions // 3)):
             for way, one in servers.items():

@@ -1,7 +1,7 @@
-// Two processes that write at the same time against one alone, each on a CPU of its own.
-// Run by bench/run under `arctrace record --mode=stop` with a buffer for the whole run,
-// so that the collector sleeps. The floors show what the machine itself loses with two:
-// in memory of each writer's own, and in a chain that both reserve room in.
+// Compares two processes that write at the same time with one alone, each on its own CPU.
+// bench/run runs it under `arctrace record --mode=stop` with a buffer for the whole run,
+// so that the collector sleeps. The floors show what the machine itself loses with two
+// writers: in private memory, and in a chain in which both reserve space.
 #include <arctrace/arctrace.h>
 #include <benchmark/benchmark.h>
 #include <signal.h>
@@ -28,9 +28,8 @@ namespace arctrace::bench {
 namespace {
 
 constexpr uint32_t kWriters = 2;
-// Of each writer in a round: a millisecond or so and less than a slice of the
-// scheduler's, so that there are rounds which nobody disturbs on a machine that others
-// use too.
+// Records of each writer in a measurement: about a millisecond, less than a slice of the
+// scheduler's, so that on a shared machine some measurements are not disturbed.
 constexpr int64_t kRecords = 50'000;
 constexpr int kTries = 20;
 
@@ -43,7 +42,7 @@ struct Result {
   uint64_t lost;
 };
 
-// In memory that all processes share.
+// Synchronizes the writers; it lies in memory that all processes share.
 struct Meeting {
   alignas(64) std::atomic<uint32_t> arrived;
   alignas(64) std::atomic<uint64_t> chain_next;
@@ -69,13 +68,13 @@ void* map_shared(size_t size) {
   return memory;
 }
 
-// What records of several writers in one chain cost at least: a fetch-add that reserves,
+// The least that records of several writers in one chain cost: a fetch-add that reserves,
 // and the stores of an event's record in the shared scope.
 class ChainFloor {
  public:
   ChainFloor() : memory_(static_cast<std::byte*>(map_shared(kSize + kRecord))) {}
 
-  // As LiveSession::populate(): while one writer is in a page fault, the other one has
+  // As in LiveSession::populate(): while one writer is in a page fault, the other one has
   // the chain to itself.
   void populate() const {
     check(madvise(memory_, kSize + kRecord, MADV_POPULATE_WRITE) == 0, "madvise");
@@ -190,10 +189,10 @@ class Writer {
   pid_t pid_ = 0;
 };
 
-// What `writers` of them took for `task` at the same time.
+// What `writers` processes took for `task` at the same time.
 struct Round {
   double wall_ns = 0;  // of the slowest
-  bool quiet = true;   // all ran, from one moment on, without losing their CPUs
+  bool quiet = true;   // all ran at once and none lost its CPU
   uint64_t lost = 0;
 };
 

@@ -1,7 +1,7 @@
-"""What recording a call costs by the kind of hook: of arctrace, of uftrace, and of a bare ring in memory.
+"""Measures what recording a call costs by arctrace, by uftrace, and by a bare ring, for each kind of hook.
 
-The programs know of no tracer. All kinds and all that record them take turns in each round, so
-that a phase in which the machine is slow disturbs them alike.
+The programs know of no tracer. All kinds of hooks and all recorders take turns, so that a slow phase
+of the machine disturbs them alike.
 """
 
 import collections
@@ -29,7 +29,7 @@ RING_GOALS = collections.defaultdict(lambda: (1.10, 1.15), {"-pg": (1.5, 1.5)}) 
 
 
 class Ways:
-    """What may record a program's calls from outside: the words before its command."""
+    """Ways in which a program's calls may be recorded from outside: the words before its command."""
 
     def __init__(self, bench):
         self.bench = bench

@@ -1,6 +1,6 @@
-// What writing one record costs the program that writes it, each case beside the floor of
-// its size. Run by bench/run: under `arctrace record` for the live cases, without a
-// session for those that must cost next to nothing.
+// Measures what one record costs the program that writes it, each case beside the floor
+// of its size. bench/run runs it under `arctrace record` for the live cases, and without
+// a session for those that must cost next to nothing.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ FloorRing& floor_ring() {
   return ring;
 }
 
-// A case that records nothing: floors, and what is switched off.
+// Adds a case that records nothing: a floor, or what is switched off.
 template <class Body>
 void add_plain(const char* name, Body body) {
   benchmark::RegisterBenchmark(name, [body](benchmark::State& state) mutable {
@@ -38,8 +38,8 @@ void add_plain(const char* name, Body body) {
   })->Iterations(1'000'000);
 }
 
-// A case that writes `bytes` of records with each call of body(i). What was lost, or not
-// recorded at all, makes it an error rather than a figure.
+// Adds a case that writes `bytes` of records with each call of body(i). If a record is
+// lost, or not written at all, the case is an error instead of a figure.
 template <class Body>
 void add_live(const LiveSession& session, const char* name, uint32_t bytes, Body body) {
   const int64_t rounds = session.rounds_that_fit(bytes);
@@ -149,7 +149,7 @@ void go_through_buffer(const LiveSession& session) {
 
 int main(int argc, char** argv) {
   using namespace arctrace::bench;
-  // The last CPU: the recorder, whose collector writes, is kept to the first one.
+  // The benchmark takes the last CPU: the recorder's collector is bound to the first one.
   pin_to_cpu(static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN)) - 1);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

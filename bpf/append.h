@@ -26,7 +26,7 @@ struct kernel_writer {
 // The value of an active[] word that is claimed by a program which has no block yet.
 #define CLAIMED UINT32_MAX
 
-// How many blocks a program looks at for one record, to find a free one.
+// How many blocks a program checks for one record, to find a free one.
 #define SEARCH_MAX 64
 
 static __always_inline struct arctrace_control* control_of(uint8_t* base) {
@@ -42,7 +42,7 @@ static __always_inline struct arctrace_block_header* header_of(uint8_t* base,
                                          times(index, layout.block_size));
 }
 
-// False: nothing is to be recorded now.
+// Returns false if nothing is to be recorded now.
 static __always_inline bool begin_writer(struct kernel_writer* writer) {
   writer->base = buffer_base();
   if (writer->base == 0) return false;
@@ -141,7 +141,7 @@ static __always_inline bool open_block(uint8_t* base,
 }
 
 // The distance from the next block in turn to a free one; UINT64_MAX: none was found.
-// Blocks that were looked at are counted in `searched`, and are not handed out: in
+// Blocks that were checked are counted in `searched`, and are not handed out: in
 // overwrite mode the next in turn is the oldest, and must stay so if no block is found.
 static __always_inline uint64_t find_free(uint8_t* base, struct arctrace_cpu_slot* slot) {
   const uint64_t next = load_u64(&control_of(base)->next);
@@ -162,7 +162,7 @@ static __always_inline uint64_t find_free(uint8_t* base, struct arctrace_cpu_slo
   return UINT64_MAX;
 }
 
-// What open_next_block() returns if not index + 1.
+// open_next_block() returns one of these if it does not return index + 1.
 #define NO_BLOCK 0u
 #define TAKEN_MEANWHILE UINT32_MAX
 
@@ -258,7 +258,7 @@ static __always_inline void* begin_record(struct kernel_writer* writer, uint16_t
         if (load_u64(&header->state) >> 32 == name >> 32) {
           return begin_at(writer, record, type, length, thread);
         }
-        // The block is in a later life.
+        // The block belongs to a later generation.
         store_release_u32((uint32_t*)record, ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
       } else {
         close_block(writer->base, header, (uint32_t)(name >> 32));
@@ -266,7 +266,7 @@ static __always_inline void* begin_record(struct kernel_writer* writer, uint16_t
     } else if (writer->active == 0 && !claim_level(writer, CLAIMED)) {
       break;
     }
-    // A program that interrupted this one may have changed it.
+    // A program that interrupted this one may have changed the CPU's current block.
     if (load_u64(&writer->slot->current) != name) continue;
     uint32_t opened = open_next_block(writer->cpu, writer->level, name, length);
     if (opened == NO_BLOCK) break;

@@ -9,17 +9,18 @@
 
 struct pt_regs___kernel {
   unsigned long ip;
-  unsigned long orig_ax;  // the system call's number; -1: user mode was left otherwise
+  unsigned long orig_ax;  // the system call's number; -1: no system call
 } RELOCATED;
 
-// Since Linux 6.2 (layout.casts): reads at any address, without a call.
+// Reads at any address without a helper call, since Linux 6.2 (layout.casts).
 extern void* bpf_rdonly_cast(const void* address, __u32 type) __ksym __weak;
 
 // The offset at which a thread's stack has its registers of user mode; 0 until a call has
 // found it. It is the same for all stacks, but depends on the kernel's configuration.
 uint32_t registers_at SEC(".data.context");
 
-// Addresses may be compared but not subtracted.
+// Compares by an instruction, because the verifier lets addresses be compared but not
+// subtracted.
 static __always_inline bool is_below(const void* address, uint64_t limit) {
   uint64_t below;
   asm volatile("%0 = 1; if %1 < %2 goto +1; %0 = 0"
@@ -28,7 +29,7 @@ static __always_inline bool is_below(const void* address, uint64_t limit) {
   return below != 0;
 }
 
-// orig_ax of a thread that has been in user mode.
+// The orig_ax of a thread that has been in user mode.
 static __always_inline long user_number(const struct task_struct* running) {
   const uint64_t stack = (uint64_t)running->stack;
   const uint64_t at = *(volatile uint32_t*)&registers_at;
@@ -62,7 +63,8 @@ static __always_inline uint64_t user_instruction(const struct task_struct* runni
 #endif
 }
 
-// WAKING.context. `on_stack`: any object on the stack of the program's caller.
+// The value of WAKING.context. `on_stack`: any object on the stack of the program's
+// caller.
 static __always_inline uint32_t waking_context(const struct task_struct* running,
                                                const void* on_stack) {
 #if defined(__TARGET_ARCH_x86)

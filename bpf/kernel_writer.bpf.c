@@ -43,8 +43,8 @@ static __always_inline void* begin_own(struct kernel_writer* writer, uint16_t ty
   return begin_record(writer, type, body_size, running);
 }
 
-// The threads of processes that are not recorded whose names are, all the same, with the
-// first bytes of the name.
+// The threads whose names are recorded though their processes are not, with the first
+// bytes of each name.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 4096);
@@ -52,7 +52,8 @@ struct {
   __type(value, uint64_t);
 } named SEC(".maps");
 
-// Records the name of a thread that is not recorded, once. An idle CPU's has none.
+// Records the name of a thread that is not recorded, once. The idle thread of a CPU has
+// none.
 static __always_inline void record_name(struct kernel_writer* writer,
                                         struct thread thread,
                                         const struct task_struct* task) {
@@ -103,16 +104,16 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev,
   return 0;
 }
 
-// What this CPU does in interrupts. Soft interrupts do not nest.
+// The interrupts that this CPU serves. Soft interrupts do not nest.
 struct cpu_interrupts {
   uint32_t vector;     // 1 + the soft interrupt that is served; 0: none
   uint32_t is_raised;  // 1: the running thread raised it, and no interrupt did
-  // 1: a timer expires. No count: an end may have been missed, when the programs were
-  // attached. A timer of a soft interrupt that is interrupted by another one is known by
-  // its vector.
+  // 1: a timer expires. It is no count, because an end may have been missed when the
+  // programs were attached. If a timer interrupts the timer of a soft interrupt and ends,
+  // the vector still tells of the latter.
   uint32_t in_timer;
   uint32_t by_thread;  // the soft interrupts that a thread has raised, one bit for each
-  uint32_t by_interrupt;  // those that an interrupt has raised
+  uint32_t by_interrupt;  // the soft interrupts that an interrupt has raised
   uint32_t raiser;        // the thread that raised some last
 };
 
@@ -138,13 +139,13 @@ int BPF_PROG(on_softirq_raise, unsigned int vector) {
   if (here == 0) return 0;
   const struct task_struct* running = bpf_get_current_task_btf();
   const uint32_t bit = vector_bit(vector);
-  // What a soft interrupt raises is the doing of whatever raised that.
+  // What a soft interrupt raises counts as raised by whatever raised that soft interrupt.
   const bool by_thread = here->vector != 0 && here->in_timer == 0
                              ? here->is_raised != 0
                              : here->in_timer == 0 && waking_context(running, ctx) == 0;
   if (by_thread) {
     if ((here->by_thread & bit) != 0 && here->raiser != (uint32_t)running->pid) {
-      here->by_interrupt |= bit;  // of another thread before
+      here->by_interrupt |= bit;  // raised by another thread before, too
     }
     here->by_thread |= bit;
     here->raiser = running->pid;
@@ -189,8 +190,8 @@ int BPF_PROG(on_timer_end) {
   return 0;
 }
 
-// WAKING.context. Where soft interrupts have threads of their own (PREEMPT_RT), the
-// words above mean nothing.
+// The value of WAKING.context. Where soft interrupts have threads of their own
+// (PREEMPT_RT), the words above mean nothing.
 static __always_inline uint32_t context_of(const struct task_struct* running,
                                            const void* on_stack) {
   const uint32_t context = waking_context(running, on_stack);
@@ -230,8 +231,8 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
 static __always_inline void record_number(struct kernel_writer* writer,
                                           struct thread parent,
                                           const struct task_struct* child) {
-  // Read by a helper, the pointer is a number to the verifier, which would not add to a
-  // pointer.
+  // A pointer that a helper has read is a plain number to the verifier, which would not
+  // add to a pointer.
   const struct pid* pid = BPF_CORE_READ(child, thread_pid);
   const uint64_t level = pid == 0 ? 0 : BPF_CORE_READ(pid, level);
   if (level == 0) return;
@@ -259,7 +260,7 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   const struct thread forking = {parent->pid, parent->tgid};
   const uint32_t child_tgid = child->tgid;
-  // A parent's own threads are not recorded.
+  // Threads that a parent makes for itself are not recorded.
   if (!is_traced(forking.tgid) &&
       (child_tgid == forking.tgid || !is_parent(forking.tgid))) {
     return 0;
@@ -407,8 +408,9 @@ int BPF_PROG(on_contention_end, void* lock, int result) {
 
 // ---- Interrupts (SPEC.md KRN-8) -------------------------------------------------------
 
-// When this CPU began to serve those that came upon recorded threads, by their level; 0:
-// it serves none. A hard interrupt may come upon a soft one, and none upon a hard one.
+// When this CPU began to serve interrupts that came upon recorded threads, by their
+// level; 0: it serves none. A hard interrupt may come upon a soft one, and none upon a
+// hard one.
 enum { SOFT_LEVEL, HARD_LEVEL, INTERRUPT_LEVELS };
 struct served_interrupts {
   uint64_t since[INTERRUPT_LEVELS];
@@ -433,7 +435,7 @@ static __always_inline int begin_interrupt(uint32_t level) {
 }
 
 // Begins the record of the interrupt that ends, with `name_room` bytes for a name. Null:
-// it came upon no recorded thread, or its record is lost.
+// the interrupt came upon no recorded thread, or its record is lost.
 static __always_inline struct arctrace_interrupt_body* end_interrupt(
     struct kernel_writer* writer, uint32_t level, uint32_t kind, uint32_t number,
     uint32_t name_room) {
@@ -455,7 +457,7 @@ static __always_inline struct arctrace_interrupt_body* end_interrupt(
   return body;
 }
 
-// One that has no name.
+// Records an interrupt that has no name.
 static __always_inline int record_interrupt(uint32_t level, uint32_t kind,
                                             uint32_t number) {
   struct kernel_writer writer;
@@ -490,7 +492,7 @@ int BPF_PROG(end_softirq, unsigned int vector) {
   return record_interrupt(SOFT_LEVEL, ARCTRACE_INTERRUPT_SOFT, vector);
 }
 
-// The processor's own, which have tracepoints of their own on x86-64.
+// Hooks interrupts of the processor's own, which have their own tracepoints on x86-64.
 #define CPU_INTERRUPT(tracepoint, number)                                  \
   SEC("tp_btf/" #tracepoint "_entry")                                      \
   int BPF_PROG(begin_##tracepoint) { return begin_interrupt(HARD_LEVEL); } \
@@ -506,7 +508,7 @@ CPU_INTERRUPT(irq_work, ARCTRACE_CPU_WORK)
 
 // ---- Block devices --------------------------------------------------------------------
 
-// Requests that traced threads made of block devices, by their address.
+// Requests to block devices that traced threads made, by the request's address.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 8192);
@@ -542,8 +544,8 @@ static __always_inline int begin_request(struct request* request) {
   return 0;
 }
 
-// In the thread that asks. Older kernels have only block_rq_issue, when the device is
-// asked, perhaps by a thread of the kernel's.
+// Runs in the thread that asks. Older kernels have only block_rq_issue, which comes when
+// the device is asked, perhaps by a thread of the kernel's.
 SEC("tp_btf/block_io_start")
 int BPF_PROG(on_block_io, struct request* request) { return begin_request(request); }
 SEC("tp_btf/block_rq_issue")
@@ -555,7 +557,7 @@ int BPF_PROG(on_block_io_end, struct request* request, int error, unsigned int b
   const struct thread* known = bpf_map_lookup_elem(&requests, &key);
   if (known == 0) return 0;
   const struct thread asking = *known;
-  // It may come in parts.
+  // The completion may come in parts.
   if (bytes >= request->__data_len) bpf_map_delete_elem(&requests, &key);
   struct kernel_writer writer;
   if (!begin_writer(&writer)) return 0;

@@ -1,8 +1,8 @@
 # cmake --install: the libraries, the CLI, the headers, pkg-config's files and the CMake package Arctrace.
-# Nothing installed holds an absolute path: the tree may be moved as a whole.
+# No installed file contains an absolute path: the tree may be moved as a whole.
 include(CMakePackageConfigHelpers)
 
-# Packages put the shim, which is nobody's but the command's, into a directory of its own.
+# Only the command uses the shim, so packages put it into a directory of its own.
 set(ARCTRACE_SHIM_DIRECTORY "" CACHE STRING
   "Directory of the shim below the libraries' one: empty or arctrace")
 # The shim finds libarctrace.so.0 beside itself, or beside its directory, wherever the traced
@@ -34,7 +34,7 @@ configure_package_config_file(
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/ArctraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(EXPORT ArctraceTargets NAMESPACE arctrace:: DESTINATION ${package_dir})
-# In a file of its own, because packages have each library apart.
+# The reader's targets are in a file of their own, because packages have each library apart.
 if(TARGET arctrace-reader)
   install(EXPORT ArctraceReaderTargets NAMESPACE arctrace:: DESTINATION ${package_dir})
 endif()

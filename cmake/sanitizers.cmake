@@ -1,25 +1,26 @@
-# ARCTRACE_SANITIZE: "", "address" (with undefined), "thread", or "fuzzer" (clang's, with
-# address and undefined). The libraries
-# that are loaded into traced programs are left out (cmake/traced.cmake): a
-# program that is not itself sanitized could not load them. Tests run their
-# code from arctrace_shared and arctrace_writer, which are sanitized.
+# ARCTRACE_SANITIZE: "", "address" (with undefined), "thread", or "fuzzer" (clang's, with address
+# and undefined). The libraries that are loaded into traced programs are not sanitized
+# (cmake/traced.cmake), because a program that is not itself sanitized could not load them. Tests
+# run their code from arctrace_shared and arctrace_writer, which are sanitized.
 set(ARCTRACE_SANITIZE "" CACHE STRING "Sanitizer: empty, address, thread or fuzzer")
 add_library(arctrace_sanitizers INTERFACE)
 if(ARCTRACE_SANITIZE STREQUAL "address")
-  # Not null: a check before each access, of what faults anyway, and is told by
-  # AddressSanitizer then.
-  # Behind its checks gcc sees paths that there are not; the release build has its warnings.
+  # Null pointers are not checked before each access: such an access faults anyway, and
+  # AddressSanitizer reports it. The checks make gcc see paths that do not exist, so its warnings
+  # come from the release build.
   target_compile_options(arctrace_sanitizers INTERFACE
     -fsanitize=address,undefined -fno-sanitize=null -fno-sanitize-recover=all
     -fno-omit-frame-pointer
     -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict
     -Wno-maybe-uninitialized)
-  # No relocations at each start of the command, which take it 110 of 290 ms here, a thousand times.
+  # Without PIE a start of the command saves its relocations, which took 110 of 290 ms here; tests
+  # start it a thousand times.
   target_link_options(arctrace_sanitizers INTERFACE -fsanitize=address,undefined
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
 elseif(ARCTRACE_SANITIZE STREQUAL "thread")
-  # It knows no fences, and gcc warns of them. There is one pair, in overwrite mode, between
-  # who wipes a block and who copies it (docs/memory_ordering.md); tests/threads drains.
+  # ThreadSanitizer knows no fences, and gcc warns of them. The one pair of fences, in overwrite
+  # mode, is between a thread that wipes a block and one that copies it (docs/memory_ordering.md);
+  # so tests/threads drains instead.
   target_compile_options(arctrace_sanitizers INTERFACE
     -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
   target_link_options(arctrace_sanitizers INTERFACE -fsanitize=thread)

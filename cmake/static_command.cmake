@@ -1,7 +1,7 @@
-# ARCTRACE_STATIC: the command holds all libraries, libc included, for an archive that needs
+# ARCTRACE_STATIC: the command contains all libraries, libc included, for an archive that needs
 # none where it is unpacked. Debian has static libraries beside the shared ones, but Abseil's
-# CMake package names only these. Its targets are made here, at the top, so that all
-# directories use them.
+# CMake package names only the shared ones. Static targets are made here, at the top, so that
+# all directories use them.
 option(ARCTRACE_STATIC "Link the command statically" OFF)
 set(ARCTRACE_ZYDIS_SOURCE "" CACHE PATH
   "Zydis' source, from which a static command has its decoder")
@@ -18,7 +18,7 @@ if(ARCTRACE_STATIC)
         IMPORTED_SONAME_NONE "")
     endif()
   endforeach()
-  # Debian has no static Zydis. The decoder is all that is used of it.
+  # Debian has no static Zydis, and only its decoder is used.
   set(decoder ${ARCTRACE_ZYDIS_SOURCE}/src/Decoder.c ${ARCTRACE_ZYDIS_SOURCE}/src/DecoderData.c
     ${ARCTRACE_ZYDIS_SOURCE}/src/Register.c ${ARCTRACE_ZYDIS_SOURCE}/src/SharedData.c)
   add_library(arctrace_zydis STATIC ${decoder})

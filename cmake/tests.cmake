@@ -2,12 +2,13 @@
 #   [ARGUMENTS argument...] [ENVIRONMENT NAME=value...] [DEPENDS target...] [FULL_DEPENDS target...]
 #   [FIXTURES fixture...] [LOCKS what...] [SERIAL] [TIMEOUT seconds]): a test that tools/run-tests runs.
 #
-# PROGRAM is one of doctest's, PYTHON a file that ends with cases.main() (tests/harness/cases.py):
-# of these single cases can be run, and both run isolated from others (tests/harness/isolate). LOCKS:
-# what it can't share with another test that has the same (`kernel`). SERIAL: nothing runs beside it. GATE: tools/test runs it, not only tools/test --full.
-# The target `needs.NAME` builds what it needs: PROGRAM or the products, DEPENDS and FULL_DEPENDS.
-# `needs.gate` builds what the tests of the gate need there, which is not FULL_DEPENDS;
-# `needs.threads` and `needs.canary` what those labelled so need. A test that ends with 77 had nothing to run here.
+# PROGRAM is one of doctest's, PYTHON a file that ends with cases.main() (tests/harness/cases.py): single cases of these
+# can be run, and each runs isolated from others (tests/harness/isolate). LOCKS: resources that it can't share with
+# another test that names the same (`kernel`). SERIAL: no other test runs beside it. GATE: tools/test runs it, not only
+# tools/test --full.
+# The target `needs.NAME` builds what the test needs: PROGRAM or the products, DEPENDS and FULL_DEPENDS. `needs.gate`
+# builds what the gate's tests need there, which excludes FULL_DEPENDS; `needs.threads` and `needs.canary` build what
+# the tests with these labels need. A test that ends with 77 had nothing to run here.
 foreach(label gate threads canary)
   add_custom_target(needs.${label})
 endforeach()

@@ -1,8 +1,8 @@
 # For tools/test and tools/quickstart: runs commands quietly, and prints one line for each with the
 # seconds that it took.
 #   stage NAME COMMAND...   runs it; its output goes to build/logs/NAME.log. If it fails, the end of
-#                           that is shown, and what it is the status of is the stage's.
-# failed_stages has the names of those that failed, stage_results "NAME ok|FAILED SECONDS" of each.
+#                           the log is shown. The command's status is the stage's.
+# failed_stages has the names of stages that failed, stage_results "NAME ok|FAILED SECONDS" of each.
 logs=build/logs
 mkdir -p "$logs"
 failed_stages=()

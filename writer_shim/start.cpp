@@ -1,68 +1,152 @@
 // The shim's start in a process: a constructor that joins the session, decodes the
-// options and puts all hooks in their places, before the program's own constructors run.
+// options and installs all hooks, before the program's own constructors run; and the
+// watch over the loader, which keeps the hooks up to date.
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <stdlib.h>
 
 #include <type_traits>
 
 #include "src/base/memory.hpp"
-#include "src/shim_protocol/environment.hpp"
-#include "src/shim_protocol/join_result.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/shim_protocol/joining.hpp"
 #include "src/shim_protocol/options.hpp"
 #include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/machine.hpp"
-#include "writer_shim/base/early_join.hpp"
+#include "writer_shim/arch/sled_jumps.hpp"
 #include "writer_shim/base/glibc.hpp"
-#include "writer_shim/base/main_stack.hpp"
+#include "writer_shim/base/mappings.hpp"
 #include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
-#include "writer_shim/filter/arg_specs.hpp"
-#include "writer_shim/filter/filter_text.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
-#include "writer_shim/functions/entry_hooks.hpp"
 #include "writer_shim/functions/function_hooks.hpp"
-#include "writer_shim/functions/function_sleds.hpp"
-#include "writer_shim/functions/reported_calls.hpp"
-#include "writer_shim/libc/clone_hooks.hpp"
-#include "writer_shim/libc/end_hooks.hpp"
-#include "writer_shim/libc/exec_hooks.hpp"
-#include "writer_shim/libc/fork_hooks.hpp"
 #include "writer_shim/libc/hook.hpp"
-#include "writer_shim/libc/mlock_hooks.hpp"
-#include "writer_shim/libc/prctl_hooks.hpp"
 #include "writer_shim/libc/session_environment.hpp"
-#include "writer_shim/libc/spawn_hooks.hpp"
-#include "writer_shim/libc/thread_end_hooks.hpp"
-#include "writer_shim/libc/thread_hooks.hpp"
-#include "writer_shim/loader_watch.hpp"
-#include "writer_shim/patch/joined_patches.hpp"
+#include "writer_shim/patch/patch_image_file.hpp"
 #include "writer_shim/patch/patched_modules.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
-#include "writer_shim/unwind/open_functions.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// Another thread may load a late shim. It is recorded without the bounds of its stack,
-// which libc would tell only with malloc and a lock.
+// The functions below notice modules that are loaded and unloaded while the program runs,
+// and have the hooks brought up to date. dlopen and dlclose themselves cannot be hooked,
+// because they search by their caller.
+
+// The loader calls the shim through a jump that is written into r_debug.r_brk, an empty
+// function that it calls for debuggers. If no jump can be made, the loader's counters of
+// modules are compared.
+
+const r_debug* loader;     // null: not watched
+uint32_t counting_pid;     // the process that compares the counters
+unsigned long long count;  // modules loaded and unloaded at the last comparison
+
+// `are_unrelocated`: new modules are noticed as soon as they are mapped, so that they can
+// be hooked in their initialization. Others may have read-only data already, and other
+// threads may run their code: these are not hooked.
+void modules_changed(bool are_unrelocated) {
+  forget_frame_rules();
+  forget_entry_hooks();
+  if constexpr (machine::kPatchesFunctions) {
+    forget_patched_callers();
+    forget_unloaded_patches();
+  }
+  read_function_symbols();
+  library_modules_changed(are_unrelocated);
+  sled_modules_changed(are_unrelocated);
+  arctrace_shim_modules_changed();
+}
+
+// The loader calls this in place of its own empty function, with its lock held; after a
+// load, before the constructors of the new modules run.
+void loader_calls() {
+  if (loader->r_state != r_debug::RT_CONSISTENT) return;
+  if constexpr (machine::kPatchesFunctions) {
+    if (is_mapping_image()) return;  // an image has nothing that is hooked
+  }
+  modules_changed(true);
+}
+
+// Finds the loader's record for debuggers through the program's dynamic section, because
+// the symbol _r_debug may be a copy in the program.
+int find_loader(dl_phdr_info* info, size_t, void* result) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    const auto* entry =
+        reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (; entry->d_tag != DT_NULL; ++entry) {
+      if (entry->d_tag == DT_DEBUG) {
+        *static_cast<const r_debug**>(result) =
+            reinterpret_cast<const r_debug*>(entry->d_un.d_ptr);
+      }
+    }
+  }
+  return 1;  // the program is the first module; the others don't matter
+}
+
+int read_count(dl_phdr_info* info, size_t, void* result) {
+  *static_cast<unsigned long long*>(result) = info->dlpi_adds + info->dlpi_subs;
+  return 1;
+}
+
+unsigned long long module_count() {
+  unsigned long long result = 0;
+  dl_iterate_phdr(read_count, &result);
+  return result;
+}
+
+// Compares the counters.
+void check_modules() {
+  // Nothing is done in a fork child: another thread of its parent may have held the
+  // loader's lock.
+  if (counting_pid != sys::getpid()) return;
+  const unsigned long long now = module_count();
+  if (now == count) return;
+  count = now;
+  modules_changed(false);
+}
+
+// Brings the hooks up to date with the modules that are loaded now; new ones are not
+// hooked. To be called under the loader's lock.
+void look_for_modules() {
+  count = module_count();
+  modules_changed(false);
+}
+
+// Begins to watch the loader. To be called once, after all hooks are installed, under the
+// loader's lock.
+void watch_loader() {
+  dl_iterate_phdr(find_loader, &loader);
+  if (loader == nullptr || loader->r_brk == 0 ||
+      !make_function_jump(loader->r_brk, reinterpret_cast<uintptr_t>(&loader_calls))) {
+    counting_pid = sys::getpid();
+    set_module_check(check_modules);
+  }
+  // Constructors that ran before the shim's may have loaded modules.
+  look_for_modules();
+}
+
+// Marks the main thread's start. Another thread may load a late shim: it is recorded
+// without the bounds of its stack, which libc would tell only with malloc and a lock.
 void start_main_thread() {
   if (sys::gettid() != sys::getpid()) return;
   const arctrace_shim_memory stack = main_thread_stack();
   arctrace_shim_thread_start(stack.low, stack.high);
 }
 
-// Whether no other thread runs code that is to be changed. A late shim knows from libc,
-// which says so since glibc 2.32.
+// Whether no other thread runs code that is to be changed. A late shim asks libc, which
+// knows that since glibc 2.32.
 bool is_alone() {
   if (!is_late()) return true;
   const uintptr_t word = find_function("__libc_single_threaded", SearchFrom::kProgram);
   return word != 0 && *reinterpret_cast<const volatile char*>(word) != 0;
 }
 
-// Who had the hooks put into their places.
+// Who had the hooks installed.
 enum class StartedBy : uint8_t { kNobody, kLoader, kRecorder };
 StartedBy started_by = StartedBy::kNobody;
 
@@ -96,7 +180,7 @@ void read_options(const char* text) {
   decode_options(text, options);
 }
 
-// The recorder makes what patches of a program that runs need.
+// The recorder makes the images for patches of a program that runs.
 void want_patches() {
   if constexpr (machine::kPatchesFunctions) {
     want_joined_patches(options, remembered_options());
@@ -108,8 +192,9 @@ void modules_are_initialized() {
   if constexpr (machine::kPatchesFunctions) patch_new_modules();
 }
 
-// Called under the loader's lock. When the recorder has it called, changes of the code of
-// modules that are there are only noted: the program's threads may stand anywhere in it.
+// The caller holds the loader's lock. If the recorder has this called, changes of the
+// code of modules that are there are only noted, because the program's threads may be
+// anywhere in it.
 void start_hooks(const char* options_text, StartedBy by) {
   started_by = by;
   read_options(options_text);
@@ -143,7 +228,7 @@ void start_hooks(const char* options_text, StartedBy by) {
   watch_exit();
 }
 
-// Has all hooks follow the options of another session, before anything is recorded.
+// Has all hooks apply the options of another session, before anything is recorded.
 // Returns whether there is a filter of calls.
 bool renew_hooks() {
   forget_function_symbols();
@@ -167,8 +252,8 @@ int join_again(const char* session, const char* options_text) {
   return 0;
 }
 
-// Hooks that the loader had put into their places belong to one session for good: some
-// are code that reads its gate.
+// Hooks that the loader had installed belong to one session for good: some are code that
+// reads its gate.
 bool may_join() {
   return started_by == StartedBy::kNobody ? is_late()
                                           : started_by == StartedBy::kRecorder;
@@ -187,8 +272,8 @@ __attribute__((constructor(102))) void start() {
   start_hooks(secure_getenv(kOptionsVariable), StartedBy::kLoader);
 }
 
-// What the recorder wants to be done under the loader's lock; null: nothing. Returns 0 or
-// an error number.
+// The step that the recorder wants to be done under the loader's lock; null: none.
+// Returns 0 or an error number.
 int (*wanted_step)();
 
 // The session that is to be joined, and the options.
@@ -198,10 +283,10 @@ const char* wanted_options;
 // The image that is handed over.
 const OfferedPatches* offered_patches;
 
-// Joins it, and hooks what can be hooked while other threads run. Returns 0 or an error
-// number: ENOSYS is a glibc that is too old, EPERM a program that began with a shim,
-// others are arctrace_attach()'s. After EALREADY, the functions below may have the
-// process leave the session that it is in.
+// Joins the session, and hooks all that can be hooked while other threads run. Returns 0
+// or an error number: ENOSYS for a glibc that is too old, EPERM for a program that began
+// with a shim, others are arctrace_attach()'s. After EALREADY, the functions below may
+// have the process leave the session that it is in.
 int join_wanted_session() {
   if (!is_glibc() || !is_known_glibc()) return ENOSYS;
   if (!may_join()) return EPERM;
@@ -247,14 +332,14 @@ ARCTRACE_HOOK int arctrace_want_session(const char* session, const char* options
   return kJoinResult;
 }
 
-// Notes an image that is to be taken, which stays until that is done.
+// Notes an image that is to be taken; it stays until that is done.
 ARCTRACE_HOOK int arctrace_offer_patches(const OfferedPatches* offered) {
   offered_patches = offered;
   wanted_step = take_offered_patches;
   return kJoinResult;
 }
 
-// Notes that what was patched is to be reported, after the changes were made or left.
+// Has the patched functions reported, after the changes were made or skipped.
 ARCTRACE_HOOK int arctrace_want_report() {
   wanted_step = report_patches;
   return kJoinResult;
@@ -268,7 +353,7 @@ ARCTRACE_HOOK int arctrace_forget_session() {
   return kJoinResult - arctrace_shim_forget_session();
 }
 
-// The changes that were noted are made, or were left.
+// To be called when the noted changes were made, or skipped.
 ARCTRACE_HOOK int arctrace_code_is_changed() {
   free_noted_changes();
   forget_entry_hooks();
@@ -276,8 +361,8 @@ ARCTRACE_HOOK int arctrace_code_is_changed() {
 }
 
 extern "C" {
-// dlsym() calls it, when it is asked for the function below, under the loader's lock: no
-// module is half loaded then, and none is loaded meanwhile. What it returns is dlsym()'s
+// dlsym() calls this when it is asked for the function below, under the loader's lock: no
+// module is half loaded then, and none is loaded meanwhile. The result is dlsym()'s
 // result.
 using WantedFunction = void();
 __attribute__((visibility("hidden"), used)) WantedFunction*

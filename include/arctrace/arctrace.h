@@ -27,8 +27,8 @@ extern "C" {
 #define ARCTRACE_API __attribute__((visibility("default")))
 
 /* For functions that enter or leave frames on behalf of their callers. Compiled with
- * -finstrument-functions, such a function would have a frame of its own, and when it
- * returned, the frame that it entered would be taken for left. */
+ * -finstrument-functions, such a function would have a frame of its own, and its exit
+ * would end the frame that it has just entered. */
 #define ARCTRACE_UNTRACED __attribute__((no_instrument_function))
 
 /* ---- Session ------------------------------------------------------------- */
@@ -87,21 +87,21 @@ ARCTRACE_UNTRACED static inline int arctrace_enabled(uint32_t gate_bits) {
 
 /* Defines a name for frames, instants and counters. Frames are filtered by it (arctrace
  * record -F, -N; ctl); if a filter is a regular expression, libc's regexec() is called
- * here. At most 1024 bytes of `name` are kept, in a copy. Returns its id, or 0 if there
- * is no memory. Equal names are not merged: each call returns a new id. */
+ * here. The first 1024 bytes of `name` are copied. Returns its id, or 0 if there is no
+ * memory. Equal names are not merged: each call returns a new id. */
 ARCTRACE_API uint32_t arctrace_define_name(const char* name);
 
 /* A field of an event's payload. */
 struct arctrace_field {
-  const char* name; /* at most 1024 bytes are kept, in a copy */
+  const char* name; /* the first 1024 bytes are copied */
   uint32_t type;    /* enum arctrace_field_type */
 };
 
 /* Defines an event whose payload is the fields in order, packed. `level`: 0 most
  * important to 7 finest; a session can be told to record events up to a level only
- * (arctrace record --level, ctl --level). At most 1024 bytes of `name` are kept, in a
- * copy. Returns the event's id, or 0 if there is no memory, more than 64 fields, a level
- * above 7 or an unknown type. Each call returns a new id. */
+ * (arctrace record --level, ctl --level). The first 1024 bytes of `name` are copied.
+ * Returns the event's id, or 0 if there is no memory, more than 64 fields, a level above
+ * 7 or an unknown type. Each call returns a new id. */
 ARCTRACE_API uint32_t arctrace_define_event(const char* name, uint32_t level,
                                             const struct arctrace_field* fields,
                                             size_t field_count);
@@ -116,20 +116,20 @@ ARCTRACE_UNTRACED static inline uint64_t arctrace_name_key(uint32_t name_id) {
 
 /* Records that the calling thread enters a frame, and that it leaves one. Class
  * FUNCTIONS; at most 95 instructions for both. Every enter should be followed by an exit
- * with the same key on the same thread. What does not match is repaired:
+ * with the same key on the same thread. Calls that do not match are repaired:
  *   - An exit of a frame that is not the innermost open one also leaves all frames inside
  *     it; those are recorded as unwound.
- *   - An exit whose key no open frame has leaves none. It is recorded by its key: readers
- *     take it for a frame that was entered before recording began if no frame is open,
- * and otherwise only count it. In a session in which functions were switched off and on
- *     again, it is recorded only if no frame is open.
+ *   - An exit whose key no open frame has leaves none. It is recorded by its key. If no
+ *     frame is open, readers take it for a frame that was entered before recording began;
+ *     otherwise they only count it. In a session in which functions were switched off and
+ *     on again, it is recorded only if no frame is open.
  *   - A frame without an exit stays open until a frame around it is left. */
 ARCTRACE_API void arctrace_enter(uint64_t frame_key);
 ARCTRACE_API void arctrace_exit(uint64_t frame_key);
 
 /* Does the same as arctrace_enter(), for hooks. `location` is an address in the stack
- * frame of the entered function, or 0 if it is not known. Open frames whose location is
- * at a lower address of the same stack must have been left by longjmp or an exception,
+ * frame of the entered function, such as its CFA, or 0 if it is not known. Open frames at
+ * a lower address of the same stack must have been abandoned by longjmp or an exception,
  * and are first recorded as unwound. */
 ARCTRACE_API void arctrace_enter_at(uint64_t frame_key, uintptr_t location);
 
@@ -144,22 +144,23 @@ ARCTRACE_API void arctrace_write(uint32_t event, const void* payload, size_t siz
 
 /* Reserves an event's payload of `size` bytes in the buffer itself, to be filled in
  * place. Returns its address, 4-byte aligned, or NULL if the event is not recorded or the
- * record is lost. A thread can hold ARCTRACE_HELD_COUNT payloads at a time, all but one
- * of them by signal handlers that have interrupted other functions of this header; more
- * are lost as NESTED. The record is in progress until the thread that reserved it calls
- * arctrace_commit(), which publishes it, or arctrace_discard(), which turns it into
- * padding. A payload that is never settled keeps its block from being freed until the
- * thread ends; readers then see an unfinished record. At most 68 instructions for both
- * calls.
+ * record is lost. A thread can have ARCTRACE_HELD_COUNT payloads reserved at a time, all
+ * but one of them by signal handlers that have interrupted other functions of this
+ * header; more are lost as NESTED. The record is in progress until the thread that
+ * reserved it calls arctrace_commit(), which publishes it, or arctrace_discard(), which
+ * turns it into padding. A payload that is neither committed nor discarded keeps its
+ * block from being freed until the thread ends; readers then see an unfinished record. At
+ * most 68 instructions for both calls.
  *
- * NULL, a payload that was settled already and one of another thread are ignored; so in a
- * fork child those of its parent are. */
+ * arctrace_commit() and arctrace_discard() ignore NULL, a payload that was committed or
+ * discarded already, and one of another thread; a fork child's calls with its parent's
+ * payloads are ignored, too. */
 ARCTRACE_API void* arctrace_reserve(uint32_t event, size_t size);
 ARCTRACE_API void arctrace_commit(void* payload);
 ARCTRACE_API void arctrace_discard(void* payload);
 
-/* Records a moment with a name, and the value of a counter with a name, both by the
- * name's id. Class MARKS; at most 24 and 26 instructions. */
+/* Records a point in time with a name, and the value of a counter with a name, both by
+ * the name's id. Class MARKS; at most 24 and 26 instructions. */
 ARCTRACE_API void arctrace_instant(uint32_t name_id);
 ARCTRACE_API void arctrace_counter(uint32_t name_id, int64_t value);
 

@@ -13,9 +13,8 @@
 //
 // Threads, signal handlers, losses and costs are as in arctrace.h, to which everything
 // here forwards. While a class of records is switched off, without a session and after
-// arctrace_detach(), a macro costs two loads and a branch and does not evaluate its
-// arguments. Nothing throws. With -finstrument-functions nothing in here becomes a frame
-// of its own; for that reason it uses little of the standard library.
+// arguments. Nothing throws. With -finstrument-functions nothing in this header becomes a
+// frame of its own; for that reason it uses little of the standard library.
 #ifndef ARCTRACE_ARCTRACE_HPP
 #define ARCTRACE_ARCTRACE_HPP
 
@@ -70,7 +69,7 @@ class Id {
 
 // A name for scopes, instants and counters, defined at its first use. Its constructor is
 // constexpr, so that a static Name needs no initialization at run time. `text` must
-// outlive it; at most 1024 bytes are kept.
+// outlive it; the first 1024 bytes count.
 class Name {
  public:
   constexpr explicit Name(const char* text) : text_(text) {}
@@ -106,7 +105,7 @@ class Scope {
   uint64_t key_ = 0;  // 0: functions were switched off at entry
 };
 
-// Strings in payloads are cut to so many bytes.
+// Strings in payloads are cut to this many bytes.
 inline constexpr size_t kStringMax = 1024;
 
 // The enum arctrace_field_type of a C++ type: a bool, integer, enum, float, double,
@@ -157,7 +156,7 @@ struct Level {};
 
 namespace internal {
 
-// What an Event does, of which the level is apart from the fields.
+// The implementation of Event, with the level apart from the fields.
 template <Text kName, uint32_t kLevel, class... Fields>
 class LeveledEvent {
   static_assert(kLevel <= 7, "a level is a number from 0 to 7");
@@ -247,7 +246,8 @@ class Event<kName, Level<kLevel>, Fields...>
     }                                             \
   } while (false)
 
-// Records a moment with a name. `name` is a constant text, defined at its first use.
+// Records a point in time with a name. `name` is a constant text, defined at its first
+// use.
 // Class MARKS, as for the next three.
 #define ARCTRACE_INSTANT(name)                             \
   do {                                                     \

@@ -30,13 +30,13 @@
  *                 | blocks [block_count]      |  header, records, 0xffffffff to the end
  *   total_size    +---------------------------+
  *
- * The life of a block (arctrace_block_header.state; each arrow is one compare-exchange
+ * The states of a block (arctrace_block_header.state; each arrow is one compare-exchange
  * of the whole word, which includes the block's generation):
  *
  *   FREE -> OWNED        a writer takes it; that writer alone appends (exclusive block)
  *   OWNED -> SHARED      its owner opens it to all writers, which fetch-add on next
  *   OWNED -> CLOSED      its owner, or the thread that took over the dead owner's slot
- *   SHARED -> CLOSED     a writer that found it full; the collector, if it holds
+ *   SHARED -> CLOSED     a writer that found it full; the collector, if it has
  *                        definitions of a dead process
  *   CLOSED -> DRAINING   the collector, when no live writer names the block
  *   DRAINING -> FREE     the collector, after refilling it with 0xff; generation + 1

@@ -11,13 +11,13 @@
  *
  * Errors. Functions that can fail return a negative enum arctrace_reader_status, and
  * arctrace_reader_error() has a line of text about it. No function ends the process, or
- * prints. Whatever breaks the format inside a file that could be opened is a finding
- * (struct arctrace_reader_finding), not an error: what is sound is read.
+ * prints. A breach of the format inside a file that could be opened is a finding (struct
+ * arctrace_reader_finding), not an error: sound parts are read.
  *
- * Growth. Structs that the library hands out begin with `size`, how many bytes of them
- * there are, and a later version only adds members at their end. Structs that the caller
- * fills in begin with `size`, too, which the caller sets to sizeof; what a later version
- * has in addition counts as not set.
+ * Growth. Structs that the library hands out begin with `size`, their number of bytes,
+ * and a later version only adds members at their end. Structs that the caller fills in
+ * begin with `size`, too, which the caller sets to sizeof; members that a later version
+ * adds count as not set.
  *
  * Text is zero-terminated, never NULL, and consists of the bytes that programs wrote: it
  * need not be UTF-8 and may have control characters. A zero byte ends it.
@@ -25,11 +25,11 @@
  * Times are ns since the session's start, by its clock; INT64_MIN and INT64_MAX stand for
  * times before and after all that is known. Durations are ns.
  *
- * Threads. A trace and all that is made of it may be used by one thread at a time, and in
- * one process: not in a child of fork. A cursor reads ahead in a thread of its own, in
- * which all signals are blocked, until it is closed. A trace has one cursor, or a profile
- * that is being made, at a time; open it twice to read it twice at once. Different traces
- * are independent of each other.
+ * Threads. A trace and all that is made of it may be used by one thread at a time, and
+ * in one process: not in a child of fork. A cursor reads ahead in a thread of its own,
+ * in which all signals are blocked, until it is closed. A trace has one cursor, or one
+ * profile that is being made, at a time; open it twice to read it twice at once.
+ * Different traces are independent of each other.
  */
 #ifndef ARCTRACE_READER_H
 #define ARCTRACE_READER_H
@@ -43,7 +43,7 @@ extern "C" {
 
 #define ARCTRACE_READER_API __attribute__((visibility("default")))
 
-/* Of thread, process, function and path numbers: there is none. */
+/* Stands for a thread, process, function or path that does not exist or is not known. */
 #define ARCTRACE_READER_NONE UINT32_MAX
 
 enum arctrace_reader_status {
@@ -70,19 +70,19 @@ ARCTRACE_READER_API const char* arctrace_reader_version(void);
 typedef struct arctrace_reader_trace arctrace_reader_trace;
 
 enum arctrace_reader_open_flag {
-  /* Compares all bytes with the checksums of the file; what differs is a finding. Costs
-   * another reading. */
+  /* Compares all bytes with the checksums of the file; each difference is a finding.
+   * Costs another reading. */
   ARCTRACE_READER_CHECKSUMS = 1,
   /* Debug files that are not on this machine are fetched from the servers of
    * DEBUGINFOD_URLS. */
   ARCTRACE_READER_DOWNLOAD = 2
 };
 
-/* Opens a trace file, or a session's buffer (/dev/shm/arctrace...; what it holds now).
+/* Opens a trace file, or a session's buffer (/dev/shm/arctrace...; what it contains now).
  * The `count` files of one recording (record --size-limit) are read as one, in whichever
  * order they are given. A file that was cut off, because its recorder was killed, is read
  * up to there: `finished` of its facts is 0; `arctrace recover --merge` writes a file
- * that has what was left in the buffer, too. A pipe, or "-" for standard input, is copied
+ * that has what remained in the buffer, too. A pipe, or "-" for standard input, is copied
  * into memory first.
  *
  * `flags`: enum arctrace_reader_open_flag. On success *trace is to be closed. Takes time
@@ -91,11 +91,11 @@ ARCTRACE_READER_API int arctrace_reader_open(const char* const* paths, size_t co
                                              uint32_t flags,
                                              arctrace_reader_trace** trace);
 
-/* Frees the trace and all that it handed out. Its cursors and profiles REQUIRE to be
- * closed before. NULL: nothing happens. */
+/* Frees the trace and all that it handed out. REQUIRES: its cursors and profiles are
+ * closed. NULL: nothing happens. */
 ARCTRACE_READER_API void arctrace_reader_close(arctrace_reader_trace* trace);
 
-/* What holds for the whole trace. From `records` on these are sums, which are 0 until
+/* Facts about the whole trace. The members from `records` on are sums, which are 0 until
  * arctrace_reader_scan(), a profile, or a cursor has read all of the trace; `is_summed`
  * says so. records + lost + torn + unfinished + overwritten is what programs attempted to
  * write. */
@@ -119,18 +119,18 @@ struct arctrace_reader_facts {
   uint64_t lost;
   const uint64_t* lost_by_cause; /* their sum is `lost` */
   size_t lost_causes;            /* how many; arctrace_reader_lost_cause() names them */
-  uint64_t overwritten;          /* gave way to newer ones, in overwrite mode */
+  uint64_t overwritten;          /* replaced by newer ones, in overwrite mode */
   uint64_t torn;                 /* not completed by writers that died */
   uint64_t unfinished;           /* not completed yet */
   uint64_t invalid;              /* broke a rule */
-  uint64_t findings;             /* all, of which some may not be kept */
+  uint64_t findings;             /* all, also those that are not stored */
   int64_t first_ns, last_ns;     /* of `records` and of the kernel's */
   int64_t duration_ns;           /* last_ns - first_ns */
   uint64_t elsewhere;            /* in files of the recording that are not read */
-  /* Of a recording that was cut into files (record --size-limit). Not sums. */
+  /* For a recording that was split into files (record --size-limit). Not sums. */
   uint32_t first_file,
       last_file;          /* the numbers of those that are read, from 1; 0: none */
-  uint64_t removed_files; /* the recorder has removed so many, the oldest */
+  uint64_t removed_files; /* how many of the oldest the recorder has removed */
   uint8_t goes_on;        /* another file follows the last one */
   uint8_t reserved[7];
   /* A sum: events, instants and counters that the recording's filter left out by their
@@ -138,7 +138,7 @@ struct arctrace_reader_facts {
   uint64_t filtered_out;
 };
 
-/* Valid until the trace is closed; its sums change when it was read. */
+/* The facts are valid until the trace is closed; its sums change when it was read. */
 ARCTRACE_READER_API const struct arctrace_reader_facts* arctrace_reader_get_facts(
     const arctrace_reader_trace* trace);
 
@@ -157,9 +157,9 @@ struct arctrace_reader_finding {
   const char* message; /* one line */
 };
 
-/* The finding that is `number` in the order in which they were found, from 0; NULL: there
- * are not so many, or no more were kept (1000). Those of records come when these are
- * read. */
+/* The finding that is `number` in the order in which they were found, from 0. NULL: there
+ * are not so many, or it is beyond the 1000 that are stored. Findings about records come
+ * when these are read. */
 ARCTRACE_READER_API const struct arctrace_reader_finding* arctrace_reader_get_finding(
     const arctrace_reader_trace* trace, size_t number);
 
@@ -200,17 +200,17 @@ ARCTRACE_READER_API const struct arctrace_reader_thread* arctrace_reader_get_thr
 
 /* ---- What is read ---------------------------------------------------------- */
 
-/* What calls and profiles are limited to. Set all members by ARCTRACE_READER_FILTER. */
+/* The limits of calls and profiles. Set all members by ARCTRACE_READER_FILTER. */
 struct arctrace_reader_filter {
   size_t size;
   /* Only time in [from_ns, until_ns) counts. Calls that overlap it are shown, cut. */
   int64_t from_ns, until_ns;
-  /* Calls that ended and were shorter count for their callers. */
+  /* Ended calls that were shorter are counted as time of their callers. */
   uint64_t min_duration_ns;
   uint32_t max_depth; /* of calls within one another */
   uint32_t reserved;
-  /* Globs of function names, as of `report -F` and `-N`: functions that match one of
-   * `only`, and what they call; of these, not those that match one of `except`, and what
+  /* Globs of function names, as in `report -F` and `-N`: shown are functions that match
+   * one of `only` and what they call, except those that match one of `except` and what
    * they call. */
   const char* const* only;
   size_t only_count;
@@ -234,20 +234,20 @@ struct arctrace_reader_function {
 
 typedef struct arctrace_reader_calls arctrace_reader_calls;
 
-/* What is unusual about a call: bits. */
+/* Bits for what is unusual about a call. */
 enum arctrace_reader_call_flag {
-  ARCTRACE_READER_UNWOUND = 1,    /* left by longjmp or an exception */
+  ARCTRACE_READER_UNWOUND = 1,    /* abandoned by longjmp or an exception */
   ARCTRACE_READER_EXIT_LOST = 2,  /* gone, no exit was recorded */
   ARCTRACE_READER_ENTRY_LOST = 4, /* no entry was recorded: starts where it was seen */
   ARCTRACE_READER_ENTERED_BEFORE = 8, /* began before tracing did */
   ARCTRACE_READER_INHERITED = 16,     /* on the stack that fork copied */
-  ARCTRACE_READER_NOT_ENDED = 32,     /* not left when the trace ended */
+  ARCTRACE_READER_NOT_ENDED = 32,     /* still open when the trace ended */
   ARCTRACE_READER_RESUMED = 64,       /* of a vfork parent, after its child */
   ARCTRACE_READER_BEGAN_BEFORE = 128, /* started before the filter's range */
   ARCTRACE_READER_ENDED_AFTER = 256,  /* stopped after it */
   ARCTRACE_READER_GUESSED = 512, /* inherited, if its parent forked where it seems to */
-  /* Those of frames that are shown, and are no calls: the rest of a call that another
-     frame stands for. Whoever counts calls leaves out what has one of them. */
+  /* Frames with one of these are shown but are no calls: each is the rest of a call that
+   * another frame stands for. Skip them when you count calls. */
   ARCTRACE_READER_COUNTED_ELSEWHERE = ARCTRACE_READER_INHERITED | ARCTRACE_READER_RESUMED
 };
 
@@ -273,7 +273,7 @@ struct arctrace_reader_call {
 };
 
 enum arctrace_reader_calls_flag {
-  /* args and retval of calls are made; else they are "". */
+  /* args and retval of calls are made; without it they are "". */
   ARCTRACE_READER_VALUES = 1
 };
 
@@ -323,13 +323,13 @@ arctrace_reader_calls_functions(const arctrace_reader_calls* calls);
 ARCTRACE_READER_API size_t
 arctrace_reader_calls_paths(const arctrace_reader_calls* calls);
 
-/* NULL: there is no such function among the calls that were handed out. Valid until
- * `calls` is closed. */
+/* The function with this number. NULL: the calls that were handed out have no such
+ * function. Valid until `calls` is closed. */
 ARCTRACE_READER_API const struct arctrace_reader_function* arctrace_reader_calls_function(
     const arctrace_reader_calls* calls, uint32_t function);
 
 /* The path around `path`, ARCTRACE_READER_NONE if there is none, and the function at its
- * end. Paths are alike in all threads. ARCTRACE_READER_ARGUMENT: no such path. */
+ * end. Paths are the same in all threads. ARCTRACE_READER_ARGUMENT: no such path. */
 ARCTRACE_READER_API int arctrace_reader_calls_path(const arctrace_reader_calls* calls,
                                                    uint32_t path, uint32_t* parent,
                                                    uint32_t* function);
@@ -412,7 +412,7 @@ struct arctrace_reader_group {
 ARCTRACE_READER_API const struct arctrace_reader_group* arctrace_reader_profile_group(
     const arctrace_reader_profile* profile, size_t number);
 
-/* In durations: not known, because too few calls ended. */
+/* Stands for a duration that is not known, because too few calls ended. */
 #define ARCTRACE_READER_UNKNOWN UINT64_MAX
 
 /* The calls of a function in a group. */
@@ -429,9 +429,9 @@ struct arctrace_reader_function_sums {
   uint64_t cpu_ns, off_cpu_ns; /* parts of total_ns; 0 without the kernel's records */
   uint64_t not_known_ns;       /* the third part: records of the kernel's are missing */
   /* Calls that were left out on purpose, because the function was switched off or by a
-   * filter: all from until_ns on (INT64_MAX: not so), and an unknown number in
+   * filter: all from until_ns on (INT64_MAX: none), and an unknown number in
    * [partly_from_ns, partly_to_ns), INT64_MIN being the beginning and INT64_MAX the end
-   * (partly_from_ns INT64_MAX: none). Their time is that of the callers. left_out_by says
+   * (partly_from_ns INT64_MAX: none). Their time counts for the callers. left_out_by says
    * what left them out; empty: all calls were recorded that were not lost. */
   int64_t until_ns, partly_from_ns, partly_to_ns;
   const char* left_out_by;
@@ -459,7 +459,7 @@ struct arctrace_reader_node {
 ARCTRACE_READER_API const struct arctrace_reader_node* arctrace_reader_profile_node(
     const arctrace_reader_profile* profile, size_t group, size_t node);
 
-/* What the sums, and the trace's calls, lack. */
+/* What is missing from the sums, and from the trace's calls. */
 struct arctrace_reader_missing {
   uint32_t size;
   uint32_t on_purpose; /* 1: a filter left calls out, or functions were switched off; 0:
@@ -475,12 +475,12 @@ struct arctrace_reader_missing {
 
 /* Number `number`, from 0; NULL: there are not so many. First come the times of which
  * records are missing, then what left out calls on purpose, whether the functions have
- * others (see left_out_by) or none. Of each kind there are 10,000 at most; one more
- * after these says by its reason how many were left. */
+ * others (see left_out_by) or none. Of each kind there are 10,000 at most; one more after
+ * these says by its reason how many were omitted. */
 ARCTRACE_READER_API const struct arctrace_reader_missing* arctrace_reader_profile_missing(
     const arctrace_reader_profile* profile, size_t number);
 
-/* NULL: nothing happens. */
+/* Frees the profile. NULL: nothing happens. */
 ARCTRACE_READER_API void arctrace_reader_profile_free(arctrace_reader_profile* profile);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // arctrace/reader.hpp - read traces from C++20: owners and ranges over arctrace/reader.h,
-// whose comments say what everything means and costs. Header-only; link with
-// -larctrace-reader (pkg-config arctrace-reader).
+// whose comments define meanings and costs. Header-only; link with -larctrace-reader
+// (pkg-config arctrace-reader).
 //
 // Functions throw arctrace::reader::Error where those of reader.h fail, and
 // std::bad_alloc. Objects are moved, not copied; what a trace hands out must not outlive
@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
  public:
   Error(int code, const std::string& message)
       : std::runtime_error(message), code_(code) {}
-  // enum arctrace_reader_status.
+  // The error as enum arctrace_reader_status.
   int code() const { return code_; }
 
  private:
@@ -44,7 +44,7 @@ inline void check(int result) {
   if (result != ARCTRACE_READER_OK) throw Error(result, arctrace_reader_error());
 }
 
-// A range of what `get(owner, 0)`, `get(owner, 1)` ... hand out, up to the first nullptr.
+// A range of the items `get(owner, 0)`, `get(owner, 1)` ... up to the first nullptr.
 template <class Item, class Get>
 class Numbered {
  public:
@@ -85,7 +85,7 @@ class Numbered {
   explicit Numbered(Get get) : get_(std::move(get)) {}
   iterator begin() const { return iterator(&get_, 0); }
   iterator end() const { return iterator(); }
-  // Throws std::out_of_range.
+  // Throws std::out_of_range if there is no such item.
   const Item& operator[](std::size_t number) const {
     const Item* item = get_(number);
     if (item == nullptr) throw std::out_of_range("arctrace: there is no such number");
@@ -101,7 +101,7 @@ Numbered<Item, Get> numbered(Get get) {
   return Numbered<Item, Get>(std::move(get));
 }
 
-// An input range of what a cursor hands out.
+// An input iterator over the items that a cursor hands out.
 template <class Item, class Cursor>
 class CursorIterator {
  public:
@@ -144,7 +144,7 @@ struct Delete {
 
 }  // namespace detail
 
-// What calls and profiles are limited to: struct arctrace_reader_filter.
+// The limits of calls and profiles: struct arctrace_reader_filter.
 struct Filter {
   std::int64_t from_ns = INT64_MIN, until_ns = INT64_MAX;
   std::uint64_t min_duration_ns = 0;
@@ -154,7 +154,7 @@ struct Filter {
 
 namespace detail {
 
-// A filter as C has it, which lives as long as this object and `from`.
+// A filter in its C form, which lives as long as this object and `from`.
 class CFilter {
  public:
   explicit CFilter(const Filter& from) {
@@ -186,7 +186,7 @@ class Calls {
  public:
   explicit Calls(arctrace_reader_calls* calls) : calls_(calls) {}
 
-  // nullptr after the last one.
+  // Returns nullptr after the last call.
   const arctrace_reader_call* next() {
     const arctrace_reader_call* call = nullptr;
     detail::check(arctrace_reader_calls_next(calls_.get(), &call));
@@ -213,7 +213,7 @@ class Calls {
     while (path != ARCTRACE_READER_NONE) functions.push_back(step(path));
     return functions;
   }
-  // The function that called, ARCTRACE_READER_NONE if none did.
+  // The function that called, or ARCTRACE_READER_NONE if none did.
   std::uint32_t caller(const arctrace_reader_call& call) const {
     std::uint32_t path = call.path;
     step(path);
@@ -227,7 +227,7 @@ class Calls {
     if (item == nullptr) throw std::out_of_range("arctrace: there is no such function");
     return *item;
   }
-  // Goes from `path` to the one around it. Returns the function at its end.
+  // Goes from `path` to the path around it. Returns the function at its end.
   std::uint32_t step(std::uint32_t& path) const {
     std::uint32_t parent = 0, function = 0;
     detail::check(arctrace_reader_calls_path(calls_.get(), path, &parent, &function));
@@ -243,7 +243,7 @@ class Records {
  public:
   explicit Records(arctrace_reader_records* records) : records_(records) {}
 
-  // nullptr after the last one.
+  // Returns nullptr after the last record.
   const arctrace_reader_record* next() {
     const arctrace_reader_record* record = nullptr;
     detail::check(arctrace_reader_records_next(records_.get(), &record));
@@ -256,7 +256,7 @@ class Records {
   std::unique_ptr<arctrace_reader_records, detail::Delete> records_;
 };
 
-// Sums of the calls of a trace. It needs its trace no more.
+// Sums of the calls of a trace. The object does not need the trace any more.
 class Profile {
  public:
   explicit Profile(arctrace_reader_profile* profile) : profile_(profile) {}
@@ -293,7 +293,7 @@ class Trace {
   // `flags`: enum arctrace_reader_open_flag.
   explicit Trace(const std::string& path, std::uint32_t flags = 0)
       : Trace(std::vector<std::string>{path}, flags) {}
-  // The files of one recording.
+  // Opens the files of one recording.
   explicit Trace(const std::vector<std::string>& paths, std::uint32_t flags = 0) {
     std::vector<const char*> names;
     names.reserve(paths.size());

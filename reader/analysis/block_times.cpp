@@ -10,7 +10,7 @@ double span_ns(int64_t from_ns, int64_t until_ns) {
   return static_cast<double>(until_ns) - static_cast<double>(from_ns);
 }
 
-// How many of the piece's bytes are in the range.
+// Returns how many of the piece's bytes are in the range.
 uint64_t bytes_within(const WrittenPiece& piece, const TimeRange& range) {
   const int64_t from_ns = std::max(piece.from_ns, range.from_ns);
   const int64_t until_ns = std::min(piece.until_ns, range.until_ns);
@@ -43,8 +43,8 @@ BlockTimes::BlockTimes(const Trace& trace) {
     const ThreadIndex thread = block.kind == BlockRef::Kind::kExclusive
                                    ? definitions.find_thread(block.writer)
                                    : kNoIndex;
-    // Of some shared blocks only the time is known at which they were written out, of
-    // those in a buffer not even that.
+    // Of some shared blocks, only the time at which they were written out is known; of
+    // those in a buffer, not even that.
     const bool has_begin = block.base_ticks != 0 && !block.of_kernel();
     if (!has_begin && block.written_ticks == 0) continue;
     const uint64_t begin = has_begin ? block.base_ticks : block.written_ticks;

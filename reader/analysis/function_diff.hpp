@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "reader/analysis/tree_walk.hpp"
+#include "reader/analysis/tree_groups.hpp"
 #include "reader/replay/replay.hpp"
 
 namespace arctrace::reader {
@@ -53,7 +53,8 @@ class FunctionDiff {
   // that file name; nothing if one of the sides has no such program.
   std::optional<ProgramPair> paired_programs() const;
 
-  // All functions. kSelf, kTotal and kCalls: those that changed most come first.
+  // Returns all functions. With kSelf, kTotal and kCalls, the ones that changed most come
+  // first.
   std::vector<FunctionChange> changes(SortKey sort) const;
 
  private:
@@ -64,7 +65,7 @@ class FunctionDiff {
   using Key = std::pair<std::string, std::string>;  // name, the module's file name
   using ByKey = absl::btree_map<Key, Runs>;
 
-  // functions_, in which those of the paired programs are one.
+  // Returns functions_, with the functions of the paired programs under one module.
   ByKey paired_functions() const;
 
   ByKey functions_;

@@ -10,8 +10,6 @@
 namespace arctrace::reader {
 namespace {
 
-using Does = LockFunction::Does;
-
 // Whether the span was the longest so far.
 bool keep_longer(LockSpan& longest, const LockSpan& span) {
   if (longest.thread != kNoIndex && span.duration_ns <= longest.duration_ns) return false;
@@ -19,13 +17,11 @@ bool keep_longer(LockSpan& longest, const LockSpan& span) {
   return true;
 }
 
-bool is_acquire(const LockFunction& function) {
-  return function.does == Does::kAcquire || function.does == Does::kAcquireShared;
+bool is_acquire(const LockUse& use) {
+  return use.action == LockAction::kAcquire || use.action == LockAction::kAcquireShared;
 }
 
-bool is_shared(const LockFunction& function) {
-  return function.does == Does::kAcquireShared;
-}
+bool is_shared(const LockUse& use) { return use.action == LockAction::kAcquireShared; }
 
 uint64_t time_between(int64_t start_ns, int64_t stop_ns) {
   return static_cast<uint64_t>(stop_ns) - static_cast<uint64_t>(start_ns);
@@ -33,10 +29,10 @@ uint64_t time_between(int64_t start_ns, int64_t stop_ns) {
 
 }  // namespace
 
-const LockFunction* LockTable::function_of(FunctionId function) {
+const LockUse* LockTable::use_of(FunctionId function) {
   if (function >= known_.size()) known_.resize(function + 1);
   auto& [is_known, found] = known_[function];
-  if (!is_known) found = lock_function((*functions_)[function]);
+  if (!is_known) found = lock_use((*functions_)[function]);
   is_known = true;
   return found.has_value() ? &*found : nullptr;
 }
@@ -44,12 +40,12 @@ const LockFunction* LockTable::function_of(FunctionId function) {
 uint64_t LockTable::frame_opened(const FrameInfo& frame) {
   std::vector<FunctionId>& stack = stacks_[{frame.thread, frame.coroutine}];
   stack.resize(frame.depth - 1);
-  const LockFunction* function = function_of(frame.function);
+  const LockUse* use = use_of(frame.function);
   uint64_t token = 0;
-  if (function != nullptr) {
+  if (use != nullptr) {
     token = next_token_++;
     Call& call = calls_[token];
-    call.function = *function;
+    call.use = *use;
     call.start_ns = frame.start_ns;
     call.path = stack;
   }
@@ -69,19 +65,19 @@ void LockTable::args(const ArgsInfo& args) {
       if (arg.index == 0 && arg.number != 0) call.failed = true;
     } else if (arg.index == 1) {
       call.lock = LockId{process, arg.number};
-    } else if (arg.index == 2 && call.function.does == Does::kWait &&
-               call.function.kind == LockKind::kCondition) {
+    } else if (arg.index == 2 && call.use.action == LockAction::kWait &&
+               call.use.kind == LockKind::kCondition) {
       call.mutex = LockId{process, arg.number};
     }
   }
   if (args.record->type == ARCTRACE_TYPE_RESULT || had_lock || !call.lock.has_value()) {
     return;
   }
-  if (is_acquire(call.function) && !call.function.tries) {
+  if (is_acquire(call.use) && call.use.wait != LockWait::kTries) {
     wait_for(*call.lock, args.thread, args.token, call);
   }
-  // What the call gives up is free from its beginning on.
-  if (call.function.does == Does::kRelease) {
+  // The lock that the call releases is free from the call's beginning on.
+  if (call.use.action == LockAction::kRelease) {
     release(*call.lock, args.thread, args.time_ns);
   } else if (call.mutex.has_value()) {
     release(*call.mutex, args.thread, args.time_ns);
@@ -98,23 +94,23 @@ void LockTable::frame_closed(const FrameInfo& frame, uint64_t token, bool /*show
     return;
   }
   LockSums& sums = locks_[*call.lock];
-  sums.kind = call.function.kind;
+  sums.kind = call.use.kind;
   if ((frame.flags & (kFrameOpen | kFrameCutStop)) != 0) {
     stay_open(frame, token, call);
     return;
   }
-  if (call.function.does == Does::kWake) ++sums.wakes;
-  if (is_acquire(call.function)) {
+  if (call.use.action == LockAction::kWake) ++sums.wakes;
+  if (is_acquire(call.use)) {
     if (!call.failed) {
-      end_doubtful_holds(*call.lock, frame.thread, is_shared(call.function));
+      end_doubtful_holds(*call.lock, frame.thread, is_shared(call.use));
     }
-    if (!call.function.tries) end_wait(*call.lock, token, frame.stop_ns);
+    if (call.use.wait != LockWait::kTries) end_wait(*call.lock, token, frame.stop_ns);
     if (!call.failed) {
       ++sums.acquired;
       begin_hold(*call.lock, frame, call);
     }
   }
-  if (call.function.does == Does::kWait) {
+  if (call.use.action == LockAction::kWait) {
     ++sums.acquired;
     note_wait_for_nobody(sums, {time_between(frame.start_ns, frame.stop_ns),
                                 frame.start_ns, frame.thread, call.path});
@@ -125,15 +121,16 @@ void LockTable::frame_closed(const FrameInfo& frame, uint64_t token, bool /*show
   }
 }
 
-// The call had not returned when its thread, the trace or the time range ended. Of one
-// that takes a lock, finish() counts the wait, when all is known of who has the lock.
+// Handles a call that had not returned when its thread, the trace or the time range
+// ended. If it takes a lock, finish() counts its wait, because only then all holds are
+// known.
 void LockTable::stay_open(const FrameInfo& frame, uint64_t token, const Call& call) {
-  if (call.function.does == Does::kWait) {
+  if (call.use.action == LockAction::kWait) {
     note_wait_for_nobody(locks_[*call.lock],
                          {time_between(frame.start_ns, frame.stop_ns), frame.start_ns,
                           frame.thread, call.path, true});
   }
-  if (!is_acquire(call.function) || call.function.tries) return;
+  if (!is_acquire(call.use) || call.use.wait == LockWait::kTries) return;
   waiters_[frame.thread] = {frame.thread, *call.lock, kNoIndex};
   for (Waiting& waiting : owners_of(*call.lock).waiting) {
     if (waiting.token != token) continue;
@@ -161,11 +158,12 @@ void LockTable::finish(std::span<const ThreadTree> threads) {
 void LockTable::wait_for(const LockId& lock, ThreadIndex thread, uint64_t token,
                          const Call& call) {
   Owners& owners = owners_of(lock);
-  owners.waiting.push_back({token, thread, call.start_ns, is_shared(call.function),
-                            call.path, owners.first_hold + owners.ended_holds.size()});
+  owners.waiting.push_back({token, thread, call.start_ns, is_shared(call.use), call.path,
+                            owners.first_hold + owners.ended_holds.size()});
 }
 
-// The call returned: it waited if the lock was another thread's meanwhile.
+// Ends the wait of a call that returned. It waited only if another thread had the lock
+// meanwhile.
 void LockTable::end_wait(const LockId& lock, uint64_t token, int64_t stop_ns) {
   Owners& owners = owners_of(lock);
   const auto found = std::find_if(owners.waiting.begin(), owners.waiting.end(),
@@ -194,7 +192,7 @@ LockTable::LastHolder LockTable::last_holder(const Owners& owners, const Waiting
   return {};
 }
 
-// Returns whether it was the longest so far.
+// Returns whether the wait was the longest so far.
 bool LockTable::note_wait(LockSums& sums, const LockSpan& wait) {
   ++sums.waits;
   if (wait.is_open) ++sums.open_waits;
@@ -224,13 +222,14 @@ void LockTable::count_wait(Owners& owners, LockSums& sums, const Waiting& call,
     const EndedHold& hold = owners.ended_holds[i];
     if (hold.waited_by(call) > 0) meanwhile.push_back(hold);
   }
-  // Those that still have it. A thread that ended with it leaves it to nobody.
+  // Threads that still have the lock count, too. If a thread ends with the lock, nobody
+  // gets it.
   for (const auto& [thread, hold] : owners.holds) {
     if (hold.is_doubtful || !call.waits_for(thread, hold.shared)) continue;
     meanwhile.push_back({hold.span.start_ns, INT64_MAX, thread,
                          holder_of(owners, sums, hold.span), hold.shared});
   }
-  // The last one comes first: what it covers is not divided again.
+  // The last hold comes first: the time that it covers is not divided again.
   std::stable_sort(
       meanwhile.begin(), meanwhile.end(),
       [](const EndedHold& a, const EndedHold& b) { return a.stop_ns > b.stop_ns; });
@@ -247,7 +246,7 @@ void LockTable::count_wait(Owners& owners, LockSums& sums, const Waiting& call,
   sums.waited_for_nobody_ns += rest_ns;
 }
 
-// Those that ended before any call began that still waits.
+// Forgets the holds that ended before any of the calls that still wait began.
 void LockTable::forget_holds(Owners& owners) {
   while (
       !owners.ended_holds.empty() &&
@@ -285,7 +284,7 @@ void LockTable::begin_hold(const LockId& lock, const FrameInfo& frame, const Cal
     hold = Hold();
   }
   if (hold.depth++ > 0) return;
-  hold.shared = is_shared(call.function);
+  hold.shared = is_shared(call.use);
   hold.span = {0, frame.stop_ns, frame.thread, call.path};
 }
 
@@ -293,7 +292,7 @@ void LockTable::release(const LockId& lock, ThreadIndex thread, int64_t time_ns)
   Owners& owners = owners_of(lock);
   const auto found = owners.holds.find(thread);
   if (found == owners.holds.end()) {
-    // Either it was taken unseen, or this is the end of another thread's hold.
+    // Either the lock was taken unseen, or this is the end of another thread's hold.
     for (auto& [other, hold] : owners.holds) hold.is_doubtful |= !hold.shared;
     return;
   }
@@ -354,7 +353,7 @@ void LockTable::close_open_holds(const LockId& lock, Owners& owners,
     const ThreadIndex thread = at->first;
     Hold& hold = at->second;
     if (hold.last_release_ns != INT64_MIN && owners.waiting.empty()) {
-      // It was the thread's up to there; whether later too is not known.
+      // The thread had the lock up to there; whether it had it later is not known.
       end_hold(lock, owners, at, hold.last_release_ns);
       at = owners.holds.upper_bound(thread);
       continue;
@@ -385,7 +384,7 @@ std::vector<std::vector<LockWaiter>> LockTable::deadlocks() const {
     }
   }
   std::vector<std::vector<LockWaiter>> rings;
-  absl::btree_map<ThreadIndex, size_t> seen;  // which walk has come by
+  absl::btree_map<ThreadIndex, size_t> seen;  // the walk that met the thread
   size_t walk = 0;
   for (const auto& [first, unused] : waiters) {
     ++walk;

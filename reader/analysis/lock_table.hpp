@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "reader/analysis/lock_functions.hpp"
+#include "reader/analysis/function_kinds.hpp"
 #include "reader/replay/listener.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/trace/definitions.hpp"
@@ -35,8 +35,8 @@ struct LockSpan {
   int64_t start_ns = 0;
   ThreadIndex thread = kNoIndex;
   std::vector<FunctionId> path;  // the frames around the call that took it
-  // It went on when the thread, the trace or the time range ended, up to which its
-  // duration goes.
+  // The span still went on when the thread, the trace or the time range ended. Its
+  // duration ends there.
   bool is_open = false;
 };
 
@@ -51,44 +51,45 @@ struct LockShare {
 // All times are of the wall clock.
 struct LockSums {
   LockKind kind = LockKind::kMutex;
-  // Calls that took it; of conditions and semaphores: that waited for it, and returned.
+  // Calls that took the lock; for conditions and semaphores, calls that waited and
+  // returned.
   uint64_t acquired = 0;
-  // The calls during which another thread had it, and their time, whether they got it or
-  // gave up; those that had not returned in the end, which are the open ones, in any
-  // case. All calls of conditions and semaphores.
+  // The calls during which another thread had the lock, and their time, whether they got
+  // it or gave up. Open calls, which had not returned in the end, always count, and so do
+  // all calls of conditions and semaphores.
   uint64_t waits = 0, open_waits = 0, waited_ns = 0;
   LockSpan longest_wait;
-  // Of the longest wait: the thread that had it last before, and where it had taken it.
-  // Of a hold that went on after the wait, the duration up to the wait's end.
+  // The last hold during the longest wait: its thread, and where that had taken the lock.
+  // If the hold went on after the wait, its duration ends with the wait.
   LockSpan holder;
   // The time of all waits, divided by who had the lock meanwhile, and where it had taken
-  // it; 0: nobody waited then. Of several readers at once it is that which had it
-  // longest.
+  // it; 0: nobody waited then. Of several readers at once, the one that had it longest
+  // counts.
   std::vector<LockShare> waited_for;
-  // The rest of waited_ns, in which nobody was seen to have it. Of conditions and
-  // semaphores, which nobody has, it is all.
+  // The rest of waited_ns, in which nobody was seen to have the lock; for conditions and
+  // semaphores, which nobody has, all of it.
   uint64_t waited_for_nobody_ns = 0;
-  // The open ones were not released in the end.
+  // Open holds are those that were not released in the end.
   uint64_t holds = 0, open_holds = 0, held_ns = 0;
   LockSpan longest_hold;
-  // Those that waited for the longest hold's end, and how long of the hold they did; in
-  // the order in which they had begun to wait.
+  // The threads that waited for the longest hold's end, each with how much of the hold it
+  // waited for, in the order in which their waits began.
   std::vector<LockShare> longest_hold_waiters;
   uint64_t wakes = 0;  // calls that ended waits of others
 };
 
-// A thread that waited for a lock when the trace ended, and that which had it.
+// A thread that waited for a lock when the trace ended, and the thread that had it.
 struct LockWaiter {
   ThreadIndex thread = kNoIndex;
   LockId lock;
   ThreadIndex holder = kNoIndex;
 };
 
-// A listener that follows the locks. A hold lasts from the end of the call that took the
-// lock to the beginning of that which releases it; waiting for a condition releases its
-// mutex, and takes it again. Memory is bounded by the number of locks, of threads, and of
-// the paths on which they take locks, and while a thread waits, by the holds that end
-// meanwhile. The end of a wait takes time in proportion to these holds, and to the
+// A listener that tracks the locks. A hold lasts from the end of the call that took the
+// lock to the beginning of the call that releases it; waiting for a condition releases
+// its mutex, and takes it again. Memory is bounded by the number of locks, of threads,
+// and of the paths on which they take locks, and while a thread waits, by the holds that
+// end meanwhile. The end of a wait takes time in proportion to these holds, and to the
 // logarithm of their number.
 class LockTable : public ReplayListener {
  public:
@@ -101,9 +102,9 @@ class LockTable : public ReplayListener {
   // to the end of its thread. Only the first call does anything.
   void finish(std::span<const ThreadTree> threads);
 
-  // After finish(), as all that follows.
+  // REQUIRES: finish() was called. The functions below require it, too.
   const absl::btree_map<LockId, LockSums>& locks() const { return locks_; }
-  // Calls of lock functions of which the lock was not recorded.
+  // Calls of lock functions whose lock was not recorded.
   uint64_t calls_without_lock() const { return without_lock_; }
   // Holds of which the end was not seen, though others had the lock later. They are not
   // among the holds of their lock.
@@ -120,18 +121,18 @@ class LockTable : public ReplayListener {
  private:
   // A lock call that has not ended.
   struct Call {
-    LockFunction function{};
+    LockUse use{};
     std::optional<LockId> lock, mutex;
     bool failed = false;
     int64_t start_ns = 0;
     std::vector<FunctionId> path;
   };
-  // What a thread has: how often, since when, and by which call.
+  // How often a thread has a lock, since when, and by which call.
   struct Hold {
     uint32_t depth = 0;
     bool shared = false;
     LockSpan span;
-    int64_t last_release_ns = INT64_MIN;  // the last one that did not end it
+    int64_t last_release_ns = INT64_MIN;  // the last release that did not end the hold
     bool is_doubtful = false;  // what others did shows that it may have ended unseen
   };
   // A thread in a call that waits until it has a lock.
@@ -141,8 +142,8 @@ class LockTable : public ReplayListener {
     int64_t start_ns = 0;
     bool shared = false;
     std::vector<FunctionId> path;
-    uint64_t first_hold = 0;  // the number of the first that can end meanwhile
-    // Once it is known. An open call had not returned then.
+    uint64_t first_hold = 0;  // the number of the first hold that can end meanwhile
+    // When the wait ended, once that is known; an open call had not returned then.
     int64_t stop_ns = INT64_MAX;
     bool is_open = false;
 
@@ -152,14 +153,14 @@ class LockTable : public ReplayListener {
       return (holder != thread || is_open) && !(shared && holds_shared);
     }
   };
-  // A hold that ended while others waited; or one that has not, as it is for a waiter.
+  // A hold that ended while others waited, or an open hold up to a waiter's end.
   struct EndedHold {
     int64_t start_ns, stop_ns;
     ThreadIndex thread;
     uint32_t holder;  // index in LockSums::waited_for
     bool shared;
 
-    // How much of it the call waited for.
+    // How much of the hold the call waited for.
     uint64_t waited_by(const Waiting& call) const {
       const int64_t since_ns = std::max(call.start_ns, start_ns);
       const int64_t until_ns = std::min(call.stop_ns, stop_ns);
@@ -168,27 +169,27 @@ class LockTable : public ReplayListener {
     }
   };
   using Holds = absl::btree_map<ThreadIndex, Hold>;
-  // What decides whether a call had to wait.
+  // The state of a lock that decides whether a call had to wait.
   struct Owners {
     Holds holds;
-    // The last ends of holds: exclusive ones, and shared ones.
+    // The last ends of an exclusive hold and of a shared one.
     struct Ended {
       int64_t time_ns = INT64_MIN;
       LockSpan span;
     } exclusive, shared;
     std::vector<Waiting> waiting;  // in the order of their beginnings
     std::deque<EndedHold> ended_holds;
-    uint64_t first_hold = 0;  // the number of the first one there
+    uint64_t first_hold = 0;  // the number of the first of ended_holds
     absl::btree_map<std::pair<ThreadIndex, std::vector<FunctionId>>, uint32_t> holders;
   };
 
-  // Who had the lock last while a call waited; span: null if nobody had.
+  // The thread that had the lock last while a call waited; span: null if none had.
   struct LastHolder {
     const LockSpan* span = nullptr;
     bool has_it_still = false;
   };
 
-  const LockFunction* function_of(FunctionId function);
+  const LockUse* use_of(FunctionId function);
   Owners& owners_of(const LockId& lock) { return owners_[{lock.process, lock.address}]; }
   void wait_for(const LockId& lock, ThreadIndex thread, uint64_t token, const Call& call);
   void stay_open(const FrameInfo& frame, uint64_t token, const Call& call);
@@ -213,7 +214,7 @@ class LockTable : public ReplayListener {
 
   const Definitions& definitions_;
   const Functions* functions_ = nullptr;
-  std::vector<std::pair<bool, std::optional<LockFunction>>> known_;  // by FunctionId
+  std::vector<std::pair<bool, std::optional<LockUse>>> known_;  // by FunctionId
   // By thread and coroutine.
   absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, std::vector<FunctionId>> stacks_;
   absl::flat_hash_map<uint64_t, Call> calls_;  // by token

@@ -48,7 +48,7 @@ class NameExpression {
   std::string text_;
   Compiled compiled_;
   bool may_match_linker_names_;
-  // What libc remembers of an expression grows with the bytes that were matched.
+  // The memory that libc uses for an expression grows with the bytes that were matched.
   size_t matched_bytes_ = 0;
 };
 

@@ -1,15 +1,29 @@
-// What a thread did in a stretch of its time: the states of the critical path, and of the
-// causes of slow calls.
+// Paths of calls in the tree of a thread, and what a thread did on them: the states of
+// the critical path, and of the causes of slow calls.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "reader/replay/replay.hpp"
 
 namespace arctrace::reader {
 
+// The functions on the path to a node, innermost first, without the kernel's.
+std::vector<FunctionId> path_of(const Replay& replay, NodeIndex node);
+
+// The CPU time of a thread without the start of its program: the loader's work and the
+// like stand in frames that the reader makes up.
+uint64_t cpu_after_start(const Replay& replay, NodeIndex root);
+
+// The node at the end of a path, which is innermost first, below a root; kNoNode: none.
+NodeIndex find_path(const CallTree& tree, NodeIndex root,
+                    const std::vector<FunctionId>& path);
+
+// What a thread did in a stretch of its time: the states of the critical path, and of the
+// causes of slow calls.
 enum class PathState : uint8_t {
   kRunning,
   kPreempted,  // it could have run, and had no CPU
@@ -17,7 +31,7 @@ enum class PathState : uint8_t {
   kTimer,
   kNetwork,
   kThread,     // another thread ended the wait; the critical path goes on there instead
-  kAmbiguous,  // an interrupt ended the wait, of which is not known for what it came
+  kAmbiguous,  // an interrupt of unknown purpose ended the wait
   kNotKnown,   // what ended the wait, or what the thread did, is not in the trace
 };
 inline constexpr size_t kPathStates = static_cast<size_t>(PathState::kNotKnown) + 1;
@@ -25,11 +39,11 @@ inline constexpr size_t kPathStates = static_cast<size_t>(PathState::kNotKnown) 
 // "running", "preempted", ... "not known"
 std::string_view path_state_name(PathState state);
 
-// A thread ended a wait itself, and not an interrupt that came upon it.
+// Whether a thread itself ended a wait, and not an interrupt that came upon it.
 bool is_woken_by_thread(const Waker& waker);
 
-// What a thread waited for that no thread gave it. `state` is a stretch in which it was
-// blocked, `node` its innermost shown frame then.
+// Returns the state of a wait that no thread ended. `state` is a stretch in which the
+// thread was blocked, `node` its innermost shown frame then.
 PathState wait_state(const Replay& replay, const StateInfo& state, NodeIndex node);
 
 }  // namespace arctrace::reader

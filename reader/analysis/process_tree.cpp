@@ -76,8 +76,8 @@ class Commands {
            before.end_how == ARCTRACE_END_NONE;
   }
 
-  // By the identity, or, of a program that was executed by a child that recorded nothing,
-  // by the number.
+  // Finds each command's parent by its identity, or, if the program was executed by a
+  // child that recorded nothing, by its number.
   void find_parents() {
     for (size_t i = 0; i < commands_.size(); ++i) {
       const Process& first = process(commands_[i].identities.front());
@@ -124,7 +124,8 @@ class Commands {
     }
   }
 
-  // The commands that are alike as one; `children` of one command, or those of none.
+  // Merges the commands that are alike. `children` are those of one command, or those
+  // without a parent.
   std::vector<CommandSums> merged(const std::vector<size_t>& children,
                                   uint32_t depth) const {
     absl::btree_map<std::string, CommandSums> by_name;
@@ -156,8 +157,8 @@ class Commands {
     return rows;
   }
 
-  // One that did not record its end lasted at least until its last sign of life. When the
-  // collector did not look for it, as in the modes stop and overwrite, that may be all
+  // A run that did not record its end lasted at least until its last sign of life. If the
+  // collector did not check for it, as in the modes stop and overwrite, that may be all
   // that is known.
   static void add_wall(CommandSums& sums, const Command& command) {
     const uint64_t wall_ns =

@@ -15,16 +15,16 @@ namespace arctrace::reader {
 struct CommandSums {
   std::string name;  // of the last program, raw bytes of the trace
   uint64_t runs = 0, threads = 0;
-  // Of the runs of which it is known when they ended: of all of them, of the longest one,
-  // and how much earlier than that they may have ended, in all.
+  // The runs whose end is known: the time of all of them, that of the longest one, and
+  // how much earlier, in all, they may have ended.
   uint64_t wall_ns = 0, longest_ns = 0, end_within_ns = 0;
-  // The other runs: they may have lasted less than half of the time from their begin to
-  // when somebody saw that they were gone.
+  // The number of the other runs: they may have lasted less than half of the time from
+  // their begin to when somebody saw that they were gone.
   uint64_t ends_not_known = 0;
   CpuTime cpu;  // of all threads
-  // How many ended how: "0", "1" ...; "signal 15", of the recorder's command; "exited",
-  // with a status that is not recorded; "open", at the end of the trace; "not known", as
-  // of others after a signal.
+  // The number of runs by how they ended: "0", "1" ...; "signal 15", of the recorder's
+  // command; "exited", with a status that is not recorded; "open", at the end of the
+  // trace; "not known", as of others after a signal.
   std::map<std::string, uint64_t> exits;
   uint32_t pid = 0;                   // of the first run
   std::vector<CommandSums> children;  // the longest first
@@ -33,7 +33,7 @@ struct CommandSums {
 // How a process ended, as CommandSums::exits has it.
 std::string process_exit_text(const Process& process);
 
-// After the replay's finish(): the commands that no recorded one started.
+// REQUIRES: the replay is finished. Returns the commands that no recorded one started.
 std::vector<CommandSums> process_tree(const Replay& replay);
 
 }  // namespace arctrace::reader

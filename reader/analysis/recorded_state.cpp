@@ -10,26 +10,23 @@
 #include <utility>
 
 #include "reader/analysis/name_expression.hpp"
-#include "reader/replay/filter.hpp"
-#include "reader/replay/kernel_functions.hpp"
-#include "reader/symbols/demangle.hpp"
-#include "reader/trace/call_filters.hpp"
+#include "reader/replay/functions.hpp"
+#include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/format_names.hpp"
-#include "reader/trace/kernel_event_times.hpp"
-#include "reader/trace/time_range.hpp"
-#include "src/protocol/call_filter_text.hpp"
+#include "reader/trace/record.hpp"
+#include "reader/trace/recorded_times.hpp"
 #include "src/protocol/live_filter.hpp"
 #include "src/protocol/record_filter.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// Of the programs' own filters, so many are told apart.
+// At most this many of the programs' own filters are told apart.
 constexpr size_t kOwnFiltersMax = 16;
 // Entries of a filter that its name shows.
 constexpr size_t kEntriesShown = 4;
 
-// As people write it: "1ms", "1500us".
+// Returns the time as an option has it: "1ms", "1500us".
 std::string time_option(uint64_t time_ns) {
   for (const auto& [unit_ns, unit] :
        {std::pair(1'000'000'000, "s"), {1'000'000, "ms"}, {1000, "us"}}) {
@@ -47,7 +44,7 @@ class FilterNames {
     // Functions have their demangled names.
     if (glob.starts_with("_Z")) linked_.push_back(demangle_untrusted(std::string(glob)));
   }
-  // False: what the expression matches cannot be told.
+  // Returns false if it cannot be told what the expression matches.
   bool add_expression(std::string_view text) {
     std::optional<NameExpression> made = NameExpression::compile_untrusted(text);
     if (!made.has_value()) return false;
@@ -61,7 +58,7 @@ class FilterNames {
            std::any_of(expressions_.begin(), expressions_.end(),
                        [&](NameExpression& one) { return one.match(name); });
   }
-  // The same, and whether names that the trace does not have may match.
+  // Whether `name` matches, or a name of the function that the trace does not have may.
   bool may_match(const std::string& name) {
     return match(name) || std::any_of(expressions_.begin(), expressions_.end(),
                                       [&](const NameExpression& one) {
@@ -78,11 +75,11 @@ struct LeavingFilter {
   LeftOut what;
   bool is_live = false;
   FilterNames only, except;
-  // It may leave out calls of any function: it has limits of depth or time, or it is not
-  // known which functions it is about.
+  // The filter may leave out calls of any function: it has limits of depth or time, or
+  // the functions that it is about are not known.
   bool is_about_all = false;
 
-  // An entry of its text; returns how people write it.
+  // Adds an entry of the filter's text; returns it as people write it.
   std::string add(std::string_view entry) {
     const std::string text(entry.substr(std::min<size_t>(entry.size(), 1)));
     if (entry.starts_with(kFilterMark) || entry.starts_with(kNotraceMark)) {
@@ -116,7 +113,7 @@ struct LeavingFilter {
   }
 };
 
-// What was replayed.
+// Returns the time range that was replayed.
 TimeRange replayed_range(const Replay& replay) {
   TimeRange range{INT64_MAX, INT64_MIN};
   for (const ThreadTree& thread : replay.threads()) {
@@ -140,8 +137,8 @@ void add_live_filters(const Definitions& definitions, const TimeRange& range,
   }
 }
 
-// Those with which processes were started: each once, with how many have it if others
-// have not.
+// Adds the filters with which processes were started: each once, with the number of its
+// processes if others do not have it.
 void add_own_filters(const Definitions& definitions,
                      std::vector<LeavingFilter>& filters) {
   absl::btree_map<std::vector<std::string>, uint64_t> by_entries;
@@ -173,7 +170,8 @@ bool has_switched_off(const Definitions& definitions) {
   });
 }
 
-// Whether hooks record it, so that filters apply: it is neither the kernel's nor made up.
+// Whether hooks record the function, so that filters apply: it is neither the kernel's
+// nor made up.
 bool is_filtered(const Function& function) {
   if (function.module == kKernelModule) return false;
   return !function.module.empty() ||
@@ -201,7 +199,7 @@ void for_each_switched_off(Replay& replay, const Use& use) {
   }
 }
 
-// When one event of the kernel's was not recorded, though it was at another time.
+// Returns when an event of the kernel's was not recorded, though it was at another time.
 std::vector<LeftOut> times_without(const KernelEventTimes& times, uint32_t event,
                                    const TimeRange& range) {
   std::vector<LeftOut> without;
@@ -220,7 +218,7 @@ std::vector<LeftOut> times_without(const KernelEventTimes& times, uint32_t event
   return without;
 }
 
-// By function: one bit for each filter that excludes it by its name.
+// Returns for each function one bit for each filter that excludes it by its name.
 std::vector<uint64_t> excluding_filters(const Functions& functions,
                                         std::vector<LeavingFilter>& filters) {
   std::vector<uint64_t> excluded_by(functions.size());
@@ -234,10 +232,10 @@ std::vector<uint64_t> excluding_filters(const Functions& functions,
   return excluded_by;
 }
 
-// What the call tree has of each function.
+// The state of a function in the call tree.
 struct InTree {
   bool is_there = false;
-  uint64_t within = 0;  // one bit for each filter: it was called by what that excludes
+  uint64_t within = 0;  // one bit for each filter that excludes one of its callers
 };
 
 static_assert(LiveFilters::kMax + kOwnFiltersMax <= 64, "a bit for each filter");

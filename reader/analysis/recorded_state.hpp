@@ -1,8 +1,9 @@
 // Which functions of a trace are not complete, because calls of them were left out on
-// purpose while it was recorded: patched functions that were switched off (SPEC.md
-// PATCHES), functions of which a filter may have left out calls (FLT-1, REC-13), and what
-// stands for events of the kernel's that were switched on and off (KRN-9).
-// Losses and gaps are no part of this: they concern whatever a thread does meanwhile.
+// purpose while it was recorded. The causes are patched functions that were switched off
+// (SPEC.md PATCHES), functions of which a filter may have left out calls (FLT-1, REC-13),
+// and functions that stand for events of the kernel's that were switched on and off
+// (KRN-9). Losses and gaps are no part of this: they concern whatever a thread does
+// meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,25 @@
 
 namespace arctrace::reader {
 
-// What left calls out, and when.
+// What excluded calls from the recording, and when.
 struct LeftOut {
   std::string by;  // "switched off", "ctl -N mem_*", "-t 1ms"; raw bytes
   // nullopt: from the beginning on, or to the end, of the time that was replayed.
   std::optional<int64_t> from_ns, to_ns;
 };
 
-// Of one function.
+// How completely the calls of one function were recorded.
 struct RecordedState {
-  // From its from_ns on none of the calls were recorded, in one process at least.
+  // None of the calls were recorded from its from_ns on, in one process at least.
   std::optional<LeftOut> until;
-  // Then some calls were left out, or all: how many is not known.
+  // The times in which some calls, or all, were left out: how many is not known.
   std::vector<LeftOut> partly;
 
   bool is_complete() const { return !until.has_value() && partly.empty(); }
 };
 
-// What left calls out of the replayed time, and how many functions are known to be
-// concerned. A filter that leaves functions out altogether concerns none that has a row.
+// What excluded calls from the replayed time, and how many functions are known to be
+// concerned. A filter that excludes functions altogether concerns none that has a row.
 struct CallsLeftOut {
   LeftOut what;
   bool is_filter = false;  // false: functions were switched off, the first of them then
@@ -45,11 +46,12 @@ struct CallsLeftOut {
 // of filters that are told apart is bounded.
 class RecordedStates {
  public:
-  // `replay` is finished, and not needed any more.
+  // REQUIRES: `replay` is finished, and not needed any more.
   explicit RecordedStates(Replay& replay);
 
   const RecordedState& of(FunctionId function) const;
-  // Those that are not complete, in order, among those that have a node in the call tree.
+  // The functions that are not complete, in order, among those that have a node in the
+  // call tree.
   std::span<const FunctionId> incomplete() const { return incomplete_; }
   std::span<const CallsLeftOut> causes() const { return causes_; }
 

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <string_view>
 
-#include "reader/analysis/thread_paths.hpp"
+#include "reader/analysis/path_state.hpp"
 #include "reader/analysis/work_loops.hpp"
 
 namespace arctrace::reader {
 
-// The threads of the loops that get their work from outside, each with the time since
-// when. With them those of the same program that call again and again what waits there,
-// though they hardly wait: a busy server's workers find their next work at
-// once.
+// Returns the threads of the loops that get their work from outside, each with the time
+// since when it serves. Threads of the same program that call the same waiting function
+// again and again serve, too, though they hardly wait: a busy server's workers find their
+// next work at once.
 absl::flat_hash_map<ThreadIndex, int64_t> WorkLoops::serving_threads(
     const std::vector<WorkLoop>& loops) const {
   absl::flat_hash_map<ThreadIndex, int64_t> serving;
@@ -38,8 +38,8 @@ absl::flat_hash_map<ThreadIndex, int64_t> WorkLoops::serving_threads(
   return serving;
 }
 
-// What the threads did on a CPU that serve, and those that they made for their work,
-// against all, each without the start of its program.
+// Compares the CPU time of the threads that serve, and of those that they created for
+// their work, with that of all threads, each without the start of its program.
 bool WorkLoops::is_server(const std::vector<WorkLoop>& loops) const {
   const absl::flat_hash_map<ThreadIndex, int64_t> serving = serving_threads(loops);
   if (serving.empty()) return false;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "reader/analysis/duration_histogram.hpp"
 #include "reader/analysis/function_times.hpp"
 
 namespace arctrace::reader {
@@ -19,8 +18,8 @@ void SlowCauses::call_began(const FrameInfo& frame) {
   open.coroutine = frame.coroutine;
 }
 
-// The time of each moment is kept with the innermost call only; when that ends, the one
-// around it gets it, too.
+// A stretch of time is added to the innermost call only; when that call ends, the call
+// around it gets the time, too.
 void SlowCauses::call_ended(const FrameInfo& frame, bool shown) {
   std::vector<Open>& stack = open_[frame.thread];
   const auto found = std::find_if(stack.rbegin(), stack.rend(), [&](const Open& open) {
@@ -86,7 +85,7 @@ void SlowCauses::settle(Open& open, PathState state) {
   open.pending.clear();
 }
 
-// `path`, or what is one function below it.
+// Returns the path one function below `path`, or `path` itself at kPathDepthMax.
 SlowCauses::PathIndex SlowCauses::extended(PathIndex path, FunctionId function) {
   const uint32_t depth = paths_[path].depth;
   if (depth == kPathDepthMax) return path;
@@ -117,7 +116,7 @@ SlowCauses::PathIndex SlowCauses::path_below(NodeIndex node, NodeIndex call) {
   return path;
 }
 
-// The path `inner` in a call that is on the path `outer`.
+// Returns the path `inner` in a call that is on the path `outer`.
 SlowCauses::PathIndex SlowCauses::joined(PathIndex outer, PathIndex inner) {
   if (inner == 0 || paths_[outer].depth == kPathDepthMax) return outer;
   if (const auto known = joined_.find({outer, inner}); known != joined_.end()) {

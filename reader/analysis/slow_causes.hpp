@@ -12,7 +12,6 @@
 
 #include "reader/analysis/path_state.hpp"
 #include "reader/replay/listener.hpp"
-#include "reader/replay/schedule_listener.hpp"
 
 namespace arctrace::reader {
 
@@ -23,7 +22,7 @@ struct SlowCause {
   uint64_t slow_ns = 0, median_ns = 0;
 };
 
-// Of one function. The causes' times add up to those of the calls.
+// A function's slow and median calls. The causes' times add up to those of the calls.
 struct SlowComparison {
   FunctionId function = kUnknownFunction;
   uint64_t calls = 0;  // that were seen as a whole
@@ -38,7 +37,7 @@ struct SlowComparison {
   }
 };
 
-// Follows the calls of some functions. Durations are those of the wall clock. The slow
+// Tracks the calls of some functions. Durations are those of the wall clock. The slow
 // calls are the longest 1 %, the median ones those in the median's bucket of a
 // DurationHistogram, which are as long to within 3 %.
 //
@@ -50,18 +49,19 @@ class SlowCauses : public ScheduleListener {
   static constexpr uint64_t kSlowCallsMax = 1000;  // more are not needed
   static constexpr uint32_t kPathDepthMax = 32;    // what is deeper counts there
 
-  // Before the first call; `replay` must outlive this object.
+  // To be called before the first call; `replay` must outlive this object.
   void set_replay(const Replay& replay) { replay_ = &replay; }
 
-  // A call of such a function begins, and ends. `shown`: it is to be compared.
+  // To be called when a call of such a function begins, and ends. `shown`: it is to be
+  // compared.
   void call_began(const FrameInfo& frame);
   void call_ended(const FrameInfo& frame, bool shown);
 
   void time_passed(const PathTime& time) override;
   void state_ended(const StateInfo& state) override;
 
-  // Of each function that has enough calls; that with the longest slow calls first. The
-  // causes that make the largest difference come first.
+  // The comparison of each function that has enough calls; the function with the longest
+  // slow calls comes first. The causes that make the largest difference come first.
   std::vector<SlowComparison> comparisons() const;
 
  private:
@@ -116,7 +116,8 @@ class SlowCauses : public ScheduleListener {
   std::vector<Path> paths_ = {{0, kRootFunction, 0}};
   absl::flat_hash_map<std::pair<PathIndex, FunctionId>, PathIndex> path_index_;
   absl::flat_hash_map<std::pair<PathIndex, PathIndex>, PathIndex> joined_;
-  // By call, and a node whose innermost call of these functions it is.
+  // The path of a node in a call: by the call, which is the innermost one around the
+  // node.
   absl::flat_hash_map<std::pair<NodeIndex, NodeIndex>, PathIndex> path_of_node_;
   absl::flat_hash_map<FunctionId, Calls> functions_;
 };

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "reader/analysis/tree_walk.hpp"
+#include "reader/analysis/tree_groups.hpp"
 #include "reader/replay/listener.hpp"
 
 namespace arctrace::reader {
@@ -26,22 +26,22 @@ struct SlowCall {
 // of open frames.
 class SlowestCalls : public ReplayListener {
  public:
-  // Makes what a call is to hold of an ARGUMENTS or RESULT record.
+  // Makes the text that a call shows of an ARGUMENTS or RESULT record.
   using Describe = std::function<std::string(const Record&)>;
   using Wants = std::function<bool(FunctionId)>;
 
-  // At most `limit` calls of the functions that `wants` accepts, which is asked once for
-  // each. `sort`: kTotal or kSelf.
+  // Collects at most `limit` calls of the functions that `wants` accepts, which is asked
+  // once for each. `sort`: kTotal or kSelf.
   SlowestCalls(Wants wants, Describe describe, SortKey sort, uint64_t limit)
       : wants_(std::move(wants)),
         describe_(std::move(describe)),
         sort_(sort),
         limit_(limit) {}
 
-  // After the replay's finish(): the slowest first; of equal ones, those that ended
-  // first.
+  // REQUIRES: the replay is finished. The slowest call comes first; of equal ones, the
+  // one that ended first.
   std::vector<SlowCall> take();
-  // All calls of the functions.
+  // The number of all calls of the functions.
   uint64_t count() const { return count_; }
 
   uint64_t frame_opened(const FrameInfo& frame) override;

@@ -31,7 +31,7 @@ void ThreadEnds::frame_closed(const FrameInfo& frame, uint64_t /*token*/,
   if (frame.thread >= threads_.size()) return;
   Thread& thread = threads_[frame.thread];
   if ((frame.flags & kFrameOpen) != 0) {
-    // Innermost first: the first one shows them all.
+    // Open frames close innermost first, so the first one sees the whole stack.
     if (!thread.is_closing) {
       const std::vector<FunctionId>& stack = thread.stacks[frame.coroutine];
       const auto depth = std::min<size_t>(frame.depth, stack.size());

@@ -26,11 +26,12 @@ struct SignalSeen {
   ThreadIndex thread = kNoIndex;
   int64_t time_ns = 0;
   std::vector<FunctionId> path;
-  // Whose instruction the thread was at; kRootFunction: that is not recorded.
+  // The function whose instruction the thread was at; kRootFunction: that is not
+  // recorded.
   FunctionId at = kRootFunction;
 };
 
-// A listener that follows the stacks. Memory is bounded by that of open frames.
+// A listener that tracks the stacks. Memory is bounded by that of open frames.
 class ThreadEnds : public ReplayListener {
  public:
   // Whether a function stands for the delivery of a signal, and whether it is the one in
@@ -44,7 +45,7 @@ class ThreadEnds : public ReplayListener {
   const ThreadEnd* find(ThreadIndex thread) const {
     return thread < threads_.size() ? &threads_[thread].end : nullptr;
   }
-  // The last one.
+  // The last wanted signal.
   const std::optional<SignalSeen>& signal_seen() const { return seen_; }
 
   uint64_t frame_opened(const FrameInfo& frame) override;

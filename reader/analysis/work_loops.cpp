@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "reader/analysis/function_kinds.hpp"
-#include "reader/analysis/lock_functions.hpp"
 #include "reader/analysis/path_state.hpp"
-#include "reader/analysis/thread_paths.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -17,19 +15,21 @@ namespace {
 // A call that returned so often before it waited for the first time does not ask for
 // work: its thread fills or empties a pipe whose other end is slower.
 constexpr uint64_t kCallsBeforeMax = 3;
-// A thread that was given something so often by those that it gives work waits for them.
+// A thread that was given something so often by threads to which it gives work waits for
+// them.
 constexpr uint64_t kAnswersMin = 5;
 // The kernel's TASK_INTERRUPTIBLE. Waits for disks and for the kernel itself are not.
 constexpr uint32_t kInterruptible = 1;
 
-// Whoever waits for a lock has work, and waits for another thread to do its own.
+// A thread that waits for a lock has work, and waits for another thread to do its own.
 bool takes_lock(const Function& function) {
-  const std::optional<LockFunction> lock = lock_function(function);
-  return lock.has_value() && (lock->does == LockFunction::Does::kAcquire ||
-                              lock->does == LockFunction::Does::kAcquireShared);
+  const std::optional<LockUse> lock = lock_use(function);
+  return lock.has_value() && (lock->action == LockAction::kAcquire ||
+                              lock->action == LockAction::kAcquireShared);
 }
 
-// Also of its own machine: the sender raises the soft interrupt itself.
+// The network of the own machine counts, too: there the sender raises the soft interrupt
+// itself.
 bool is_from_network(const Waker& waker) {
   const uint32_t vector = ARCTRACE_WAKING_VECTOR(waker.context);
   return vector == ARCTRACE_SOFTIRQ_NET_SEND + 1 ||
@@ -59,7 +59,8 @@ struct WorkLoops::Candidate {
 void WorkLoops::begin(const Replay& replay, const Session* session) {
   replay_ = &replay;
   const Definitions& definitions = replay.definitions();
-  // Also processes without records of their own: they were not traced, but are there.
+  // Processes without records of their own count, too: they were not traced, but are
+  // there.
   absl::flat_hash_set<uint32_t> pids;
   for (const Process& process : definitions.processes()) pids.insert(process.pid);
   if (session != nullptr) pids.insert(session->creator_pid);
@@ -156,9 +157,10 @@ void WorkLoops::state_ended(const StateInfo& state) {
   place.last_ns = state.stop_ns;
 }
 
-// Whoever is served sends before it first receives, and does not send any more after it
-// has received the last answer, unless it did not have to wait for that. Whoever serves
-// receives first. One that has connected itself, and was never connected to, asks.
+// Whether the thread is a client. A client sends before it first receives, and does not
+// send any more after it has received the last answer, unless it did not have to wait for
+// that. A server receives first. A thread that has connected itself, and was never
+// connected to, asks.
 bool WorkLoops::asked_first(const Waits& thread, FunctionId waits_in) const {
   std::optional<size_t> sent;
   size_t received = 0;
@@ -195,12 +197,13 @@ bool WorkLoops::can_be_loop(const Waits& thread, NodeIndex node,
          is_busy_loop(thread, node, place);
 }
 
-// Whoever always finds work hardly waits for it. It is known by what it does in between:
-// it had to wait for the network once, and has called that again and again since, to find
-// out what it is to do, which it then did by two calls of others, one to receive and one
-// to send. By neither may it have asked, just before it looked first. Whoever empties a
-// pipe, or looks at one file after another, has not waited for the network; and without
-// its calls for I/O nobody knows whether it asked first.
+// A thread that always finds work hardly waits for it. It is known by what it does in
+// between: it had to wait for the network once, and has called the same function again
+// and again since, to find out what it is to do, which it then did by two calls of
+// others, one to receive and one to send. It may have asked by neither just before its
+// first such call. A thread that empties a pipe, or checks one file after another, has
+// not waited for the network; and without its calls for I/O nobody knows whether it asked
+// first.
 bool WorkLoops::is_busy_loop(const Waits& thread, NodeIndex node,
                              const Place& place) const {
   if (node != thread.first_place || thread.rounds < kRoundsMin) return false;
@@ -218,7 +221,7 @@ bool WorkLoops::is_busy_loop(const Waits& thread, NodeIndex node,
   return usual >= 2;
 }
 
-// Of each thread the place in which it waits longest, of those that can be loops.
+// Returns each thread's place of the longest waits, of the places that can be loops.
 std::vector<WorkLoops::Candidate> WorkLoops::candidates() const {
   std::vector<Candidate> all;
   for (const ThreadTree& tree : replay_->threads()) {
@@ -246,7 +249,7 @@ std::vector<WorkLoops::Candidate> WorkLoops::candidates() const {
 
 // Whether the thread waits for what the loop and those like it do: it gets an answer to
 // much of what it gives them, or waits for that about as long as they wait for it. Then
-// they take turns. Waits for locks do not count: the queue has one.
+// the thread and the loop take turns. Waits for locks do not count: the queue has one.
 bool WorkLoops::waits_for(ThreadIndex thread, const Candidate& loop,
                           const std::vector<Candidate>& all) const {
   if (thread >= threads_.size()) return false;
@@ -272,8 +275,8 @@ bool WorkLoops::waits_for(ThreadIndex thread, const Candidate& loop,
     gets.waits += answers.waits;
     gets.time_ns += answers.time_ns;
   }
-  // If it computes meanwhile, or waits for a CPU to do so, they wait for what it
-  // computes.
+  // If the thread computes meanwhile, or waits for a CPU to do so, the loops wait for
+  // what it computes.
   for (const ThreadTree& tree : replay_->threads()) {
     if (tree.thread != thread) continue;
     const uint64_t ready_ns = replay_->tree().cpu_total(tree.root).ready_ns;
@@ -282,8 +285,8 @@ bool WorkLoops::waits_for(ThreadIndex thread, const Candidate& loop,
   return gets.waits * 8 > gives.waits || (like != 0 && gets.time_ns * 4 > like_ns / like);
 }
 
-// Whether other threads than those like it bring a loop its work: such that get it from
-// outside themselves, or those of its process.
+// Whether a loop gets its work from threads that are not like it: from threads that get
+// theirs from outside, or from threads of its process.
 bool WorkLoops::gets_work_from(const Candidate& loop, const std::vector<Candidate>& all,
                                bool from_outside) const {
   const Definitions& definitions = replay_->definitions();

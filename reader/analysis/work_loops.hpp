@@ -1,5 +1,6 @@
-// Threads that wait again and again in one place until somebody gives them work: what
-// serves connections, or takes jobs from a queue. Found by the pattern of their waits.
+// Threads that wait again and again in one place until somebody gives them work: they
+// serve connections, or take jobs from a queue. They are found by the pattern of their
+// waits.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -8,11 +9,10 @@
 #include <memory>
 #include <vector>
 
-#include "reader/analysis/duration_histogram.hpp"
+#include "reader/analysis/function_times.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/replay/listener.hpp"
 #include "reader/replay/replay.hpp"
-#include "reader/replay/schedule_listener.hpp"
 #include "reader/trace/session.hpp"
 
 namespace arctrace::reader {
@@ -21,8 +21,8 @@ struct WorkLoop {
   ThreadIndex thread = kNoIndex;
   NodeIndex node = kNoNode;  // the call that waits, in the replay's tree
   uint64_t calls = 0, waits = 0, no_work_ns = 0;
-  // What brings the work is not in the trace, or waits for it in such a loop itself. Else
-  // other threads of the process bring it.
+  // The work comes from something that is not in the trace, or that itself waits for it
+  // in such a loop. If false, other threads of the process bring it.
   bool is_from_outside = false;
   int64_t first_ns = 0, last_ns = 0;        // from the first work to the last
   const DurationHistogram* work = nullptr;  // from the end of a wait to the next one
@@ -31,21 +31,21 @@ struct WorkLoop {
   FunctionId function(const Replay& replay) const;
 };
 
-// What a trace has of them.
+// The work loops of a trace.
 struct Serving {
   std::vector<WorkLoop> loops;  // the one with the most waits first
-  // The program as a whole serves others: most of what it did on a CPU was in loops that
-  // get their work from outside. When it ends then says nothing of its work.
+  // The program as a whole serves others: most of its CPU time was in loops that get
+  // their work from outside. Then its end says nothing of its work.
   bool is_server = false;
-  // Of a server: threads that hardly woke.
+  // Threads of a server that hardly woke.
   std::vector<ThreadIndex> sleepers;
 };
 
-// What threads did with their time: of a server without the time in which loops had no
-// work, and without the sleepers; of any other program all that there is.
+// What threads did with their time. For a server, the time in which loops had no work is
+// left out, and so are the sleepers.
 class BusyGroup {
  public:
-  // `all`: of all threads; it must outlive this object, as its tree must.
+  // `all`: the group of all threads; it must outlive this object, as its tree must.
   BusyGroup(const Replay& replay, const Serving& serving, const TreeGroup& all);
   BusyGroup(const BusyGroup&) = delete;
   BusyGroup& operator=(const BusyGroup&) = delete;
@@ -64,7 +64,7 @@ class WorkLoops : public ReplayListener, public ScheduleListener {
   // To be called before the first record; both must outlive this object, `session` may be
   // null.
   void begin(const Replay& replay, const Session* session);
-  // After the replay's finish().
+  // REQUIRES: the replay is finished.
   Serving find() const;
 
   uint64_t frame_opened(const FrameInfo& frame) override;
@@ -76,7 +76,7 @@ class WorkLoops : public ReplayListener, public ScheduleListener {
   void thread_made(const ThreadMade& made) override;
 
  private:
-  // "Again and again". What happens more rarely is no pattern.
+  // What happens more rarely than this does not happen "again and again".
   static constexpr uint64_t kWaitsMin = 20, kRoundsMin = 20;
 
   struct Given {
@@ -96,22 +96,23 @@ class WorkLoops : public ReplayListener, public ScheduleListener {
     int64_t first_ns = INT64_MAX, last_ns = 0;
     std::unique_ptr<DurationHistogram> work;
   };
-  // In how many stretches between two works from outside a function was called; and in
-  // how many rounds.
+  // In how many stretches between two works from outside a function was called, and in
+  // how many stretches between two calls of the first place.
   struct Called {
     uint64_t stretches = 0, last = UINT64_MAX;
     uint64_t rounds = 0, last_round = 0;
-    FunctionId after = kRootFunction;  // of the calls for I/O, the last before its first
+    FunctionId after = kRootFunction;  // its last call for I/O before this one's first
     size_t order = 0;       // of the first calls of the thread's functions; 0: none yet
-    bool is_first = false;  // also in that before the first
+    bool is_first = false;  // also in the stretch before the first work
     bool is_io = false;
   };
   struct Waits {
     absl::flat_hash_map<NodeIndex, Place> places;
-    uint64_t works = 0;  // from outside, anywhere
-    // On a CPU after its process had ended: what the kernel does to take it down.
+    uint64_t works = 0;  // from outside, in all places
+    // CPU time after its process had ended, in which the kernel takes it down.
     uint64_t taken_down_ns = 0;
-    // Where it first waited for the network, and how often it has called that since.
+    // The place where it first waited for the network, and how often it has called that
+    // since.
     NodeIndex first_place = kNoNode;
     uint64_t rounds = 0;
     FunctionId last_io = kRootFunction;
@@ -129,7 +130,7 @@ class WorkLoops : public ReplayListener, public ScheduleListener {
                       bool from_outside) const;
   bool waits_for(ThreadIndex thread, const Candidate& loop,
                  const std::vector<Candidate>& all) const;
-  // Whether that is a server (serving.cpp).
+  // Whether the program is a server (serving.cpp).
   absl::flat_hash_map<ThreadIndex, int64_t> serving_threads(
       const std::vector<WorkLoop>& loops) const;
   bool is_server(const std::vector<WorkLoop>& loops) const;

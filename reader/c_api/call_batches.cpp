@@ -75,7 +75,7 @@ const char* CallBatches::keep(std::string text) {
 void CallBatches::frame_closed(const FrameInfo& frame, uint64_t token, bool shown) {
   Stack& stack = stack_of(frame);
   stack.resize(std::min<size_t>(stack.size(), frame.depth - 1));
-  // There may be any number of coroutines, one after another.
+  // Coroutines may come one after another without end, so their stacks are dropped.
   if (frame.coroutine != 0 && stack.empty()) {
     coroutines_.erase({frame.thread, frame.coroutine});
   }
@@ -134,7 +134,7 @@ void CallBatches::put() {
 }
 
 void CallBatches::finish() {
-  // They come innermost first.
+  // Open calls come innermost first.
   std::reverse(not_ended_.begin(), not_ended_.end());
   std::stable_sort(not_ended_.begin(), not_ended_.end(),
                    [](const NotEnded& a, const NotEnded& b) {

@@ -19,8 +19,8 @@ namespace arctrace::reader {
 
 struct CallBatch {
   std::vector<arctrace_reader_call> calls;
-  std::deque<std::string> texts;  // to which calls point; their addresses stay
-  // What calls up to this batch refer to, and earlier ones did not.
+  std::deque<std::string> texts;  // calls point to them; their addresses stay
+  // Functions and paths that calls up to this batch refer to, and earlier ones did not.
   std::vector<std::pair<std::string, std::string>> functions;  // name, module
   std::vector<std::pair<uint32_t, uint32_t>> paths;            // parent, function
 
@@ -32,12 +32,12 @@ struct CallBatch {
   }
 };
 
-// The listener that makes them. Memory is bounded by open calls, functions and distinct
-// stacks.
+// The listener that makes the batches. Memory is bounded by open calls, functions and
+// distinct stacks.
 class CallBatches : public ReplayListener {
  public:
   using Describe = std::function<std::string(const Record&)>;
-  // Takes a full batch and empties it. False: no more are wanted.
+  // Takes a full batch and empties it. Returns false if no more are wanted.
   using Put = std::function<bool(CallBatch&)>;
 
   // `describe` makes the text of args and retval; without it there are none.
@@ -46,7 +46,7 @@ class CallBatches : public ReplayListener {
   // REQUIRED before the first record. `functions` must outlive this object.
   void set_functions(const Functions& functions) { functions_ = &functions; }
   bool wants_more() const { return wants_more_; }
-  // Puts what is left. To be called after the replay's finish().
+  // Puts the remaining calls. To be called after the replay's finish().
   void finish();
 
   uint64_t frame_opened(const FrameInfo& frame) override;

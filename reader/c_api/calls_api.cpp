@@ -9,10 +9,8 @@
 #include <vector>
 
 #include "reader/c_api/call_batches.hpp"
-#include "reader/c_api/guarded.hpp"
-#include "reader/c_api/replay_setup.hpp"
 #include "reader/c_api/trace_handle.hpp"
-#include "reader/streams/describe_record.hpp"
+#include "reader/streams/field_sink.hpp"
 #include "reader/streams/record_describer.hpp"
 #include "reader/streams/replay_run.hpp"
 #include "reader/trace/read_ahead.hpp"
@@ -48,7 +46,7 @@ absl::Status produce_calls(arctrace_reader_trace& handle, const ReplayFilter& fi
   return read.status();
 }
 
-// The columns that `given` has, of which an earlier version has fewer.
+// Reads the columns that `given` has; an earlier version of the struct has fewer.
 bool read_columns(const arctrace_reader_columns* given, arctrace_reader_columns& known) {
   if (given == nullptr || given->size < sizeof(arctrace_reader_columns)) return false;
   std::memcpy(&known, given, sizeof known);
@@ -104,7 +102,7 @@ struct arctrace_reader_calls {
     return true;
   }
 
-  // After has_next() was false.
+  // REQUIRES: has_next() was false.
   int result() const {
     return ahead.status().ok() ? int{ARCTRACE_READER_OK} : failed(ahead.status());
   }

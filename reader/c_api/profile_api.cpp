@@ -16,9 +16,6 @@
 #include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/recorded_state.hpp"
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/analysis/tree_walk.hpp"
-#include "reader/c_api/guarded.hpp"
-#include "reader/c_api/replay_setup.hpp"
 #include "reader/c_api/trace_handle.hpp"
 #include "reader/streams/replay_run.hpp"
 #include "reader/trace/gaps.hpp"
@@ -45,7 +42,7 @@ struct arctrace_reader_profile {
 namespace arctrace::reader {
 namespace {
 
-// Of gaps, and of causes.
+// The most gaps that are kept, and the most causes.
 constexpr size_t kMissingKept = 10'000;
 
 // The gaps that meet a range of time.
@@ -120,7 +117,7 @@ class ProfileMaker {
 
   static std::string more_text(uint64_t more) { return absl::StrCat(more, " more"); }
 
-  // Of no thread or CPU, and all the time.
+  // Adds an entry of no thread or CPU that covers all the time.
   arctrace_reader_missing& add_missing(std::string reason, bool on_purpose) {
     arctrace_reader_missing& made = profile_.missing.emplace_back();
     made = {};

@@ -1,8 +1,147 @@
-// The cursor of records.
-#include <memory>
+// The cursor of records, and the batches of them that a thread reads ahead.
+#include <absl/status/status.h>
+#include <arctrace/reader.h>
 
-#include "reader/c_api/guarded.hpp"
-#include "reader/c_api/record_batches.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/c_api/trace_handle.hpp"
+#include "reader/streams/record_describer.hpp"
+#include "reader/trace/format_names.hpp"
+#include "reader/trace/read_ahead.hpp"
+#include "reader/trace/record_types.hpp"
+
+namespace arctrace::reader {
+
+// The records of a trace in batches.
+struct RecordBatch {
+  std::vector<arctrace_reader_record> records;
+  // Records point to these. The addresses of texts stay; those of bytes are set when the
+  // batch is put.
+  std::vector<std::byte> bytes;
+  std::deque<std::string> texts;
+
+  void clear() {
+    records.clear();
+    bytes.clear();
+    texts.clear();
+  }
+};
+
+using RecordsAhead = ReadAhead<RecordBatch>;
+
+struct RecordRange {
+  int64_t from_ns, until_ns;
+};
+
+namespace {
+
+constexpr size_t kRecordsInBatch = 1024;
+constexpr size_t kBytesInBatch = 1 << 18;
+
+class RecordBatches {
+ public:
+  RecordBatches(arctrace_reader_trace& handle, RecordRange range, uint32_t flags,
+                RecordsAhead& ahead)
+      : trace_(handle.trace),
+        range_(range),
+        flags_(flags),
+        ahead_(ahead),
+        symbolizer_(handle.symbols) {
+    if (flags == 0) return;
+    // The meaning of a record may follow from those before it.
+    replay_.emplace(trace_.definitions(), &symbolizer_,
+                    replay_options_for(trace_, {}, &effects_));
+    describer_.emplace(trace_, replay_->resolver(), DescribeOptions{false, true});
+  }
+
+  bool add(const Record& record) {
+    if (record.time_ns >= range_.until_ns) return false;
+    if (replay_.has_value()) {
+      effects_.clear();
+      replay_->add(record);
+    }
+    if (record.time_ns < range_.from_ns) return true;
+    arctrace_reader_record made{};
+    made.size = sizeof made;
+    made.thread = record.thread;
+    made.type = record.type;
+    made.offset = record.offset;
+    made.time_ns = record.time_ns;
+    made.ticks = record.ticks;
+    made.chunk = record.chunk;
+    made.body_size = record.body.size();
+    batch_.bytes.insert(batch_.bytes.end(), record.body.begin(), record.body.end());
+    const std::string_view name = type_name(record.type);
+    made.type_name = name.empty() ? keep(record_type_text(record.type)) : name.data();
+    made.text = (flags_ & ARCTRACE_READER_TEXT) == 0 ? "" : keep(text_of(record));
+    made.json = (flags_ & ARCTRACE_READER_FIELDS) == 0 ? "" : keep(json_of(record));
+    batch_.records.push_back(made);
+    if (batch_.records.size() < kRecordsInBatch && batch_.bytes.size() < kBytesInBatch) {
+      return true;
+    }
+    return put();
+  }
+
+  bool put() {
+    size_t at = 0;
+    for (arctrace_reader_record& record : batch_.records) {
+      record.body = batch_.bytes.data() + at;
+      at += record.body_size;
+    }
+    return ahead_.put(batch_);
+  }
+
+ private:
+  const char* keep(std::string text) {
+    return batch_.texts.emplace_back(std::move(text)).c_str();
+  }
+
+  std::string text_of(const Record& record) {
+    std::string text;
+    TextFields fields(text);
+    describer_->describe(record, effects_.effect(), fields);
+    return text;
+  }
+
+  std::string json_of(const Record& record) {
+    return "{" + json_members([&](JsonWriter& json) {
+             JsonFields fields(json);
+             describer_->describe(record, effects_.effect(), fields);
+           }) +
+           "}";
+  }
+
+  const Trace& trace_;
+  const RecordRange range_;
+  const uint32_t flags_;
+  RecordsAhead& ahead_;
+  Symbolizer symbolizer_;
+  EffectListener effects_;
+  std::optional<Replay> replay_;
+  std::optional<RecordDescriber> describer_;
+  RecordBatch batch_;
+};
+
+// Reads the trace and puts its records. `flags`: enum arctrace_reader_records_flag.
+absl::Status produce_records(arctrace_reader_trace& handle, RecordRange range,
+                             uint32_t flags, RecordsAhead& ahead) {
+  RecordBatches batches(handle, range, flags, ahead);
+  absl::Status status =
+      handle.trace.read([&](const Record& record) { return batches.add(record); });
+  if (status.ok()) batches.put();
+  return status;
+}
+
+}  // namespace
+
+}  // namespace arctrace::reader
 
 using arctrace::reader::failed;
 using arctrace::reader::guarded;

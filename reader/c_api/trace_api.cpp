@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "reader/c_api/guarded.hpp"
 #include "reader/c_api/trace_handle.hpp"
 #include "reader/trace/format_names.hpp"
 

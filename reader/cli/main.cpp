@@ -10,8 +10,8 @@
 
 #include "reader/cli/run_command.hpp"
 #include "src/recording/child_process.hpp"
-#include "src/recording/patching/patch_program.hpp"
-#include "src/shim_protocol/patch_table.hpp"
+#include "src/recording/patching/patch_request.hpp"
+#include "src/shim_protocol/patching.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -30,7 +30,7 @@ void reserve_standard_descriptors() {
 }  // namespace
 }  // namespace arctrace::cli
 
-// Before the constructors of other files run.
+// This function runs before the constructors of other files.
 __attribute__((constructor(101))) static void begin() {
   arctrace::recording::ignore_snapshot_signal();
 }
@@ -38,7 +38,7 @@ __attribute__((constructor(101))) static void begin() {
 int main(int argc, char** argv) {
   arctrace::cli::reserve_standard_descriptors();
   try {
-    // For the shim: not a command of the user's, and called for each program.
+    // The shim runs this verb for each program; it is no command for users.
     if (argc > 1 && std::string_view(argv[1]) == arctrace::shim::kPatchVerb) {
       return arctrace::recording::make_patches({argv + 2, argv + argc});
     }

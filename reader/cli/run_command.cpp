@@ -14,10 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "reader/cli/command_tree.hpp"
 #include "reader/cli/options/command_line.hpp"
-#include "reader/cli/options/config_file.hpp"
-#include "reader/cli/options/help_text.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
@@ -25,11 +22,50 @@
 #include "src/base/near_names.hpp"
 
 namespace arctrace::cli {
+
+std::vector<Command> add_commands(CLI::App& root, const std::string& config_file,
+                                  bool must_exist) {
+  root.name("arctrace");
+  root.description("Traces programs: what they call, when, and for how long.");
+  root.set_help_flag("-h,--help", "print this help");
+  root.set_version_flag("--version", "arctrace " ARCTRACE_VERSION, "print the version");
+  root.footer(
+      "A file can hold options for each command: a line [record], and below it lines\n"
+      "such as buffer-size=16M, no-libcall=true or notrace=[\"str*\",\"mem*\"]. "
+      "Options of\n"
+      "the command line take precedence. arctrace COMMAND --help describes a command,\n"
+      "arctrace help COMMAND shows its manual page.");
+  root.set_config("--config", config_file,
+                  "read options from this file; default: $ARCTRACE_CONFIG or "
+                  "~/.config/arctrace/config",
+                  must_exist);
+  root.allow_config_extras(CLI::config_extras_mode::error);
+  root.fallthrough();
+  std::vector<Command> commands;
+  for (const auto add :
+       {add_record,  add_report, add_graph,     add_diff,     add_tui,
+        add_view,    add_export, add_archive,   add_dump,     add_info,
+        add_check,   add_create, add_list,      add_live,     add_attach,
+        add_start,   add_stop,   add_ctl,       add_snapshot, add_recover,
+        add_destroy, add_env,    add_functions, add_help,     add_complete}) {
+    const size_t before = root.get_subcommands({}).size();
+    Runner run = add(root);
+    commands.push_back({root.get_subcommands({}).at(before), std::move(run)});
+  }
+  return commands;
+}
+
+std::shared_ptr<const CLI::App> command_tree() {
+  auto root = std::make_shared<CLI::App>();
+  add_commands(*root);
+  return root;
+}
+
 namespace {
 
 constexpr int kStatusError = 2;
 
-// What to do where the file that is read by default is not here; else empty.
+// Returns what to do if the file that is read by default does not exist; else empty.
 std::string advice_for(const absl::Status& error) {
   if (!absl::IsNotFound(error) ||
       !absl::StartsWith(error.message(),
@@ -48,12 +84,12 @@ std::string default_config_file() {
   return home == nullptr ? "" : absl::StrCat(home, "/.config/arctrace/config");
 }
 
-// The name of the option with which a message of CLI11 begins.
+// Returns the name of the option with which a message of CLI11 begins.
 std::string name_in(const std::string& message) {
   return message.substr(0, message.find_first_of(": "));
 }
 
-// "--output" and so on.
+// Returns the long names of all options: "--output" and so on.
 std::vector<std::string> options_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -62,7 +98,7 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
-// The error in plain words. `app`: the subcommand, or the root.
+// Returns the error in plain words. `app`: the subcommand, or the root.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   std::replace(what.begin(), what.end(), '\n', ' ');
@@ -130,8 +166,8 @@ class CommandLine {
   }
 
  private:
-  // What is wrong with the first argument, which must be an option or a subcommand; else
-  // empty.
+  // Returns what is wrong with the first argument, which must be an option or a
+  // subcommand; else empty.
   std::string check_command(const std::vector<std::string>& arguments) const {
     if (arguments.empty() || arguments.front().starts_with("-")) return {};
     std::vector<std::string> names;

@@ -11,10 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "reader/cli/command_tree.hpp"
-#include "reader/cli/manual/completions.hpp"
 #include "reader/cli/manual/option_table.hpp"
-#include "reader/cli/manual/option_text.hpp"
+#include "reader/cli/run_command.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -34,7 +32,7 @@ std::string command_lines(const std::vector<CommandRow>& commands) {
   return lines;
 }
 
-// Empty: there is nothing of that name.
+// Returns an empty text if there is nothing of that name.
 std::string text_of(const std::string& what, const std::string& argument) {
   const std::vector<CommandRow> commands = read_commands(*command_tree());
   if (what == "bash") return bash_completion(commands);

@@ -1,15 +1,14 @@
-// A call that ended is one complete event (X), so that its name is written once; one that
-// did not is a beginning without an end (B).
+// The export of Chrome's trace format. A call that ended is one complete event (X), so
+// that its name is written once; a call that did not end is a beginning without an end
+// (B).
 //
 // Viewers sort events by their times and keep the order of those of one time. They add
 // the time and the duration of a complete event in floating point: of two calls that
 // touch, the first may seem to end in the second. So a call that ends in the nanosecond
-// in which its caller ends or another call begins has a begin and an end. Whether it does
-// is known at the next event of its thread. And a call that begins in the nanosecond in
-// which its caller does is written after its caller's begin, which is known only when the
+// in which its caller ends or another call begins has a begin and an end. The next event
+// of its thread tells whether it does. And a call that begins in the nanosecond in which
+// its caller does is written after its caller's begin, which is known only when the
 // caller ends.
-#include "reader/export/chrome_export.hpp"
-
 #include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
@@ -20,15 +19,11 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/export/call_exporter.hpp"
 #include "reader/export/chrome_events.hpp"
-#include "reader/export/chrome_lanes.hpp"
-#include "reader/export/export_lanes.hpp"
+#include "reader/export/export_formats.hpp"
 #include "reader/export/export_names.hpp"
-#include "reader/export/left_out_lines.hpp"
-#include "reader/export/untitled_fields.hpp"
-#include "reader/render/frame_marks.hpp"
-#include "reader/render/run_states.hpp"
+#include "reader/export/whole_calls.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/streams/json_writer.hpp"
 #include "reader/trace/format_names.hpp"
 
@@ -52,7 +47,7 @@ class ChromeExport : public CallExporter {
   void point(const PointInfo& point) override;
   void state_ended(const StateInfo& state) override;
 
-  // The call of a thread that ended last.
+  // The call of a thread that ended last, which waits for the thread's next event.
   struct Held {
     std::optional<WholeCall> call;
     bool touches = false;  // another call begins or ends where it ends
@@ -105,8 +100,9 @@ ChromeExport::Held& ChromeExport::held_by(ThreadIndex thread) {
 
 void ChromeExport::write_held(Held& held) {
   if (!held.call.has_value()) return;
-  // Nothing is added to the time of a call without duration; and complete events that
-  // begin together are sorted by their durations, which begins are not.
+  // A call without duration is exact in one event, because nothing is added to its time;
+  // and complete events that begin together are sorted by their durations, which begins
+  // are not.
   const FrameInfo& frame = held.call->frame;
   write_call(*held.call, !held.touches || frame.start_ns == frame.stop_ns);
   held.call.reset();
@@ -149,7 +145,7 @@ const std::string& ChromeExport::quoted_name(const FrameInfo& frame) {
 void ChromeExport::write_call(const WholeCall& call, bool in_one) {
   const FrameInfo& frame = call.frame;
   LaneKey lane = lane_of_calls(frame.thread, frame.coroutine);
-  // It would not nest with what began at the same time.
+  // An adopted call would not nest with calls that began at the same time.
   if (call.is_adopted) lane = {frame.thread, LaneKind::kOfAdopted, ++adopted_};
   std::string args;
   if (!call.args.empty() || !call.retval.empty() || frame.flags != 0 || frame.count > 1) {
@@ -173,8 +169,8 @@ void ChromeExport::write_call(const WholeCall& call, bool in_one) {
   events_.add();
 }
 
-// Adds the event that was begun, and those that wait for it, to the file or to what waits
-// for the caller.
+// Adds the event that was begun, and the begins that wait for it, to the file or to the
+// begins that wait for the caller.
 void ChromeExport::write_begin(const WholeCall& call) {
   Begins inner;
   if (!waiting_.empty()) {
@@ -219,12 +215,11 @@ void ChromeExport::point(const PointInfo& point) {
   events_.add();
 }
 
-// ---- Stretches of other lanes
-// ----------------------------------------------------------
+// ---- Stretches of other lanes ---------------------------------------------------------
 
-// A begin and an end. Stretches follow one another without a break: of complete events
-// a viewer adds time and duration in floating point, and may find that the sum is after
-// the next one's begin.
+// Adds a begin and an end. Stretches follow one another without a break: of complete
+// events a viewer adds time and duration in floating point, and may find that the sum is
+// after the next one's begin.
 void ChromeExport::add_stretch(const LaneKey& lane, int64_t start_ns, int64_t stop_ns,
                                std::string_view name, std::string_view args) {
   const auto add = [&](const char* phase, int64_t time_ns) {
@@ -241,7 +236,8 @@ void ChromeExport::state_ended(const StateInfo& state) {
   const LaneKey lane{state.thread, LaneKind::kOfStates, 0};
   add_stretch(lane, state.start_ns, state.stop_ns, run_state_text(state), {});
   if (state.waker.thread == kNoIndex || state.waker.interrupt) return;
-  // From the call of the thread that woke it to the stretch in which it is ready.
+  // The flow leads from the waking thread's call to the stretch in which this thread is
+  // ready.
   ++flows_;
   add_flow("s", lane_of_calls(state.waker.thread, 0), state.stop_ns);
   add_flow("f", lane, state.stop_ns);

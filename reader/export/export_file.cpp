@@ -78,7 +78,8 @@ absl::Status ExportFile::open() {
   return failed(error, "cannot write", std::exchange(temporary_, {}));
 }
 
-// A name beside the file's, where a process of our number may have left something.
+// Returns a name beside the file's. An earlier process with our number may have left a
+// file of that name, which is removed.
 std::string ExportFile::unused_name() const {
   std::string name = absl::StrCat(path_, ".new-", ::getpid());
   ::unlink(name.c_str());
@@ -103,7 +104,7 @@ void ExportFile::write(std::string_view text) {
   }
 }
 
-// Gives a file without a name this one. Returns 0 or errno.
+// Gives this name to a file that has none. Returns 0 or errno.
 int ExportFile::link_as(const std::string& name) {
   const std::string open_file = absl::StrCat("/proc/self/fd/", descriptor_);
   const int done =
@@ -116,7 +117,7 @@ absl::Status ExportFile::publish() {
     return failed(error_, "cannot write", path_ == "-" ? "standard output" : path_);
   }
   if (kind_ == Kind::kStream) return absl::OkStatus();
-  // An error of a disk may come as late as this.
+  // A disk may report an error as late as this.
   if (::fsync(descriptor_) != 0 && errno != EINVAL) {
     return failed(errno, "cannot write", path_);
   }

@@ -24,14 +24,14 @@ class ExportFile {
                                                             bool replaces,
                                                             mode_t mode = 0666);
 
-  // Without publish() nothing is left of the file.
+  // Removes the file unless publish() was called.
   ~ExportFile();
   ExportFile(const ExportFile&) = delete;
   ExportFile& operator=(const ExportFile&) = delete;
 
   // After an error nothing more is written.
   void write(std::string_view text);
-  // False once a write failed: there is no use in producing more.
+  // False once a write failed: then it is useless to produce more.
   bool good() const { return error_ == 0; }
   uint64_t bytes() const { return bytes_; }
 

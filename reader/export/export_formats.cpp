@@ -2,21 +2,10 @@
 
 #include <array>
 
-#include "reader/export/callgrind_export.hpp"
-#include "reader/export/chrome_export.hpp"
-#include "reader/export/csv_export.hpp"
-#include "reader/export/folded_export.hpp"
-#include "reader/export/html_export.hpp"
-#include "reader/export/ndjson_export.hpp"
-#include "reader/export/perfetto_export.hpp"
-#include "reader/export/pprof_export.hpp"
-#include "reader/export/speedscope_export.hpp"
-#include "reader/export/sqlite_export.hpp"
-
 namespace arctrace::reader {
 namespace {
 
-// Viewers hold all of such a file in memory, some of it twice.
+// Viewers have all of such a file in memory, some of it twice.
 constexpr uint64_t kComfortableJson = 100'000'000;
 
 constexpr std::array kFormats = {

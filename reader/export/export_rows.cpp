@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
-#include "reader/export/export_lanes.hpp"
-#include "reader/export/point_type.hpp"
-#include "reader/render/left_out_events.hpp"
-#include "reader/render/run_states.hpp"
+#include "reader/export/export_names.hpp"
+#include "reader/render/labels.hpp"
+#include "reader/render/left_out.hpp"
 #include "reader/trace/format_names.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// A filter may leave functions out altogether.
+// The name in rows about a filter that left functions out altogether.
 constexpr std::string_view kFunctionsWithoutCalls = "[functions without calls]";
 constexpr std::string_view kFilteredEvents = "[events]";
 
@@ -136,7 +135,7 @@ absl::Status RowsExport::finish() {
     const EventFilter& events = *settings().events;
     left_out_events(safe_text(where_text(events)), events.left_out());
   }
-  // Instants and counters among them.
+  // The count includes instants and counters.
   if (const uint64_t count = settings().filtered_out(); count != 0) {
     left_out_events("the recording's filter", count);
   }

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "reader/analysis/recorded_state.hpp"
-#include "reader/export/call_exporter.hpp"
 #include "reader/export/export_names.hpp"
+#include "reader/export/whole_calls.hpp"
 
 namespace arctrace::reader {
 
@@ -19,8 +19,9 @@ struct ExportRow {
   const char* type = "";
   ThreadIndex thread = kNoIndex;
   int64_t start_ns = 0;
-  std::optional<uint64_t> duration_ns;  // none: it is a moment, or has not ended
-  // Of calls and frames; of one that has not ended, up to the end of its thread.
+  std::optional<uint64_t> duration_ns;  // none: an instant, or it has not ended
+  // Times of calls and frames; those of one that has not ended, up to the end of its
+  // thread.
   std::optional<uint64_t> self_ns, off_cpu_ns, not_known_ns;
   std::optional<uint32_t> depth, coroutine;
   std::string_view name, module;  // safe
@@ -47,7 +48,7 @@ class RowsExport : public CallExporter {
   virtual void write_rest() = 0;
   // The number of records that a gap misses, as fields.
   virtual std::string gap_fields(const Gap& gap) = 0;
-  // What left calls of a function, or so many events, out, as fields.
+  // What excluded calls of a function, or so many events, as fields.
   virtual std::string left_out_fields(const std::string& by,
                                       std::optional<uint64_t> events) = 0;
   // The fields of a record but for its title, which goes to `title`.
@@ -57,7 +58,7 @@ class RowsExport : public CallExporter {
   void point(const PointInfo& point) override;
   void state_ended(const StateInfo& state) override;
   void left_out(FunctionId function, const LeftOut& what);
-  // So many, and what left them out.
+  // Adds a row for `count` events that were left out; `by` says what excluded them.
   void left_out_events(const std::string& by, uint64_t count);
 
   std::optional<ExportNames> names_;

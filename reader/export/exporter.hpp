@@ -1,5 +1,5 @@
 // The interface of an exporter: one way to write a replayed trace for another program.
-// Each format has a file of its own, and an entry in the table of export_formats.cpp.
+// Formats that are alike share a file; each has an entry in export_formats.cpp.
 #pragma once
 
 #include <absl/status/status.h>
@@ -10,23 +10,22 @@
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/replay/replay.hpp"
-#include "reader/streams/describe_record.hpp"
-#include "reader/streams/write_text.hpp"
-#include "reader/trace/event_filter.hpp"
+#include "reader/streams/field_sink.hpp"
+#include "reader/streams/json_writer.hpp"
+#include "reader/trace/event_fields.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/session.hpp"
-#include "reader/trace/summary.hpp"
 #include "reader/ui/model/exact_times.hpp"
 
 namespace arctrace::reader {
 
-// What exporters write at once, in bytes.
+// Exporters write about this many bytes at once.
 inline constexpr size_t kExportPiece = size_t{64} << 10;
 
-// What the numbers of a format of sums count.
+// The unit of the numbers in a format of sums.
 enum class ExportWeight : uint8_t { kWall, kCpu, kOffCpu, kCount };
 
-// What an exporter is made with.
+// The settings with which an exporter is made.
 struct ExportSettings {
   ExportWeight weight = ExportWeight::kWall;
   // In formats of sums: the threads whose stacks are added up.
@@ -36,17 +35,18 @@ struct ExportSettings {
   uint64_t min_duration_ns = 0;
   // In a format that leaves calls out: the times of which it has all.
   std::vector<ExactRange> exact;
-  // Those of the trace. They outlive the exporter.
+  // The definitions of the trace. They outlive the exporter.
   const Definitions* definitions = nullptr;
   // What the trace says about itself; null: nothing is known. The summary is complete
   // when finish() is called. Both outlive the exporter.
   const Session* session = nullptr;
   const Summary* summary = nullptr;
-  // Which events the replay reports, and once it is finished how many not. Null: all.
+  // The filter of the events that the replay passes on; once that is finished, it knows
+  // how many it left out. Null: all events.
   const EventFilter* events = nullptr;
   DescribeRecord describe;
 
-  // What the filter left out with which the trace was recorded.
+  // The number of records that the recording's own filter left out.
   uint64_t filtered_out() const { return summary == nullptr ? 0 : summary->filtered_out; }
   bool filters_events() const { return events != nullptr && events->is_set(); }
 };
@@ -60,9 +60,10 @@ class Exporter {
  public:
   virtual ~Exporter() = default;
 
-  // What a replay of all records before the one that is exported gets, and after its
-  // finish(). Null: the exporter needs none. It is not called for the buffer of a
-  // session, which may be another one each time, nor without the kernel's records.
+  // The listener of the survey, a replay of all records before the one that is exported;
+  // the exporter uses it after that replay's finish(). Null: no survey is needed. There
+  // is none of a session's buffer, which may have changed the next time, nor without the
+  // kernel's records.
   virtual ScheduleListener* survey_listener() { return nullptr; }
   virtual absl::Status finish_survey(const Replay& /*replay*/) {
     return absl::OkStatus();
@@ -80,7 +81,7 @@ class Exporter {
   // Called for each time of which records are missing, cut at the filter's range.
   virtual void gap(const Gap& /*gap*/) {}
 
-  // Writes the rest. Error: what the exporter keeps in a temporary file was lost.
+  // Writes the rest. Error: what the exporter stored in a temporary file was lost.
   virtual absl::Status finish() = 0;
 };
 

@@ -14,7 +14,7 @@ constexpr int kMemoryLevel = 8;
 }  // namespace
 
 GzipWriter::GzipWriter(const WriteText& write) : write_(write), out_(kOutSize, '\0') {
-  // It fails for want of memory only.
+  // deflateInit2() fails only for lack of memory.
   if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWindowOfGzip,
                    kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK) {
     throw std::bad_alloc();
@@ -26,7 +26,7 @@ GzipWriter::~GzipWriter() { deflateEnd(&stream_); }
 bool GzipWriter::add(std::string_view text) {
   while (good_ && !text.empty()) {
     const size_t piece = std::min<size_t>(text.size(), std::numeric_limits<uInt>::max());
-    // zlib does not write to it.
+    // zlib does not write to its input.
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
     stream_.avail_in = static_cast<uInt>(piece);
     good_ = compress(Z_NO_FLUSH);

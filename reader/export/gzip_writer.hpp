@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "reader/streams/write_text.hpp"
+#include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
 

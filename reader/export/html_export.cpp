@@ -1,5 +1,3 @@
-#include "reader/export/html_export.hpp"
-
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
@@ -9,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "reader/export/export_formats.hpp"
 #include "reader/export/gzip_writer.hpp"
 #include "reader/render/gap_list.hpp"
 #include "reader/render/report_parts.hpp"
@@ -22,7 +21,8 @@
 namespace arctrace::reader {
 namespace {
 
-// What fits, as a rule. While the file is too large, half of it is left out.
+// The number of items that fit, as a rule. While the file is too large, half of them are
+// left out.
 constexpr size_t kItemsAtFirst = 400'000;
 constexpr size_t kItemsAtLeast = 1'000;
 constexpr size_t kNodesMax = 8'000;

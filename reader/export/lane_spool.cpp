@@ -3,7 +3,7 @@
 namespace arctrace::reader {
 namespace {
 
-// The capacity of a string that has its text within itself.
+// The capacity of a string that has its text within itself, so that it allocates nothing.
 const size_t kNoMemory = std::string().capacity();
 
 }  // namespace
@@ -27,7 +27,7 @@ void LaneSpool::spill(Lane& lane) {
   lane.recent = std::string();  // clear() would keep its memory
 }
 
-// By one write: there may be a great many lanes with a little text each.
+// Moves all lanes by one write, because there may be many lanes with a little text each.
 void LaneSpool::spill_all() {
   std::string all;
   for (Lane& lane : lanes_) {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/streams/nameless_file.hpp"
+#include "reader/streams/spools.hpp"
 
 namespace arctrace::reader {
 
@@ -21,7 +21,7 @@ class LaneSpool {
   void add(size_t lane, std::string_view text);
 
   // Calls `take` with the pieces of a lane's text in turn, until it returns false. Error:
-  // the text could not be kept.
+  // the text could not be stored.
   absl::Status read(size_t lane, absl::FunctionRef<bool(std::string_view)> take);
 
   // The texts in memory, of all lanes together, are less than this, in bytes.

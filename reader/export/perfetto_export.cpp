@@ -1,6 +1,4 @@
 // Calls, points, states and gaps of a replayed trace as Perfetto's track events.
-#include "reader/export/perfetto_export.hpp"
-
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
@@ -13,15 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "reader/export/export_lanes.hpp"
+#include "reader/export/export_formats.hpp"
 #include "reader/export/export_names.hpp"
-#include "reader/export/left_out_lines.hpp"
-#include "reader/export/perfetto_fields.hpp"
 #include "reader/export/perfetto_packets.hpp"
-#include "reader/export/perfetto_tracks.hpp"
-#include "reader/export/untitled_fields.hpp"
-#include "reader/render/frame_marks.hpp"
-#include "reader/render/run_states.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/streams/event_stream.hpp"
 #include "reader/trace/format_names.hpp"
 #include "src/base/untrusted_bytes.hpp"
@@ -74,7 +67,7 @@ void PerfettoExport::begin(Replay& replay, const WriteText& write) {
   packets_.begin(write, settings_.session);
 }
 
-// Fields of the TrackEvent.
+// Returns the fields of the TrackEvent.
 std::string PerfettoExport::describe(const Record& record) {
   std::string content;
   Untitled<pf::AnnotationFields> fields(content);
@@ -125,7 +118,7 @@ void PerfettoExport::add_enter(const StreamEvent& event) {
 
 void PerfettoExport::add_exit(const StreamEvent& event) {
   LaneKey key = lane_of_calls(event.thread, event.coroutine);
-  // It would not nest with what began at the same time.
+  // An adopted call would not nest with calls that began at the same time.
   if (event.has_no_entry) key = {event.thread, LaneKind::kOfAdopted, ++adopted_};
   Lane& lane = tracks_->lane_of(key);
   if (event.has_no_entry) write_call_begin(lane, event, {});
@@ -187,7 +180,8 @@ void PerfettoExport::state_ended(const StateInfo& state) {
                        &name);
   packets_.write_event(lane.packets, state.stop_ns, pf::event::kEnd, {});
   if (state.waker.thread == kNoIndex || state.waker.interrupt) return;
-  // From the call of the thread that woke it to the stretch in which it is ready.
+  // The flow leads from the waking thread's call to the stretch in which this thread is
+  // ready.
   lane.flow = ++flows_;
   content.clear();
   pbf_writer event(content);

@@ -1,11 +1,104 @@
 #include "reader/export/perfetto_packets.hpp"
 
+#include <absl/functional/function_ref.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
+
 #include <algorithm>
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 #include <utility>
+#include <vector>
 
-#include "reader/export/perfetto_fields.hpp"
+#include "reader/export/export_names.hpp"
+#include "reader/trace/call_args.hpp"
+
+namespace arctrace::reader::perfetto {
+
+namespace {
+
+using protozero::pbf_writer;
+
+}  // namespace
+
+void AnnotationFields::title(std::string_view name, std::string_view value) {
+  text(name, value);
+}
+
+void AnnotationFields::field(std::string_view name, const ShownValue& value) {
+  if (in_list_) {
+    if (!list_.empty()) list_ += ", ";
+    list_ += field_text(value);
+    return;
+  }
+  pbf_writer event(event_);
+  pbf_writer annotation(event, event::kAnnotation);
+  annotation.add_string(annotation::kName, safe_name(name));
+  switch (value.kind) {
+    case ShownValue::Kind::kNumber:
+      return annotation.add_uint64(annotation::kUnsigned, value.number);
+    case ShownValue::Kind::kSigned:
+      return annotation.add_int64(annotation::kSigned,
+                                  static_cast<int64_t>(value.number));
+    case ShownValue::Kind::kHex:
+      return annotation.add_uint64(annotation::kPointer, value.number);
+    case ShownValue::Kind::kBoolean:
+      return annotation.add_bool(annotation::kBool, value.number != 0);
+    case ShownValue::Kind::kReal:
+      if (double real = 0; absl::SimpleAtod(std::string(value.text), &real)) {
+        return annotation.add_double(annotation::kDouble, real);
+      }
+      break;
+    case ShownValue::Kind::kText:
+      break;
+  }
+  annotation.add_string(annotation::kString, safe_name(value.text));
+}
+
+void AnnotationFields::begin_list(std::string_view name) {
+  in_list_ = true;
+  list_name_ = name;
+  list_.clear();
+}
+
+void AnnotationFields::begin_object(std::string_view /*name*/) {}
+
+void AnnotationFields::end() {
+  if (!in_list_) return;
+  in_list_ = false;
+  text(list_name_, list_);
+}
+
+void AnnotationFields::args(std::span<const std::byte> body, std::string_view names) {
+  for (const CallArg& arg : decode_args(body, names)) {
+    const std::string name =
+        arg.name.empty() ? absl::StrCat("arg", arg.index) : std::string(arg.name);
+    if (arg.kind == ARCTRACE_VALUE_SIGNED && arg.words.empty()) {
+      signed_number(name, arg.signed_number);
+    } else {
+      text(name, arg_text(arg));
+    }
+  }
+}
+
+void AnnotationFields::retval(std::span<const std::byte> body, std::string_view names) {
+  const std::vector<CallArg> values = decode_args(body, names);
+  if (values.empty()) return;
+  CallArg first = values.front();
+  if (first.kind == ARCTRACE_VALUE_ERRNO) first.kind = ARCTRACE_VALUE_SIGNED;
+  if (first.kind == ARCTRACE_VALUE_SIGNED && first.words.empty()) {
+    signed_number("retval", first.signed_number);
+  } else {
+    text("retval", arg_text(first));
+  }
+  const CallArg& error = values.back();
+  if (error.kind == ARCTRACE_VALUE_ERRNO && error.number != 0) {
+    text("errno", errno_word(error.signed_number));
+  }
+}
+
+}  // namespace arctrace::reader::perfetto
 
 namespace arctrace::reader {
 namespace {
@@ -101,9 +194,9 @@ uint64_t PerfettoPackets::trace_time(int64_t time_ns) const {
   return static_cast<uint64_t>(std::max<int64_t>(time, 0));
 }
 
-// The same bytes as write_event() makes, in a third of the time: nearly all events have
-// no content and a name that is known. They are stored where they stay, because bytes
-// that were just stored one by one take long to be copied.
+// Makes the same bytes as write_event(), in a third of the time: nearly all events have
+// no content and a name that is known. The bytes are stored at their final place, because
+// copying bytes that were just stored one by one takes long.
 void PerfettoPackets::write_plain_event(Sequence& sequence, uint64_t time, uint32_t type,
                                         uint64_t name_id) {
   constexpr char kMessageType = 2;
@@ -168,6 +261,104 @@ void PerfettoPackets::write_event(Sequence& sequence, int64_t time_ns, uint32_t 
   }
   packet.add_message(pf::packet::kTrackEvent, event_);
   write(packet_);
+}
+
+namespace {
+
+// Returns a packet that describes a track. `parent`: 0: none. `add` adds what the track
+// is.
+std::string description(uint64_t track, uint64_t parent,
+                        absl::FunctionRef<void(pbf_writer&)> add) {
+  std::string made;
+  pbf_writer packet(made);
+  packet.add_uint32(pf::packet::kSequenceId, PerfettoPackets::kCommonSequence);
+  pbf_writer descriptor(packet, pf::packet::kTrackDescriptor);
+  descriptor.add_uint64(pf::descriptor::kUuid, track);
+  if (parent != 0) descriptor.add_uint64(pf::descriptor::kParent, parent);
+  add(descriptor);
+  descriptor.commit();
+  return made;
+}
+
+}  // namespace
+
+PerfettoTracks::PerfettoTracks(const Definitions& definitions, const ExportNames& names,
+                               const Session* session, PerfettoPackets& packets)
+    : definitions_(definitions), names_(names), packets_(packets) {
+  if (session == nullptr) return;
+  uint64_t seed = 0;
+  for (size_t i = 0; i < 7; ++i) seed = seed << 8 | session->id[i];
+  first_track_ = (seed << 7) + 1;
+}
+
+PerfettoTracks::Lane& PerfettoTracks::lane_of(const LaneKey& key) {
+  const bool is_calls = key.kind == LaneKind::kOfCalls && key.thread != kNoIndex;
+  if (is_calls && key.thread < calls_of_.size() && calls_of_[key.thread] != nullptr) {
+    return *calls_of_[key.thread];
+  }
+  std::unique_ptr<Lane>& known = lanes_[key];
+  if (known != nullptr) return *known;
+  known = std::make_unique<Lane>();
+  Lane& lane = *known;
+  if (is_calls) {
+    if (key.thread >= calls_of_.size()) calls_of_.resize(key.thread + size_t{1});
+    calls_of_[key.thread] = &lane;
+  }
+  lane.track = next_track();
+  describe_lane(key, lane.track);
+  lane.packets = packets_.add_sequence(lane.track);
+  return lane;
+}
+
+void PerfettoTracks::describe_lane(const LaneKey& key, uint64_t track) {
+  const Thread* thread = definitions_.thread(key.thread);
+  uint64_t parent = 0;
+  if (thread != nullptr) {
+    parent = key.kind == LaneKind::kOfCalls ? process_track(thread->process)
+                                            : lane_of(lane_of_calls(key.thread, 0)).track;
+  }
+  const std::string name = lane_name(key, definitions_, names_);
+  packets_.write(description(track, parent, [&](pbf_writer& descriptor) {
+    descriptor.add_string(pf::descriptor::kName, name);
+    if (thread == nullptr || key.kind != LaneKind::kOfCalls) return;
+    // To viewers the number 0 is that of the idle thread.
+    if (thread->interrupts_of.has_value()) return;
+    pbf_writer facts(descriptor, pf::descriptor::kThread);
+    facts.add_int32(pf::thread::kPid,
+                    static_cast<int32_t>(definitions_.pid_of(key.thread)));
+    facts.add_int32(pf::thread::kTid, static_cast<int32_t>(thread->tid));
+    facts.add_string(pf::thread::kName, name);
+  }));
+}
+
+// Returns 0 if the process is not known.
+uint64_t PerfettoTracks::process_track(ProcessIndex process) {
+  const Process* facts = definitions_.process(process);
+  if (facts == nullptr) return 0;
+  uint64_t& track = process_tracks_[process];
+  if (track != 0) return track;
+  track = next_track();
+  packets_.write(description(track, 0, [&](pbf_writer& descriptor) {
+    pbf_writer process_facts(descriptor, pf::descriptor::kProcess);
+    process_facts.add_int32(pf::process::kPid, static_cast<int32_t>(facts->pid));
+    for (const std::string& argument : facts->arguments) {
+      process_facts.add_string(pf::process::kCommandLine, safe_name(argument));
+    }
+    process_facts.add_string(pf::process::kName, names_.process(process));
+  }));
+  return track;
+}
+
+uint64_t PerfettoTracks::counter_track(ProcessIndex process, const std::string& name) {
+  uint64_t& track = counter_tracks_[{process, name}];
+  if (track != 0) return track;
+  track = next_track();
+  packets_.write(description(track, process_track(process), [&](pbf_writer& descriptor) {
+    descriptor.add_string(pf::descriptor::kName, name);
+    // An empty message, which says what the track is.
+    descriptor.add_message(pf::descriptor::kCounter, std::string());
+  }));
+  return track;
 }
 
 }  // namespace arctrace::reader

@@ -1,5 +1,3 @@
-#include "reader/export/pprof_export.hpp"
-
 #include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
 
@@ -9,8 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "reader/export/export_formats.hpp"
+#include "reader/export/export_names.hpp"
 #include "reader/export/gzip_writer.hpp"
-#include "reader/export/left_out_lines.hpp"
 #include "reader/export/stack_weights.hpp"
 
 namespace arctrace::reader {
@@ -128,11 +127,11 @@ class PprofExport : public Exporter {
     const CallTree& tree = *group.tree;
     const std::string labels = labels_of(group);
     std::vector<uint64_t> locations;
-    // What the group does outside of calls belongs to a function of its name.
+    // The time of a group outside of calls belongs to a function with the group's name.
     const uint64_t bottom = location_of_group(group);
     const std::vector<ExportWeight> all_weights = weights();
     for_each_stack(group, all_weights, [&](const WeightedStack& stack) {
-      // From the innermost one to the outermost one.
+      // pprof wants locations from the innermost to the outermost.
       locations.clear();
       if (stack.innermost.has_value()) {
         locations.push_back(location_of(*stack.innermost));
@@ -213,7 +212,7 @@ class PprofExport : public Exporter {
     return id;
   }
 
-  // 0: none.
+  // Returns 0 if the function has no mapping.
   uint64_t mapping_of(std::string_view module) {
     if (module.empty()) return 0;
     const auto [found, added] =

@@ -1,8 +1,6 @@
-// One profile for each thread and coroutine. A profile's events must stand together, so
-// they are set aside until the trace has been read; and each call must end, so that those
-// that did not end where their thread does.
-#include "reader/export/speedscope_export.hpp"
-
+// The export of speedscope's format: one profile for each thread and coroutine. A
+// profile's events must stand together, so they are stored until the trace has been read.
+// Each call must end, so calls that did not end are ended with their thread.
 #include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
@@ -13,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "reader/export/export_formats.hpp"
 #include "reader/export/export_names.hpp"
 #include "reader/export/lane_spool.hpp"
-#include "reader/export/left_out_lines.hpp"
 #include "reader/streams/event_stream.hpp"
 #include "reader/streams/json_writer.hpp"
 
@@ -41,7 +39,7 @@ class SpeedscopeExport : public Exporter, private EventSink {
   absl::Status finish() override;
 
  private:
-  static constexpr size_t kGapsMax = 1000;  // that the title looks at
+  static constexpr size_t kGapsMax = 1000;  // that the title counts
 
   struct Event {
     int64_t time_ns;
@@ -73,8 +71,8 @@ class SpeedscopeExport : public Exporter, private EventSink {
   const WriteText* write_ = nullptr;
   absl::flat_hash_map<std::pair<ThreadIndex, uint32_t>, size_t> lane_ids_;
   std::vector<Lane> lanes_;
-  // The file's frames: functions, and those that are no calls; by their frame_id() where
-  // they stand in `frames_`.
+  // The file's frames: functions, and frames that are no calls; and the index of each in
+  // `frames_` by its frame_id().
   std::vector<std::pair<FunctionId, uint16_t>> frames_;
   absl::flat_hash_map<uint64_t, uint32_t> frame_numbers_;
   LaneSpool events_;
@@ -133,7 +131,8 @@ void SpeedscopeExport::add(const StreamEvent& event) {
   }
 }
 
-// "times without records: functions off, lost: full": those in which threads were there.
+// Returns "times without records: functions off, lost: full", of gaps while threads
+// existed.
 std::string SpeedscopeExport::gaps_line() const {
   int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
   for (const ThreadTree& thread : replay_->threads()) {

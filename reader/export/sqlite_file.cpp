@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "reader/export/exporter.hpp"
-#include "reader/streams/nameless_file.hpp"
+#include "reader/streams/spools.hpp"
 
 namespace arctrace::reader {
 
@@ -42,7 +42,7 @@ void SqlInsert::add(std::initializer_list<SqlValue> row) {
         sqlite3_bind_int64(statement_, column, value.number_);
         break;
       case SqlValue::Kind::kText:
-        // The statement is done before the text goes.
+        // The statement has run before the text is freed.
         sqlite3_bind_text64(statement_, column, value.text_.data(), value.text_.size(),
                             SQLITE_STATIC, SQLITE_UTF8);
         break;
@@ -53,7 +53,7 @@ void SqlInsert::add(std::initializer_list<SqlValue> row) {
 }
 
 SqliteFile::~SqliteFile() {
-  // Statements that were not finalized yet keep the database until they are.
+  // Statements that were not finalized yet keep the database open until they are.
   sqlite3_close_v2(database_);
   if (file_ >= 0) ::close(file_);
 }
@@ -67,8 +67,8 @@ void SqliteFile::create() {
         absl::StrCat("cannot keep rows in ", directory, ": ", std::strerror(errno)));
     return;
   }
-  // The file begins empty, and nobody else has it: no journal, no locks to be taken
-  // twice.
+  // The file begins empty, and nobody else has it. So no journal is needed, and locks are
+  // taken only once.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE;
   if (sqlite3_open_v2(path.c_str(), &database_, flags, "unix-none") != SQLITE_OK) {
     fail("beginning");

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "reader/streams/write_text.hpp"
+#include "reader/streams/json_writer.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -82,7 +82,8 @@ class SqliteFile {
   // In $TMPDIR or /tmp.
   void create();
   void execute(const char* statements);
-  // The database is complete: writes the file's bytes, until the receiver wants no more.
+  // Completes the database, and writes the file's bytes, until the receiver wants no
+  // more.
   void finish(const WriteText& write);
 
   const absl::Status& status() const { return status_; }

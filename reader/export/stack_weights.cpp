@@ -91,7 +91,7 @@ class StackMaker {
     return true;
   }
 
-  // What was added up and not yet visited.
+  // Visits the sums that were added up and not yet visited.
   bool finish() {
     for (const auto& [function, sums] : deeper_) {
       if (!visit_({outer_, function, sums})) return false;

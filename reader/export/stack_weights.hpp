@@ -16,14 +16,14 @@
 
 namespace arctrace::reader {
 
-// What a node itself weighs: its time without that of the calls in it, or its calls.
+// The weight of a node itself: its time without that of the calls in it, or its calls.
 uint64_t own_weight(const CallTree& tree, NodeIndex node, ExportWeight weight);
 
 // "wall_ns", "cpu_ns", "off_cpu_ns", "calls"
 const char* weight_name(ExportWeight weight);
 
-// What stands at the bottom of a group's stacks: "lua 100/101", "lua 100", "all". Safe,
-// as safe_name() has it.
+// The name at the bottom of a group's stacks: "lua 100/101", "lua 100", "all". Safe, as
+// safe_name() has it.
 std::string group_name(const TreeGroup& group, Grouping grouping);
 
 // Calls `visit` for each node of a group's tree, parents first, with the nodes from the
@@ -35,7 +35,8 @@ void for_each_node(
 // The most functions that a stack names. A format that writes each stack in full would
 // take the square of the depth for a deep recursion.
 inline constexpr size_t kStackFunctionsMax = 512;
-// Stands for those between the outermost ones and the innermost one of a deeper stack.
+// Stands for the functions of a deeper stack between the outermost ones and the
+// innermost.
 inline constexpr const char* kLeftOutName = "[functions left out]";
 
 struct WeightedStack {

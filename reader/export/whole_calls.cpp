@@ -28,7 +28,7 @@ void WholeCalls::end(const FrameInfo& frame, WholeCall& call) {
     if (caller.start_ns == frame.start_ns) call.began_with = caller.token;
   }
   stack.resize(std::min<size_t>(stack.size(), frame.depth - 1));
-  // There may be any number of coroutines, one after another.
+  // Coroutines may come one after another without end, so their stacks are dropped.
   if (frame.coroutine != 0 && stack.empty()) {
     coroutines_.erase({frame.thread, frame.coroutine});
   }
@@ -78,7 +78,7 @@ void WholeCalls::args(const ArgsInfo& args) {
 }
 
 void WholeCalls::finish() {
-  // They come innermost first.
+  // Open calls come innermost first.
   std::reverse(open_.begin(), open_.end());
   std::stable_sort(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
     return a.frame.start_ns < b.frame.start_ns;

@@ -9,21 +9,22 @@
 #include <utility>
 #include <vector>
 
+#include "reader/export/exporter.hpp"
 #include "reader/replay/listener.hpp"
 
 namespace arctrace::reader {
 
 struct WholeCall {
   FrameInfo frame;
-  // False: it was not left in what is exported, because the trace or the time range ends
-  // before. Then `frame` has the times up to there.
+  // False: the call did not return in what is exported, because the trace or the time
+  // range ends before. Then `frame` has the times up to that end.
   bool has_ended = true;
   // The call began before tracing did, and was found when it ended.
   bool is_adopted = false;
   uint64_t token = 0;  // tells calls apart; 0: it is adopted
-  // The token of its caller, if that began in the same nanosecond; else 0.
+  // The token of the call's caller, if that began in the same nanosecond; else 0.
   uint64_t began_with = 0;
-  // CallSink::describe() of its records; empty if there are none.
+  // Texts that CallSink::describe() made of its records; empty if there are none.
   std::string args, retval;
 };
 
@@ -41,7 +42,7 @@ class CallSink {
   virtual void point(const PointInfo& point) = 0;
 };
 
-// The listener that makes them. Memory is bounded by the number of open calls.
+// The listener that makes whole calls. Memory is bounded by the number of open calls.
 class WholeCalls : public ReplayListener {
  public:
   // `sink` must outlive this object.
@@ -80,6 +81,26 @@ class WholeCalls : public ReplayListener {
   uint64_t last_token_ = 0;
   absl::flat_hash_map<uint64_t, Content> contents_;  // of open calls, by token
   std::vector<WholeCall> open_;
+};
+
+// The common part of exporters that write whole calls, points, and the states of threads.
+// The exporter is its own sink. It calls finish_calls() in finish().
+class CallExporter : public Exporter, protected CallSink, private ScheduleListener {
+ public:
+  explicit CallExporter(const ExportSettings& settings)
+      : settings_(settings), calls_(*this) {}
+
+  ReplayListener* call_listener() override { return &calls_; }
+  ScheduleListener* schedule_listener() override { return this; }
+
+ protected:
+  const ExportSettings& settings() const { return settings_; }
+  // Adds the calls that did not end.
+  void finish_calls() { calls_.finish(); }
+
+ private:
+  const ExportSettings settings_;
+  WholeCalls calls_;
 };
 
 }  // namespace arctrace::reader

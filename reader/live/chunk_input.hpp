@@ -1,4 +1,4 @@
-// A trace file whose chunks are in memory, each where it was copied to.
+// A trace file whose chunks are in memory, each at the address to which it was copied.
 #pragma once
 
 #include <arctrace/format.h>
@@ -17,10 +17,10 @@ class ChunkInput : public Input {
  public:
   using Bytes = std::shared_ptr<const std::vector<std::byte>>;
 
-  // `header`: that of a file.
+  // `header`: that of a trace file.
   ChunkInput(std::string name, const arctrace_session_header& header);
 
-  // Appends a chunk. Its sequence is the number of those before it.
+  // Appends a chunk. Its sequence is the number of chunks before it.
   void add(arctrace_chunk_kind kind, uint16_t flags, uint32_t index, Bytes payload);
 
   const std::string& name() const override { return name_; }

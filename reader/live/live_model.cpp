@@ -10,11 +10,9 @@
 #include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/recorded_state.hpp"
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/render/function_labels.hpp"
-#include "reader/render/run_states.hpp"
-#include "reader/render/thread_labels.hpp"
-#include "reader/trace/bytes.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/record.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -43,7 +41,7 @@ uint64_t sort_value(const LiveSums& sums, LiveSort sort) {
   }
 }
 
-// The name as it is kept: its beginning, cut at a whole character.
+// Returns the beginning of the name that is stored, cut at a whole character.
 std::string_view beginning_of(std::string_view name) {
   size_t end = std::min(name.size(), LiveModel::kNameKept);
   while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) {
@@ -52,7 +50,7 @@ std::string_view beginning_of(std::string_view name) {
   return name.substr(0, end);
 }
 
-// As path_text(), with the outermost functions left out where it would become too long.
+// Returns path_text() without the outermost functions where it would become too long.
 std::string short_path_text(const CallTree& tree, NodeIndex node,
                             FunctionLabels& labels) {
   std::vector<std::string_view> names;
@@ -86,12 +84,12 @@ bool leads_through(std::string_view path, std::string_view function) {
   return false;
 }
 
-// Without those that were open before, which this tick was given as a stack.
+// Returns the calls that began in this tick: those that were open before came as a stack.
 uint64_t calls_begun(uint64_t calls, const NodeMarks& marks) {
   return calls - std::min(calls, marks.entry_lost);
 }
 
-// Leaves those with the most time of their own, and those with the most in all.
+// Keeps the rows with the most self time, and those with the most total time.
 template <class Total, class Self, class All>
 void keep_most(std::vector<Total>& totals, Self self_ns, All total_ns) {
   constexpr auto kHalf = static_cast<std::ptrdiff_t>(LiveModel::kRowsKept / 2);
@@ -122,7 +120,7 @@ LiveSums& LiveSums::operator+=(const LiveSums& other) {
 
 void LiveModel::begin(const Trace& trace, Replay& /*replay*/) { clock_ = &trace.clock(); }
 
-// The record's time is that of the tick if it is older.
+// A record that is older than the tick gets the tick's time.
 void LiveModel::after(const Record& record) {
   if (record.type != ARCTRACE_TYPE_MARK) return;
   BodyReader body(record.body);
@@ -143,7 +141,7 @@ void LiveModel::add_marks() {
 
 void LiveModel::end(const Trace& /*trace*/, Replay& replay, int64_t from_ns,
                     int64_t until_ns, const std::vector<LiveThread>& threads) {
-  // The first tick may be about all that there is.
+  // The first tick may cover all that the buffer has.
   last_tick_ns_ = until_ns - std::max<int64_t>(from_ns, 0);
   if (is_paused_) return;
   now_ns_ = until_ns;
@@ -196,7 +194,7 @@ void LiveModel::add_rows(Replay& replay, Tick& tick) {
   }
 }
 
-// Of the threads that live.
+// Adds the times of the threads that live.
 void LiveModel::add_times(const Replay& replay, const std::vector<LiveThread>& threads,
                           Tick& tick) {
   absl::flat_hash_map<ThreadIndex, uint32_t> writers;
@@ -300,7 +298,7 @@ void LiveModel::set_buffer(const BufferState& buffer, uint64_t blocks) {
   counters_ = now;
 }
 
-// The first of the ticks that are in the window.
+// Returns the index of the first tick that is in the window.
 size_t LiveModel::window_begin() const {
   size_t begin = ticks_.size();
   for (int64_t left = window_ns_; begin > 0 && left > 0; --begin) {

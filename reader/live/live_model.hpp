@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "reader/live/live_cpu.hpp"
 #include "reader/live/live_reader.hpp"
+#include "reader/live/thread_watch.hpp"
 #include "reader/trace/buffer_state.hpp"
 
 namespace arctrace::reader {
@@ -40,7 +40,7 @@ struct LiveFrameRow {
 
 struct LiveThreadRow {
   std::string title;  // escaped
-  // Its numbers, in which PID namespace: an inode; 0: the first.
+  // Its numbers in a PID namespace, which is named by its inode; 0: the first one.
   uint32_t pid = 0, tid = 0, pid_namespace = 0;
   LiveCpu cpu;                       // by the kernel's records, or set_cpu()
   std::vector<LiveFrameRow> frames;  // innermost first
@@ -55,7 +55,7 @@ struct LiveCounters {
   uint64_t on_cpu = 0;  // threads, by the kernel's records
 };
 
-// What is left out at present on purpose; all are escaped, and empty if nothing is.
+// What is left out at present on purpose. All texts are escaped, and empty if nothing is.
 struct LiveLeftOut {
   std::string classes;                     // "marks, kernel"
   bool is_all = false;                     // all classes are off
@@ -74,9 +74,9 @@ class LiveModel : public LiveTick {
  public:
   static constexpr size_t kTicksKept = 20;
   static constexpr size_t kMarksKept = 8;
-  // Bounds of a tick, so that no program makes its watcher grow: the rows with the most
-  // time are kept, half of them for their own, half for their total; the beginnings of
-  // longer names, in bytes; and of deeper stacks the innermost frames.
+  // Bounds of a tick, so that no program makes its watcher grow. The rows with the most
+  // time are kept, half of them by self time, half by total; names are cut to this many
+  // bytes; and deep stacks to their innermost frames.
   static constexpr size_t kRowsKept = 2'000, kNameKept = 1'000, kFramesKept = 200;
 
   // Sums are of the ticks that make up the last `window_ns`.
@@ -86,18 +86,18 @@ class LiveModel : public LiveTick {
   void after(const Record& record) override;
   void end(const Trace& trace, Replay& replay, int64_t from_ns, int64_t until_ns,
            const std::vector<LiveThread>& threads) override;
-  // The buffer as it is at the tick's end.
+  // Sets the state of the buffer at the tick's end.
   void set_buffer(const BufferState& buffer, uint64_t blocks);
 
-  // What is known otherwise of the thread in that row, until the next tick.
+  // Sets what is known of the row's thread from another source, until the next tick.
   void set_cpu(size_t row, const LiveCpu& cpu) { threads_[row].cpu = cpu; }
 
-  // While it is paused, what it shows stays as it is.
+  // While the model is paused, what it shows stays as it is.
   void set_paused(bool is_paused) { is_paused_ = is_paused; }
   bool is_paused() const { return is_paused_; }
 
   // The rows whose name contains `filter`, whatever the case of letters. `through`: only
-  // paths on which this function is; empty: all.
+  // paths with this function; empty: all.
   std::vector<LiveRow> rows(LiveTable table, LiveSort sort, std::string_view filter,
                             std::string_view through = {}) const;
   const std::vector<LiveThreadRow>& threads() const { return threads_; }
@@ -105,16 +105,16 @@ class LiveModel : public LiveTick {
   bool has_cpu() const { return has_cpu_; }
   const LiveCounters& counters() const { return counters_; }
   const LiveLeftOut& left_out() const { return left_out_; }
-  // The newest marks, the last one last; how many were seen; and the time that is now.
+  // The newest marks, the last one last; how many were seen; and the present time.
   const std::deque<LiveMark>& marks() const { return marks_; }
   uint64_t mark_count() const { return mark_count_; }
   int64_t now_ns() const { return now_ns_; }
-  // The time that the window's sums are about.
+  // The length of time that the window's sums cover.
   int64_t window_ns() const;
 
  private:
   using Table = absl::flat_hash_map<std::string, LiveSums>;
-  // Of a thread in a tick.
+  // The times of a thread in a tick.
   struct ThreadTimes {
     uint64_t wall_ns, cpu_ns, ready_ns, unknown_ns;
   };

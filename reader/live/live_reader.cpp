@@ -11,10 +11,10 @@
 namespace arctrace::reader {
 namespace {
 
-// How far ticks stay behind, for records that are being written.
+// Ticks stay this far behind, for records that are being written.
 constexpr double kLagSeconds = 0.02;
 
-// A frame that was open before has the time at which it was entered first.
+// Gives a frame that was open before the time at which it was first entered.
 void restore_starts(const OpenStack& before, int64_t from_ns, OpenStack& now) {
   for (size_t i = 0; i < std::min(before.frames.size(), now.frames.size()); ++i) {
     const OpenFrame& was = before.frames[i];
@@ -60,13 +60,13 @@ absl::Status LiveReader::tick(LiveTick& tick, bool is_last) {
     if (!is_last && record.time_ns >= until_ns) return false;
     const SessionCopy::Taken taken = copy_.take(record);
     if (!taken.is_new) {
-      // What is recorded at present is in force until it changes.
+      // The set of recorded classes is in force until it changes.
       if (record.type == ARCTRACE_TYPE_ENABLED) replay.add(record);
       return true;
     }
     Record now = record;
     now.after_gap = taken.after_gap;
-    // Definitions may be written long after the time that they have.
+    // A definition may be written long after its time.
     if (class_of(record.type) != RecordClass::kDefinition) {
       now.time_ns = std::max(record.time_ns, from_ns_);
     }
@@ -77,7 +77,7 @@ absl::Status LiveReader::tick(LiveTick& tick, bool is_last) {
     return true;
   });
   if (!read.ok()) return read;
-  Record end{};  // up to here, threads go on as they were
+  Record end{};  // threads go on in their states up to this record
   end.time_ns = until_ns;
   end.thread = kNoIndex;
   end.type = ARCTRACE_TYPE_CLOCK_SYNC;
@@ -92,8 +92,8 @@ absl::Status LiveReader::tick(LiveTick& tick, bool is_last) {
   return absl::OkStatus();
 }
 
-// The stacks that the last tick left come as if their threads reported them now, in the
-// states in which it left them.
+// Feeds the stacks that the last tick ended with as if their threads recorded them now,
+// in the states in which the tick ended.
 void LiveReader::give_stacks(const Definitions& definitions, LiveStacks& stacks,
                              Replay& replay) {
   for (const auto& [writer, stack] : carried_) {

@@ -16,7 +16,7 @@ void append_part(std::vector<std::byte>& bytes, const Part& part) {
   bytes.insert(bytes.end(), raw.begin(), raw.end());
 }
 
-// What a STACK or COROUTINE record says of frames.
+// Returns the part of a STACK or COROUTINE record that names frames.
 std::span<const std::byte> frames_part(const Record& record) {
   return record.type == ARCTRACE_TYPE_COROUTINE
              ? record.body.subspan(offsetof(arctrace_coroutine_body, depth))
@@ -99,7 +99,7 @@ void LiveStacks::before(Replay& replay, const Record& record, bool is_carried) {
   next_key_ = 0;
 }
 
-// The first of the record's keys that is this function's and was not given yet.
+// Returns the first of the record's keys that is this function's and was not used yet.
 uint64_t LiveStacks::key_of(const FrameInfo& frame) {
   if (is_kernels_ || replay_ == nullptr) return 0;
   const Definitions& definitions = replay_->definitions();
@@ -115,7 +115,7 @@ uint64_t LiveStacks::key_of(const FrameInfo& frame) {
   return 0;
 }
 
-// The stack that the frame is on, with which its thread goes on.
+// Returns the stack that the frame is on, which becomes its thread's current one.
 std::vector<OpenFrame>& LiveStacks::frames_of(const FrameInfo& frame) {
   OpenStack& stack = stacks_[frame.thread];
   if (stack.coroutine != frame.coroutine) {

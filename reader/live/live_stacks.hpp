@@ -1,4 +1,4 @@
-// What each thread has open, kept while its records are replayed: the stacks that a
+// The open frames of each thread, tracked while records are replayed: the stacks that a
 // screen shows, and that the next tick's replay begins with.
 #pragma once
 
@@ -20,31 +20,33 @@ struct OpenFrame {
   int64_t start_ns = 0;
   uint32_t count = 1;  // frames that it stands for
   bool is_kernels = false;
-  // Of the kernel's: the type of the record that opened it, and the system call's number
-  // or the lock.
+  // Of a frame of the kernel's: the type of the record that opened it, and the number of
+  // the system call or the lock.
   uint16_t kernel_type = 0;
   uint64_t kernel_value = 0;
-  bool is_inherited = false;  // of the parent that forked; the thread does not know it
+  bool is_inherited = false;  // from the parent that forked; the thread does not know it
 };
 
 struct OpenStack {
   std::vector<OpenFrame> frames;  // outermost first
   uint32_t coroutine = 0;         // on whose stack the thread runs; 0: its own
 
-  // The body of a STACK record that says the same, as far as keys are known.
+  // The body of a STACK record that describes this stack, as far as keys are known.
   std::vector<std::byte> record_body() const;
-  // Records of the kernel's that say the same of its frames: types and bodies.
+  // The kernel's records that describe the kernel's frames of this stack: types and
+  // bodies.
   std::vector<std::pair<uint16_t, std::vector<std::byte>>> kernel_records() const;
 };
 
-// Passes everything on to another listener.
+// A listener that tracks open frames, and forwards everything to another listener.
 class LiveStacks : public ReplayListener {
  public:
   // `next` may be null.
   explicit LiveStacks(ReplayListener* next) : next_(next) {}
 
-  // To be called before the replay gets the record. `is_carried`: it is made of the stack
-  // that an earlier tick left, whose frames are not those that fork copied.
+  // To be called before the replay gets the record. `is_carried`: the record was made
+  // from the stack at the end of an earlier tick, whose frames are not those that fork
+  // copied.
   void before(Replay& replay, const Record& record, bool is_carried = false);
 
   const absl::flat_hash_map<ThreadIndex, OpenStack>& stacks() const { return stacks_; }
@@ -64,12 +66,12 @@ class LiveStacks : public ReplayListener {
   // The stacks on which threads do not run at present, by coroutine.
   absl::flat_hash_map<ThreadIndex, absl::flat_hash_map<uint32_t, std::vector<OpenFrame>>>
       parked_;
-  // Of the record that is replayed.
+  // The rest is of the record that is replayed.
   Replay* replay_ = nullptr;
   bool is_kernels_ = false, is_carried_ = false;
   uint16_t kernel_type_ = 0;
   uint64_t kernel_value_ = 0;
-  std::vector<uint64_t> keys_;  // that it names, outermost first
+  std::vector<uint64_t> keys_;  // that the record names, outermost first
   size_t next_key_ = 0;
 };
 

@@ -6,18 +6,18 @@
 #include <utility>
 
 #include "reader/live/chunk_input.hpp"
-#include "reader/trace/buffer_moments.hpp"
-#include "reader/trace/index_buffer.hpp"
-#include "reader/trace/record_cursor.hpp"
+#include "reader/trace/buffer_state.hpp"
+#include "reader/trace/record.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// A block that was closed and the same in so many updates has no writer left.
+// A block that was closed and unchanged in so many updates has no writer any more.
 constexpr uint32_t kUnchangedEnough = 2;
-// A block that left the buffer is in the file by then, if it ever will be.
+// After so many updates without it, a block that is gone from the buffer will never be in
+// the file.
 constexpr uint32_t kMissingEnough = 50;
 constexpr uint32_t kRecordsChunkMax = 16u << 20;
 
@@ -25,7 +25,7 @@ uint32_t phase_untrusted(std::span<const std::byte> block) {
   return load_part_untrusted<uint64_t>(block) & 0xFF;
 }
 
-// Without the 0xff after the last record, whose own last words may be 0xff too.
+// Cuts off the 0xff after the last record, whose own last words may be 0xff too.
 void trim(std::vector<std::byte>& block) {
   const auto header = load_part_untrusted<arctrace_block_header>(block);
   RecordCursor cursor(header.form == ARCTRACE_FORM_COMPACT, 0, false);
@@ -41,7 +41,7 @@ void trim(std::vector<std::byte>& block) {
   if (result == RecordCursor::Result::kEnd) block.resize(std::min(end, block.size()));
 }
 
-// Whether the parts that readers look at are the same.
+// Whether the parts that readers use are the same.
 bool same_records(std::span<const std::byte> a, std::span<const std::byte> b) {
   constexpr size_t kFrom = offsetof(arctrace_block_header, magic);
   return a.size() == b.size() &&
@@ -77,12 +77,12 @@ void SessionCopy::add_file(std::unique_ptr<Input> file, bool with_data) {
   files_.push_back({std::move(file), ARCTRACE_HEADER_SIZE, with_data});
 }
 
-// Data before definitions: what a record needs was defined before it was written. The
-// buffer before the file: a block is in the file before it leaves the buffer. So the data
-// that come from the file may be newer than the definitions that came from the buffer,
-// and both are looked through for definitions once more. In overwrite mode definitions
-// may give way as soon as the data do, so that they are copied first, too (SPEC.md
-// LIVE-4).
+// Data are copied before definitions, because what a record needs was defined before it
+// was written. The buffer is copied before the file, because a block is in the file
+// before it leaves the buffer. So the data that come from the file may be newer than the
+// definitions that came from the buffer, and both are searched for definitions once more.
+// In overwrite mode definitions may give way as soon as the data do, so definitions are
+// copied first, too (SPEC.md LIVE-4).
 absl::Status SessionCopy::update() {
   now_ticks_ = read_ticks(geometry_.clock);
   absl::flat_hash_set<uint64_t> seen;
@@ -160,7 +160,7 @@ absl::Status SessionCopy::copy_moments() {
   if (!records.ok()) return records.status();
   moments_.ref.kind = BlockRef::Kind::kCollector;
   if (moments_.bytes != nullptr && *moments_.bytes == *records) return absl::OkStatus();
-  // Those that have made room for newer ones will not come again.
+  // Control events that gave way to newer ones will not come again.
   std::set<Moment> present;
   RecordCursor cursor(false, 0, false);
   cursor.set_window(*records, 0, true);
@@ -193,8 +193,8 @@ absl::Status SessionCopy::copy_later_definitions(File& file) {
   }
 }
 
-// Copies the chunk at `offset`, and makes that the next one's. False: the file does not
-// have the chunk yet, or not all of it.
+// Copies the chunk at `offset`, and moves `offset` to the next one. Returns false if the
+// file does not have the whole chunk yet.
 absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file, uint64_t& offset,
                                                        bool only_definitions) {
   arctrace_chunk_header chunk{};
@@ -267,7 +267,7 @@ void SessionCopy::settle_missing(const absl::flat_hash_set<uint64_t>& seen) {
     kept.is_whole = true;
     kept.whole_ticks = now_ticks_;
   }
-  // What was forgotten can come again while the buffer, or soon the file, has it.
+  // A forgotten block can be met again as long as the buffer, or soon the file, has it.
   for (auto& [handout, missing] : forgotten_) {
     missing = seen.contains(handout) ? 0 : missing + 1;
   }
@@ -276,8 +276,8 @@ void SessionCopy::settle_missing(const absl::flat_hash_set<uint64_t>& seen) {
 }
 
 // A block that was handed out before the last update has been met by then: in the buffer,
-// or in the file, where it is before it leaves the buffer. The numbers are what others
-// wrote: they are counted, and nothing goes through them.
+// or in the file, where it is before it leaves the buffer. The numbers are untrusted,
+// because others wrote them: they are counted, and no loop runs over their range.
 void SessionCopy::find_missed(const absl::flat_hash_set<uint64_t>& seen) {
   met_.insert(seen.begin(), seen.end());
   missed_ticks_ = UINT64_MAX;
@@ -290,7 +290,7 @@ void SessionCopy::find_missed(const absl::flat_hash_set<uint64_t>& seen) {
   }
   const uint64_t newest =
       seen.empty() ? newest_.handout : *std::max_element(seen.begin(), seen.end());
-  // Nothing is said of what there was before the first update.
+  // Nothing is counted that was there before the first update.
   const bool is_first = newest_.ticks == 0;
   checked_ = newest_;
   newest_ = {std::max(newest, newest_.handout), now_ticks_};
@@ -331,7 +331,7 @@ SessionCopy::Taken SessionCopy::take(const Record& record) {
   kept.taken[at] = true;
   Taken taken{true, record.after_gap};
   if (kept.ref.kind != BlockRef::Kind::kExclusive || kept.has_taken) return taken;
-  // The blocks before it may have been forgotten since.
+  // The blocks before it may have been forgotten since then.
   kept.has_taken = true;
   const auto [next, is_first] = next_serial_.try_emplace(kept.ref.writer, 0);
   const bool is_gap = kept.ref.serial > next->second;

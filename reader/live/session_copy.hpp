@@ -1,6 +1,6 @@
 // A private copy of what a live session has written, which grows from update to update.
-// Nothing is taken away from a collector: the buffer and the collector's file are only
-// read.
+// It takes nothing away from a collector: it only reads the buffer and the collector's
+// file.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,7 +19,7 @@
 #include "reader/trace/block_index.hpp"
 #include "reader/trace/buffer_state.hpp"
 #include "reader/trace/input.hpp"
-#include "reader/trace/session_header.hpp"
+#include "reader/trace/session.hpp"
 #include "reader/trace/trace.hpp"
 
 namespace arctrace::reader {
@@ -31,35 +31,36 @@ class SessionCopy {
   static absl::StatusOr<SessionCopy> create(std::unique_ptr<Input> buffer);
 
   // From the next update() on, what a collector appends to `file` is copied too. Without
-  // `with_data`, of what is in the file by then only the definitions are. REQUIRES: the
-  // input can be read as far as the file has grown, whatever its size() was.
+  // `with_data`, only the definitions are copied of what is in the file by then.
+  // REQUIRES: the input can be read as far as the file has grown, whatever its size()
+  // was.
   void add_file(std::unique_ptr<Input> file, bool with_data);
 
   // Copies what is new since the last update, open blocks included. Error: an input can
   // no longer be read.
   absl::Status update();
 
-  // All that is kept at present, as a trace file that is not finished.
+  // Returns all that is kept at present, as a trace file that is not finished.
   absl::StatusOr<Trace> trace();
 
-  // What is known of a record when it is met in the last trace().
+  // What is known of a record that the last trace() gives.
   struct Taken {
     bool is_new = false;  // it was not taken before
     bool after_gap =
         false;  // it is the first of its thread after blocks that are missing
   };
-  // Takes the record that stands there, once.
+  // Takes the record at that place, once.
   Taken take(const Record& record);
 
   // Drops the blocks of data that will not change, and were whole at `ticks`.
   void forget(uint64_t ticks);
 
-  // As of the last update().
+  // The state of the buffer at the last update().
   const BufferState& buffer() const { return state_; }
   const Session& session() const { return session_; }
   // Exclusive blocks that were overwritten, or drained, before they could be copied.
   uint64_t missed_blocks() const { return missed_blocks_; }
-  // How many blocks are remembered only so that they are not taken for new ones.
+  // The number of blocks that are remembered only to recognize them if they come again.
   size_t forgotten_blocks() const { return forgotten_.size(); }
 
  private:
@@ -86,15 +87,15 @@ class SessionCopy {
   SessionCopy(std::unique_ptr<Input> buffer, const arctrace_session_header& header,
               SessionHeader facts);
 
-  // `again`: for the second time in this update, which says nothing of whether a block
-  // still changes.
+  // `again`: this is the second copy in this update, which says nothing of whether a
+  // block still changes.
   absl::Status copy_buffer(bool definitions, bool again,
                            absl::flat_hash_set<uint64_t>& seen);
   absl::Status copy_block_untrusted(const BlockRef& ref, bool again);
   absl::Status copy_moments();
   absl::Status copy_file(File& file);
-  // Definitions in what has come to the file since copy_file(), which the next one copies
-  // all the same.
+  // Copies the definitions in what was appended to the file since copy_file(). The next
+  // update copies it all the same.
   absl::Status copy_later_definitions(File& file);
   absl::StatusOr<bool> copy_chunk_untrusted(File& file, uint64_t& offset,
                                             bool only_definitions);
@@ -110,17 +111,19 @@ class SessionCopy {
   std::vector<File> files_;
   std::map<uint64_t, Kept> blocks_;             // by hand-out
   std::vector<std::unique_ptr<Kept>> records_;  // RECORDS chunks
-  Kept moments_;                                // of a buffer without a file
-  // Of these, what was taken: type, ticks, gate or pid. Offsets do not tell them apart:
-  // when one comes or goes, or a filter's text is not known any more, others move.
+  Kept moments_;                                // control events, without a file
+  // The control events that were taken: type, ticks, gate or pid. Offsets do not tell
+  // them apart: when one comes or goes, or a filter's text is not known any more, others
+  // move.
   using Moment = std::tuple<uint16_t, uint64_t, uint32_t>;
   std::set<Moment> taken_moments_;
   std::vector<Kept*> by_chunk_;  // of the last trace()
-  // Of data: the hand-out, and the updates in a row in which the buffer did not have it.
+  // The hand-outs of forgotten data, with the updates in a row in which the buffer did
+  // not have them.
   absl::flat_hash_map<uint64_t, uint32_t> forgotten_;
   absl::flat_hash_map<uint32_t, uint64_t> next_serial_;  // by writer
-  // The newest hand-out that an update met, and when that began: of the last update, and
-  // of the one before, up to which all have been looked for.
+  // The newest hand-out that an update met, and when that update began: newest_ of the
+  // last update, checked_ of the one before, up to which all hand-outs were checked.
   struct Newest {
     uint64_t handout = 0, ticks = 0;
   };

@@ -118,7 +118,7 @@ void ThreadWatch::add(const ThreadStat& stat, int64_t now_ns) {
   cpu_.state = std::string(thread_state_text(stat.state));
   const Sample& first = samples_.front();
   cpu_.wall_ns = static_cast<uint64_t>(now_ns - first.time_ns);
-  // A tick that began before the first sample may be counted after it.
+  // A tick of the CPU clock that began before the first sample may be counted after it.
   cpu_.cpu_ns = std::min(since(samples_.back().cpu_ns, first.cpu_ns), cpu_.wall_ns);
   for (size_t i = 1; i < samples_.size(); ++i) {
     const auto wall =

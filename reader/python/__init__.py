@@ -31,8 +31,8 @@ __all__ = ["Batch", "Call", "Calls", "Finding", "FunctionSums", "Group", "Missin
 # Bits of Call.flags and Batch.flags.
 UNWOUND, EXIT_LOST, ENTRY_LOST, ENTERED_BEFORE = 1, 2, 4, 8
 INHERITED, NOT_ENDED, RESUMED, BEGAN_BEFORE, ENDED_AFTER, GUESSED = 16, 32, 64, 128, 256, 512
-# What has one of these is no call, but the rest of one that another frame stands for: of a fork's parent, or of one
-# that a vfork child left.
+# A frame with one of these bits is no call, but the rest of a call that another frame
+# stands for: of a fork's parent, or of a call that a vfork child abandoned.
 COUNTED_ELSEWHERE = INHERITED | RESUMED
 
 
@@ -115,7 +115,7 @@ class Finding(_typing.NamedTuple):
 
 class FunctionSums(_typing.NamedTuple):
     """The calls of a function: self_ns is time in itself, total_ns with all it called. The times from avg_ns to p999_ns
-    are None where too few calls ended. left_out_by says what left calls out on purpose ("switched off", a filter), or is
+    are None where too few calls ended. left_out_by says what excluded calls by intent ("switched off", a filter), or is
     empty: all of them from until_ns on (None: not so), and an unknown number in `partly`, begin and end (None: from the
     beginning, to the end; `partly` None: not so)."""
     name: str
@@ -198,7 +198,7 @@ class _Reading:
         self.close()
 
     def close(self) -> None:
-        """Ends the reading, so that the trace can be read anew."""
+        """Ends the iteration, so that the trace can be read anew."""
         self._reader.close()
 
 
@@ -218,7 +218,7 @@ class Calls(_Reading):
         return self._reader.name(function)
 
     def module(self, function: int) -> str:
-        """The path of its module, or ""."""
+        """The path of such a function's module, or ""."""
         return self._reader.module(function)
 
     @property
@@ -286,7 +286,7 @@ class Trace:
                                        values))
 
     def batches(self, size: int = 8192, **limits: _typing.Any) -> _typing.Iterator[Batch]:
-        """The same as columns: Batch after Batch. Their functions' names: use calls(values=False).batches()."""
+        """The calls as columns, Batch after Batch. For names of functions, use calls(values=False).batches()."""
         limits.setdefault("values", False)
         with self.calls(**limits) as calls:
             yield from calls.batches(size)

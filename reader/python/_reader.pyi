@@ -1,4 +1,4 @@
-# Nobody's interface but the package's own.
+# This interface is only for the package itself.
 from typing import Any
 
 def __getattr__(name: str) -> Any: ...

@@ -1,5 +1,5 @@
-// The Python module arctrace._reader, over the C++ interface of libarctrace-reader. What
-// users import is __init__.py beside it, which has their documentation.
+// The Python module arctrace._reader, over the C++ interface of libarctrace-reader. Users
+// import __init__.py beside it, which has the documentation.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -19,7 +19,7 @@ namespace reader = arctrace::reader;
 
 namespace {
 
-// Bytes of programs, of which those that are not UTF-8 become U+FFFD.
+// Returns a program's bytes as text; those that are not UTF-8 become U+FFFD.
 py::str text(const char* bytes) {
   return py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
       bytes, static_cast<Py_ssize_t>(std::string_view(bytes).size()), "replace"));
@@ -54,16 +54,16 @@ reader::Filter make_filter(std::optional<std::int64_t> from_ns,
   return filter;
 }
 
-// An array of numpy's that owns the first `count` elements of `column`.
+// Makes an array of numpy's that owns the first `count` elements of `column`.
 template <class Value>
 py::array_t<Value> array_of(py::array_t<Value> column, std::size_t count) {
   if (count == static_cast<std::size_t>(column.size())) return column;
   return py::object(column[py::slice(0, static_cast<py::ssize_t>(count), 1)]);
 }
 
-// The interpreter's lock is held throughout, because a trace has one user at a time; the
-// cursor's thread does not need it. Keeps the trace alive, and its names as Python's
-// strings, which calls share.
+// An iterator of calls. It never gives up the interpreter's lock, because a trace has one
+// user at a time; the cursor's thread does not need the lock. It keeps the trace alive,
+// and its names as Python's strings, which calls share.
 class PyCalls {
  public:
   PyCalls(std::shared_ptr<reader::Trace> trace, reader::Calls calls)

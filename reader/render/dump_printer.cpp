@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "reader/render/gap_list.hpp"
-#include "reader/render/left_out_events.hpp"
+#include "reader/render/left_out.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/trace/format_names.hpp"
@@ -56,7 +56,7 @@ std::string number_or_dash(bool known, uint32_t number) {
   return known ? absl::StrCat(number) : "-";
 }
 
-// The CPU of a record of the kernel's, which each of them names first.
+// Returns the CPU of a record of the kernel's, whose fields begin with it.
 std::string cpu_text(const Record& record) {
   if (record.type == ARCTRACE_TYPE_LOST) {
     const auto lost = load_part_untrusted<arctrace_lost_body>(record.body);

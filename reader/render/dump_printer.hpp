@@ -12,7 +12,7 @@
 #include "reader/render/output.hpp"
 #include "reader/streams/json_writer.hpp"
 #include "reader/streams/record_describer.hpp"
-#include "reader/trace/event_filter.hpp"
+#include "reader/trace/event_fields.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/trace.hpp"
 
@@ -59,8 +59,8 @@ class DumpPrinter {
   // A line for a stretch of time of which records are missing, found at `time_ns`.
   void print_gap_text(const Gap& gap, int64_t time_ns);
   void print_gap_json(const Gap& gap, int64_t time_ns);
-  // What --where left out: a line with '#', or an object of type LEFT_OUT with the time
-  // of the last record. REQUIRES: the filter has conditions.
+  // Prints what --where left out: a line with '#', or an object of type LEFT_OUT with the
+  // time of the last record. REQUIRES: the filter has conditions.
   void print_left_out_text(const EventFilter& events);
   void print_left_out_json(const EventFilter& events, int64_t time_ns);
   // Sums of the whole trace: a line with '#'.

@@ -1,16 +1,14 @@
-#include "reader/render/info_json.hpp"
-
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
 #include <string>
 
-#include "reader/render/findings.hpp"
-#include "reader/render/losses.hpp"
+#include "reader/render/info.hpp"
 #include "reader/render/patch_list.hpp"
-#include "reader/trace/bytes.hpp"
+#include "reader/render/session_text.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -22,7 +20,7 @@ std::string hex(std::span<const std::byte> bytes) {
 
 std::string address(uint64_t value) { return absl::StrCat("0x", absl::Hex(value)); }
 
-// Nothing for an end that never came, or a start before the trace.
+// Returns nothing for an end that never came, or a start before the trace.
 std::optional<int64_t> known_time(int64_t time_ns) {
   if (time_ns == INT64_MAX || time_ns == INT64_MIN) return std::nullopt;
   return time_ns;
@@ -190,7 +188,7 @@ void write_thread(const Trace& trace, ThreadIndex index, JsonWriter& json) {
   const int64_t end_ns = definitions.life_end_ns(index);
   json.member("start_ns", definitions.begin_ns(index));
   json.member("end_ns", known_time(end_ns));
-  // The thread that ended its process lived until then.
+  // The thread that ended its process lived until the process' end.
   if (end_ns != INT64_MAX && thread.alive_ns != INT64_MIN && thread.alive_ns <= end_ns &&
       (end_ns == thread.end_ns || process->end_writer != thread.writer)) {
     json.member("end_within_ns",

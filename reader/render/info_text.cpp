@@ -1,5 +1,4 @@
-#include "reader/render/info_text.hpp"
-
+// The output of `arctrace info` as text, and findings in text and JSON.
 #include <absl/container/btree_map.h>
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
@@ -9,25 +8,53 @@
 #include <utility>
 #include <vector>
 
-#include "reader/render/findings.hpp"
+#include "reader/render/info.hpp"
 #include "reader/render/patch_list.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
-#include "reader/trace/bytes.hpp"
+#include "reader/trace/findings.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/record.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
+
+std::string finding_text(const Finding& finding, const Session& session) {
+  std::string text =
+      absl::StrCat(finding.rule, session.raw ? " block " : " chunk ", finding.chunk);
+  if (finding.offset != 0) absl::StrAppend(&text, ", byte ", finding.offset);
+  absl::StrAppend(&text, ": ", escaped(finding.message));
+  for (const RuleText& rule : kRules) {
+    if (rule.id == finding.rule)
+      absl::StrAppend(&text, " (", std::string(rule.text), ")");
+  }
+  return text;
+}
+
+void write_findings_json(const Trace& trace, JsonWriter& json) {
+  json.key("findings").begin_array();
+  for (const Finding& finding : trace.findings()) {
+    json.begin_object();
+    json.member("rule", finding.rule);
+    json.member("message", finding.message);
+    json.member(trace.session().raw ? "block" : "chunk", finding.chunk);
+    json.member("offset", finding.offset);
+    json.end();
+  }
+  json.end();
+}
+
 namespace {
 
 constexpr size_t kFindingsShown = 5;
 
-// Seconds, or "-" for an end that never came.
+// Returns seconds, or "-" for an end that never came.
 std::string time_or_dash(int64_t time_ns) {
   return time_ns == INT64_MAX || time_ns == INT64_MIN ? "-" : seconds_text(time_ns);
 }
 
-// Rows of cells. Each column is as wide as its widest cell; the last one is not padded.
+// A table of rows of cells. Each column is as wide as its widest cell; the last one is
+// not padded.
 class Table {
  public:
   // `right`: how many of the first columns are aligned to the right.
@@ -96,7 +123,7 @@ std::string end_text(const Process& process) {
   return text;
 }
 
-// Heads the list of those that are defined, with the number of all.
+// Appends the head of a list of definitions: the number of all, and how many have none.
 void append_number(std::string& out, const std::string& number, uint64_t all,
                    uint64_t defined) {
   absl::StrAppend(&out, "\n", number);
@@ -156,7 +183,7 @@ void append_threads(std::string& out, const Trace& trace) {
   table.append_to(out);
 }
 
-// Each file once, however many processes map it.
+// Appends each module's file once, however many processes map it.
 void append_modules(std::string& out, const Definitions& definitions) {
   absl::btree_map<std::pair<std::string, std::string>, size_t> processes_of;
   for (const Process& process : definitions.processes()) {
@@ -176,7 +203,7 @@ void append_modules(std::string& out, const Definitions& definitions) {
   table.append_to(out);
 }
 
-// The files with names of generated code; nothing if there were none.
+// Appends the files with names of generated code; nothing if there were none.
 void append_code_files(std::string& out, const Definitions& definitions) {
   Table table({"pid", "names", "omitted", "file"}, 3);
   size_t files = 0;

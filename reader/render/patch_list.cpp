@@ -7,14 +7,14 @@
 #include <algorithm>
 
 #include "reader/render/session_text.hpp"
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/record.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// A name in a process, or failing that one of the module; empty: nothing is known.
+// Returns the function's name, else its place in the module; empty: nothing is known.
 std::string name_of(const Definitions& definitions, ProcessIndex process,
                     uint64_t address, int64_t time_ns, Symbolizer& names) {
   const Module* module = definitions.module_at(process, address, time_ns);
@@ -28,13 +28,13 @@ std::string name_of(const Definitions& definitions, ProcessIndex process,
                       absl::Hex(in_file));
 }
 
-// Whether functions with this verdict were left alone.
+// Whether functions with this verdict were skipped.
 bool is_left(uint32_t verdict) {
-  return verdict != ARCTRACE_PATCH_DONE && verdict != ARCTRACE_PATCH_FLOODED &&
+  return verdict != ARCTRACE_PATCH_DONE && verdict != ARCTRACE_PATCH_THROTTLED &&
          patch_refusal_text(verdict).empty();
 }
 
-// Of the functions with one verdict.
+// Returns the number of functions with one verdict.
 template <class Counts>
 uint64_t count_of(const Counts& counts, uint32_t verdict) {
   const auto found = counts.find(verdict);
@@ -47,7 +47,7 @@ std::string count_line(uint64_t count, const char* what, uint32_t verdict) {
 
 }  // namespace
 
-// What is shown of a module.
+// What the text shows of a module.
 struct PatchList::Shown {
   std::string path;
   Counts counts;  // of the process that knows of most of its functions
@@ -73,11 +73,12 @@ std::optional<std::string> PatchList::refusal_of(const Counts& counts) {
   return std::nullopt;
 }
 
-// But for those that were switched off, which are among the others.
+// Sums up all functions but those that were switched off, which have another verdict,
+// too.
 uint64_t PatchList::known_functions(const Counts& counts) {
   uint64_t sum = 0;
   for (const auto& [verdict, count] : counts) {
-    if (verdict != ARCTRACE_PATCH_FLOODED) sum += count.all;
+    if (verdict != ARCTRACE_PATCH_THROTTLED) sum += count.all;
   }
   return sum;
 }
@@ -102,7 +103,7 @@ std::string PatchList::text_of(const Shown& shown, const Definitions& definition
     absl::StrAppend(&out, "  none was patched: ", *refusal, "\n");
   }
   if (!shown.switched_off.empty()) {
-    out += count_line(shown.switched_off.size(), "of them ", ARCTRACE_PATCH_FLOODED);
+    out += count_line(shown.switched_off.size(), "of them ", ARCTRACE_PATCH_THROTTLED);
     add_names(shown.switched_off, out);
   }
   for (const auto& [verdict, count] : shown.counts) {
@@ -127,7 +128,7 @@ std::string PatchList::text(const Definitions& definitions, Symbolizer* names) c
       const std::string program = path.empty() ? process->executable : "";
       Shown& shown = modules[{program, path}];
       shown.path = path.empty() ? process->executable : path;
-      const auto flooded = counts.find(ARCTRACE_PATCH_FLOODED);
+      const auto flooded = counts.find(ARCTRACE_PATCH_THROTTLED);
       if (flooded != counts.end()) {
         shown.switched_off.insert(flooded->second.listed.begin(),
                                   flooded->second.listed.end());
@@ -146,8 +147,8 @@ std::string PatchList::text(const Definitions& definitions, Symbolizer* names) c
   return programs + libraries;
 }
 
-// Records that list no address are about the program, and so are those whose address is
-// in no known module.
+// Returns what a process' own records tell, by module. Records that list no address are
+// about the program, and so are those whose address is in no known module.
 PatchList::Modules PatchList::own_modules(const Definitions& definitions,
                                           ProcessIndex process) const {
   Modules modules;
@@ -171,14 +172,14 @@ PatchList::Modules PatchList::own_modules(const Definitions& definitions,
       is_new |=
           count.listed.try_emplace(in_file, Function{process, address, time_ns}).second;
     }
-    // That nothing was patched is told with an address in the library.
+    // A verdict that nothing was patched lists an address only to name the library.
     if (is_new && patch_refusal_text(noted.verdict).empty()) count.all += noted.count;
   }
   return modules;
 }
 
-// Those of the process that has patched the modules: this one, or one before it was
-// forked.
+// Returns the modules of the process that has patched them: this one, or one from which
+// it was forked.
 PatchList::Modules PatchList::inherited_modules(const Definitions& definitions,
                                                 ProcessIndex process) const {
   for (int i = 0; i < Definitions::kForkDepthMax && process != kNoIndex; ++i) {
@@ -195,7 +196,7 @@ void PatchList::write_counts(const Counts& own, const Counts& inherited,
                              JsonWriter& json) {
   json.member("patched", count_of(inherited, ARCTRACE_PATCH_DONE));
   json.member("refused", refusal_of(inherited));
-  json.member("switched_off", count_of(own, ARCTRACE_PATCH_FLOODED));
+  json.member("switched_off", count_of(own, ARCTRACE_PATCH_THROTTLED));
   json.key("left").begin_object();
   for (const auto& [verdict, count] : inherited) {
     if (is_left(verdict)) json.member(patch_verdict_text(verdict).key, count.all);
@@ -207,7 +208,7 @@ void PatchList::write_functions(const Counts& counts, bool flooded,
                                 const Definitions& definitions, Symbolizer& names,
                                 JsonWriter& json) {
   for (const auto& [verdict, count] : counts) {
-    if ((verdict == ARCTRACE_PATCH_FLOODED) != flooded ||
+    if ((verdict == ARCTRACE_PATCH_THROTTLED) != flooded ||
         (!flooded && !is_left(verdict)) || verdict == ARCTRACE_PATCH_SMALL ||
         verdict == ARCTRACE_PATCH_PART || verdict == ARCTRACE_PATCH_SLOT_STUB) {
       continue;

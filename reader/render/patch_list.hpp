@@ -1,4 +1,4 @@
-// What `info` says of functions that record -P has patched, or left.
+// What `info` tells of functions that record -P has patched, or skipped.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -24,13 +24,13 @@ class PatchList {
   void note(const Record& record);
 
   // For each program, and each library of which functions were to be patched, the numbers
-  // of functions that were patched, that were left, by reason, and that were switched off
-  // in any process; with `names` also the names of those that are listed. Empty if
+  // of functions that were patched, that were skipped, by reason, and that were switched
+  // off in any process; with `names` also the names of those that are listed. Empty if
   // nothing was to be patched.
   std::string text(const Definitions& definitions, Symbolizer* names) const;
 
-  // The same of one process, as a value: null if nothing was to be patched. A fork child
-  // has what its parent had when it was forked.
+  // Writes the same facts of one process, as a value: null if nothing was to be patched.
+  // A fork child has what its parent had when it was forked.
   void write_json(const Definitions& definitions, ProcessIndex process, Symbolizer* names,
                   JsonWriter& json) const;
 
@@ -71,8 +71,7 @@ class PatchList {
   Modules own_modules(const Definitions& definitions, ProcessIndex process) const;
   Modules inherited_modules(const Definitions& definitions, ProcessIndex process) const;
 
-  // By session identity. A record may come again: those that are equal and of the same
-  // time are one.
+  // By session identity. A record may come again: equal records of one time count once.
   absl::btree_map<uint32_t, std::set<std::pair<Noted, int64_t>>> processes_;
 };
 

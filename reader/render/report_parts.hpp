@@ -1,17 +1,117 @@
-// Parts that several views of a report write alike: titles of groups, members of
-// functions and times, columns of sums, the last column with its name and notes.
+// Parts that several views of a report share: the options of their tables, columns of
+// sums, titles of groups, members of functions and times, and the last column with its
+// name and notes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "reader/analysis/duration_histogram.hpp"
+#include "reader/analysis/function_times.hpp"
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/render/function_labels.hpp"
-#include "reader/render/view_options.hpp"
+#include "reader/render/labels.hpp"
+#include "reader/render/text_style.hpp"
+#include "reader/replay/call_tree.hpp"
 #include "reader/streams/json_writer.hpp"
 
 namespace arctrace::reader {
+
+// The options that every view of a report understands.
+
+// The columns of tables of sums (ColumnType).
+enum class Column : uint8_t {
+  kCalls,
+  kSelfPercent,
+  kTotalPercent,
+  kSelf,
+  kTotal,
+  kOnCpu,
+  kOffCpu,
+  kAvg,
+  kMin,
+  kP50,
+  kP90,
+  kP99,
+  kP999,
+  kMax,
+};
+
+struct ViewOptions {
+  SortKey sort = SortKey::kTotal;
+  uint64_t limit = UINT64_MAX;  // rows of a table
+  double min_percent =
+      0;               // rows with less of the total, and what is below them, are hidden
+  bool lines = false;  // file:line of functions
+  std::vector<Column> columns;  // of tables of sums; empty: the default ones
+  TextStyle style;
+};
+
+// The columns of tables of sums: which there are, and which of them a table shows on a
+// terminal of some width.
+struct ColumnType {
+  Column column;
+  const char* name;  // the value of --columns
+  const char* head;
+  size_t width;
+  uint8_t rank;           // the column with the largest one is the first to be dropped
+  bool by_default;        // shown if --columns does not say otherwise
+  bool needs_dispatches;  // by default it is shown only if the kernel recorded these
+  bool needs_times;       // it is about the times of single calls
+};
+
+// All columns, in the order in which they stand by default.
+std::span<const ColumnType> column_types();
+
+// The values of a row.
+struct RowSums {
+  uint64_t calls = 0, self_ns = 0, total_ns = 0;
+  uint64_t all_ns = 0;  // what is 100 % of the shares
+  CpuTime cpu;
+  const DurationHistogram* times = nullptr;  // null: no call is timed
+};
+
+// Returns what a column shows of a row: a number of calls, or of ns; nothing if that is
+// not known. column_text() has a dash for that.
+std::optional<uint64_t> column_value(Column column, const RowSums& sums);
+std::string column_text(Column column, const RowSums& sums);
+
+// The columns of one table.
+class Columns {
+ public:
+  // Chooses the columns that options.columns wants, or the default ones. If the
+  // terminal's width is known, columns are dropped until `other` columns, which the table
+  // has beside them, and a name fit.
+  Columns(const ViewOptions& options, bool has_dispatches, size_t other);
+
+  // Shows the column by which the table is sorted in one unit, that of its largest time,
+  // which its head then names.
+  void set_scale(SortKey sort, uint64_t largest_ns);
+
+  // The heads of the columns, each right-aligned.
+  std::string head() const;
+  void append(std::string& row, const RowSums& sums) const;
+
+  // A line that names the columns for which there was no space; empty if all have it.
+  // Default columns are dropped silently.
+  std::string dropped_text() const;
+
+ private:
+  bool is_scaled(Column column) const {
+    return scaled_.has_value() && column == *scaled_;
+  }
+
+  std::vector<const ColumnType*> shown_;
+  std::vector<const ColumnType*> dropped_;  // of those that were asked for
+  std::optional<Column> scaled_;
+  TimeScale scale_{};
+};
+
+// Whether one of the columns is about the times of single calls.
+bool need_times(std::span<const Column> columns);
 
 // "lua 100/101" for a thread, "lua 100, 3 threads" for a process, "3 threads" for all.
 std::string group_title(const TreeGroup& group, Grouping grouping);
@@ -42,7 +142,7 @@ void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json);
 void write_overhead_json(uint64_t overhead_ps, const Replay& replay, JsonWriter& json);
 
 // " [recording]" for a row of which recording is half or more; else nothing. In a
-// corrected report, what is left of the row is then no more than was taken off.
+// corrected report, the rest of the row is then no more than was taken off.
 std::string overhead_note(uint64_t self_ns, uint64_t overhead_ps, const Replay& replay);
 // The line that says what the note means, to follow a table that has one; else empty.
 std::string overhead_legend(bool has_note, const Replay& replay);

@@ -1,9 +1,14 @@
-// Facts and sums of a session in words, for the heads and ends of several outputs.
+// Facts, sums and losses of a session in words, for the heads and ends of several
+// outputs.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "reader/streams/json_writer.hpp"
+#include "reader/trace/session.hpp"
 #include "reader/trace/trace.hpp"
 
 namespace arctrace::reader {
@@ -15,8 +20,8 @@ std::vector<std::string> session_facts(const Session& session);
 // not appear, except those of records and of losses.
 std::string summary_line(const Summary& summary);
 
-// Which files of its recording are read, and what became of the others; empty for a
-// recording in one file.
+// Tells which files of its recording are read, and what happened to the others; empty for
+// a recording in one file.
 std::string files_text(const RecordingFiles& files);
 
 // A line about the identities that a session has given, once a quarter of them are; else
@@ -35,5 +40,19 @@ std::string realtime_text(uint64_t realtime_ns);
 
 // A command line: arguments joined by blanks, those with blanks quoted; escaped.
 std::string command_line_text(const std::vector<std::string>& arguments);
+
+// Lost records by the cause of their loss, in text and in JSON.
+
+// "full 2, too_big 1"; empty if nothing was lost. `by_cause`: counts by the
+// ARCTRACE_LOST_ number of the cause.
+std::string losses_text(std::span<const uint64_t> by_cause);
+
+// ", 5 overwritten, 3 in another file, 2 torn, 1 unfinished": what a trace lacks besides
+// what was lost; empty if that is nothing.
+std::string other_missing_text(const Summary& summary);
+
+// Member `name`: an object with a number for each cause.
+void write_losses_json(std::string_view name, std::span<const uint64_t> by_cause,
+                       JsonWriter& json);
 
 }  // namespace arctrace::reader

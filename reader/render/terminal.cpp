@@ -23,7 +23,7 @@ bool is_terminal_for_color() {
   return !dumb && ::isatty(STDOUT_FILENO) == 1;
 }
 
-// By the variable that decides on characters, as setlocale() has it.
+// Reads the variable that decides on characters, as setlocale() does.
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);

@@ -1,4 +1,4 @@
-// The terminal that a report is made on: its width and colours, a line of progress,
+// The terminal on which a report appears: its width and colours, a line of progress,
 // Ctrl-C.
 #pragma once
 
@@ -28,7 +28,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   // `share`: of the whole work, between 0 and 1; 0: not known. With it the line says how
-  // much time is left.
+  // much time remains.
   void update(uint64_t records, double share = 0);
 
  private:

@@ -17,7 +17,7 @@ constexpr uint64_t kIndentedLevels = 48;
 
 bool is_continuation(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
 
-// Where the code point `count` points into `text` begins.
+// Returns where the code point number `count` of `text` begins.
 size_t offset_of(std::string_view text, size_t count) {
   size_t offset = 0;
   while (offset < text.size()) {
@@ -27,9 +27,9 @@ size_t offset_of(std::string_view text, size_t count) {
   return offset;
 }
 
-// `text` with up to `excess` columns less, which are cut from the ends of what is between
-// outermost pairs of `open` and `close`. What is not in pairs stays, as in operator< and
-// operator->.
+// Returns `text` with up to `excess` columns less, which are cut from the ends of what is
+// between outermost pairs of `open` and `close`. Text outside of pairs stays, as in
+// operator< and operator->.
 std::string cut_nested(std::string_view text, char open, char close, size_t excess,
                        std::string_view ellipsis) {
   std::string out;
@@ -60,7 +60,7 @@ std::string cut_nested(std::string_view text, char open, char close, size_t exce
   return out += text;
 }
 
-// Where the bracket that opens at `begin` is closed, or the end of the text.
+// Returns where the bracket that opens at `begin` is closed, or the end of the text.
 size_t closed_at(std::string_view text, size_t begin) {
   size_t depth = 0, end = begin;
   for (; end < text.size(); ++end) {
@@ -71,9 +71,9 @@ size_t closed_at(std::string_view text, size_t begin) {
   return end;
 }
 
-// How much of a function's name, as C++ writes it, is its result and the blank after it:
-// names of templates begin with one. A path of names, or a name with arguments that were
-// recorded, has none.
+// Returns how much of a function's name, as C++ writes it, is its result and the blank
+// after it: names of templates begin with one. A path of names, or a name with arguments
+// that were recorded, has none.
 size_t result_size(std::string_view name) {
   constexpr std::string_view kOperator = "operator";
   size_t size = 0;
@@ -112,7 +112,7 @@ std::string duration_text(uint64_t duration_ns) {
   if (duration_ns == 0) return "-";
   if (duration_ns < 1'000) return absl::StrCat(duration_ns, " ns");
   TimeScale scale = time_scale(duration_ns);
-  // 999.6 us are 1.00 ms.
+  // After rounding, 999.6 us are 1.00 ms.
   const uint64_t thousand_ns = scale.unit_ns * 1'000;
   if (scale.unit_ns < 1'000'000'000 && thousand_ns - duration_ns <= scale.unit_ns / 2) {
     scale = time_scale(thousand_ns);
@@ -130,7 +130,8 @@ TimeScale time_scale(uint64_t largest_ns) {
   TimeScale scale{"us", 1'000, 2};
   if (largest_ns >= 1'000'000) scale = {"ms", 1'000'000, 2};
   if (largest_ns >= 1'000'000'000) scale = {"s", 1'000'000'000, 2};
-  // As many decimals as leave three digits of the largest time, once that is rounded.
+  // The column gets as many decimals as leave three digits of the largest time, once that
+  // is rounded.
   for (uint64_t limit_ns = scale.unit_ns * 10, digit_ns = scale.unit_ns / 100;
        scale.decimals > 0 && largest_ns >= limit_ns - digit_ns / 2; --scale.decimals) {
     limit_ns *= 10;
@@ -256,6 +257,90 @@ void append_tinted(std::string& out, const TextStyle& style, Tint tint,
   }
   out += text;
   out += "\x1b[0m";
+}
+
+namespace {
+
+constexpr char kEscape = '\x1b';
+
+// Returns the length of the code point or colour at the beginning of `text`, and its
+// columns.
+std::pair<size_t, size_t> next_piece(std::string_view text) {
+  if (text.front() == kEscape) {
+    const size_t end = text.find('m');
+    return {end == std::string_view::npos ? text.size() : end + 1, 0};
+  }
+  size_t length = 1;
+  while (length < text.size() && (static_cast<uint8_t>(text[length]) & 0xC0) == 0x80) {
+    ++length;
+  }
+  return {length, 1};
+}
+
+}  // namespace
+
+std::string fit_line(std::string_view line, const TextStyle& style) {
+  if (style.width == 0 || line.size() <= style.width) return std::string(line);
+  const std::string_view ellipsis = ellipsis_of(style);
+  const size_t room = style.width - std::min(style.width, columns_of(ellipsis));
+  size_t columns = 0, offset = 0;
+  size_t cut = std::string_view::npos;  // where what fits beside an ellipsis ends
+  while (offset < line.size()) {
+    const auto [length, width] = next_piece(line.substr(offset));
+    if (columns == room && width != 0 && cut == std::string_view::npos) cut = offset;
+    columns += width;
+    if (columns > style.width) break;
+    offset += length;
+  }
+  if (columns <= style.width) return std::string(line);
+  std::string fitted(line.substr(0, cut));
+  fitted += ellipsis;
+  if (fitted.find(kEscape) != std::string::npos) fitted += "\x1b[0m";
+  return fitted;
+}
+
+std::string wrap_line(std::string_view line, size_t indent, const TextStyle& style) {
+  if (style.width == 0) return std::string(line);
+  std::string text;
+  size_t used = 0, begin = 0;  // columns of the last line; where it has no words yet
+  while (!line.empty()) {
+    size_t length = 0, columns = 0;  // of a word, and the blanks before it
+    for (bool has_word = false; length < line.size();) {
+      const auto [size, width] = next_piece(line.substr(length));
+      const char c = line[length];
+      if (c == ' ' && has_word) break;
+      has_word |= c != ' ' && width != 0;
+      length += size;
+      columns += width;
+      if (c == '|') break;
+    }
+    if (used + columns > style.width && used > begin) {
+      const size_t blanks = std::min(line.find_first_not_of(' '), length);
+      text += "\n" + std::string(indent, ' ');
+      used = begin = indent;
+      line.remove_prefix(blanks);
+      length -= blanks;
+      columns -= blanks;
+    }
+    text += line.substr(0, length);
+    used += columns;
+    line.remove_prefix(length);
+  }
+  return text;
+}
+
+std::string LineFitter::add(std::string_view text) {
+  std::string lines;
+  for (size_t end = text.find('\n'); end != std::string_view::npos;
+       end = text.find('\n')) {
+    rest_ += text.substr(0, end);
+    lines += fit_line(rest_, style_);
+    lines += '\n';
+    rest_.clear();
+    text.remove_prefix(end + 1);
+  }
+  rest_ += text;
+  return lines;
 }
 
 }  // namespace arctrace::reader

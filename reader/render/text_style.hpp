@@ -1,4 +1,5 @@
-// How text output looks: units, columns, colours, long names.
+// How text output looks: units, columns, colours, long names, and lines that are never
+// wider than the terminal.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 
 namespace arctrace::reader {
 
+// How text output looks: units, columns, colours, long names.
 struct TextStyle {
   bool color = false;
   // Columns of the terminal; names are cut to fit. 0: they are shown in full.
@@ -15,7 +17,7 @@ struct TextStyle {
   bool utf8 = true;  // the terminal shows UTF-8, else only ASCII
 };
 
-// What stands for a part that was cut out: "…" or "..".
+// Returns the mark of a part that was cut out: "…" or "..".
 std::string_view ellipsis_of(const TextStyle& style);
 
 // "1,234,567"
@@ -24,8 +26,8 @@ std::string grouped_text(uint64_t number);
 // "999 ns", "1.23 us", "12.3 ms", "3.21 s", "1,234 s": three digits, rounded. "-" for 0,
 // so that sums of nothing do not look like measurements.
 std::string duration_text(uint64_t duration_ns);
-// The same for the time of a single call, of which 0 is less than the clock can tell:
-// "<1 ns".
+// The same for the time of a single call. A call's 0 is less than the clock can tell: "<1
+// ns".
 std::string call_time_text(uint64_t duration_ns);
 
 // The unit of a whole column of times, which its head names, and its decimals.
@@ -34,16 +36,16 @@ struct TimeScale {
   uint64_t unit_ns;
   int decimals;
 };
-// That in which the largest time of a column has three digits.
+// Returns the scale in which the largest time of a column has three digits.
 TimeScale time_scale(uint64_t largest_ns);
-// "88.8", "9.7"; what is less than the last digit with a unit of its own, "26.2 us"; "-"
+// "88.8", "9.7"; a time that is less than the last digit has its own unit, "26.2 us"; "-"
 // for 0.
 std::string scaled_text(uint64_t duration_ns, const TimeScale& scale);
 
 // The share of `part` in `whole` in percent, "12.3", "100", "<0.1"; "-" for nothing.
 std::string percent_text(uint64_t part, uint64_t whole);
 
-// The same where there is a bar beside it: "64 %", "<1 %"; "-" for nothing.
+// The share beside a bar: "64 %", "<1 %"; "-" for nothing.
 std::string share_text(uint64_t part, uint64_t whole);
 
 // A bar that is as long as that share of `columns`: blocks of eighths, or '#' in ASCII.
@@ -61,14 +63,14 @@ void append_left(std::string& out, std::string_view text, size_t width);
 // Columns that escaped text takes: its code points.
 size_t columns_of(std::string_view text);
 
-// A function's name, or a path of names, in at most `width` columns, but 16 at least.
-// What is cut is first the ends of parameters in parentheses, then a template's result,
-// then the ends of template arguments, then the middle of the name; an ellipsis stands
-// for each, but not for the result. 0: in full.
+// Returns a function's name, or a path of names, in at most `width` columns, but 16 at
+// least. Cuts first the ends of parameters in parentheses, then a template's result, then
+// the ends of template arguments, then the middle of the name; an ellipsis stands for
+// each, but not for the result. 0: in full.
 std::string cut_name(std::string_view name, size_t width, const TextStyle& style);
 
-// Indentation for a depth: two columns a level, up to a bound, and up to half of what the
-// terminal has beside `used` columns. Beyond it only the number of the depth
+// Returns the indentation for a depth: two columns a level, up to a bound, and up to half
+// of what the terminal has beside `used` columns. Beyond it only the number of the depth
 // distinguishes levels.
 size_t indent_columns(uint64_t depth, size_t used, const TextStyle& style);
 
@@ -77,5 +79,31 @@ enum class Tint : uint8_t { kHead, kHot, kDim, kTrouble };
 // Appends `text` in a colour if `style` has colours.
 void append_tinted(std::string& out, const TextStyle& style, Tint tint,
                    std::string_view text);
+
+// Lines that are never wider than the terminal.
+
+// `line` without a newline, cut to style.width columns with the style's ellipsis at its
+// end. Colours take no columns.
+std::string fit_line(std::string_view line, const TextStyle& style);
+
+// `line` without a newline, continued in further lines where it is wider than
+// style.width: for sentences, of which nothing may be cut. Breaks after blanks and '|';
+// further lines begin with `indent` blanks.
+std::string wrap_line(std::string_view line, size_t indent, const TextStyle& style);
+
+// Fits text that comes in pieces, line by line.
+class LineFitter {
+ public:
+  explicit LineFitter(const TextStyle& style) : style_(style) {}
+
+  // Returns the lines that `text` completes, each as fit_line() makes it.
+  std::string add(std::string_view text);
+  // Returns the text after the last newline.
+  std::string rest() const { return fit_line(rest_, style_); }
+
+ private:
+  const TextStyle style_;
+  std::string rest_;
+};
 
 }  // namespace arctrace::reader

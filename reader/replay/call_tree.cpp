@@ -114,7 +114,8 @@ void CallTree::correct(NodeIndex root, ReportClock clock, bool has_cpu_times) {
 }
 
 void CallTree::sum_up(NodeIndex root) {
-  // Without recursion, because stacks may be hundreds of thousands of frames deep.
+  // Nodes are listed without recursion, because stacks may be hundreds of thousands of
+  // frames deep.
   std::vector<NodeIndex> order;
   for (NodeIndex at = root; at != kNoNode; at = next_in_preorder(at, root)) {
     order.push_back(at);
@@ -144,7 +145,7 @@ void CallTree::sum_up(NodeIndex root) {
 }
 
 void CallTree::merge(NodeIndex into, const CallTree& from, NodeIndex from_root) {
-  // The nodes of this tree that stand for the parents of `at`.
+  // The nodes of this tree for the nodes above `at`.
   std::vector<NodeIndex> path;
   NodeIndex at = from_root;
   while (true) {

@@ -1,17 +1,14 @@
+// Charges time to a thread's frames, and enters and leaves them.
 #include "reader/replay/frame_stack.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 namespace arctrace::reader {
 namespace {
 
 // Times are cut at 73 years, so that a thread's time fits 63 bits.
 constexpr int64_t kTimeLimit = int64_t{1} << 61;
-
-// The nesting of vforks that is kept; the effects of deeper ones stay.
-constexpr size_t kVforkDepthMax = 64;
 
 // From this many frames on, is_open asks a map instead of the stack.
 constexpr size_t kSearchDepth = 64;
@@ -20,8 +17,8 @@ uint64_t elapsed(int64_t from_ns, int64_t to_ns) {
   return static_cast<uint64_t>(to_ns) - static_cast<uint64_t>(from_ns);
 }
 
-// Whether that is so of the thread's process, or of those that it was forked from, whose
-// hooks it has.
+// Whether `is` is true of the thread's process, or of those from which that was forked,
+// whose hooks it has.
 bool is_any(bool Process::*is, const Definitions& definitions, ThreadIndex thread) {
   const Process* process = definitions.process_of(thread);
   for (int i = 0; process != nullptr && i < Definitions::kForkDepthMax; ++i) {
@@ -66,7 +63,7 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
     const Frame& top = frames_.back();
     const uint64_t passed = elapsed(clip(now_), clip(time_ns));
     if (top.is_patching && state_.costs.is_known()) charge_cost(top, passed * 1000);
-    // For a corrected report it has not passed: neither on the CPU nor waiting.
+    // In a corrected report this time has not passed: neither on the CPU nor waiting.
     if (!top.is_patching || !state_.is_corrected) {
       state_.tree[top.node].self_ns += passed;
       frames_[top.shown].self_ns += passed;
@@ -130,50 +127,9 @@ void FrameStack::charge(const CpuTime& cpu) {
   cpu_ += cpu;
 }
 
-void FrameStack::change_phase() {
-  const ReplayFilter& filter = state_.filter;
-  if (phase_ == Phase::kBefore) {
-    // A thread whose first record comes after the range has no part in it.
-    if (first_ns_ >= filter.until_ns) {
-      next_phase_ns_ = INT64_MAX;
-      return;
-    }
-    phase_ = Phase::kInside;
-    next_phase_ns_ = filter.until_ns;
-    on_each_stack([this] { count_open(); });
-  }
-  if (phase_ == Phase::kInside && now_ >= next_phase_ns_) {
-    phase_ = Phase::kAfter;
-    next_phase_ns_ = INT64_MAX;
-    // How long a call lasts in all decides whether it is shown.
-    if (filter.min_duration_ns == 0) on_each_stack([this] { close_cut(); });
-  }
-}
-
-// The time range ends: what becomes of the open calls later is not in it.
-void FrameStack::close_cut() {
-  for (size_t i = frames_.size(); i-- > 1;) {
-    Frame& frame = frames_[i];
-    if ((frame.flags & kFrameCounted) == 0) continue;
-    mark_frame(frame, 0);
-    if (state_.listener != nullptr && !is_part(frame)) {
-      state_.listener->frame_closed(info_of(frame, kFrameCutStop), frame.token, true);
-    }
-    removed_ += removed_from(frame);
-    frame.flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
-  }
-}
-
-// The time range begins.
-void FrameStack::count_open() {
-  for (size_t i = 1; i < frames_.size(); ++i) {
-    if (frames_[i].shown == i) count(frames_[i]);
-  }
-}
-
-// The call of a shown frame begins to count.
+// Begins to count the call of a shown frame.
 void FrameStack::count(Frame& frame) {
-  // How it was entered before the range is not told in it.
+  // The marks of a range do not tell how a call was entered before it.
   if (frame.start_ns < state_.filter.from_ns) {
     frame.flags &= static_cast<uint16_t>(~unsigned{kFrameEntryLost});
   }
@@ -226,7 +182,8 @@ FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
 // ---- Frames ----------------------------------------------------------------
 
 void FrameStack::push(uint64_t key, FunctionId function, uint16_t flags, uint64_t width) {
-  // It is made where it stays: a copy of its many words takes longer than all the rest.
+  // The frame is constructed at its place: copying its many words takes longer than all
+  // the rest.
   Frame& frame = frames_.emplace_back();
   frame.key = key;
   frame.start_ns = now_;
@@ -239,7 +196,7 @@ void FrameStack::push(uint64_t key, FunctionId function, uint16_t flags, uint64_
   enter_top();
 }
 
-// Puts the last frame, of which only the place in the tree is missing, on the stack.
+// Puts the last frame on the stack; only its place in the tree is missing.
 void FrameStack::enter_top() {
   Frame& frame = frames_.back();
   Frame& parent = frames_[frames_.size() - 2];
@@ -286,7 +243,7 @@ void FrameStack::enter(uint64_t key, FunctionId function) {
   const RecordCost& cost = cost_of(key, function);
   charge_cost(frames_.back(), cost.outside_ps);
   push(key, function, 0);
-  // Of a wait for functions to be patched all time is charged as it passes.
+  // All time of a wait for functions to be patched is charged as it passes.
   if (!frames_.back().is_patching) charge_cost(frames_.back(), cost.inside_ps);
 }
 
@@ -303,15 +260,15 @@ void FrameStack::charge_args_cost() {
   charge_cost(frames_[frames_.size() - 2], state_.costs.of_args().outside_ps);
 }
 
-// Recording took so much of the frame's own time.
+// Notes how much of the frame's own time was recording.
 void FrameStack::charge_cost(const Frame& frame, uint64_t ps) {
   if (ps == 0 || !in_range()) return;
   state_.tree[frame.node].overhead_ps += ps;
   frames_[frame.shown].overhead_ps += ps;
 }
 
-// So much of the frame's own time is taken off when it is corrected. Recording is work of
-// the thread itself, so none of it is time off the CPU.
+// Returns how much of the frame's own time is taken off when it is corrected. Recording
+// is work of the thread itself, so none of it is time off the CPU.
 uint64_t FrameStack::removed_from(const Frame& frame) const {
   if (!state_.is_corrected) return 0;
   return std::min(frame.overhead_ps / 1000, frame.cpu.cpu_of(frame.self_ns));
@@ -322,7 +279,7 @@ void FrameStack::leave(uint64_t count, uint16_t flags) {
     Frame& top = frames_.back();
     const uint64_t left = std::min(count, top.width);
     if (!vforks_.empty() && depth_ - left < vforks_.back().lowest) {
-      // The parent has not left the frame, and will go on in it.
+      // The parent has not returned from the frame, and will go on in it.
       VforkPoint& vfork = vforks_.back();
       Frame kept = top;
       kept.width = vfork.lowest - (depth_ - left);
@@ -390,7 +347,7 @@ void FrameStack::mark_frame(const Frame& frame, uint16_t flags) {
   if ((all & kFrameUnwound) != 0) ++marks.unwound;
   if ((all & kFrameExitLost) != 0) ++marks.exit_lost;
   if ((all & kFrameOpen) != 0) ++marks.open;
-  // How a resumed frame was entered has been counted already.
+  // The mark of how a resumed frame was entered has been counted already.
   if ((all & kFrameResumed) != 0) return;
   if ((all & kFrameEntryLost) != 0) ++marks.entry_lost;
   if ((all & kFrameEnteredBefore) != 0) ++marks.entered_before;
@@ -432,106 +389,6 @@ void FrameStack::adopt(FunctionId function) {
   if (state_.listener != nullptr) state_.listener->frame_adopted(info_of(frame, 0));
 }
 
-// ---- vfork -------------------------------------------------------------------
-
-void FrameStack::vfork_begin() {
-  keep_depth_ = depth_;
-  if (vforks_.size() < kVforkDepthMax) vforks_.push_back({depth_, depth_, {}});
-}
-
-uint64_t FrameStack::vfork_end() {
-  const uint64_t lowest = vforks_.back().lowest;
-  const uint64_t left_open = depth_ > lowest ? depth_ - lowest : 0;
-  leave(left_open, kFrameUnwound);
-  VforkPoint vfork = std::move(vforks_.back());
-  vforks_.pop_back();
-  for (auto frame = vfork.removed.rbegin(); frame != vfork.removed.rend(); ++frame) {
-    if ((frame->flags & kFrameCounted) != 0) frame->flags |= kFrameResumed;
-    frame->flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
-    frame->self_ns = 0;
-    frame->cpu = {};
-    frame->overhead_ps = 0;
-    frames_.push_back(*frame);
-    enter_top();
-  }
-  keep_depth_ = depth_;
-  return left_open;
-}
-
-// ---- Coroutines --------------------------------------------------------------
-
-// The thread itself stays where it is.
-void FrameStack::exchange(Stack& stack) {
-  frames_.swap(stack.frames);
-  std::swap(frames_.front(), stack.frames.front());
-  std::swap(wall_, stack.wall);
-  std::swap(cpu_, stack.cpu);
-  std::swap(removed_, stack.removed);
-  std::swap(depth_, stack.depth);
-  std::swap(inherited_, stack.inherited);
-  vforks_.swap(stack.vforks);
-  std::swap(keep_depth_, stack.keep_depth);
-  std::swap(has_open_keys_, stack.has_open_keys);
-  open_keys_.swap(stack.open_keys);
-}
-
-template <class Visit>
-void FrameStack::on_each_stack(const Visit& visit) {
-  visit();
-  const uint32_t current = coroutine_;
-  for (auto& [coroutine, stack] : parked_) {
-    exchange(stack);
-    coroutine_ = coroutine;
-    visit();
-    exchange(stack);
-  }
-  coroutine_ = current;
-}
-
-void FrameStack::switch_stack(uint32_t coroutine, FunctionId function) {
-  if (coroutine == coroutine_) return;
-  Stack next;
-  const auto found = parked_.find(coroutine);
-  const bool is_new = found == parked_.end();
-  if (!is_new) {
-    next = std::move(found->second);
-    parked_.erase(found);
-  }
-  exchange(next);
-  parked_.emplace(coroutine_, std::move(next));
-  coroutine_ = coroutine;
-  if (is_new && coroutine != 0) push_part(function);
-}
-
-uint64_t FrameStack::parked_frames() const {
-  uint64_t frames = 0;
-  for (const auto& [coroutine, stack] : parked_) frames += stack.depth + stack.inherited;
-  return frames;
-}
-
-// ---- Inherited frames ---------------------------------------------------------
-
-void FrameStack::inherit(std::span<const KeyAndFunction> frames, uint16_t flags) {
-  for (const KeyAndFunction& frame : frames) {
-    push(frame.key, frame.function, flags, 0);
-  }
-  inherited_ = static_cast<uint32_t>(frames_.size() - 1);
-}
-
-bool FrameStack::leave_inherited(uint64_t key) {
-  uint32_t found = inherited_;
-  while (found > 0 && frames_[found].key != key) --found;
-  if (found == 0) return false;
-  while (frames_.size() - 1 > inherited_) pop(0);
-  for (; inherited_ > found; --inherited_) {
-    ++(in_range() ? state_.totals : state_.outside).exit_lost;
-    pop(kFrameExitLost);
-  }
-  pop(0);
-  --inherited_;
-  return true;
-}
-
 // ---- The kernel's frames -------------------------------------------------------
 
 void FrameStack::push_kernel(uint64_t key, FunctionId function, uint16_t flags) {
@@ -556,27 +413,6 @@ void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId fu
   if (state_.listener == nullptr || !in_range()) return;
   state_.listener->point(
       {kind, thread_, function, frames_.back().depth, event_ns(), &record});
-}
-
-void FrameStack::close_stack() {
-  vforks_.clear();
-  while (frames_.size() > 1) {
-    const uint16_t flags = is_part(frames_.back()) ? 0 : kFrameOpen;
-    depth_ -= frames_.back().width;
-    pop(flags);
-  }
-}
-
-void FrameStack::finish() {
-  leave_kernel(kernel_frames_, kFrameOpen);
-  on_each_stack([this] { close_stack(); });
-  parked_.clear();
-  if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
-  if (state_.is_corrected) {
-    state_.tree.correct(root(), state_.clock, state_.has_dispatches);
-  }
-  state_.tree.sum_up(root());
-  frames_.shrink_to_fit();
 }
 
 }  // namespace arctrace::reader

@@ -1,4 +1,4 @@
-// What recording added to the times of calls and of their callers (SPEC.md REC-12).
+// The time that recording added to calls and to their callers (SPEC.md REC-12).
 #pragma once
 
 #include <arctrace/format.h>
@@ -9,14 +9,14 @@
 
 namespace arctrace::reader {
 
-// An entry, or an exit, takes half of what a call takes: `inside_ps` of the call's own
-// time, and `outside_ps` of its caller's.
+// The cost of one record. An entry, or an exit, takes half of what a call takes:
+// `inside_ps` of the call's own time, and `outside_ps` of its caller's.
 struct RecordCost {
   uint64_t inside_ps = 0, outside_ps = 0;
 };
 
-// Kinds of calls of which nothing is known cost nothing, but compiled-in hooks of a kind
-// of their own what others do.
+// The costs by kind of call. Kinds of which nothing is known cost nothing, but
+// compiled-in hooks of a kind of their own cost as much as other compiled-in hooks.
 class HookCosts {
  public:
   explicit HookCosts(std::span<const arctrace_hook_cost> costs) {
@@ -24,7 +24,7 @@ class HookCosts {
     for (const arctrace_hook_cost& cost : costs) {
       if (cost.kind >= ARCTRACE_HOOK_KINDS) continue;
       is_known_ = has[cost.kind] = true;
-      // One ARGUMENTS or RESULT takes all that its kind says.
+      // Costs are of a pair of records, but those of ARGUMENTS are of one.
       const uint32_t share = cost.kind == ARCTRACE_HOOK_ARGUMENTS ? 1 : 2;
       by_kind_[cost.kind] = {cost.inside_ps / share, cost.outside_ps / share};
     }
@@ -46,9 +46,9 @@ class HookCosts {
     if (module_kind != 0) return module_kind;
     return is_patched ? ARCTRACE_HOOK_PATCHED : ARCTRACE_HOOK_FUNCTION;
   }
-  // Of the entry or the exit of a call. `kind`: one that kind_of_call() returns.
+  // The cost of the entry or the exit of a call. `kind`: one that kind_of_call() returns.
   const RecordCost& of_call(uint32_t kind) const { return by_kind_[kind]; }
-  // Of an ARGUMENTS or a RESULT.
+  // The cost of an ARGUMENTS or a RESULT.
   const RecordCost& of_args() const { return by_kind_[ARCTRACE_HOOK_ARGUMENTS]; }
 
  private:

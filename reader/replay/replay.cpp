@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "reader/trace/gaps.hpp"
-#include "reader/trace/kernel_event_times.hpp"
 #include "reader/trace/record_types.hpp"
+#include "reader/trace/recorded_times.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/protocol/record_filter.hpp"
 
@@ -55,7 +55,7 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
   });
 }
 
-// Applies the calls that still waited as if they had been reported.
+// Applies waiting calls, which no record of their own thread told, as if it had.
 void Replay::enter_waiting_until(int64_t time_ns) {
   while (next_waiting_ < waiting_.size() &&
          waiting_[next_waiting_].first.time_ns < time_ns) {
@@ -71,8 +71,8 @@ void Replay::enter_waiting_until(int64_t time_ns) {
   }
 }
 
-// Notes what is open in threads that fork before that time: until their children begin,
-// they go on.
+// Stores the open frames of threads that fork before that time, because they change until
+// the children begin.
 void Replay::note_forks_until(int64_t time_ns) {
   while (next_fork_ < forks_.size() && forks_[next_fork_].first < time_ns) {
     const auto [forked_ns, child] = forks_[next_fork_++];
@@ -154,9 +154,9 @@ ThreadStack* Replay::stack_of(ThreadIndex thread) {
   return entry.stack.get();
 }
 
-// The thread that forked the process of which `child` is the first thread: the one that
-// the process names, else of the parent's threads the one that called fork last, or the
-// only one that is known. Null: it is not the first, or none is known.
+// Returns the thread that forked the process of which `child` is the first thread: the
+// one that the process names, else of the parent's threads the one that called fork last,
+// or the only one that is known. Null: `child` is not the first, or none is known.
 ThreadStack* Replay::parent_of(ThreadIndex child) {
   const Definitions& definitions = state_.definitions;
   const Process* process = definitions.process_of(child);
@@ -184,7 +184,7 @@ ThreadStack* Replay::parent_of(ThreadIndex child) {
   return parent;
 }
 
-// A fork child's first thread begins in the frames of the thread that forked.
+// The first thread of a fork child begins in the frames of the thread that forked.
 void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
   ThreadStack::ForkPoint point;
   if (const auto noted = fork_points_.find(child); noted != fork_points_.end()) {
@@ -195,7 +195,7 @@ void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
   }
   const Process* process = state_.definitions.process_of(child);
   point.is_guess = process != nullptr && process->forked_ns == INT64_MIN;
-  // What the child says is right also where the forker's records are missing.
+  // The child's own list of frames is right even if the forker's records are missing.
   if (process != nullptr && process->inherited.has_value() &&
       process->pid == state_.definitions.threads()[child].tid) {
     if (point.time_ns == INT64_MIN) point.time_ns = INT64_MAX;
@@ -205,8 +205,8 @@ void Replay::inherit(ThreadIndex child, ThreadStack& stack) {
   stack.inherit(std::move(point));
 }
 
-// The first thread of a process begins with its first record if nothing says when it was
-// there.
+// The first thread of a process begins with its first own record if nothing else tells
+// its begin.
 ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
   const Definitions& definitions = state_.definitions;
   const Thread& facts = definitions.threads()[thread];
@@ -218,7 +218,8 @@ ThreadStack* Replay::stack_of_kernel(ThreadIndex thread) {
              : entries_[thread].stack.get();
 }
 
-// Losses that the threads could not report themselves; when they came is not known.
+// Adds losses that the threads could not record themselves. It is not known when they
+// came.
 void Replay::add_residual_loss(const Record& record, const arctrace_lost_body& lost) {
   ThreadStack* stack =
       (lost.flags & ARCTRACE_LOST_SESSION) != 0 ? nullptr : stack_of(record.thread);
@@ -230,7 +231,8 @@ void Replay::add_residual_loss(const Record& record, const arctrace_lost_body& l
   session_point(record);
 }
 
-// What opened a frame of the kernel's is not recorded any more: nor is what would end it.
+// Ends the kernel's frames of events that are not recorded any more, because the records
+// that would end them are missing.
 void Replay::leave_kernel_frames(const Record& record, uint32_t gate) {
   if ((gate & ARCTRACE_GATE_KERNEL) == 0) return;
   constexpr uint32_t kMakeFrames = ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_CONTENTION;
@@ -272,15 +274,15 @@ void Replay::session_point(const Record& record) {
                           record.time_ns, &record});
 }
 
-// Whether the thread is there even if nothing tells of it: the first one of a program of
-// which it is known when it began, or, with the kernel's records, when it joined.
+// Whether the thread has a lifetime without any records: the begin of its program is
+// known, or, with the kernel's records, when its process joined.
 bool Replay::has_life(ThreadIndex thread) const {
   return state_.definitions.life_begin_ns(thread) != INT64_MIN ||
          (state_.has_dispatches && state_.definitions.joined_running(thread));
 }
 
-// A program whose functions are not recorded, or that calls none, has a life all the
-// same.
+// Adds the threads of programs without records: their functions are not recorded, or they
+// call none.
 void Replay::add_silent_programs() {
   for (ThreadIndex i = 0; i < entries_.size(); ++i) {
     if (entries_[i].known || !has_life(i)) continue;

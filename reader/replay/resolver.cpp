@@ -1,3 +1,5 @@
+// Finds the function of a frame key: by the symbols of a module, by the names that the
+// trace has, or in the code that its process generated.
 #include "reader/replay/resolver.hpp"
 
 #include <absl/strings/numbers.h>
@@ -5,7 +7,7 @@
 
 #include <algorithm>
 
-#include "reader/symbols/demangle.hpp"
+#include "reader/symbols/symbolizer.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -14,7 +16,7 @@ std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// When the modules of a process next change after `time_ns`.
+// Returns when the modules of a process next change after `time_ns`.
 int64_t next_change_ns(const Process& process, int64_t time_ns) {
   int64_t next = INT64_MAX;
   for (const Module& module : process.modules) {
@@ -67,7 +69,7 @@ FunctionResolver::Entry FunctionResolver::find_name(ProcessIndex process, uint64
                                                     int64_t time_ns) {
   const auto id = static_cast<uint32_t>(key);
   const auto name = definitions_.name(process, id);
-  // The empty name is that of the roots.
+  // The empty name stands for roots.
   if (!name || name->empty()) {
     return {key, INT64_MAX, functions_.intern({}, absl::StrCat("name#", id), {})};
   }
@@ -80,15 +82,15 @@ FunctionResolver::Entry FunctionResolver::find_name(ProcessIndex process, uint64
   if (module == nullptr) {
     return {key, next_change_ns(*owner, time_ns), functions_.intern({}, shown, {})};
   }
-  // What holds of a fork child may be of its parent, until it defines modules itself.
+  // A fork child may have been as its parent, until it defines modules itself.
   const bool is_child = owner->origin == ARCTRACE_ORIGIN_FORK;
   const int64_t until = is_child ? next_change_ns(*owner, time_ns) : INT64_MAX;
   return {key, std::min(module->unloaded_ns, until),
           functions_.intern(module->path, shown, {})};
 }
 
-// As the loader searches: the first module, in the order in which they were loaded. The
-// shim is passed over: a call of a function that it interposes is still the program's
+// Searches as the loader does: the first module, in the order in which they were loaded.
+// The shim is skipped: a call of a function that it interposes is still the program's
 // call of the function in the library. What a fork child has not defined itself is as it
 // was in its parent at the fork: the frames that it inherits are older than its modules.
 const Module* FunctionResolver::find_exporter(ProcessIndex process, std::string_view name,
@@ -159,6 +161,78 @@ std::string FunctionResolver::source_line(FunctionId function) {
       location.address - location.module->bias, WithSource::kYes);
   if (!found.source.has_value()) return {};
   return absl::StrCat(found.source->file, ":", found.source->line);
+}
+
+namespace {
+
+bool is_earlier(const Code* a, const Code* b) { return a->since_ns < b->since_ns; }
+
+}  // namespace
+
+// ---- Generated code ---------------------------------------------------------------
+
+// A fork child inherits the code that its parent had at the fork; it comes before the
+// child's own.
+GeneratedCode::GeneratedCode(const Definitions& definitions, ProcessIndex process) {
+  std::vector<std::vector<const Code*>> generations;  // the process itself is the first
+  int64_t until_ns = INT64_MAX;
+  for (int depth = 0; depth < Definitions::kForkDepthMax; ++depth) {
+    const Process* owner = definitions.process(process);
+    if (owner == nullptr) break;
+    std::vector<const Code*>& own = generations.emplace_back();
+    for (const Code& code : owner->code) {
+      if (code.since_ns <= until_ns) own.push_back(&code);
+    }
+    std::stable_sort(own.begin(), own.end(), is_earlier);
+    until_ns = std::min(until_ns, owner->start_ns);
+    process = definitions.inherited_from(process);
+  }
+  for (auto own = generations.rbegin(); own != generations.rend(); ++own) {
+    ordered_.insert(ordered_.end(), own->begin(), own->end());
+  }
+  for (auto code = ordered_.rbegin(); code != ordered_.rend(); ++code)
+    put(first_, **code);
+}
+
+GeneratedCode::Found GeneratedCode::find(uint64_t address, int64_t time_ns) {
+  while (done_ < ordered_.size() && ordered_[done_]->since_ns <= time_ns) {
+    put(now_, *ordered_[done_++]);
+  }
+  Found found;
+  if (done_ < ordered_.size()) found.until_ns = ordered_[done_]->since_ns;
+  found.code = at(now_, address);
+  if (found.code == nullptr) found.code = at(first_, address);
+  return found;
+}
+
+// Replaces the pieces that `code` overlaps; the parts of them on either side of it stay.
+void GeneratedCode::put(Pieces& pieces, const Code& code) {
+  auto next = pieces.lower_bound(code.start);
+  if (next != pieces.begin()) {
+    const auto before = std::prev(next);
+    const Piece cut = before->second;
+    if (cut.end > code.start) {
+      before->second.end = code.start;
+      if (cut.end > code.end) pieces.emplace(code.end, cut);
+    }
+  }
+  next = pieces.lower_bound(code.start);
+  while (next != pieces.end() && next->first < code.end) {
+    const Piece cut = next->second;
+    next = pieces.erase(next);
+    if (cut.end > code.end) {
+      pieces.emplace(code.end, cut);
+      break;
+    }
+  }
+  pieces.emplace(code.start, Piece{code.end, &code});
+}
+
+const Code* GeneratedCode::at(const Pieces& pieces, uint64_t address) {
+  const auto next = pieces.upper_bound(address);
+  if (next == pieces.begin()) return nullptr;
+  const Piece& piece = std::prev(next)->second;
+  return address < piece.end ? piece.code : nullptr;
 }
 
 }  // namespace arctrace::reader

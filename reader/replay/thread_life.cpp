@@ -1,5 +1,6 @@
-// How a thread's stack begins, forks and ends: with the parts of its process' life, in
-// the frames of the thread that forked it, and with what is open at its end.
+// How a thread's stack begins, forks and ends: with the parts of its process' lifetime,
+// in the frames of the thread that forked it, and with the frames that are open at its
+// end; and its states over time.
 #include <algorithm>
 #include <utility>
 
@@ -13,16 +14,16 @@ constexpr uint32_t kTaskRunning = 0;  // the kernel's
 
 }  // namespace
 
-// ---- The process' life -----------------------------------------------------------
+// ---- The process' lifetime -------------------------------------------------------
 
-// The first thread of a program begins with its exec, which is in the loader until the
-// process joins, and in constructors until main is called.
+// Plans the parts of a program's lifetime: its first thread begins with its exec, and is
+// in the loader until the process joins, and in constructors until main is called.
 void ThreadStack::plan_life() {
   const Process* process = state_.definitions.process(process_);
   const Thread& thread = state_.definitions.threads()[thread_];
   if (process == nullptr) return;
   const bool is_first = thread.tid == process->pid;
-  // Handlers run in the thread that called exit().
+  // Exit handlers run in the thread that called exit().
   const bool exits =
       process->end_writer == 0 ? is_first : process->end_writer == thread.writer;
   if (process->exit_ns != INT64_MAX && exits) {
@@ -43,8 +44,8 @@ void ThreadStack::plan_life() {
   }
 }
 
-// A later thread, or one of a program that has joined as it ran, is there from its start
-// on, though it may write its first record late, or none.
+// Returns when the thread begins. A later thread, or one of a program that joined while
+// it ran, exists from its start on, though it may write its first record late, or none.
 int64_t ThreadStack::begins_at_ns() const {
   const int64_t begin = state_.definitions.life_begin_ns(thread_);
   if (begin != INT64_MIN) return begin;
@@ -60,7 +61,7 @@ void ThreadStack::begin_life(int64_t now_ns) {
   if (state_.definitions.life_begin_ns(thread_) == INT64_MIN) {
     begin(begins_at_ns());
     const Process* process = state_.definitions.process(process_);
-    // It may wait, and another thread have joined in its place.
+    // The thread may wait, and another thread may have made the process join.
     if (process != nullptr && process->ran_before) schedule_.start_not_known();
   } else if (fork_child_) {
     begin_in_fork(begins_at_ns());
@@ -73,14 +74,16 @@ void ThreadStack::begin_life(int64_t now_ns) {
                state_.made_up.overwritten());
 }
 
-// One of which is not known when it was executed was there before, and did what it did.
+// If the time of the exec is not known, the program ran before, and its state is not
+// known.
 void ThreadStack::begin_program(int64_t time_ns) {
   begin(time_ns);
   const Process* process = state_.definitions.process(process_);
   if (process == nullptr || process->exec_ns == INT64_MIN) schedule_.start_not_known();
 }
 
-// In the parent's frames, as far as they are known. It runs when it gets a CPU.
+// The thread begins in the parent's frames, as far as they are known. It runs when it
+// gets a CPU.
 void ThreadStack::begin_in_fork(int64_t time_ns) {
   begin(time_ns);
   std::vector<FrameStack::KeyAndFunction> frames;
@@ -94,7 +97,8 @@ void ThreadStack::begin_in_fork(int64_t time_ns) {
   if (state_.has_dispatches) schedule_.leave(kTaskRunning);
 }
 
-// A part that begins while frames are open, which only the last one may, is within them.
+// Begins the next part. Only the last part may begin while frames are open, and is then
+// within them.
 void ThreadStack::begin_part() {
   const LifePart part = parts_.back();
   parts_.pop_back();
@@ -107,7 +111,7 @@ void ThreadStack::begin_part() {
   if (part.function == state_.made_up.loader()) mark_begin(part.from_ns);
 }
 
-// The part of the range in which the program may not have been executed yet.
+// Marks the part of the range in which the program may not have been executed yet.
 void ThreadStack::mark_begin(int64_t exec_ns) {
   const Process* process = state_.definitions.process(process_);
   if (process->exec_within_ns == 0) return;
@@ -118,8 +122,8 @@ void ThreadStack::mark_begin(int64_t exec_ns) {
   if (within_ns != 0) frames_.mark_top().begin_within_ns += within_ns;
 }
 
-// Of a thread of which this is the first record that is there: since when others are
-// missing, as far as is known. INT64_MAX: none are.
+// Returns from when on records are missing before `record`, the first record of a thread
+// that exists, as far as is known. INT64_MAX: none are missing.
 int64_t ThreadStack::missing_from_ns(const Record& record) const {
   const bool is_overwritten =
       state_.is_overwritten && record.after_gap && !begins_in_frames(record) &&
@@ -134,7 +138,7 @@ int64_t ThreadStack::missing_from_ns(const Record& record) const {
                   state_.definitions.threads()[thread_].start_ns);
 }
 
-// The thread begins with its first record; that of a fork child begins in the fork.
+// Begins the thread with its first record; that of a fork child begins with the fork.
 void ThreadStack::begin_at(const Record& record) {
   plan_life();
   if (parts_.size() > 1 && parts_.back().from_ns < record.time_ns) {
@@ -152,7 +156,7 @@ void ThreadStack::begin_at(const Record& record) {
         state_.has_dispatches && process != nullptr && process->ran_before;
     if (was_there) from_ns = std::min(from_ns, begins_at_ns());
     begin(from_ns);
-    // What the kernel's records say of it counts from now on only.
+    // The kernel's records tell the thread's state only from now on.
     if (from_ns < begins_at_ns() || was_there || begins_in_frames(record)) {
       schedule_.start_not_known();
     }
@@ -163,7 +167,7 @@ void ThreadStack::begin_at(const Record& record) {
 
 // ---- Fork ----------------------------------------------------------------------
 
-// Without the kernel's frames, which are not the child's.
+// Returns the keys without the kernel's frames, which are not the child's.
 std::vector<uint64_t> ThreadStack::keys() const {
   std::vector<uint64_t> keys;
   const std::span<const FrameStack::Frame> frames = frames_.frames();
@@ -174,8 +178,8 @@ std::vector<uint64_t> ThreadStack::keys() const {
   return keys;
 }
 
-// Those that are open if the thread is about to fork: a function that does not fork has
-// been left, and its exit was lost, or comes later.
+// Returns the keys of the frames that are open if the thread is about to fork: a function
+// that does not fork has been left, and its exit was lost, or comes later.
 std::vector<uint64_t> ThreadStack::keys_in_fork() {
   std::vector<uint64_t> open = keys();
   while (!open.empty() && open.back() != 0 &&
@@ -197,9 +201,9 @@ ThreadStack::ForkPoint ThreadStack::fork_point_at(int64_t time_ns) {
 
 // ---- The end -------------------------------------------------------------------
 
-// When the thread ended, as far as records say it. How the collector learns of an end
-// that the process itself did not record, such as SIGKILL, makes it up to a round late. A
-// number of which only the kernel's records know may have had several threads.
+// Returns when the thread ended, as far as records tell it. The collector notices an end
+// that the process did not record, such as by SIGKILL, up to a pass late. A number that
+// only the kernel's records know may have had several threads.
 ThreadStack::End ThreadStack::end(int64_t recording_end_ns) const {
   const Thread& thread = state_.definitions.threads()[thread_];
   const int64_t now_ns = frames_.now_ns();
@@ -207,9 +211,9 @@ ThreadStack::End ThreadStack::end(int64_t recording_end_ns) const {
   const int64_t seen_ns = state_.definitions.life_end_ns(thread_);
   const int64_t end_ns = std::min(recording_end_ns, seen_ns);
   const int64_t alive_ns = std::max(now_ns, thread.alive_ns);
-  // Of the process' threads, the one that ended it lived until then, and most likely
-  // those that were in functions. The others may have ended before, so shortly that the
-  // collector had not seen it.
+  // Of the process' threads, the one that ended it lived until then, and so did most
+  // likely the threads that were in functions. The others may have ended before, so
+  // shortly that the collector had not noticed.
   const Process* process = state_.definitions.process(process_);
   const bool ends_with_process =
       process != nullptr && process->end_how != ARCTRACE_END_NONE &&
@@ -224,11 +228,11 @@ void ThreadStack::finish(int64_t recording_end_ns) {
   if (frames_.has_begun()) {
     frames_.set_record_time(INT64_MIN);
     const End last = end(recording_end_ns);
-    // The part of it in the time range.
+    // The uncertain time is cut at the time range.
     const auto first_ns =
         static_cast<int64_t>(static_cast<uint64_t>(last.time_ns) - last.within_ns);
-    // Of exit handlers that ran while nothing was recorded nothing is known, nor in which
-    // frames they did.
+    // Exit handlers that ran while nothing was recorded are not shown: their frames are
+    // not known.
     if (!parts_.empty() && parts_.back().is_innermost &&
         is_missing_until(parts_.back().from_ns, last.time_ns)) {
       parts_.clear();
@@ -248,6 +252,109 @@ void ThreadStack::finish(int64_t recording_end_ns) {
                    frames_.parked_frames();
   frames_.finish();
   if (frames_.has_begun()) schedule_.finish();
+}
+
+// ---- The states over time --------------------------------------------------------
+
+ThreadSchedule::ThreadSchedule(const FrameStack& frames, ThreadIndex thread,
+                               const KernelGaps* gaps, ScheduleListener* listener)
+    : frames_(frames), gaps_(gaps), listener_(listener) {
+  current_.thread = thread;
+}
+
+int64_t ThreadSchedule::end_of_knowledge(RunState state, uint32_t cpu) const {
+  if (gaps_ == nullptr || state == RunState::kNotKnown) return INT64_MAX;
+  if (is_foreign_) return frames_.now_ns();
+  return gaps_->next_ns(frames_.now_ns(),
+                        state == RunState::kRunning ? cpu : kCpuNotKnown);
+}
+
+void ThreadSchedule::set_foreign() {
+  if (gaps_ == nullptr) return;
+  is_foreign_ = true;
+  if (state() != RunState::kNotKnown) known_until_ns_ = frames_.now_ns();
+}
+
+void ThreadSchedule::go_on(const StateInfo& state) {
+  begin(state.state, state.cpu);
+  if (state.state != current_.state) return;
+  current_.preempted = state.preempted;
+  current_.task_state = state.task_state;
+  current_.start_ns = std::min(state.start_ns, frames_.now_ns());
+}
+
+// If the thread runs already, it goes on: a record repeats that, or tells on which CPU it
+// is.
+void ThreadSchedule::run(uint32_t cpu) {
+  if (state() != RunState::kRunning) {
+    change(RunState::kRunning, cpu);
+    return;
+  }
+  if (cpu == kCpuNotKnown) return;
+  current_.cpu = cpu;
+  known_until_ns_ = end_of_knowledge(RunState::kRunning, cpu);
+}
+
+void ThreadSchedule::leave(uint32_t task_state) {
+  const bool is_known =
+      change(task_state == 0 ? RunState::kReady : RunState::kBlocked, kCpuNotKnown);
+  if (!is_known) return;
+  current_.preempted = task_state == 0;
+  current_.task_state = task_state;
+}
+
+void ThreadSchedule::wake(const Waker& waker) {
+  if (state() == RunState::kBlocked) current_.waker = waker;
+  change(RunState::kReady, kCpuNotKnown);
+}
+
+// The thread stays on its CPU, so its state is known for as long as if it ran.
+void ThreadSchedule::interrupt(uint32_t cpu) {
+  if (is_interrupted() || !change(RunState::kRunning, cpu)) return;
+  current_.state = RunState::kReady;
+  current_.preempted = current_.interrupted = true;
+}
+
+void ThreadSchedule::lose() {
+  if (state() == RunState::kNotKnown) return;
+  end();
+  begin(RunState::kNotKnown, kCpuNotKnown);
+}
+
+void ThreadSchedule::finish() { end(); }
+
+// Returns false if the state is not known for longer than now. Then a stretch that is not
+// known goes on.
+bool ThreadSchedule::change(RunState state, uint32_t cpu) {
+  if (end_of_knowledge(state, cpu) <= frames_.now_ns()) {
+    lose();
+    return false;
+  }
+  end();
+  begin(state, cpu);
+  return true;
+}
+
+void ThreadSchedule::end() {
+  if (listener_ == nullptr) return;
+  current_.start_ns = frames_.clip(current_.start_ns);
+  current_.stop_ns = frames_.clip(frames_.now_ns());
+  // After the range the frames of the waker are not known.
+  if (current_.stop_ns < frames_.now_ns()) current_.waker.node = kNoNode;
+  if (current_.stop_ns > current_.start_ns) listener_->state_ended(current_);
+}
+
+void ThreadSchedule::begin(RunState state, uint32_t cpu) {
+  const int64_t known_ns = end_of_knowledge(state, cpu);
+  if (known_ns <= frames_.now_ns()) state = RunState::kNotKnown;
+  const ThreadIndex thread = current_.thread;
+  current_ = {};
+  current_.thread = thread;
+  current_.state = state;
+  current_.cpu = state == RunState::kRunning ? cpu : kCpuNotKnown;
+  current_.start_ns = frames_.now_ns();
+  current_.node = frames_.top().node;
+  known_until_ns_ = state == RunState::kNotKnown ? INT64_MAX : known_ns;
 }
 
 }  // namespace arctrace::reader

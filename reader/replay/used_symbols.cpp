@@ -10,16 +10,18 @@
 #include <string_view>
 #include <utility>
 
+#include "reader/symbols/symbolizer.hpp"
+
 namespace arctrace::reader {
 namespace {
 
 using ModuleKey = std::pair<std::string, BuildId>;
 
-// Modules that follow each other at one address, of which so many are looked at.
+// The most modules that are searched of those that follow each other at one address.
 constexpr int kModulesAtAddressMax = 16;
 constexpr size_t kKeysBetweenQuestions = 1024;
 
-// What is asked of each module.
+// The names and addresses that are looked up in each module.
 struct Questions {
   absl::btree_map<ModuleKey, absl::btree_set<uint64_t>> addresses;
   absl::btree_set<std::string> calls;  // of library functions
@@ -38,7 +40,7 @@ class UsedSymbolFinder {
     if (name && !name->empty()) questions_.calls.insert(std::string(*name));
   }
 
-  // Library calls are asked of every module.
+  // Looks up library calls in every module.
   void ask_every_module() {
     if (questions_.calls.empty()) return;
     for (const Process& process : definitions_.processes()) {
@@ -56,7 +58,7 @@ class UsedSymbolFinder {
       }
       answer_module(module, addresses);
     }
-    // Half of the modules would say of a function that another one is the first.
+    // After half of the modules, a wrong one might seem to be the first with a name.
     if (found_.is_partial) {
       for (ModuleSymbols& module : found_.modules) module.exports.clear();
     }
@@ -64,7 +66,7 @@ class UsedSymbolFinder {
   }
 
  private:
-  // All modules that ever were at the address.
+  // Looks up an address in all modules that ever were there.
   void ask_address(ProcessIndex process, uint64_t address) {
     int64_t time_ns = INT64_MIN;
     for (int i = 0; i < kModulesAtAddressMax; ++i) {
@@ -143,6 +145,66 @@ UsedSymbols find_used_symbols(const Definitions& definitions, const UsedKeys& ke
   }
   finder.ask_every_module();
   return finder.answer(goes_on);
+}
+
+namespace {
+
+using ModuleKey = std::pair<std::string, BuildId>;
+using Variables = absl::btree_map<uint64_t, StoredFunction>;  // by address
+
+std::optional<StoredFunction> find_variable(const Definitions& definitions,
+                                            DataSymbols& files, const ModuleKey& module,
+                                            uint64_t address) {
+  const auto& [path, build_id] = module;
+  if (const StoredFunction* stored =
+          definitions.symbols().find(path, build_id, address)) {
+    return *stored;
+  }
+  const DataSymbols::Variable* variable = files.find(path, build_id, address);
+  if (variable == nullptr) return std::nullopt;
+  return StoredFunction{variable->start, variable->name, {}, 0};
+}
+
+// Adds functions; those that are there already stay as they are.
+void add_to(std::vector<std::pair<uint64_t, StoredFunction>>& functions,
+            const Variables& variables) {
+  std::vector<std::pair<uint64_t, StoredFunction>> all;
+  std::set_union(functions.begin(), functions.end(), variables.begin(), variables.end(),
+                 std::back_inserter(all),
+                 [](const auto& a, const auto& b) { return a.first < b.first; });
+  functions = std::move(all);
+}
+
+}  // namespace
+
+size_t add_lock_symbols(const Definitions& definitions, const UsedKeys& locks,
+                        UsedSymbols& symbols) {
+  DataSymbols files;
+  absl::btree_map<ModuleKey, Variables> found;
+  for (const auto& [process, address] : locks) {
+    // The view of locks finds the module in the same way.
+    const Module* module = definitions.module_at(process, address, INT64_MAX - 1);
+    if (module == nullptr) continue;
+    const ModuleKey key{module->path, module->build_id};
+    const uint64_t in_file = address - module->bias;
+    if (auto variable = find_variable(definitions, files, key, in_file)) {
+      found[key].emplace(in_file, *std::move(variable));
+    }
+  }
+  size_t count = 0;
+  for (const auto& [key, variables] : found) {
+    count += variables.size();
+    const ModuleKey& wanted = key;
+    auto module = std::find_if(symbols.modules.begin(), symbols.modules.end(),
+                               [&](const ModuleSymbols& other) {
+                                 return ModuleKey(other.path, other.build_id) == wanted;
+                               });
+    if (module == symbols.modules.end()) {
+      module = symbols.modules.insert(module, {key.first, key.second, {}, {}});
+    }
+    add_to(module->functions, variables);
+  }
+  return count;
 }
 
 }  // namespace arctrace::reader

@@ -1,4 +1,5 @@
-// Finds the names of the functions that occur in a trace, to be stored in it.
+// Finds the names of the functions that occur in a trace, and of its locks that are
+// variables, to be stored in it.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +17,26 @@ namespace arctrace::reader {
 
 struct UsedSymbols {
   std::vector<ModuleSymbols> modules;
-  // A line for each module whose file is not there as it was recorded.
+  // A line for each module whose file is not the recorded one, or does not exist.
   std::vector<std::string> findings;
   size_t functions = 0;
   size_t nameless = 0;      // addresses that have no symbol
-  bool is_partial = false;  // `goes_on` said no
+  bool is_partial = false;  // `goes_on` returned false
 };
 
-// The symbols of `keys`: what the trace has stored already, and else what the modules'
-// files have. `lines` kYes: also the source line of each address, which takes reading
-// debug data. `goes_on` is asked between two modules. One module's symbols are in memory
-// at a time, besides the answer.
+// Returns the symbols of `keys`: those that the trace has stored already, and else those
+// in the modules' files. `lines` kYes: also the source line of each address, which takes
+// reading debug data. `goes_on` is asked between two modules. One module's symbols are in
+// memory at a time, besides the result.
 UsedSymbols find_used_symbols(const Definitions& definitions, const UsedKeys& keys,
                               WithSource lines, const SymbolOptions& options,
                               const std::function<bool()>& goes_on);
+
+// Finds the names of the locks in a trace that are variables, to be stored in it. Adds to
+// `symbols`, as functions are stored, those of `locks` that lie in a variable of a
+// module, from the symbols that the trace has stored already, and else from the module's
+// file. Returns how many.
+size_t add_lock_symbols(const Definitions& definitions, const UsedKeys& locks,
+                        UsedSymbols& symbols);
 
 }  // namespace arctrace::reader

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "reader/render/recorded_notes.hpp"
+#include "reader/render/left_out.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -16,7 +16,7 @@
 namespace arctrace::reader {
 namespace {
 
-// Below this many columns the numbers of calls give way to names.
+// With fewer columns than this, names take the place of the numbers of calls.
 constexpr size_t kWideColumns = 100;
 
 // "-1.234 ms"
@@ -36,8 +36,8 @@ std::string change_text(uint64_t before, uint64_t after) {
   return absl::StrFormat("%+.1f", 100 * (ratio - 1));
 }
 
-// The means of the times from the first thread's begin to the last one's end; with their
-// noise, if it is known.
+// The mean times from the first thread's begin to the last one's end, with their noise,
+// if it is known.
 struct WallTimes {
   uint64_t before_ns = 0, after_ns = 0;
   std::optional<uint64_t> noise_ns;
@@ -155,11 +155,12 @@ class DiffText {
   }
 
  private:
-  // What a name is cut to before what follows it is.
+  // A name is cut to this width before its notes are dropped.
   static constexpr size_t kCutName = 16;
 
-  // What follows a name that ends at column `used`. Where the terminal is too narrow, the
-  // module goes first, then the calls: that it is noise is what the reader must not miss.
+  // Returns the notes after a name that ends at column `used`. If the terminal is too
+  // narrow, the module is dropped first, then the calls: the reader must not miss that a
+  // difference is noise.
   std::string notes(const FunctionChange& change, bool noise, size_t used) const {
     const auto fits = [&](const std::string& text) {
       return options_.style.width == 0 || used + text.size() <= options_.style.width;

@@ -1,4 +1,4 @@
-// What `arctrace diff` shows: functions before and after a change.
+// The output of `arctrace diff`: functions before and after a change.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,9 @@
 
 #include "reader/analysis/function_diff.hpp"
 #include "reader/analysis/recorded_state.hpp"
-#include "reader/render/view_options.hpp"
+#include "reader/render/report_parts.hpp"
 #include "reader/streams/json_writer.hpp"
-#include "reader/streams/write_text.hpp"
-#include "reader/trace/summary.hpp"
+#include "reader/trace/session.hpp"
 
 namespace arctrace::reader {
 
@@ -28,7 +27,7 @@ struct DiffTable {
   std::vector<DiffRun> before, after;
 };
 
-// A line for each side and for the time of all its threads, and a row for each
+// Writes a line for each side and for the time of all its threads, and a row for each
 // change within options.limit: self time before and after, difference, calls, and whether
 // the difference is noise. With options.sort == kTotal it shows total instead of self.
 void write_diff_text(const DiffTable& table, const ViewOptions& options,

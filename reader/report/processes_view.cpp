@@ -1,18 +1,88 @@
-#include "reader/report/processes_view.hpp"
-
+// The view "processes": the tree of commands, and how long threads and requests waited.
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
+#include <cstdint>
 #include <iterator>
+#include <utility>
 
+#include "reader/analysis/function_times.hpp"
 #include "reader/analysis/process_tree.hpp"
-#include "reader/render/frame_marks.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
-#include "reader/report/wait_histograms.hpp"
+#include "reader/replay/listener.hpp"
+#include "reader/report/views.hpp"
 #include "reader/trace/text_escape.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 namespace {
+
+// How long woken threads waited for a CPU, and how long requests to block devices took.
+// Memory is bounded by the number of requests that are under way, and by kRequestsMax.
+class WaitHistograms : public ReplayListener, public ScheduleListener {
+ public:
+  // The time from being woken to having a CPU.
+  const DurationHistogram& run_queue() const { return run_queue_; }
+  // The time of whole requests, by the kernel's operation (0 read, 1 write, 2 flush, 3
+  // discard).
+  const absl::btree_map<uint32_t, DurationHistogram>& requests() const {
+    return requests_;
+  }
+
+  uint64_t frame_opened(const FrameInfo& /*frame*/) override { return 0; }
+  void frame_closed(const FrameInfo& /*frame*/, uint64_t /*token*/,
+                    bool /*shown*/) override {}
+  void frame_adopted(const FrameInfo& /*frame*/) override {}
+  void point(const PointInfo& point) override;
+  void state_ended(const StateInfo& state) override;
+
+ private:
+  static constexpr size_t kRequestsMax = 65536;  // whose ends are waited for
+
+  struct Request {
+    int64_t since_ns;
+    uint32_t bytes_left;
+  };
+
+  DurationHistogram run_queue_;
+  absl::btree_map<uint32_t, DurationHistogram> requests_;
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Request> open_;  // device, sector
+};
+
+void WaitHistograms::state_ended(const StateInfo& state) {
+  if (state.state != RunState::kReady || state.preempted) return;
+  run_queue_.add(static_cast<uint64_t>(state.stop_ns) -
+                 static_cast<uint64_t>(state.start_ns));
+}
+
+// A request may be done in parts: then the sectors of the rest begin later.
+void WaitHistograms::point(const PointInfo& point) {
+  if (point.kind != PointInfo::Kind::kRecord) return;
+  if (point.record->type == ARCTRACE_TYPE_BLOCK_IO) {
+    const auto io = load_part_untrusted<arctrace_block_io_body>(point.record->body);
+    if (open_.size() < kRequestsMax) {
+      open_[{io.device, io.sector}] = {point.time_ns, io.bytes};
+    }
+    return;
+  }
+  if (point.record->type != ARCTRACE_TYPE_BLOCK_IO_END) return;
+  const auto io = load_part_untrusted<arctrace_block_io_end_body>(point.record->body);
+  const auto found = open_.find({io.device, io.sector});
+  if (found == open_.end()) return;
+  Request request = found->second;
+  open_.erase(found);
+  if (io.bytes < request.bytes_left) {
+    request.bytes_left -= io.bytes;
+    open_[{io.device, io.sector + io.bytes / 512}] = request;
+  } else if (point.time_ns >= request.since_ns) {
+    requests_[io.operation].add(static_cast<uint64_t>(point.time_ns) -
+                                static_cast<uint64_t>(request.since_ns));
+  }
+}
 
 std::string operation_name(uint32_t operation) {
   constexpr const char* kNames[] = {"read", "write", "flush", "discard"};
@@ -29,8 +99,8 @@ std::string exits_text(const CommandSums& command) {
   return text.empty() ? "-" : text;
 }
 
-// What is not exact, or not known, of the runs' ends; of a row without a time, that says
-// it.
+// Returns what is not exact, or not known, of the runs' ends. If the row has no time,
+// that says enough.
 std::string ends_text(const CommandSums& command) {
   if (command.wall_ns == 0) return {};
   std::string text;
@@ -100,7 +170,7 @@ class ProcessesView : public View {
       --left;
       std::string row;
       append_right(row, grouped_text(command.runs), 8);
-      // 0: it is not known of any when it ended.
+      // 0: no run's end is known.
       append_right(row, command.wall_ns == 0 ? "-" : duration_text(command.wall_ns), 13);
       append_right(row,
                    command.runs > 1 && command.wall_ns != 0

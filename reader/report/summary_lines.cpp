@@ -12,18 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "reader/render/frame_marks.hpp"
-#include "reader/render/recorded_notes.hpp"
+#include "reader/render/labels.hpp"
+#include "reader/render/left_out.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
-#include "reader/render/thread_labels.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// Then threads may have lost a CPU without a record of it.
+// Whether the kernel's records are incomplete: threads may have lost a CPU without a
+// record.
 bool lacks_kernel_records(const SummaryFacts& facts) {
   return facts.summary->lost_by_cause[ARCTRACE_LOST_KERNEL] != 0 ||
          !facts.replay.definitions().kernel_begins().empty();
@@ -36,9 +36,9 @@ std::string part_text(uint64_t count, uint64_t all, const std::string& what,
   return absl::StrCat(count, " of ", count_text(all, what, plural));
 }
 
-// How many the report is about, of all that the trace knows, whether it has their records
-// or only their numbers. Threads of other programs that the kernel's records name are
-// none of them.
+// Returns how many processes and threads the report is about, of all that the trace
+// knows, whether it has their records or only their numbers. Threads of other programs
+// that the kernel's records name do not count.
 std::string processes_and_threads_text(const SummaryFacts& facts) {
   const Definitions& definitions = facts.replay.definitions();
   std::vector<ProcessIndex> processes;
@@ -64,7 +64,7 @@ std::string processes_and_threads_text(const SummaryFacts& facts) {
                 "threads"));
 }
 
-// Whether the table of functions may have a note about it.
+// Whether the table of functions may have a note about overhead.
 bool has_overhead_notes(const SummaryFacts& facts) {
   const std::vector<FunctionTotal> totals = hottest_functions(facts);
   const auto shown = totals.begin() +
@@ -74,8 +74,8 @@ bool has_overhead_notes(const SummaryFacts& facts) {
   });
 }
 
-// What to do about a buffer that was full: "the buffer of 64 MiB was full: record with -b
-// 256M". Empty if none was, or its size is not known.
+// Returns what to do about a buffer that was full: "the buffer of 64 MiB was full: record
+// with -b 256M". Empty if none was, or its size is not known.
 std::string larger_buffer_text(const SummaryFacts& facts) {
   if (facts.session == nullptr || facts.session->buffer_size == 0 ||
       facts.summary->lost_by_cause[ARCTRACE_LOST_FULL] == 0) {
@@ -111,7 +111,7 @@ void for_each_patching(const CallTree& tree, const Functions& functions, NodeInd
   }
 }
 
-// What all of that is of the overhead, also of calls in it.
+// Returns the overhead of `[patching]`, including the calls in it.
 uint64_t patching_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
   uint64_t sum = 0;
   for_each_patching(tree, functions, root,
@@ -119,7 +119,7 @@ uint64_t patching_ps(const CallTree& tree, const Functions& functions, NodeIndex
   return sum;
 }
 
-// What recording itself cost, of the time on the CPU as far as that is known; empty if it
+// Returns the cost of recording itself, on the CPU as far as that is known; empty if it
 // is not known, or nothing was recorded.
 std::string overhead_text(const SummaryFacts& facts) {
   const CallTree& tree = *facts.all.tree;
@@ -128,7 +128,7 @@ std::string overhead_text(const SummaryFacts& facts) {
        at = tree.next_in_preorder(at, facts.all.root)) {
     if (at != facts.all.root) calls += tree[at].calls;
   }
-  // How long programs waited to be patched has a line of its own.
+  // The waits for patches have a line of their own.
   const uint64_t overhead_ns =
       (total_overhead_ps(tree, facts.all.root) -
        patching_ps(tree, facts.replay.functions(), facts.all.root)) /
@@ -149,14 +149,14 @@ std::string overhead_text(const SummaryFacts& facts) {
                                             : " on the CPU, or not known (";
   std::string text = absl::StrCat(begin, "about ", duration_text(overhead_ns), " of ",
                                   duration_text(all_ns), where, percent, " %)");
-  // How many calls were hidden is not known, though what they cost is.
+  // The number of calls that were hidden is not known, though their cost is.
   if (facts.replay.has_all_calls())
     absl::StrAppend(&text, ", ", overhead_ns / calls, " ns a call");
   return text;
 }
 
-// How long programs waited for their functions to be patched, which without recording
-// they would not have; empty if it is less than 1 % of all.
+// Returns how long programs waited for their functions to be patched, which they would
+// not without recording; empty if it is less than 1 % of all.
 std::string patching_text(const SummaryFacts& facts) {
   const CallTree& tree = *facts.all.tree;
   const Functions& functions = facts.replay.functions();
@@ -174,10 +174,10 @@ std::string patching_text(const SummaryFacts& facts) {
                       is_corrected ? ", taken off" : " of it: [patching]");
 }
 
-// Filters that the head names, at most.
+// The most filters that the head names.
 constexpr size_t kFiltersNamed = 4;
 
-// What filters left out of the calls, a row for each.
+// Adds a row for each filter that left out calls.
 void add_filter_rows(const RecordedStates& recorded, std::vector<std::string>& rows) {
   size_t filters = 0;
   for (const CallsLeftOut& cause : recorded.causes()) {
@@ -194,8 +194,8 @@ void add_filter_rows(const RecordedStates& recorded, std::vector<std::string>& r
   }
 }
 
-// Since when some patched functions are not recorded any more, and what filters left out;
-// empty if all calls were recorded.
+// Returns since when some patched functions are not recorded any more, and which filters
+// left out calls; empty if all calls were recorded.
 std::vector<std::string> left_out_rows(const Definitions& definitions,
                                        const RecordedStates& recorded) {
   std::vector<std::string> rows;
@@ -276,7 +276,7 @@ std::string summary_text(std::vector<SummarySection> sections, size_t max_lines)
         sections.begin(), sections.end(),
         [&](const auto& a, const auto& b) { return rows_to_cut(a) < rows_to_cut(b); });
     if (longest == sections.end() || rows_to_cut(*longest) == 0) break;
-    // The first row that is left out has one for others instead.
+    // The first dropped row gives way to a row for the others.
     const size_t before = lines_of(*longest);
     while (lines_of(*longest) >= before && rows_to_cut(*longest) != 0) {
       longest->cut(longest->rows.size() - 1);

@@ -9,13 +9,11 @@
 #include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/thread_ends.hpp"
 #include "reader/analysis/work_loops.hpp"
-#include "reader/render/enabled_list.hpp"
-#include "reader/render/function_labels.hpp"
 #include "reader/render/gap_list.hpp"
-#include "reader/render/view_options.hpp"
+#include "reader/render/labels.hpp"
+#include "reader/render/report_parts.hpp"
 #include "reader/streams/schedule_log.hpp"
 #include "reader/trace/session.hpp"
-#include "reader/trace/summary.hpp"
 
 namespace arctrace::reader {
 
@@ -24,35 +22,35 @@ struct SummarySection {
   std::string head;  // may be empty
   std::vector<std::string> rows;
   // [n]: the row for all that is not in the first n rows, "others (12)"; empty if there
-  // is nothing. For each number of rows: others.size() is rows.size() + 1. Without it no
-  // row is left out.
+  // is nothing. It has an element for each number of rows: others.size() is rows.size() +
+  // 1. If it is empty, no row is dropped.
   std::vector<std::string> others = {};
   size_t least = 1;                   // rows that stay
   std::vector<std::string> end = {};  // below all rows
 
-  // The rows, what stands for others, and the end; without a newline.
+  // Returns the rows, the row for others, and the end; without a newline.
   std::vector<std::string> lines() const;
-  // Leaves out rows until there are `count` of them, as far as rows may be.
+  // Drops rows until there are `count` of them, as far as rows may be dropped.
   void cut(size_t count);
 };
 
 // "others (1,234)"
 std::string others_name(uint64_t count);
 
-// Leaves out the last rows of the longest sections until all have `max_lines` together,
-// with an empty line before each but the first. Has more lines if too few may be left
-// out.
+// Drops the last rows of the longest sections until all have `max_lines` together, with
+// an empty line before each but the first. The text has more lines if too few rows may be
+// dropped.
 std::string summary_text(std::vector<SummarySection> sections, size_t max_lines);
 
-// The rows of the table of functions.
+// The most rows of the table of functions.
 inline constexpr size_t kFunctionsMax = 8;
 
-// What the sections are made of. What is null is not known.
+// The facts from which the sections are made; null facts are not known.
 struct SummaryFacts {
   Replay& replay;  // finished
   const Session* session;
   const Summary* summary;
-  const TreeGroup& all;  // of all threads
+  const TreeGroup& all;  // the group of all threads
   const FunctionTimes& times;
   const ThreadEnds& ends;
   ScheduleLog* log;  // null: it is not known which thread woke which
@@ -66,34 +64,38 @@ struct SummaryFacts {
   uint64_t all_ns() const { return (*all.tree)[all.root].total_ns; }
 };
 
-// The functions by their own time, without `[patching]`: the head says what that took.
+// Returns the functions by self time, without `[patching]`, whose time the head tells.
 std::vector<FunctionTotal> hottest_functions(const SummaryFacts& facts);
 
-// A head; and a row, whose columns are in `row`, with its name and notes cut to fit. Both
-// without a newline.
+// Returns a head, or a row, whose columns are in `row`, with its name and notes cut to
+// fit. Both are without a newline.
 std::string summary_head(const std::string& head, const TextStyle& style);
 std::string summary_row(std::string row, const std::string& name,
                         const std::string& notes, bool hot, const TextStyle& style);
 
-// The command line of the first program that was executed; empty if there is none.
+// Returns the command line of the first program that was executed; empty if there is
+// none.
 std::vector<std::string> first_command(const Definitions& definitions);
 
-// From the start of the first replayed thread to the end of the last one.
+// Returns the time from the start of the first replayed thread to the end of the last
+// one.
 uint64_t wall_ns(const Replay& replay);
 
 // "exit 0", "killed by signal 11 (Segmentation fault)"; empty if it is not known.
 std::string end_text(const Session* session);
 
-// The signal that ended the command, also as a shell reports it (128 + n); 0: none.
+// Returns the signal that ended the command, also as a shell reports it (128 + n); 0:
+// none.
 int fatal_signal(const Session* session);
-// What a function that the kernel's records make up is for the search for that signal.
+// Returns whether a function of the kernel's records stands for that signal, for another
+// one, or for none.
 ThreadEnds::Signal signal_of(const Function& function, const Session* session);
 
-// What is known of the program as a whole (summary_lines.cpp).
+// The section about the program as a whole (summary_lines.cpp).
 SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
                             const TextStyle& style);
 
-// Where it was when a signal ended it (summary_crash.cpp).
+// The section about where the program was when a signal ended it (summary_hints.cpp).
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
                              const TextStyle& style);
 
@@ -101,22 +103,22 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
 // programs were there from their begin on (summary_hints.cpp).
 std::string joined_text(const Definitions& definitions);
 
-// What to do next (summary_hints.cpp).
+// The section about what to do next (summary_hints.cpp).
 SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style);
 
-// What the time from begin to end depended on, for several processes that end by
-// themselves (summary_path.cpp). Empty for others.
+// The section about the steps on which the time from begin to end depended, for several
+// processes that end by themselves (summary_paths.cpp). Empty for others.
 SummarySection critical_section(const SummaryFacts& facts, FunctionLabels& labels,
                                 const TextStyle& style);
 
-// The loops in which threads wait for work, and what they do with it
-// (summary_serving.cpp).
+// The section about the loops in which threads wait for work, and what they do with it
+// (summary_paths.cpp).
 SummarySection serving_section(const SummaryFacts& facts, FunctionLabels& labels,
                                const TextStyle& style);
 
-// Tables (summary_tables.cpp).
+// The sections with tables (summary_tables.cpp).
 SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style);
-// Instead of the tables, if there are too few calls for shares. Empty for more.
+// The section instead of the tables, if there are too few calls for shares; else empty.
 SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labels,
                                  const TextStyle& style);
 SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labels,

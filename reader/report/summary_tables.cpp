@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "reader/analysis/function_totals.hpp"
-#include "reader/analysis/time_parts.hpp"
-#include "reader/render/frame_marks.hpp"
-#include "reader/render/line_fitter.hpp"
+#include "reader/analysis/kind_totals.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
-#include "reader/render/thread_labels.hpp"
+#include "reader/render/text_style.hpp"
 #include "reader/report/summary_lines.hpp"
 #include "reader/trace/text_escape.hpp"
 
@@ -42,7 +41,7 @@ void append_time(std::string& row, uint64_t time_ns, uint64_t all_ns,
   append_right(row, share_text(time_ns, all_ns), 6);
 }
 
-// By FunctionId: the parts of the functions' self times.
+// Returns by FunctionId the parts of the functions' self times.
 std::vector<CpuTime> own_cpu_times(const SummaryFacts& facts) {
   const CallTree& tree = *facts.all.tree;
   std::vector<CpuTime> times(facts.replay.functions().size());
@@ -67,7 +66,7 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
          (shown == 0 || !is_small(parts[shown].self_ns, all_ns))) {
     ++shown;
   }
-  // Last of what is shown, because it is nothing that the program spent time on.
+  // This part comes last of those shown, because the program spent no work on it.
   std::stable_partition(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(shown),
                         [&](const TimePart& part) {
                           return part.name != functions[functions.patching()].name;
@@ -203,7 +202,7 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
                                            overhead,
                                        is_hot(total.self_ns, all_ns), style));
   }
-  // With what is no function's, and what programs waited to be patched.
+  // The row also has the time that is no function's, and the waits for patches.
   const auto others_row = [&](size_t shown) -> std::string {
     uint64_t rest_ns = all_ns, calls = 0, count = 0;
     CpuTime cpu = facts.all.tree->cpu_total(facts.all.root);
@@ -246,7 +245,7 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   for (NodeIndex at = tree.next_in_preorder(facts.all.root, facts.all.root);
        at != kNoNode; at = tree.next_in_preorder(at, facts.all.root)) {
     if (tree[at].self_ns != 0) ++all_paths;
-    // A path of one function says no more than the function.
+    // A path of one function adds nothing to the function's row.
     if (tree[at].parent != facts.all.root && tree[at].function != patching &&
         !is_small(tree[at].self_ns, all_ns)) {
       nodes.push_back(at);
@@ -290,7 +289,7 @@ std::string program_and_thread(const Definitions& definitions, ThreadIndex threa
   return program == name ? program : absl::StrCat(program, ", thread ", name);
 }
 
-// Threads that the trace knows and has no record of, by name.
+// Returns the threads that the trace knows but has no record of, by name.
 absl::btree_map<std::string, uint64_t> silent_threads(const Replay& replay) {
   absl::btree_map<std::string, uint64_t> silent;
   if (!replay.is_of_all()) return silent;
@@ -337,7 +336,7 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Like& a, const Like& b) { return a.time_ns > b.time_ns; });
-  // Those without records come after the first few that have some.
+  // Threads without records come after the first few that have some.
   std::vector<Like> without;
   without.reserve(silent.size());
   for (const auto& [name, threads] : silent) without.push_back({name, threads});

@@ -1,16 +1,14 @@
-#include "reader/report/summary_view.hpp"
-
 #include <absl/strings/str_cat.h>
 
 #include <utility>
 
 #include "reader/analysis/function_totals.hpp"
-#include "reader/analysis/time_parts.hpp"
-#include "reader/render/recorded_notes.hpp"
-#include "reader/render/thread_labels.hpp"
-#include "reader/report/function_rows.hpp"
+#include "reader/analysis/kind_totals.hpp"
+#include "reader/render/labels.hpp"
+#include "reader/render/left_out.hpp"
+#include "reader/report/group_view.hpp"
 #include "reader/report/summary_lines.hpp"
-#include "reader/report/tree_json.hpp"
+#include "reader/report/views.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -2,22 +2,9 @@
 
 #include <algorithm>
 
-#include "reader/report/arcs_view.hpp"
 #include "reader/report/critical_path_view.hpp"
-#include "reader/report/flat_view.hpp"
-#include "reader/report/flow_view.hpp"
-#include "reader/report/graph_view.hpp"
-#include "reader/report/histogram_view.hpp"
-#include "reader/report/invocations_view.hpp"
-#include "reader/report/kinds_view.hpp"
 #include "reader/report/locks_view.hpp"
-#include "reader/report/log_rt_view.hpp"
-#include "reader/report/processes_view.hpp"
-#include "reader/report/slowest_view.hpp"
-#include "reader/report/summary_view.hpp"
-#include "reader/report/threads_view.hpp"
-#include "reader/report/tree_view.hpp"
-#include "reader/report/wakers_view.hpp"
+#include "reader/report/views.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -62,7 +62,7 @@ void CallTable::args(const ArgsInfo& args) {
   if (text.empty()) text = describe_(*args.record);
 }
 
-// A frame that was left later was further out.
+// An adopted frame that was left later was further out.
 void CallTable::frame_adopted(const FrameInfo& frame) {
   early_.push_back({row_of(frame, InvocationRow::State::kShown),
                     -1 - static_cast<int64_t>(early_.size())});

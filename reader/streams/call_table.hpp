@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "reader/analysis/tree_walk.hpp"
+#include "reader/analysis/tree_groups.hpp"
 #include "reader/replay/listener.hpp"
-#include "reader/streams/row_spool.hpp"
-#include "reader/streams/text_spool.hpp"
+#include "reader/streams/spools.hpp"
 
 namespace arctrace::reader {
 
@@ -23,7 +22,7 @@ namespace arctrace::reader {
 // file.
 class CallTable : public ReplayListener {
  public:
-  // Makes what a row is to hold of an ARGUMENTS or RESULT record.
+  // Makes the text that a row shows of an ARGUMENTS or RESULT record.
   using Describe = std::function<std::string(const Record&)>;
   // `number`: counts the calls in the order in which they were entered.
   using Visit = absl::FunctionRef<bool(uint64_t number, const InvocationRow&)>;
@@ -33,14 +32,15 @@ class CallTable : public ReplayListener {
   explicit CallTable(Describe describe, size_t rows_in_memory = kRowsInMemory)
       : describe_(std::move(describe)), spool_(rows_in_memory) {}
 
-  // After the replay's finish(): calls `visit` for each shown call until it returns
+  // REQUIRES: the replay is finished. Calls `visit` for each shown call until it returns
   // false, in the order of `sort` (kEntry, kTotal, kSelf, kName), for `limit` calls at
-  // most. Returns how many the limit left. Error: rows could not be kept or read back.
+  // most. Returns how many calls the limit excluded. Error: rows could not be stored or
+  // read back.
   absl::StatusOr<uint64_t> for_each(SortKey sort, uint64_t limit,
                                     const Functions& functions, Visit visit);
 
-  // What `describe` made of the call's arguments and of its result; empty if none was
-  // recorded.
+  // Returns the text that `describe` made of the call's arguments or of its result; empty
+  // if none was recorded.
   std::string args(const InvocationRow& row) {
     return texts_.read(row.text_offset, row.args_size);
   }
@@ -55,7 +55,7 @@ class CallTable : public ReplayListener {
   void args(const ArgsInfo& args) override;
 
  private:
-  // A call that the replay reports later than it started: it was entered before tracing
+  // A call that the replay tells later than it started: it was entered before tracing
   // began, or before the time range. There is a bounded number for each thread.
   struct Early {
     InvocationRow row;

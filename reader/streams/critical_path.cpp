@@ -8,8 +8,8 @@
 namespace arctrace::reader {
 namespace {
 
-// So often the walk goes from thread to thread without going back in time. More is a
-// contradiction of the trace's.
+// The walk goes from thread to thread so often without going back in time. More is a
+// contradiction in the trace.
 constexpr uint32_t kJumpsMax = 1000;
 
 NodeIndex last_node(const SchedulePiece& piece) {
@@ -31,13 +31,13 @@ class Walk {
   }
 
  private:
-  // Where a thread's log was read to.
+  // The place up to which a thread's log was read.
   struct Position {
     bool is_begun = false;
     std::optional<SchedulePiece> piece;
   };
 
-  // The last piece of the thread that begins before now; null: there is none.
+  // Returns the last piece of the thread that begins before now; null: there is none.
   const SchedulePiece* piece_of(ThreadIndex thread) {
     if (thread >= positions_.size()) return nullptr;
     Position& at = positions_[thread];
@@ -49,7 +49,7 @@ class Walk {
     return at.piece.has_value() ? &*at.piece : nullptr;
   }
 
-  // The time since `since_ns` was the thread's; the walk goes on there.
+  // Adds the time since `since_ns` to the thread's part; the walk goes on there.
   void take(int64_t since_ns, NodeIndex node, PathState state) {
     since_ns = std::max(since_ns, path_.end.start_ns);
     if (since_ns >= now_) return;
@@ -69,7 +69,7 @@ class Walk {
     jumps_ = 0;
   }
 
-  // The same for the time of a piece, divided like that of the whole piece.
+  // Adds the time of a piece in the same way, divided like that of the whole piece.
   void take_piece(const SchedulePiece& piece, int64_t since_ns, PathState state) {
     const StateInfo& whole = piece.state;
     since_ns = std::max({since_ns, whole.start_ns, path_.end.start_ns});
@@ -95,8 +95,7 @@ class Walk {
     return true;
   }
 
-  // The thread that was there before by the same number, and became this one's program by
-  // exec.
+  // Returns the thread that had this number before, and executed this thread's program.
   ThreadIndex program_before(ThreadIndex thread) const {
     const Definitions& definitions = replay_.definitions();
     const Process* process = definitions.process_of(thread);
@@ -121,7 +120,7 @@ class Walk {
 
   std::optional<ThreadMade> made(ThreadIndex thread) const {
     if (const auto known = log_.made(thread)) return known;
-    // Without the kernel's word, a fork child begins where its parent's thread called
+    // Without the kernel's records, a fork child begins where its parent's thread called
     // fork.
     const Definitions& definitions = replay_.definitions();
     const Process* process = definitions.process_of(thread);
@@ -171,9 +170,9 @@ class Walk {
         is_whole ? wait_state(replay_, state, last_node(*piece)) : PathState::kNotKnown);
   }
 
-  // Whether the thread's log does not contradict that it runs now, or lets an interrupt
-  // do what it has raised. What a thread did whose process is not recorded is not in the
-  // trace.
+  // Whether the thread's log does not contradict that it runs now, or that an interrupt
+  // which it raised is served. The trace does not tell what a thread of a process did
+  // that is not recorded.
   bool runs(ThreadIndex thread) {
     if (replay_.definitions().threads()[thread].is_foreign) return false;
     const SchedulePiece* piece = piece_of(thread);
@@ -182,7 +181,7 @@ class Walk {
            piece->state.interrupted;
   }
 
-  // There is nothing of the thread before now.
+  // Handles the time before the thread's first piece.
   void before_first(const std::optional<ThreadMade>& birth) {
     if (birth.has_value() && birth->time_ns < now_) {
       if (birth->runs_in_parent && go_to(birth->parent)) return;
@@ -215,7 +214,8 @@ std::array<uint64_t, kPathStates> CriticalPath::state_sums() const {
 
 std::optional<PathEnd> whole_stretch(ScheduleLog& log, const Replay& replay) {
   PathEnd end;
-  // The one that ended last; of several, one that ran, and the one that began to do last.
+  // The best thread ended last; of several, one that ran, and the one that began to do so
+  // last.
   std::tuple<int64_t, bool, int64_t> best;
   for (const ThreadTree& tree : replay.threads()) {
     if (replay.definitions().threads()[tree.thread].is_foreign) continue;

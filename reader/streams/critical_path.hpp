@@ -17,19 +17,20 @@
 
 namespace arctrace::reader {
 
-// Where a walk begins, and how far back it goes.
+// The end at which a walk begins, and how far back it goes.
 struct PathEnd {
   ThreadIndex thread = kNoIndex;
   int64_t start_ns = 0, stop_ns = 0;
 };
 
-// A time in which the path is in one thread.
+// A stretch of time in which the path is in one thread.
 struct PathPiece {
   ThreadIndex thread = kNoIndex;
   int64_t start_ns = 0, stop_ns = 0;
 };
 
-// Each nanosecond from end.start_ns to end.stop_ns is in one sum, and in one piece.
+// The critical path of a stretch. Each nanosecond from end.start_ns to end.stop_ns is in
+// one sum, and in one piece.
 struct CriticalPath {
   PathEnd end;
   absl::btree_map<std::tuple<ThreadIndex, NodeIndex, PathState>, uint64_t> sums;
@@ -41,12 +42,12 @@ struct CriticalPath {
   std::array<uint64_t, kPathStates> state_sums() const;
 };
 
-// The stretch from the beginning of all to the end of the thread that ended last, of
-// those whose processes are recorded; nullopt if nothing was logged. After the replay's
-// finish().
+// REQUIRES: the replay is finished. Returns the stretch from the first begin to the end
+// of the thread that ended last, of those whose processes are recorded; nullopt if
+// nothing was logged.
 std::optional<PathEnd> whole_stretch(ScheduleLog& log, const Replay& replay);
 
-// Goes back from `end`. Takes time for each piece of the log at most once.
+// Walks back from `end`. Takes time for each piece of the log at most once.
 CriticalPath critical_path(ScheduleLog& log, const Replay& replay, const PathEnd& end);
 
 }  // namespace arctrace::reader

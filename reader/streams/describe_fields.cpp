@@ -1,5 +1,3 @@
-#include "reader/streams/describe_fields.hpp"
-
 #include <absl/strings/escaping.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
@@ -8,8 +6,9 @@
 #include <iterator>
 #include <string>
 
-#include "reader/trace/bytes.hpp"
+#include "reader/streams/record_describer.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/record.hpp"
 #include "reader/trace/record_types.hpp"
 
 namespace arctrace::reader {
@@ -37,13 +36,13 @@ std::string context_text(uint32_t context) {
   return (context & ARCTRACE_WAKING_SOFTIRQ) != 0 ? "softirq" : "thread";
 }
 
-// The commonest of the kernel's REQ_OP_*.
+// Names the commonest of the kernel's REQ_OP_*.
 std::string operation_text(uint32_t operation) {
   constexpr const char* kNames[] = {"read", "write", "flush", "discard"};
   return operation < std::size(kNames) ? kNames[operation] : "other";
 }
 
-// As the kernel packs it: 12 and 20 bits.
+// The kernel packs a device's numbers into 12 and 20 bits.
 std::string device_text(uint32_t device) {
   return absl::StrCat(device >> 20, ":", device & 0xFFFFF);
 }
@@ -59,7 +58,7 @@ std::string patch_word(uint32_t verdict) {
 
 // ---- Fields -------------------------------------------------------------------------
 
-// How a field is shown that is not just a number.
+// How a field that is not just a number is shown.
 struct Shown {
   uint16_t type;  // of record
   std::string_view field;
@@ -68,7 +67,7 @@ struct Shown {
 };
 
 constexpr Shown kShown[] = {
-    // What the record's own pid, tid and time say, and the session's header.
+    // These fields repeat the record's own pid, tid and time, or the session's header.
     {ARCTRACE_TYPE_PROCESS, "pid", Shown::As::kNothing},
     {ARCTRACE_TYPE_PROCESS, "start_ticks", Shown::As::kNothing},
     {ARCTRACE_TYPE_THREAD, "tid", Shown::As::kNothing},
@@ -150,7 +149,7 @@ void put_field(uint16_t type, const BodyField& field, std::span<const std::byte>
   }
 }
 
-// A list of arguments, each ended by a zero byte.
+// Puts a list of arguments, each ended by a zero byte.
 void put_arguments(std::string_view name, std::string_view joined, FieldSink& out) {
   out.begin_list(name);
   while (!joined.empty()) {

@@ -114,7 +114,7 @@ void EventStream::put(const StreamEvent& event) {
   }
 }
 
-// The entry of a frame, if it still waits; else null.
+// Returns the entry of a frame, if it still waits; else null.
 EventStream::Waiting* EventStream::waiting_entry(uint64_t token) {
   Waiting& entry = waiting_[static_cast<uint32_t>(token)];
   return entry.generation == token >> 32 ? &entry : nullptr;
@@ -160,7 +160,7 @@ void EventStream::release(int64_t now_ns) {
 }
 
 void EventStream::finish() {
-  // What still waits is open, or came after an entry that is.
+  // Events that still wait are open entries, or came after one.
   while (waiting_[0].next != 0) {
     const uint32_t index = waiting_[0].next;
     sink_.add(waiting_[index].event);

@@ -17,7 +17,7 @@ struct StreamEvent {
     kEnter,
     kExit,
     kRecord,      // EVENT, INSTANT, COUNTER, TEXT, MARK, VFORK_BEGIN, VFORK_END, LOST
-    kOrphanExit,  // an exit that fits no frame
+    kOrphanExit,  // an exit that matches no frame
     kResync,      // a STACK that contradicts the stack so far
   };
 
@@ -43,33 +43,34 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
 
-  // The content of a record, or the arguments or result of a call, in the form that this
-  // sink wants to find in StreamEvent::content. Called when the record comes, before the
+  // Returns the content of a record, or the arguments or result of a call, in the form
+  // that StreamEvent::content has for this sink. Called when the record comes, before the
   // event is added.
   virtual std::string describe(const Record& record) = 0;
 
-  // The next event in order of time.
+  // Gets the next event in order of time.
   virtual void add(const StreamEvent& event) = 0;
 
-  // Whether contents of later events are still of use: false saves the time of
+  // Whether contents of later events are still needed: false saves the time of
   // describe().
   virtual bool wants_content() const { return true; }
 };
 
-// The listener that makes the stream. The replay reports an entry before the arguments of
-// the call, and only an exit shows whether a call was long enough to be shown; so each
-// entry waits, and with it what follows, until both are known. Memory is bounded by what
-// happens within `min_duration_ns`.
+// The listener that makes the stream. The replay tells an entry before the arguments of
+// the call, and only an exit shows whether a call was long enough to be shown. So each
+// entry waits until both are known, and all that follows waits with it. Memory is bounded
+// by what happens within `min_duration_ns`.
 class EventStream : public ReplayListener {
  public:
   // Calls that ended and were shorter than `min_duration_ns` do not appear. `sink` must
   // outlive this object.
   EventStream(EventSink& sink, uint64_t min_duration_ns);
 
-  // Adds what still waits. To be called after the replay's finish().
+  // Adds the events that still wait. To be called after the replay's finish().
   void finish();
 
-  // After finish(): the frames that are open at the end, whose exits the stream has not.
+  // REQUIRES: finish() was called. The frames that are open at the end, whose exits the
+  // stream does not have.
   const std::vector<FrameInfo>& open_frames() const { return open_; }
 
   uint64_t frame_opened(const FrameInfo& frame) override;
@@ -91,7 +92,7 @@ class EventStream : public ReplayListener {
     std::string content;
   };
 
-  // Makes `event` that of a frame.
+  // Fills `event` in as that of a frame.
   static void fill(StreamEvent& event, StreamEvent::Kind kind, const FrameInfo& frame);
   void put(const StreamEvent& event);
   Waiting* waiting_entry(uint64_t token);

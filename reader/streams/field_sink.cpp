@@ -11,8 +11,8 @@
 namespace arctrace::reader {
 namespace {
 
-// A number; a string if it has a name or is an address; a program's string as it is; an
-// object for a string that was cut or could not be read.
+// Writes a number; a string if the number has a name or is an address; a program's string
+// as it is; an object for a string that was cut or could not be read.
 void write_call_arg(const CallArg& arg, JsonWriter& json) {
   const auto write_object = [&json](const char* name, std::string_view text) {
     json.begin_object();
@@ -181,6 +181,20 @@ void JsonFields::retval(std::span<const std::byte> body, std::string_view names)
   if (error.kind == ARCTRACE_VALUE_ERRNO && error.number != 0) {
     json_.member("errno", errno_word(error.signed_number));
   }
+}
+
+std::string content_text(const DescribeRecord& describe, const Record& record) {
+  std::string text;
+  TextFields fields(text);
+  describe(record, fields);
+  return text;
+}
+
+std::string content_members(const DescribeRecord& describe, const Record& record) {
+  return json_members([&](JsonWriter& json) {
+    JsonFields fields(json);
+    describe(record, fields);
+  });
 }
 
 }  // namespace arctrace::reader

@@ -1,16 +1,20 @@
-// The fields of one record on their way into a line of text or an object of JSON.
+// The fields of one record on their way into a line of text or an object of JSON, and the
+// form in which views of single records get them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "reader/streams/json_writer.hpp"
+#include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 
+// A value of a field, and the form in which it is shown.
 struct ShownValue {
   enum class Kind : uint8_t { kText, kNumber, kSigned, kHex, kReal, kBoolean };
   Kind kind;
@@ -104,5 +108,14 @@ class JsonFields : public FieldSink {
 
   JsonWriter& json_;
 };
+
+// Gives the fields of a record to a sink.
+using DescribeRecord = std::function<void(const Record& record, FieldSink& out)>;
+
+// The fields of `record` as text.
+std::string content_text(const DescribeRecord& describe, const Record& record);
+
+// The fields of `record` as JsonWriter::members() takes them.
+std::string content_members(const DescribeRecord& describe, const Record& record);
 
 }  // namespace arctrace::reader

@@ -27,8 +27,8 @@ bool is_plain(std::string_view text) {
 
 // ---- The buffer ----
 
-// Room for `size` bytes at the end of the buffer. Inlined: it is most of the time of a
-// dump.
+// Returns space for `size` bytes at the end of the buffer. It is inlined, because it is
+// most of the time of a dump.
 inline char* JsonWriter::extend(size_t size) {
   if (buffer_.size() - used_ < size) make_room(size);
   char* const end = buffer_.data() + used_;
@@ -122,7 +122,7 @@ void JsonWriter::value(double real) {
   const std::string_view digits(text.data(), static_cast<size_t>(end.ptr - text.data()));
   before_item();
   append(digits);
-  // So that it is read back as a real number.
+  // A reader takes a number without a point or an exponent for an integer.
   if (digits.find_first_of(".e") == std::string_view::npos) append(".0");
 }
 
@@ -148,7 +148,7 @@ void JsonWriter::members(std::string_view members) {
   append(members);
 }
 
-// Writes what comes before a key, an element, or the value after a key.
+// Writes the separator before a key, an element, or the value after a key.
 void JsonWriter::before_item() {
   if (after_key_) {
     after_key_ = false;

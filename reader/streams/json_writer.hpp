@@ -1,22 +1,25 @@
-// The one writer of JSON: values are written piece by piece, because a report can be
-// larger than memory should be.
+// The one writer of JSON, and the receiver of text that is written piece by piece,
+// because a report can be larger than memory allows.
 #pragma once
 
 #include <absl/functional/function_ref.h>
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "reader/streams/write_text.hpp"
-
 namespace arctrace::reader {
 
-// Writes a sequence of objects and arrays, each followed by a newline. A member of an
-// object is a key() and then a value. Keeps about 64 KiB of text in memory, or the
-// largest string.
+// The receiver of text output: takes the next piece, and returns false once it wants no
+// more.
+using WriteText = std::function<bool(std::string_view)>;
+
+// The one writer of JSON. Writes a sequence of objects and arrays, each followed by a
+// newline. A member of an object is a key() and then a value. Keeps about 64 KiB of text
+// in memory, or the largest string.
 class JsonWriter {
  public:
   enum class Layout : uint8_t {
@@ -48,7 +51,7 @@ class JsonWriter {
       unsigned_number(number);
     }
   }
-  // Null if there is none.
+  // Writes null if there is no value.
   template <class Value>
   void value(const std::optional<Value>& maybe) {
     if (maybe.has_value()) {
@@ -57,8 +60,8 @@ class JsonWriter {
       value(nullptr);
     }
   }
-  // A number in decimal digits. JSON has no infinity and no NaN: "inf" and "nan" become
-  // strings.
+  // Writes a number in decimal digits. JSON has no infinity and no NaN: "inf" and "nan"
+  // become strings.
   void digits(std::string_view digits);
 
   template <class Value>
@@ -75,7 +78,7 @@ class JsonWriter {
 
   // False once the receiver wants no more.
   bool good() const { return good_; }
-  // Hands over what is buffered. REQUIRES: everything has ended.
+  // Hands over the buffered text. REQUIRES: everything has ended.
   void finish() { flush(); }
 
  private:
@@ -104,8 +107,8 @@ class JsonWriter {
   bool good_ = true;
 };
 
-// The members that `write` adds to an object, as text that JsonWriter::members() takes:
-// "\"a\":1,\"b\":[]".
+// Returns the members that `write` adds to an object, as text that JsonWriter::members()
+// takes: "\"a\":1,\"b\":[]".
 std::string json_members(absl::FunctionRef<void(JsonWriter&)> write);
 
 }  // namespace arctrace::reader

@@ -5,11 +5,10 @@
 
 #include <string>
 
-#include "reader/streams/describe_fields.hpp"
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/call_args.hpp"
-#include "reader/trace/event_payload.hpp"
+#include "reader/trace/event_fields.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -143,7 +142,7 @@ void RecordDescriber::describe_stack(const Record& record, const StackEffect& ef
   if (effect.resync) out.boolean("resync", true);
 }
 
-// Depth, count and keys, and the number of a coroutine that may follow these.
+// Puts depth, count and keys, and the number of a coroutine that may follow these.
 void RecordDescriber::put_frames(const Record& record, BodyReader reader,
                                  FieldSink& out) {
   const auto body = reader.read<arctrace_stack_body>();

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "reader/trace/concurrent_read.hpp"
+#include "reader/trace/read_ahead.hpp"
 
 namespace arctrace::reader {
 

@@ -1,5 +1,5 @@
 // Reads a trace, or a range of it, through a replay: the loop that reports, exporters,
-// screens and the library have in common.
+// screens and the library share.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -13,8 +13,8 @@
 
 namespace arctrace::reader {
 
-// Options for a replay of this trace, which must outlive it; filter, listeners and costs
-// are to be added.
+// Returns options for a replay of this trace, which must outlive it; filter, listeners
+// and costs are to be added.
 ReplayOptions replay_options_of(const Trace& trace);
 
 struct ReadSoFar {
@@ -23,16 +23,17 @@ struct ReadSoFar {
   int64_t time_ns;  // of the last one
 };
 
-// Who watches a reading. Each may be empty.
+// Functions that watch a run. Each may be empty.
 struct ReplayWatch {
   // Gets each record, when the replay has had it.
   std::function<void(const Record&)> record;
-  // Gets each gap, in the order in which they are found: those that only the trace's sums
+  // Gets each gap, in the order in which gaps are found: those that only the trace's sums
   // tell come last.
   std::function<void(const Gap&)> gap;
-  // Is asked every some thousand records whether to go on.
+  // Is asked once every some thousand records whether to go on.
   std::function<bool(const ReadSoFar&)> goes;
-  // Whether a reading that was stopped is finished too, for what has been read.
+  // Whether the replay of a run that was stopped is finished, too, with the records so
+  // far.
   bool finishes_when_stopped = false;
 };
 
@@ -42,7 +43,7 @@ enum class Reading : uint8_t {
 };
 
 struct ReplayEnd {
-  bool is_stopped;   // goes() said no
+  bool is_stopped;   // goes() returned false
   uint64_t records;  // that were read
 };
 

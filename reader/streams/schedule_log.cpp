@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kPiecePathsMax = 256;
 constexpr int64_t kRunningMax_ns = 1'000'000;
 
-// A piece in the file: this, then its paths.
+// The head of a piece in the file; its paths follow.
 struct Head {
   int64_t start_ns, stop_ns;
   uint64_t previous;
@@ -73,7 +73,7 @@ void ScheduleLog::thread_made(const ThreadMade& made) {
   cut(made.parent);
 }
 
-// A piece of a thread that waits goes on: what ends it is not known yet.
+// The piece of a waiting thread is not cut: what ends the wait is not known yet.
 void ScheduleLog::cut(ThreadIndex thread) {
   if (thread >= threads_.size()) return;
   Log& log = threads_[thread];

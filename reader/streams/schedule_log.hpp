@@ -1,4 +1,4 @@
-// What all threads did, in pieces of one state each, kept until a trace is read: for
+// What all threads did, in pieces of one state each, stored until a trace is read: for
 // views that go through it from its end to its beginning.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "reader/replay/schedule_listener.hpp"
-#include "reader/streams/text_spool.hpp"
+#include "reader/replay/listener.hpp"
+#include "reader/streams/spools.hpp"
 
 namespace arctrace::reader {
 
@@ -19,7 +19,7 @@ struct PathShare {
   uint64_t time_ns = 0;
 };
 
-// Ends where its thread changed its state, or woke or made another thread.
+// A piece ends where its thread changed its state, or woke or created another thread.
 struct SchedulePiece {
   StateInfo state;               // without the node
   std::vector<PathShare> paths;  // their times add up to the piece's
@@ -34,15 +34,15 @@ class ScheduleLog : public ScheduleListener {
   // Ends the thread's piece now, so that a walk can begin or end here.
   void cut(ThreadIndex thread);
 
-  // The last piece of a thread, and the one before a piece. Empty: there is none.
+  // Returns the last piece of a thread, or the one before a piece. Empty: there is none.
   std::optional<SchedulePiece> last(ThreadIndex thread);
   std::optional<SchedulePiece> before(const SchedulePiece& piece);
-  // Threads are those below this index.
+  // All threads have indices below this one.
   size_t thread_count() const { return threads_.size(); }
-  // How the thread came to be. Empty: that is not known.
+  // Returns how the thread was created. Empty: that is not known.
   std::optional<ThreadMade> made(ThreadIndex thread) const;
 
-  // Error: the pieces could not be kept.
+  // Error: the pieces could not be stored.
   const absl::Status& status() const { return spool_.status(); }
 
   void state_ended(const StateInfo& state) override;

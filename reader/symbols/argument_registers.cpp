@@ -7,13 +7,13 @@
 namespace arctrace::reader {
 namespace {
 
-// What each eight bytes of an aggregate hold.
+// The class of each eight bytes of an aggregate.
 enum class Content { kNothing, kVector, kInteger };
 using Contents = std::array<Content, 2>;
 constexpr uint64_t kContentsSize = 16;  // bytes
 
-// Adds a part of `type` at `offset` to an aggregate's contents. False: such an aggregate
-// is passed in memory.
+// Adds a part of `type` at `offset` to an aggregate's contents. Returns false if such an
+// aggregate is passed in memory.
 bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, DwarfBudget& budget,
                   Contents& contents) {
   if (nesting > kDwarfNestingMax || !budget.spend() || !peel(type)) return false;
@@ -63,8 +63,8 @@ bool add_contents(Dwarf_Die* type, uint64_t offset, int nesting, DwarfBudget& bu
   return true;
 }
 
-// The registers that a value of a peeled type takes: none if it is passed in memory,
-// nullopt if that is not known.
+// Returns the registers that a value of a peeled type takes: none if it is passed in
+// memory, nullopt if that is not known.
 std::optional<Registers> registers_of(Dwarf_Die* type, DwarfBudget& budget) {
   if (const auto scalar = scalar_type(type, budget)) {
     return scalar->kind == TypedArg::Kind::kFloat ? Registers{0, 1} : Registers{1, 0};
@@ -96,7 +96,8 @@ std::optional<Registers> registers_of(Dwarf_Die* type, DwarfBudget& budget) {
   return Registers{};  // long double
 }
 
-// The position of a register among those of its class, from 1; 0: it passes no arguments.
+// Returns the position of a register among those of its class, from 1; 0: it passes no
+// arguments.
 uint32_t argument_register(uint64_t dwarf_register, bool is_vector) {
   constexpr std::array<uint64_t, kIntegerRegisters> kOrder = {5, 4, 1, 2, 8, 9};
   constexpr uint64_t kXmm0 = 17;
@@ -125,7 +126,7 @@ std::optional<uint32_t> ArgumentRegisters::add(Dwarf_Die* type, bool is_scalar,
     used_.vectors += needed->vectors;
     return is_scalar ? is_vector ? used_.vectors : used_.integers : 0;
   }
-  // Larger values may be aligned on the stack, which is not followed.
+  // Larger values may be aligned on the stack, which this does not compute.
   if (!is_scalar) stack_is_known_ = false;
   if (!stack_is_known_ || stack_words_ == kStackWords) return 0;
   return (is_vector ? kVectorRegisters : kIntegerRegisters) + ++stack_words_;
@@ -160,11 +161,11 @@ uint32_t position_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,
   if (operation >= DW_OP_reg0 && operation <= DW_OP_reg31 && count == 1) {
     return argument_register(operation - DW_OP_reg0, is_vector);
   }
-  // The memory in which code that is not optimized will store it.
+  // Code that is not optimized gives the memory in which it will store the argument.
   const bool is_indirect = count == 2 && operations[1].atom == DW_OP_deref;
   if (operation == DW_OP_fbreg) return count == 1 || is_indirect ? usual : 0;
   if (operation < DW_OP_breg0 || operation > DW_OP_breg31) return 0;
-  // The object that the register points to, if it is passed by reference; or a part of
+  // The register may point to the object, if that is passed by reference, or to a part of
   // it.
   const uint32_t position = argument_register(operation - DW_OP_breg0, is_vector);
   const bool is_whole = count == 1 || operations[count - 1].atom == DW_OP_stack_value;

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <optional>
 
-#include "reader/symbols/dwarf_types.hpp"
+#include "reader/symbols/dwarf_data.hpp"
 
 namespace arctrace::reader {
 
-// The registers of each class, and the words of the stack in which arguments are
-// recorded.
+// The numbers of registers of each class, and of the words of the stack, in which
+// arguments are recorded.
 inline constexpr uint32_t kIntegerRegisters = 6;
 inline constexpr uint32_t kVectorRegisters = 8;
 inline constexpr uint32_t kStackWords = 8;
@@ -26,10 +26,10 @@ class ArgumentRegisters {
  public:
   void add_address_of_result() { ++used_.integers; }
 
-  // The position of the next argument, which has this peeled type: from 1 among the
-  // registers of its class, and after those among the words of the stack; 0 if it is
-  // elsewhere, or takes several of them. nullopt if its position is not known; then
-  // neither are those of the arguments after it.
+  // Returns the position of the next argument, which has this peeled type: from 1 among
+  // the registers of its class, and after those among the words of the stack; 0 if the
+  // argument is elsewhere, or takes several of them. nullopt if its position is not
+  // known; then neither are those of the arguments after it.
   std::optional<uint32_t> add(Dwarf_Die* type, bool is_scalar, DwarfBudget& budget);
 
  private:
@@ -41,8 +41,8 @@ class ArgumentRegisters {
 // Whether a function gets the address of its result as a first argument.
 bool returns_in_memory(Dwarf_Die* type, DwarfBudget& budget);
 
-// The position in which the parameter of a function is when the function is entered, at
-// `entry`: an optimizer may use another than `usual`, the convention's. 0: in
+// Returns the position in which the parameter of a function is when the function is
+// entered, at `entry`: an optimizer may use another than `usual`, the convention's. 0: in
 // none.
 uint32_t position_at_entry(Dwarf_Die* parameter, uint64_t entry, uint32_t usual,
                            bool is_vector);

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "reader/symbols/debuginfod.hpp"
-
 namespace arctrace::reader {
 namespace {
 
@@ -18,7 +16,7 @@ bool is_linked_file(const ElfFile& file, const DebugLink& link, const BuildId& b
   return file.crc32() == link.crc;
 }
 
-// The file at `path`, if it has that build-id.
+// Opens the file at `path`, if it has that build-id.
 std::optional<DebugFile> open_with_build_id(const std::string& path,
                                             const BuildId& build_id) {
   absl::StatusOr<ElfFile> file = ElfFile::open_untrusted(path);
@@ -31,7 +29,7 @@ std::optional<DebugFile> only_module(std::optional<DebugFile> file) {
   return file;
 }
 
-// The directory of `path` as it is written, and the one to which its links lead.
+// Returns the directory of `path` as it is written, and the one to which its links lead.
 std::vector<std::filesystem::path> directories_of(const std::string& path) {
   const std::filesystem::path written(path);
   std::vector<std::filesystem::path> directories{written.parent_path()};
@@ -65,7 +63,7 @@ std::optional<DebugFile> DebugFiles::find_untrusted(const std::string& path,
   // `path` may already be that of a debug file.
   if (by_build_id && by_build_id->path != path) return by_build_id;
   const std::optional<DebugLink> link = elf.debug_link();
-  // Only a plain name, not a path that leads elsewhere.
+  // The link must be a plain name, not a path that leads elsewhere.
   if (!link || link->name.empty() || link->name.find('/') != std::string::npos) {
     return std::nullopt;
   }

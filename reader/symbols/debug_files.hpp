@@ -11,8 +11,8 @@ namespace arctrace::reader {
 
 struct SymbolOptions {
   std::string debug_root = "/usr/lib/debug";
-  // Whether to ask the servers in DEBUGINFOD_URLS. This needs libdebuginfod.so.1 at run
-  // time; without it nothing is downloaded.
+  // Whether the servers in DEBUGINFOD_URLS may be asked. This needs libdebuginfod.so.1 at
+  // run time; without it nothing is downloaded.
   bool allow_download = false;
 };
 
@@ -27,22 +27,23 @@ class DebugFiles {
  public:
   explicit DebugFiles(SymbolOptions options);
 
-  // ROOT/.build-id/xx/yyyy.debug
+  // Opens ROOT/.build-id/xx/yyyy.debug.
   std::optional<DebugFile> find_by_build_id_untrusted(const BuildId& build_id) const;
 
-  // The debug file of the module `elf` at `path`: by its build-id, then by the name in
-  // its .gnu_debuglink, in the module's directory, in .debug/ there, and under ROOT at
+  // Opens the debug file of the module `elf` at `path`: by its build-id, then by the name
+  // in its .gnu_debuglink, in the module's directory, in .debug/ there, and under ROOT at
   // the same path.
   std::optional<DebugFile> find_untrusted(const std::string& path,
                                           const ElfFile& elf) const;
 
-  // The file to which dwz moved common DWARF data, named by the .gnu_debugaltlink of the
-  // debug file at `path`.
+  // Opens the file to which dwz moved common DWARF data, named by the .gnu_debugaltlink
+  // of the debug file at `path`.
   std::optional<DebugFile> find_supplementary_untrusted(const std::string& path,
                                                         const std::string& name,
                                                         const BuildId& build_id) const;
 
-  // Blocks for as long as the servers take. nullopt unless options.allow_download.
+  // Blocks for as long as the servers take. Returns nullopt unless
+  // options.allow_download.
   std::optional<DebugFile> download_untrusted(const BuildId& build_id) const;
 
  private:
@@ -50,5 +51,11 @@ class DebugFiles {
 
   SymbolOptions options_;
 };
+
+// Downloads the debug file of `build_id` from the debuginfod servers in DEBUGINFOD_URLS
+// into libdebuginfod's cache, and returns its path there. nullopt if the variable is not
+// set, libdebuginfod.so.1 is not installed or cannot be loaded, because the command is
+// static, or no server has the file. Blocks for at most DEBUGINFOD_TIMEOUT.
+std::optional<std::string> download_debug_file(const BuildId& build_id);
 
 }  // namespace arctrace::reader

@@ -1,10 +1,10 @@
-#include "reader/symbols/debuginfod.hpp"
-
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
+
+#include "reader/symbols/debug_files.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -23,7 +23,7 @@ struct Library {
   FindDebuginfo find_debuginfo = nullptr;
 
   Library() {
-    // Never closed, because its HTTP client keeps global state.
+    // The library is never closed, because its HTTP client has global state.
     void* handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return;
     begin = reinterpret_cast<Begin>(dlsym(handle, "debuginfod_begin"));

@@ -1,9 +1,12 @@
 #include "reader/symbols/elf_file.hpp"
 
+#include <absl/cleanup/cleanup.h>
 #include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <libelf.h>
 #include <lzma.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,8 +29,8 @@ constexpr uint64_t kFileBytesMax = uint64_t{8} << 30;
 constexpr uint64_t kSparseBytesMax = uint64_t{16} << 20;
 constexpr size_t kBuildIdBytesMax = 64;
 
-// The data of a section in this machine's byte order, or as it stands if `raw`; null if
-// it has none in the file, or too much.
+// Returns the data of a section in this machine's byte order, or as it stands if `raw`;
+// null if it has none in the file, or too much.
 const Elf_Data* read_section(Elf_Scn* section, bool raw) {
   GElf_Shdr header;
   if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS ||
@@ -364,6 +367,38 @@ std::optional<uint32_t> ElfFile::crc32() const {
     crc = lzma_crc32(chunk.data(), static_cast<size_t>(size), crc);
     offset += size;
   }
+}
+
+absl::StatusOr<CorePart> find_in_core_untrusted(int fd, const std::string& name,
+                                                uint64_t magic) {
+  const auto refuse = [&name](const char* why) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", why));
+  };
+  elf_version(EV_CURRENT);
+  Elf* elf = elf_begin(fd, ELF_C_READ, nullptr);
+  const absl::Cleanup closer = [elf] { elf_end(elf); };
+  GElf_Ehdr header{};
+  if (elf == nullptr || gelf_getehdr(elf, &header) == nullptr ||
+      header.e_type != ET_CORE) {
+    return refuse("neither a trace buffer nor a core file");
+  }
+  size_t count = 0;
+  if (elf_getphdrnum(elf, &count) != 0) return refuse("a damaged core file");
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr segment{};
+    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr) break;
+    uint64_t first = 0;
+    if (segment.p_type != PT_LOAD || segment.p_filesz < sizeof first ||
+        pread(fd, &first, sizeof first, static_cast<off_t>(segment.p_offset)) !=
+            static_cast<ssize_t>(sizeof first) ||
+        first != magic) {
+      continue;
+    }
+    return CorePart{segment.p_offset, segment.p_filesz};
+  }
+  return refuse(
+      "no trace buffer in this core; a core holds it only if bit 3 of "
+      "/proc/PID/coredump_filter was set");
 }
 
 }  // namespace arctrace::reader

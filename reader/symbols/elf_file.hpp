@@ -1,6 +1,6 @@
 // One ELF file, read through libelf: its identity (build-id), where it is loaded, and its
-// function symbols. Every byte of it is untrusted, because the owner of the program wrote
-// it.
+// function symbols; of a core file, a part of a process's memory. Every byte of it is
+// untrusted, because the owner of the program wrote it.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// Of libelf, whose headers are for this room and the recorder.
+// These are libelf's types; only this layer and the recorder include its headers.
 struct Elf;
 struct Elf_Scn;
 
@@ -22,7 +22,7 @@ namespace arctrace::reader {
 
 using BuildId = std::vector<std::byte>;
 
-// Lower-case hexadecimal digits, two per byte.
+// Returns lower-case hexadecimal digits, two per byte.
 std::string to_hex(const BuildId& build_id);
 
 // A PT_LOAD program header. Addresses are the file's own (run-time address - bias).
@@ -87,55 +87,57 @@ class ElfFile {
   // shrinks meanwhile gives errors and not SIGBUS.
   static absl::StatusOr<ElfFile> open_untrusted(const std::string& path);
 
-  // The same from memory. `name` stands for the path in messages.
+  // Opens an ELF file in memory. `name` stands for the path in messages.
   static absl::StatusOr<ElfFile> from_bytes_untrusted(std::string bytes,
                                                       const std::string& name);
 
-  // Whether it is an executable or a shared object, or the debug file of one, so that its
-  // addresses have a meaning.
+  // Whether the file is an executable or a shared object, or the debug file of one, so
+  // that its addresses have a meaning.
   bool is_module() const;
 
   ElfHeader header() const;
 
-  // Call act() for each, in the order of the file, until it returns false. Texts are
-  // valid as long as this object.
+  // These call act() for each section or segment, in the order of the file, until it
+  // returns false. Texts are valid as long as this object.
   void for_each_section(absl::FunctionRef<bool(const ElfSection&)> act) const;
   void for_each_segment(absl::FunctionRef<bool(const ElfSegment&)> act) const;
-  // Those of each .dynsym.
+  // Calls act() for the symbols of each .dynsym.
   void for_each_dynamic_symbol(
       absl::FunctionRef<bool(const ElfDynamicSymbol&)> act) const;
 
-  // So many bytes of the file from `offset` on; empty if not all of them are there.
+  // Returns so many bytes of the file from `offset` on; empty if not all of them exist.
   std::string bytes(uint64_t offset, uint64_t size) const;
 
-  // Empty if it has no build-id, or one that does not have 1 to 64 bytes.
+  // Returns an empty id if the file has none, or one that does not have 1 to 64 bytes.
   BuildId build_id() const;
 
   std::vector<LoadSegment> load_segments() const;
 
   std::optional<DebugLink> debug_link() const;
 
-  // The symbols of the first .symtab and of the first .dynsym, if they are readable. A
-  // second one of the same type breaks the ELF standard, and could make small files
-  // expensive.
+  // Returns the symbols of the first .symtab and of the first .dynsym, if they are
+  // readable. A second one of the same type breaks the ELF standard, and could make small
+  // files expensive.
   std::vector<ElfSymbolTable> function_symbols() const;
 
-  // The names under which .dynsym offers functions to other modules.
+  // Returns the names under which .dynsym offers functions to other modules.
   std::vector<std::string> exported_functions() const;
 
   bool has_section(const char* name) const;
 
-  // The bytes of a section as they stand in the file; nullopt if there is no such
+  // Returns the bytes of a section as they stand in the file; nullopt if there is no such
   // section, or it cannot be read.
   std::optional<std::string> section_bytes(const char* name) const;
 
-  // The CRC-32 of the whole file, as .gnu_debuglink has it; nullopt if it cannot be read.
+  // Returns the CRC-32 of the whole file, as .gnu_debuglink has it; nullopt if it cannot
+  // be read.
   std::optional<uint32_t> crc32() const;
 
-  // Bytes.
+  // Returns the size in bytes.
   uint64_t size() const;
 
-  // For libdw. It belongs to this object, and stays where it is if this object is moved.
+  // The handle for libdw. It belongs to this object, and stays where it is if this object
+  // is moved.
   Elf* handle() const { return open_->elf; }
 
  private:
@@ -156,10 +158,22 @@ class ElfFile {
                                          const std::string& name);
   std::optional<ElfSymbolTable> symbol_table(Elf_Scn* section) const;
   Elf_Scn* find_section(const char* name) const;
-  // The first one with this SHT_*; nullptr: none.
+  // Returns the first section with this SHT_*; nullptr: none.
   Elf_Scn* find_section_of_type(uint32_t type) const;
 
   std::unique_ptr<Open> open_;
 };
+
+// The place of a part of a process's memory in its core file.
+struct CorePart {
+  uint64_t offset;  // in the file
+  uint64_t size;    // bytes that the file has
+};
+
+// Finds the first loaded segment of the core that begins with the 8 bytes of `magic`.
+// `name` is for messages. InvalidArgument: the file is not a core, or has no such
+// segment.
+absl::StatusOr<CorePart> find_in_core_untrusted(int fd, const std::string& name,
+                                                uint64_t magic);
 
 }  // namespace arctrace::reader

@@ -33,7 +33,7 @@ std::vector<LoadSegment> sorted_executable(std::span<const LoadSegment> segments
   return executable;
 }
 
-// The end of the segment that includes `address`; 0 if none does.
+// Returns the end of the segment that includes `address`; 0 if none does.
 uint64_t segment_end(std::span<const LoadSegment> sorted, uint64_t address) {
   const auto next = std::upper_bound(
       sorted.begin(), sorted.end(), address,
@@ -42,8 +42,8 @@ uint64_t segment_end(std::span<const LoadSegment> sorted, uint64_t address) {
   return std::prev(next)->end;
 }
 
-// Where the strings of a table end. Names may share tails, so measuring each name by
-// itself could take a time quadratic in the table's size.
+// Returns where the strings of a table end. Names may share tails, so measuring each name
+// by itself could take a time quadratic in the table's size.
 std::vector<uint32_t> string_ends(std::string_view names) {
   std::vector<uint32_t> ends;
   for (size_t end = names.find('\0'); end != std::string_view::npos;
@@ -64,8 +64,8 @@ FunctionTable::FunctionTable(std::span<const LoadSegment> segments,
                              std::span<const ElfSymbolTable> tables) {
   const std::vector<LoadSegment> executable = sorted_executable(segments);
   for (const ElfSymbolTable& table : tables) add_candidates(executable, table);
-  // By start, sized ones first. Of equal starts the best name comes last, so that it ends
-  // up on top of the stack.
+  // Candidates are sorted by start, sized ones first. Of equal starts the best name comes
+  // last, so that it ends up on top of the stack.
   std::sort(candidates_.begin(), candidates_.end(),
             [this](const Candidate& a, const Candidate& b) {
               if (a.sized != b.sized) return a.sized;
@@ -116,8 +116,9 @@ bool FunctionTable::is_better_name(const Candidate& a, const Candidate& b) const
   return order != 0 ? order < 0 : a.name < b.name;
 }
 
-// One sweep over the addresses. The stack holds the symbols that have begun. Its top
-// began last, so addresses belong to it until it ends or another one begins.
+// Adds the ranges of sized symbols in one sweep over the addresses. The stack has the
+// symbols that have begun. Its top began last, so addresses belong to it until it ends or
+// another one begins.
 void FunctionTable::add_sized_ranges() {
   std::vector<size_t> begun;
   uint64_t position = 0;

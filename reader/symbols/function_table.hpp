@@ -26,8 +26,7 @@ struct FunctionSymbol {
 // - An unsized symbol extends to the next symbol or to the end of its section, unless it
 //   stands inside a sized one.
 // - Of several names of one range the preferred one is global before local before weak,
-// then
-//   the one with fewer leading underscores, then the shorter, then the first in byte
+//   then the one with fewer leading underscores, then the shorter, then the first in byte
 //   order.
 class FunctionTable {
  public:
@@ -35,7 +34,7 @@ class FunctionTable {
   FunctionTable(std::span<const LoadSegment> segments,
                 std::span<const ElfSymbolTable> tables);
 
-  // The function at `address`. Its name is valid as long as the table.
+  // Returns the function at `address`. Its name is valid as long as the table.
   std::optional<FunctionSymbol> find(uint64_t address) const;
 
   struct NamedRange {
@@ -43,11 +42,11 @@ class FunctionTable {
     std::string_view name;  // as in FunctionSymbol
     bool is_sized;
   };
-  // Each function with the first of its ranges, by address. The names are valid as long
-  // as the table.
+  // Returns each function with the first of its ranges, by address. The names are valid
+  // as long as the table.
   std::vector<NamedRange> named_ranges() const;
 
-  // How many ranges there are.
+  // The number of ranges.
   size_t size() const { return ranges_.size(); }
 
  private:

@@ -9,12 +9,11 @@
 
 #include "reader/symbols/argument_registers.hpp"
 #include "reader/symbols/dwarf_data.hpp"
-#include "reader/symbols/dwarf_types.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// `entry`: its address, if it is defined.
+// `entry`: the address of the function, if it is defined.
 FunctionTypes types_of(Dwarf_Die* function, std::optional<uint64_t> entry,
                        DwarfBudget& budget) {
   FunctionTypes types;
@@ -92,8 +91,8 @@ class Finder {
     } while (dwarf_siblingof(&child, &child) == 0);
   }
 
-  // The address at which a wanted function is entered, which is the start of one of its
-  // parts.
+  // Returns the address at which a wanted function is entered, which is the start of one
+  // of its parts.
   std::optional<uint64_t> wanted_entry(Dwarf_Die* function) {
     Dwarf_Addr base = 0;
     Dwarf_Addr start = 0;
@@ -117,7 +116,7 @@ class Finder {
     }
   }
 
-  // Of several for one key the first is kept.
+  // Adds types to a map; of several for one key the first stay.
   template <class Map>
   void keep(Map& map, const typename Map::key_type& key, Dwarf_Die* function,
             std::optional<uint64_t> entry) {
@@ -138,7 +137,7 @@ struct DwarfEnd {
 };
 using DwarfHandle = std::unique_ptr<Dwarf, DwarfEnd>;
 
-// False: the file has no DWARF data, or not what libdw needs.
+// Returns false if the file has no DWARF data, or not what libdw needs.
 bool search_file(const ElfFile& file, const std::string& path,
                  const DebugFiles& debug_files, Finder& finder) {
   if (!file.has_section(".debug_info")) return false;

@@ -1,5 +1,5 @@
-// The types of the args and retvals of functions, by the DWARF data of a module, and
-// where the calling convention of x86-64 puts the args.
+// The types of the args and retvals of functions, by the DWARF data of a module, and the
+// registers or words in which the calling convention of x86-64 passes the args.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace arctrace::reader {
 
-// Without args that are not known, passed in memory, or of a type that is not recorded.
+// The types of a function, without args that are not known, passed in memory, or of a
+// type that is not recorded.
 struct FunctionTypes {
   std::vector<TypedArg> args;
   std::optional<TypedArg> retval;
@@ -25,9 +26,9 @@ struct ModuleTypes {
   std::map<std::string, FunctionTypes> declared;  // by linker's name, of other modules
 };
 
-// The types of those of the wanted functions that the DWARF data of the module at `path`,
-// or of its debug file, describes. Empty if it has no such data, or is not of x86-64. The
-// time is proportional to the size of the data, and bounded (DwarfBudget).
+// Returns the types of those of the wanted functions that the DWARF data of the module at
+// `path`, or of its debug file, describes. Empty if it has no such data, or is not of
+// x86-64. The time is proportional to the size of the data, and bounded (DwarfBudget).
 ModuleTypes read_function_types_untrusted(const std::string& path,
                                           const DebugFiles& debug_files,
                                           const std::set<uint64_t>& defined,

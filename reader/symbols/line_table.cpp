@@ -16,15 +16,15 @@ namespace {
 // have very many.
 constexpr size_t kRangesMax = size_t{1} << 24;
 
-// The line whose code includes `address`: the first line at the greatest address that is
-// not above it. Null if there is none, or it ends a sequence.
+// Returns the line whose code includes `address`: the first line at the greatest address
+// that is not above it. Null if there is none, or it ends a sequence.
 Dwarf_Line* line_at(Dwarf_Lines* lines, size_t count, uint64_t address) {
   const auto address_of = [lines](size_t index) {
     Dwarf_Addr value = 0;
     dwarf_lineaddr(dwarf_onesrcline(lines, index), &value);
     return value;
   };
-  // The first line above a value.
+  // Returns the first line above a value.
   const auto first_above = [&](uint64_t value) {
     size_t low = 0;
     size_t high = count;
@@ -42,7 +42,7 @@ Dwarf_Line* line_at(Dwarf_Lines* lines, size_t count, uint64_t address) {
   if (above == 0) return nullptr;
   const uint64_t row_address = address_of(above - 1);
   size_t index = row_address == 0 ? 0 : first_above(row_address - 1);
-  // Ends of other sequences come before a line at the same address.
+  // Lines that end other sequences come before a line at the same address.
   for (; index < above; ++index) {
     Dwarf_Line* line = dwarf_onesrcline(lines, index);
     bool ends = false;

@@ -19,22 +19,22 @@ struct SourceLine {
   uint32_t line;
 };
 
-// Reads a unit's line program when an address in the unit is first asked for. Not
-// thread-safe.
+// The lines of a file. Reads a unit's line program when an address in the unit is first
+// asked for. Not thread-safe.
 class LineTable {
  public:
   LineTable(LineTable&&) noexcept = default;
   LineTable& operator=(LineTable&&) = delete;
   ~LineTable() = default;
 
-  // `file` is a module, or its debug file, at `path`. nullopt if it has no line numbers,
-  // or needs a dwz file that is missing. Reads all debug sections, and the address ranges
-  // of the units.
+  // `file` is a module, or its debug file, at `path`. Returns nullopt if it has no line
+  // numbers, or needs a dwz file that is missing. Reads all debug sections, and the
+  // address ranges of the units.
   static std::optional<LineTable> open_untrusted(ElfFile file, const std::string& path,
                                                  const DebugFiles& debug_files);
 
-  // The line of the code at a file address. If an address has several lines, as at the
-  // entry of an optimized function, it is the first of them.
+  // Returns the line of the code at a file address. If an address has several lines, as
+  // at the entry of an optimized function, it is the first of them.
   std::optional<SourceLine> find(uint64_t address);
 
  private:

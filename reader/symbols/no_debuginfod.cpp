@@ -1,5 +1,5 @@
-// For a command that is linked statically, which cannot load libdebuginfod.
-#include "reader/symbols/debuginfod.hpp"
+// A command that is linked statically cannot load libdebuginfod, so it downloads nothing.
+#include "reader/symbols/debug_files.hpp"
 
 namespace arctrace::reader {
 

@@ -3,6 +3,7 @@
 
 #include <absl/status/statusor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,5 +48,11 @@ class SymbolFile {
   bool lines_tried_ = false;
   std::optional<LineTable> lines_;
 };
+
+// Unpacks the section .gnu_debugdata, which is one .xz stream. Returns nullopt if it is
+// damaged, has more than `size_max` bytes, or takes more than 128 MiB of memory (xz -9
+// takes 65).
+std::optional<std::string> unpack_xz_untrusted(const std::string& packed,
+                                               size_t size_max);
 
 }  // namespace arctrace::reader

@@ -1,10 +1,76 @@
 #include "reader/symbols/symbolizer.hpp"
 
 #include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+#include <gelf.h>
 
-#include "reader/symbols/demangle.hpp"
+#include <algorithm>
+
+// Keeps libiberty from declaring a basename() that differs from glibc's.
+#define HAVE_DECL_BASENAME 1
+#include <libiberty/demangle.h>
+
+#include <cstddef>
 
 namespace arctrace::reader {
+namespace {
+
+// Demangling. abi::__cxa_demangle is this same code, but returns the text only when it is
+// complete, so that its time and memory cannot be bounded. Here the text comes in pieces,
+// and one piece too many stops the work.
+
+// The longest demangled name in LLVM, GCC, OpenJDK and Debian's C++ libraries has 8,367
+// bytes.
+constexpr size_t kTextBytesMax = 64 << 10;
+
+// For each pack expansion the demangler searches the pattern for its pack, and follows
+// back references without producing text: at most 3^(n/3) visits for n references, which
+// for 36 is about half a million. The most in any real name with a pack is 17.
+constexpr size_t kPackReferencesMax = 36;
+
+struct TextTooLong {};
+
+extern "C" void append_text(const char* piece, size_t size, void* text) {
+  auto& all = *static_cast<std::string*>(text);
+  if (size > kTextBytesMax - all.size()) throw TextTooLong();
+  all.append(piece, size);
+}
+
+bool has_pack(const std::string& name) {
+  for (const char* mark : {"Dp", "sp", "sZ", "sP"}) {
+    if (name.find(mark) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Counts S_, S0_, SA1_ and so on. Text within identifiers may be counted too, which does
+// no harm.
+size_t count_back_references(const std::string& name) {
+  size_t count = 0;
+  for (size_t at = name.find('S'); at != std::string::npos; at = name.find('S', at + 1)) {
+    const size_t end = name.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", at);
+    if (end != std::string::npos && name[end] == '_') ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string demangle_untrusted(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;
+  if (has_pack(name) && count_back_references(name) > kPackReferencesMax) return name;
+  std::string text;
+  try {
+    // The exception passes through frames of the demangler, which own nothing and can be
+    // unwound (the ABI demands unwind tables of C code too). Without
+    // DMGL_NO_RECURSE_LIMIT its use of the stack is bounded.
+    const int done = cplus_demangle_v3_callback(name.c_str(), DMGL_PARAMS | DMGL_TYPES,
+                                                append_text, &text);
+    return done != 0 ? text : name;
+  } catch (const TextTooLong&) {
+    return name;
+  }
+}
 
 Symbolizer::Symbolizer(SymbolOptions options) : debug_files_(std::move(options)) {}
 
@@ -106,6 +172,71 @@ Symbolizer::Loaded Symbolizer::load(const std::string& path, const BuildId& buil
 std::optional<DebugFile> Symbolizer::find_debug_file(const BuildId& build_id) const {
   if (auto file = debug_files_.find_by_build_id_untrusted(build_id)) return file;
   return debug_files_.download_untrusted(build_id);
+}
+
+namespace {
+
+constexpr uint64_t kTableBytesMax = uint64_t{64} << 20;
+
+}  // namespace
+
+std::string DataSymbols::name_at(const std::string& path, const BuildId& build_id,
+                                 uint64_t address) {
+  const Variable* variable = find(path, build_id, address);
+  return variable == nullptr ? "" : name_in(variable->name, variable->start, address);
+}
+
+const DataSymbols::Variable* DataSymbols::find(const std::string& path,
+                                               const BuildId& build_id,
+                                               uint64_t address) {
+  const auto [known, is_new] = modules_.try_emplace({path, build_id});
+  if (is_new) known->second = read_untrusted(path, build_id);
+  const Variables& variables = known->second;
+  auto found = std::upper_bound(
+      variables.begin(), variables.end(), address,
+      [](uint64_t wanted, const Variable& variable) { return wanted < variable.start; });
+  if (found == variables.begin()) return nullptr;
+  --found;
+  return address - found->start < found->size ? &*found : nullptr;
+}
+
+std::string DataSymbols::name_in(const std::string& linker_name, uint64_t start,
+                                 uint64_t address) {
+  const std::string name = demangle_untrusted(linker_name);
+  return address == start ? name : absl::StrCat(name, "+0x", absl::Hex(address - start));
+}
+
+DataSymbols::Variables DataSymbols::read_untrusted(const std::string& path,
+                                                   const BuildId& build_id) {
+  Variables variables;
+  const absl::StatusOr<ElfFile> file = ElfFile::open_untrusted(path);
+  if (!file.ok() || (!build_id.empty() && file->build_id() != build_id)) return variables;
+  for (Elf_Scn* section = elf_nextscn(file->handle(), nullptr); section != nullptr;
+       section = elf_nextscn(file->handle(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_size > kTableBytesMax ||
+        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM)) {
+      continue;
+    }
+    Elf_Data* const data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_type != ELF_T_SYM) continue;
+    const size_t count =
+        data->d_size / gelf_fsize(file->handle(), ELF_T_SYM, 1, EV_CURRENT);
+    for (size_t i = 0; i < count; ++i) {
+      GElf_Sym symbol;
+      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+      if (GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF ||
+          symbol.st_size == 0) {
+        continue;
+      }
+      const char* name = elf_strptr(file->handle(), header.sh_link, symbol.st_name);
+      if (name == nullptr || *name == '\0') continue;
+      variables.push_back({symbol.st_value, symbol.st_size, name});
+    }
+  }
+  std::stable_sort(variables.begin(), variables.end(),
+                   [](const auto& a, const auto& b) { return a.start < b.start; });
+  return variables;
 }
 
 }  // namespace arctrace::reader

@@ -1,5 +1,6 @@
-// Names for addresses of recorded modules. The files on this machine may not be those
-// that were recorded; names are taken only from files with the recorded build-id.
+// Names for addresses of recorded modules: of functions and of variables, demangled. The
+// files on this machine may not be those that were recorded; names are taken only from
+// files with the recorded build-id.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/symbols/elf_file.hpp"
 #include "reader/symbols/symbol_file.hpp"
 #include "reader/trace/stored_symbols.hpp"
 
@@ -29,8 +31,8 @@ struct ResolvedAddress {
 
 enum class WithSource : bool { kNo, kYes };
 
-// Opens each module once, when it is first asked for: that reads its symbol tables. Later
-// questions are a binary search. Not thread-safe.
+// Finds symbols of addresses. Opens each module once, when it is first asked for: that
+// reads its symbol tables. Later look-ups are a binary search. Not thread-safe.
 class Symbolizer {
  public:
   explicit Symbolizer(SymbolOptions options = {});
@@ -43,19 +45,19 @@ class Symbolizer {
   ResolvedAddress resolve(const std::string& path, const BuildId& build_id,
                           uint64_t address, WithSource with_source = WithSource::kNo);
 
-  // The same, but what `stored`, the trace's own symbols, has comes first: that is what
-  // the names were when the trace was recorded, whatever stands at the path now.
+  // Does the same, but the trace's own symbols, `stored`, come first: they are the names
+  // at the time of the recording, whatever file is at the path now.
   ResolvedAddress resolve(const StoredSymbols& stored, const std::string& path,
                           const BuildId& build_id, uint64_t address,
                           WithSource with_source = WithSource::kNo);
 
-  // The symbol that includes the address, with its linker's name, as resolve() finds it.
-  // Its name is valid as long as the Symbolizer.
+  // Finds the symbol that includes the address, with its linker's name, as resolve()
+  // does. Its name is valid as long as the Symbolizer.
   std::optional<FunctionSymbol> find_symbol(const std::string& path,
                                             const BuildId& build_id, uint64_t address);
 
-  // Whether the recorded module exports the function with the linker's name `name`. False
-  // also if its file is missing, or not the recorded one.
+  // Whether the recorded module exports the function with the linker's name `name`.
+  // Returns false also if its file is missing, or not the recorded one.
   bool exports(const std::string& path, const BuildId& build_id, std::string_view name);
 
   bool exports(const StoredSymbols& stored, const std::string& path,
@@ -81,9 +83,47 @@ class Symbolizer {
   DebugFiles debug_files_;
   absl::flat_hash_map<Key, std::unique_ptr<Loaded>> loaded_;
   absl::flat_hash_map<Key, absl::flat_hash_set<std::string>> exports_;
-  // Of stored symbols, by their linker's names.
+  // The demangled names of stored symbols, by their linker's names.
   absl::node_hash_map<std::string, std::string> stored_names_;
   std::vector<std::string> findings_;
 };
+
+// Names of variables, for addresses in the data of recorded modules. Opens each module
+// once, when it is first asked for: that reads its symbol tables. Later look-ups are a
+// binary search. Not thread-safe.
+class DataSymbols {
+ public:
+  // Returns the variable that includes the file address (run-time address - bias), as
+  // "pool", or "pool+0x28" if it does not begin there; demangled, untrusted bytes. Empty:
+  // there is none, or the file at `path` is missing or not the recorded one. An empty
+  // build-id matches every file.
+  std::string name_at(const std::string& path, const BuildId& build_id, uint64_t address);
+
+  struct Variable {
+    uint64_t start, size;
+    std::string name;  // the linker's
+  };
+  // Returns the variable itself; nullptr: there is none. Valid as long as this object.
+  const Variable* find(const std::string& path, const BuildId& build_id,
+                       uint64_t address);
+
+  // Returns the name of an address in a variable that begins at `start`.
+  static std::string name_in(const std::string& linker_name, uint64_t start,
+                             uint64_t address);
+
+ private:
+  using Variables = std::vector<Variable>;  // sorted by address
+
+  static Variables read_untrusted(const std::string& path, const BuildId& build_id);
+
+  absl::flat_hash_map<std::pair<std::string, BuildId>, Variables> modules_;
+};
+
+// Demangles C++ names, with bounds on time and memory. Returns the demangled form of a
+// linker's name, with all its template arguments and parameters, or `name` itself if it
+// is not a mangled C++ name, or if its demangled form has more than 64 KiB or takes
+// unreasonable work: a name of 200 bytes can stand for gigabytes, because each back
+// reference may double what stands before it.
+std::string demangle_untrusted(const std::string& name);
 
 }  // namespace arctrace::reader

@@ -26,8 +26,8 @@ struct TypedArg {
   std::string name;  // of the parameter; untrusted bytes, empty: none
   Kind kind = Kind::kSigned;
   uint32_t size = 0;  // bytes
-  // Of an arg, from 1: among the integer or the vector registers, and after these among
-  // the words of the stack. Of a retval: 0.
+  // The position of an arg, from 1: among the integer or the vector registers, and after
+  // these among the words of the stack. Of a retval: 0.
   uint32_t position = 0;
   std::vector<Enumerator> enumerators = {};  // if its type is an enumeration
 };

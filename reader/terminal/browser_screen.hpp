@@ -1,4 +1,4 @@
-// The screen of `arctrace tui`: draws what the browser shows, and passes on what keys ask
+// The screen of `arctrace tui`: draws what the browser shows, and forwards what keys ask
 // for.
 #pragma once
 
@@ -15,7 +15,7 @@ class BrowserScreen {
 
   // Nothing is seen before Screen::show().
   void draw();
-  // False: the user wants to leave.
+  // Returns false if the user wants to leave.
   bool handle(int key);
 
  private:

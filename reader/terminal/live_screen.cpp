@@ -27,10 +27,9 @@ using reader::LiveTable;
 
 constexpr int kLinesMin = 8, kColumnsMin = 40;
 constexpr int kColumnsForStackBeside = 110;
-constexpr size_t kFilterMax = 100;
 constexpr size_t kBarsShown = 16;
 
-// The newest values as bars, relative to `most`; 0: to the largest of them.
+// Returns the newest values as bars, relative to `most`; 0: to the largest of them.
 std::string sparkline(const std::vector<uint64_t>& values, uint64_t most, bool is_utf8) {
   constexpr std::array<std::string_view, 9> kBlocks = {" ", "▁", "▂", "▃", "▄",
                                                        "▅", "▆", "▇", "█"};
@@ -68,19 +67,13 @@ std::string rate_text(double per_second) {
   return reader::grouped_text(static_cast<uint64_t>(std::llround(per_second)));
 }
 
-LiveSort next_sort(LiveSort sort, bool has_cpu) {
-  constexpr int kSorts = static_cast<int>(LiveSort::kName) + 1;
-  const auto next = static_cast<LiveSort>((static_cast<int>(sort) + 1) % kSorts);
-  return next == LiveSort::kCpu && !has_cpu ? LiveSort::kTotal : next;
-}
-
 std::string_view sort_name(LiveSort sort) {
   constexpr std::array<std::string_view, 5> kNames = {"self", "on CPU", "total", "calls",
                                                       "name"};
   return kNames[static_cast<size_t>(sort)];
 }
 
-// What the thread does, and by what that is known.
+// Returns what the thread does, and how that is known.
 std::string state_line(const LiveCpu& cpu) {
   if (cpu.source == CpuSource::kNone) return "state not known";
   std::string line =
@@ -92,7 +85,7 @@ std::string state_line(const LiveCpu& cpu) {
   return line;
 }
 
-// How much of the last seconds it was on a CPU.
+// Returns how much of the last seconds the thread was on a CPU.
 std::string cpu_line(const LiveCpu& cpu, bool is_utf8) {
   if (cpu.wall_ns == 0) return "";
   const auto share = [&cpu](uint64_t part_ns) {
@@ -106,7 +99,7 @@ std::string cpu_line(const LiveCpu& cpu, bool is_utf8) {
   return absl::StrCat(line, "  ", sparkline(cpu.history, 1000, is_utf8));
 }
 
-// What is left out on purpose, by the words of `arctrace info`.
+// Returns what is left out on purpose, in the words of `arctrace info`.
 std::string left_out_line(const reader::LiveLeftOut& left_out) {
   if (left_out.is_all) return "recording is off";
   std::vector<std::string> parts;
@@ -123,7 +116,7 @@ std::string left_out_line(const reader::LiveLeftOut& left_out) {
   return absl::StrJoin(parts, "; ");
 }
 
-// The newest mark first: "marks (2): begin of phase 2, 3.20 s ago; ..."
+// Returns the newest mark first: "marks (2): begin of phase 2, 3.20 s ago; ..."
 std::string marks_line(const LiveModel& model) {
   if (model.marks().empty()) return "";
   std::vector<std::string> parts;
@@ -198,7 +191,7 @@ void LiveScreen::draw_head() {
 
 int LiveScreen::draw_notices(int line) {
   const int columns = screen_.columns();
-  // What a session that is over records is no question any more.
+  // A session that is over records nothing, so nothing is left out.
   const std::string left_out = is_over_ ? "" : left_out_line(model_.left_out());
   for (const auto& [text, look] :
        {std::pair(left_out, Look::kBold), std::pair(marks_line(model_), Look::kPlain)}) {
@@ -208,7 +201,8 @@ int LiveScreen::draw_notices(int line) {
   return line;
 }
 
-// The columns of numbers are the same at all widths; where there is room, there are more.
+// The columns of numbers are the same at all widths; where there is space, there are
+// more.
 void LiveScreen::draw_table(const Area& area) {
   const bool has_cpu = model_.has_cpu();
   const int cpu = has_cpu ? 8 : 0;  // columns
@@ -331,121 +325,6 @@ void LiveScreen::draw_keys() {
             "k stack  S snapshot";
   screen_.put(screen_.lines() - 1, 0, screen_.columns(), keys,
               is_typing_ || !note_.empty() ? Look::kBold : Look::kDim);
-}
-
-void LiveScreen::handle_filter(int key) {
-  if (key == Screen::kKeyEnter) {
-    is_typing_ = false;
-  } else if (key == Screen::kKeyEscape) {
-    is_typing_ = false;
-    filter_.clear();
-  } else if (key == Screen::kKeyBackspace) {
-    if (!filter_.empty()) filter_.pop_back();
-  } else if (key >= ' ' && key < 0x7F && filter_.size() < kFilterMax) {
-    filter_ += static_cast<char>(key);
-  }
-}
-
-// Chooses the row that stands so many lines further down than the chosen one, and has it
-// shown.
-void LiveScreen::choose(int lines_on) {
-  if (rows_.empty()) return;
-  size_t at = 0;
-  while (at < rows_.size() && rows_[at].name != chosen_) ++at;
-  const bool is_any_chosen = at < rows_.size();
-  const auto last = static_cast<int64_t>(rows_.size()) - 1;
-  const int64_t wanted =
-      is_any_chosen ? static_cast<int64_t>(at) + lines_on : static_cast<int64_t>(top_);
-  at = static_cast<size_t>(std::clamp<int64_t>(wanted, 0, last));
-  chosen_ = rows_[at].name;
-  const int around = std::max(screen_.lines() / 3, 1);
-  if (at < top_) top_ = at;
-  if (at >= top_ + static_cast<size_t>(around))
-    top_ = at + 1 - static_cast<size_t>(around);
-}
-
-void LiveScreen::drill_down() {
-  if (!through_.empty() || table_ == LiveTable::kPaths) return;
-  if (chosen_.empty()) choose(0);
-  through_ = std::exchange(chosen_, {});
-  filter_.clear();
-  top_ = 0;
-}
-
-void LiveScreen::drill_up() {
-  if (through_.empty()) {
-    filter_.clear();
-  } else {
-    chosen_ = std::exchange(through_, {});
-  }
-  top_ = 0;
-}
-
-bool LiveScreen::handle(int key) {
-  if (key == Screen::kKeyNone) return true;
-  if (key == Screen::kKeyGone) return false;
-  if (is_typing_) {
-    handle_filter(key);
-    return true;
-  }
-  note_.clear();
-  const int page = std::max(screen_.lines() / 2, 1);
-  switch (key) {
-    case 'q':
-      return false;
-    case 'p':
-      model_.set_paused(!model_.is_paused());
-      break;
-    case 's':
-      sort_ = next_sort(sort_, model_.has_cpu());
-      break;
-    case 'v':
-      table_ =
-          table_ == LiveTable::kFunctions ? LiveTable::kPaths : LiveTable::kFunctions;
-      through_.clear();
-      chosen_.clear();
-      top_ = 0;
-      break;
-    case '/':
-      is_typing_ = true;
-      filter_.clear();
-      break;
-    case 't':
-      thread_ = model_.threads().empty() ? 0 : (thread_ + 1) % model_.threads().size();
-      break;
-    case 'k':
-      shows_stack_ = !shows_stack_;
-      break;
-    case 'S':
-      note_ = snapshot_();
-      screen_.redraw();
-      break;
-    case Screen::kKeyUp:
-      choose(-1);
-      break;
-    case Screen::kKeyDown:
-      choose(1);
-      break;
-    case Screen::kKeyPageUp:
-      choose(-page);
-      break;
-    case Screen::kKeyPageDown:
-      choose(page);
-      break;
-    case Screen::kKeyEnter:
-      drill_down();
-      break;
-    case Screen::kKeyEscape:
-    case Screen::kKeyBackspace:
-      drill_up();
-      break;
-    case Screen::kKeyResize:
-      screen_.redraw();
-      break;
-    default:
-      break;
-  }
-  return true;
 }
 
 }  // namespace arctrace::terminal

@@ -14,7 +14,8 @@ namespace arctrace::terminal {
 
 class LiveScreen {
  public:
-  // `title`: of the session, escaped. `snapshot` takes one and returns what to say.
+  // `title`: of the session, escaped. `snapshot` takes one and returns a message about
+  // it.
   LiveScreen(Screen& screen, reader::LiveModel& model, std::string title,
              std::function<std::string()> snapshot)
       : screen_(screen),
@@ -23,11 +24,11 @@ class LiveScreen {
         snapshot_(std::move(snapshot)) {}
 
   void draw();
-  // False: the user wants to leave.
+  // Returns false if the user wants to leave.
   bool handle(int key);
   // The row of the thread whose stack is shown; one past the end if no thread lives.
   size_t thread() const;
-  // Nothing more will come.
+  // Says that nothing more will come.
   void set_over() { is_over_ = true; }
 
  private:
@@ -36,8 +37,8 @@ class LiveScreen {
     int line, column, lines, columns;
   };
   void draw_head();
-  // What is left out on purpose, and the newest marks, each on a line if there is any.
-  // Returns the line below.
+  // Draws what is left out on purpose, and the newest marks, each on a line if there is
+  // any. Returns the line below.
   int draw_notices(int line);
   void draw_table(const Area& area);
   void draw_stack(const Area& area);

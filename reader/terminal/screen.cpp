@@ -51,8 +51,9 @@ bool continues_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
-// As much of the text as the columns have room for: the terminal shows some characters
-// in two of them, and some in none. What it cannot show becomes a question mark.
+// Returns as much of the text as fits into the columns: the terminal shows some
+// characters in two of them, and some in none. Characters that it cannot show become
+// question marks.
 std::string fitting(std::string_view text, int columns) {
   std::string shown;
   std::mbstate_t state{};
@@ -77,7 +78,7 @@ std::string fitting(std::string_view text, int columns) {
   return shown;
 }
 
-// The background stays that of the terminal.
+// Colours leave the background of the terminal as it is.
 bool start_colors() {
   if (!::has_colors() || ::start_color() == ERR) return false;
   return ::use_default_colors() != ERR && ::init_pair(kHotPair, COLOR_RED, -1) != ERR &&
@@ -98,7 +99,8 @@ absl::StatusOr<std::unique_ptr<Screen>> Screen::open(bool wants_color) {
   }
   std::setlocale(LC_CTYPE, "");
   const bool is_utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";
-  // The rest of a key that begins with Escape comes at once, or it is that key.
+  // The rest of a key that begins with Escape comes at once; else the key is Escape
+  // itself.
   ::setenv("ESCDELAY", "50", 0);
   screen = ::newterm(nullptr, stdout, stdin);
   if (screen == nullptr) {

@@ -17,7 +17,7 @@ class Screen {
   // `wants_color`: with colours if the terminal has them. Error: standard input or output
   // is no terminal, or it is of an unknown type.
   static absl::StatusOr<std::unique_ptr<Screen>> open(bool wants_color = false);
-  // The terminal is as it was.
+  // Restores the terminal.
   ~Screen();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
@@ -34,10 +34,10 @@ class Screen {
   void put(int line, int column, int width, std::string_view text,
            Look look = Look::kPlain);
   void show();
-  // Has the whole picture drawn anew by the next show().
+  // Makes the next show() draw the whole picture anew.
   void redraw();
 
-  // Waits for a key, for so long at most. A character, a kKey..., or kKeyNone.
+  // Waits for a key, for so long at most. Returns a character, a kKey..., or kKeyNone.
   int key(int timeout_ms);
 
   static constexpr int kKeyNone = -1, kKeyUp = -2, kKeyDown = -3, kKeyPageUp = -4,

@@ -13,7 +13,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "reader/trace/bytes.hpp"
+#include "reader/trace/record.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -77,7 +77,7 @@ std::string word_of(uint64_t number, const Word (&words)[n]) {
   return {};
 }
 
-// Bits without a name follow the others in hex.
+// Returns the names of bits; bits without a name follow in hex.
 template <size_t n>
 std::string flags_of(uint64_t bits, const Word (&words)[n], std::string text = {}) {
   const auto add = [&text](const std::string& word) {
@@ -110,7 +110,7 @@ std::string signal_word(int64_t number) {
   return name == nullptr ? std::string() : absl::StrCat("SIG", name);
 }
 
-// Calls visit(head, bytes) for each arg, and for the names of the others.
+// Calls visit(head, bytes) for each arg, and for the names of the other args.
 template <class Visit>
 void for_each_arg(std::span<const std::byte> body, const Visit& visit) {
   BodyReader reader(body);
@@ -147,7 +147,8 @@ std::string_view cut_off(std::string_view& text, char separator) {
   return part;
 }
 
-// The enumerator of the number, or several that are one bit each; empty if bits are left.
+// Returns the enumerator of the number, or several that are one bit each; empty if bits
+// remain.
 std::string enumerator_of(const CallArg& arg) {
   const int64_t number = arg.kind == ARCTRACE_VALUE_SIGNED
                              ? arg.signed_number

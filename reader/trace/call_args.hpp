@@ -15,14 +15,14 @@
 
 namespace arctrace::reader {
 
-// Whether an arg of this kind is a number of 1, 2, 4 or 8 bytes. One of an unknown kind
-// is not.
+// Whether an arg of this kind is a number of 1, 2, 4 or 8 bytes; false for an unknown
+// kind.
 inline bool is_number_kind(uint32_t kind) {
   return kind >= ARCTRACE_VALUE_SIGNED && kind <= ARCTRACE_VALUE_NAMES &&
          kind != ARCTRACE_VALUE_STRING && kind != ARCTRACE_VALUE_STRING_CUT;
 }
 
-// An argument, or a part of the result: what was returned, and errno if the call failed.
+// An argument, or a part of the result: the returned value, and errno if the call failed.
 struct CallArg {
   uint32_t kind = 0;          // enum arctrace_value_kind, or an unknown one
   uint32_t index = 0;         // of the argument, from 1; 0: the result
@@ -34,13 +34,14 @@ struct CallArg {
   std::string_view words;     // "5=red/-1=none" for an enumeration, else empty
 };
 
-// The args in the body of an ARGUMENTS or RESULT record, without their names. `names` are
-// the names of the args in turn, "a,b/5=red"; they are ignored unless there is one for
-// each. Views point into `body` and `names`. REQUIRES: the body has no problem
-// (body_check.hpp).
+// Returns the args in the body of an ARGUMENTS or RESULT record, without their names.
+// `names` are the names of the args in turn, "a,b/5=red"; they are ignored unless there
+// is one for each. Views point into `body` and `names`. REQUIRES: the body has no problem
+// (shared_block.hpp).
 std::vector<CallArg> decode_args(std::span<const std::byte> body, std::string_view names);
 
-// The addresses of locks in the body of an ENTER record. The view points into `body`.
+// Returns the addresses of locks in the body of an ENTER record. The view points into
+// `body`.
 inline std::span<const std::byte> lock_words(std::span<const std::byte> body) {
   const size_t words = body.size() / sizeof(arctrace_lock_word);
   if (words <= 1) return {};
@@ -65,26 +66,27 @@ class LockArgs {
   size_t size_;
 };
 
-// The name id of the args' names; nullopt if they have none.
+// Returns the name id of the args' names; nullopt if they have none.
 std::optional<uint32_t> find_arg_names(std::span<const std::byte> body);
 
-// The shortest decimal form that reads back the same, or inf, nan. REQUIRES: of kind
-// FLOAT.
+// Returns the shortest decimal form that reads back the same, or inf, nan. REQUIRES: of
+// kind FLOAT.
 std::string float_digits(const CallArg& arg);
 
-// The word for a number that has names, or flags joined by |; empty if it has none.
+// Returns the word for a number that has names, or flags joined by |; empty if it has
+// none.
 std::string arg_word(const CallArg& arg);
 
-// "ENOENT"; a number without a name as digits.
+// Returns "ENOENT"; a number without a name as digits.
 std::string errno_word(int64_t number);
 
-// As strace writes it: "/etc/pas"..., 0x7ffe, NULL, O_RDONLY|O_CLOEXEC, 0644, 'a', -1.
-// Escaped for a terminal.
+// Returns an arg as strace writes it: "/etc/pas"..., 0x7ffe, NULL, O_RDONLY|O_CLOEXEC,
+// 0644, 'a', -1. Escaped for a terminal.
 std::string arg_text(const CallArg& arg);
 
-// "(1, 2)" for ARGUMENTS, or "(a=1, b=2)" with `names` "a,b".
+// Returns "(1, 2)" for ARGUMENTS, or "(a=1, b=2)" with `names` "a,b".
 std::string args_text(std::span<const std::byte> body, std::string_view names);
-// " = 3", " = -1 ENOENT" for RESULT.
+// Returns " = 3", " = -1 ENOENT" for RESULT.
 std::string retval_text(std::span<const std::byte> body, std::string_view names);
 
 }  // namespace arctrace::reader

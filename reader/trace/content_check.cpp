@@ -2,10 +2,10 @@
 
 #include <absl/strings/str_cat.h>
 
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/call_args.hpp"
-#include "reader/trace/event_payload.hpp"
-#include "reader/trace/rules.hpp"
+#include "reader/trace/event_fields.hpp"
+#include "reader/trace/findings.hpp"
+#include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 

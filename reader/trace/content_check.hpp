@@ -1,4 +1,4 @@
-// The rules about what records refer to: that names and events are defined, and that
+// The rules about references of records: that names and events are defined, and that
 // events are laid out as defined.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace arctrace::reader {
 
 // Adds a finding to the trace for each record that breaks rule D4 or D5; each undefined
-// id of a process is reported once.
+// id of a process leads to one finding.
 class ContentChecker {
  public:
   explicit ContentChecker(Trace& trace) : trace_(trace) {}
@@ -30,7 +30,7 @@ class ContentChecker {
   ProcessIndex process_of(const Record& record) const;
 
   Trace& trace_;
-  // By process and id: those that are known to be defined or have been reported.
+  // By process and id: those that are known to be defined or led to a finding.
   absl::flat_hash_set<std::pair<ProcessIndex, uint32_t>> names_done_, events_done_;
 };
 

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "src/protocol/call_filter_text.hpp"
+#include "src/protocol/live_filter.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -147,7 +147,8 @@ const Module* Definitions::module_at(ProcessIndex process, uint64_t address,
   for (int depth = 0; process < processes_.size() && depth < kForkDepthMax; ++depth) {
     const Module* found = own_module_at(process, address, time_ns);
     if (found != nullptr) return found;
-    // What the child did not define again is as it was in the parent at the fork.
+    // Modules that the child did not define again are as they were in the parent at the
+    // fork.
     time_ns = std::min(time_ns, processes_[process].start_ns);
     process = inherited_from(process);
   }
@@ -161,8 +162,8 @@ const Module* Definitions::own_module_at(ProcessIndex process, uint64_t address,
   const Scope& scope = scopes_[process];
   const auto& order = scope.by_start;
   const Module* later = nullptr;
-  // Takes one step for each distinct start at or below the address, from the highest
-  // down, until no module before it reaches the address.
+  // The search takes one step for each distinct start at or below the address, from the
+  // highest down, until no module before it reaches the address.
   auto end = std::upper_bound(
       order.begin(), order.end(), address,
       [&](uint64_t wanted, uint32_t index) { return wanted < modules[index].start; });
@@ -268,7 +269,7 @@ void Definitions::add_module(ProcessIndex process, Module module) {
     const Module& there = modules[next->second];
     if (there.end == module.end && there.bias == module.bias &&
         there.path == module.path && there.build_id == module.build_id) {
-      return;  // reported again
+      return;  // the module was defined again
     }
   }
   if (next != loaded.begin() && modules[std::prev(next)->second].end > module.start) {
@@ -296,7 +297,7 @@ bool Definitions::end_module(ProcessIndex process, uint64_t start, int64_t time_
   if (process >= processes_.size()) return false;
   const auto reported = scopes_[process].reported.find(start);
   if (reported == scopes_[process].reported.end()) return false;
-  if (time_ns <= reported->second.gone_ns) return true;  // reported again
+  if (time_ns <= reported->second.gone_ns) return true;  // the end was recorded again
   reported->second.gone_ns = time_ns;
   auto& loaded = scopes_[process].loaded;
   const auto found = loaded.find(start);

@@ -1,5 +1,5 @@
-#include "reader/trace/definitions_builder.hpp"
-
+// Applies the records of definitions. Records that the collector adds as a session goes
+// on are applied in definitions_loader.cpp.
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 
@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/definitions_loader.hpp"
 #include "reader/trace/record_types.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// "a\0b\0" is {"a", "b"}, and so is "a\0b", of which the end was cut off.
+// Splits "a\0b\0" into {"a", "b"}, and also "a\0b", whose end was cut off.
 std::vector<std::string> split_arguments(std::string_view joined) {
   if (!joined.empty() && joined.back() == '\0') joined.remove_suffix(1);
   if (joined.empty()) return {};
@@ -95,8 +96,8 @@ void DefinitionsBuilder::apply(uint16_t type, uint32_t writer, uint64_t ticks,
   }
 }
 
-// The process that a definition belongs to; without a PROCESS record it is added, with
-// a finding.
+// Returns the process to which a definition belongs; if it has no PROCESS record, it is
+// added, with a finding.
 ProcessIndex DefinitionsBuilder::owner(uint32_t id) {
   const ProcessIndex found = definitions_.find_process(id);
   if (found != kNoIndex) return found;
@@ -217,7 +218,8 @@ void DefinitionsBuilder::process_end(BodyReader reader) {
   process.end_writer = writer_;
 }
 
-// Of several, because a child was forked in between or called main, the first counts.
+// There are several if a child was forked in between or called main: the first one
+// counts.
 void DefinitionsBuilder::phase(BodyReader reader) {
   const auto body = reader.read<arctrace_phase_body>();
   Process& process = *definitions_.mutable_process(owner(body.process));
@@ -237,7 +239,7 @@ void DefinitionsBuilder::age(BodyReader reader) {
                                          age.age_ns, static_cast<uint64_t>(INT64_MAX))));
 }
 
-// Of several of a thread, the last counts.
+// If a thread has several WAITING records, the last one counts.
 void DefinitionsBuilder::waiting(BodyReader reader) {
   const auto body = reader.read<arctrace_waiting_body>();
   owner(body.process);
@@ -259,7 +261,7 @@ void DefinitionsBuilder::patches(BodyReader reader) {
   if (patches.verdict == ARCTRACE_PATCH_DONE) {
     definitions_.mutable_process(owner(patches.process))->is_patched = true;
   }
-  if (patches.verdict != ARCTRACE_PATCH_FLOODED) return;
+  if (patches.verdict != ARCTRACE_PATCH_THROTTLED) return;
   auto& off = definitions_.mutable_process(owner(patches.process))->switched_off;
   for (uint32_t i = 0; i < patches.listed && !reader.rest().empty(); ++i) {
     const auto address = reader.read<uint64_t>();
@@ -338,130 +340,6 @@ void DefinitionsBuilder::system(BodyReader reader) {
   session_.host = reader.text(body.host_size);
   session_.kernel = reader.text(body.kernel_size);
   session_.recorder_command = split_arguments(reader.text(body.arguments_size));
-}
-
-void DefinitionsBuilder::writer_end(BodyReader reader) {
-  const auto body = reader.read<arctrace_writer_end_body>();
-  fates_[body.writer] = WriterFate::kDead;
-  Thread* thread = definitions_.mutable_thread(definitions_.find_thread(body.writer));
-  // Of several, the first collector saw it best.
-  if (thread != nullptr) thread->end_ns = std::min(thread->end_ns, time_ns_);
-}
-
-// A writer whose definitions found no room has a slot all the same, and losses.
-void DefinitionsBuilder::totals(BodyReader reader) {
-  if (writer_ == ARCTRACE_WRITER_COLLECTOR) lives_.note_totals();
-  const bool is_thread =
-      writer_ != ARCTRACE_WRITER_COLLECTOR && (writer_ & ARCTRACE_WRITER_KERNEL) == 0;
-  const arctrace_totals_owner owner = read_totals_owner(reader);
-  if (!is_thread || owner.process == 0 || definitions_.find_thread(writer_) != kNoIndex) {
-    return;
-  }
-  const int64_t start_ns = clock_.to_ns(owner.start_ticks);
-  ProcessIndex index = definitions_.find_process(owner.process);
-  if (index == kNoIndex) {
-    Process process;
-    process.id = owner.process;
-    process.pid = owner.pid;
-    process.start_ns = start_ns;
-    index = definitions_.add_process(std::move(process));
-  }
-  Process& process = *definitions_.mutable_process(index);
-  if (process.origin == 0) process.start_ns = std::min(process.start_ns, start_ns);
-  Thread thread;
-  thread.writer = writer_;
-  thread.process = index;
-  thread.tid = owner.tid;
-  thread.start_ns = start_ns;
-  // Where nobody settles slots while it is recorded, it may have ended long before that
-  // was seen: its time is nobody's.
-  thread.ended_unseen = true;
-  definitions_.add_thread(std::move(thread));
-}
-
-void DefinitionsBuilder::alive(BodyReader reader) {
-  Thread* thread = definitions_.mutable_thread(
-      definitions_.find_thread(reader.read<arctrace_alive_body>().writer));
-  if (thread != nullptr) thread->alive_ns = std::max(thread->alive_ns, time_ns_);
-}
-
-// The first one of each kind counts: all are of one machine.
-void DefinitionsBuilder::hook_costs(BodyReader reader) {
-  uint32_t count = reader.read<arctrace_hook_costs_body>().count;
-  for (; count > 0; --count) {
-    const auto cost = reader.read<arctrace_hook_cost>();
-    if (!reader.ok()) return;
-    std::vector<arctrace_hook_cost>& known = session_.hook_costs;
-    if (cost.kind >= ARCTRACE_HOOK_KINDS ||
-        std::any_of(known.begin(), known.end(), [&](const arctrace_hook_cost& other) {
-          return other.kind == cost.kind;
-        })) {
-      continue;
-    }
-    known.push_back(cost);
-  }
-}
-
-void DefinitionsBuilder::session_event(BodyReader reader) {
-  const auto body = reader.read<arctrace_session_body>();
-  if (body.what == ARCTRACE_SESSION_FINISHED) {
-    session_.finished = true;
-    lives_.note_finished(time_ns_);
-  }
-  if (body.what == ARCTRACE_SESSION_STARTED) {
-    session_.resumed = (body.detail & ARCTRACE_SESSION_RESUMED) != 0;
-    if (session_.started_ns == INT64_MIN) {
-      session_.started_ns = time_ns_;
-      session_.begins_elsewhere = session_.resumed;
-    }
-    session_.finished = false;  // an earlier file of the recording was
-    lives_.note_started(time_ns_);
-  }
-  if (body.what == ARCTRACE_SESSION_DUMP_BEGIN) session_.copied_ns = time_ns_;
-  if (body.what == ARCTRACE_SESSION_DISK_FULL) {
-    session_.disk_full_errno = static_cast<int32_t>(body.detail);
-  }
-}
-
-void DefinitionsBuilder::counts(BodyReader reader) {
-  const auto counts = reader.read<arctrace_counts_body>();
-  session_.processes = std::max(session_.processes, counts.processes);
-  session_.threads = std::max(session_.threads, counts.threads);
-}
-
-void DefinitionsBuilder::child_status(BodyReader reader) {
-  const auto child = reader.read<arctrace_child_status_body>();
-  session_.child_wait_status = child.status;
-  lives_.note_child_end(child.child_pid, time_ns_);
-}
-
-void DefinitionsBuilder::enabled(BodyReader reader) {
-  const auto body = reader.read<arctrace_enabled_body>();
-  definitions_.mutable_live_filters().add(time_ns_, reader.text(body.filter_size));
-  definitions_.mutable_kernel_events().add(time_ns_, body.gate);
-  const bool is_on = (body.gate & ARCTRACE_GATE_KERNEL) != 0;
-  if (is_on && kernel_off_ns_.has_value()) {
-    definitions_.mutable_kernel_gaps().add(*kernel_off_ns_, time_ns_, kCpuNotKnown);
-    kernel_off_ns_.reset();
-  } else if (!is_on && !kernel_off_ns_.has_value()) {
-    kernel_off_ns_ = time_ns_;
-  }
-}
-
-// When it began is not said of what a full disk kept from the file, which then ends
-// there.
-void DefinitionsBuilder::lost(BodyReader reader) {
-  const auto body = reader.read<arctrace_lost_body>();
-  if ((body.flags & ARCTRACE_LOST_CPU) == 0 || body.since_ticks == 0) return;
-  definitions_.mutable_kernel_gaps().add(clock_.to_ns(body.since_ticks), time_ns_,
-                                         body.flags >> ARCTRACE_LOST_CPU_SHIFT);
-}
-
-void DefinitionsBuilder::finish() {
-  if (kernel_off_ns_.has_value()) {
-    definitions_.mutable_kernel_gaps().add(*kernel_off_ns_, INT64_MAX, kCpuNotKnown);
-  }
-  lives_.finish(session_, definitions_);
 }
 
 }  // namespace arctrace::reader

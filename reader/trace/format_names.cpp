@@ -14,7 +14,7 @@
 namespace arctrace::reader {
 namespace {
 
-// The word for `number`; words[0] is the word for `first`.
+// Returns the word for `number`; words[0] is the word for `first`.
 std::string word(uint32_t number, uint32_t first, const char* kind,
                  std::initializer_list<const char*> words) {
   if (number >= first && number - first < words.size()) {
@@ -54,7 +54,7 @@ std::string phase_text(uint32_t phase) {
 }
 
 std::string origin_text(uint32_t origin) {
-  if (origin == 0) return "not known";  // only other records name the process
+  if (origin == 0) return "not known";  // only records other than PROCESS name it
   return word(origin, ARCTRACE_ORIGIN_EXEC, "origin", {"exec", "fork"});
 }
 

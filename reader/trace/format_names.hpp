@@ -6,7 +6,7 @@
 
 namespace arctrace::reader {
 
-// For a number that has no word, "TYPE_13", "cause_5", "phase_9" and so on.
+// A number that has no word gives "TYPE_13", "cause_5", "phase_9" and so on.
 std::string record_type_text(uint16_t type);    // "ENTER"
 std::string loss_cause_text(uint32_t cause);    // "full", "too_big", "nested", "no_slot"
 std::string mode_text(uint32_t mode);           // "drop", "overwrite", "stop"
@@ -25,7 +25,7 @@ std::string gate_text(uint32_t gate);           // "all", "events, marks", "noth
 std::string code_file_kind_text(uint32_t kind);
 std::string softirq_text(uint32_t vector);       // "timer", "net-rx", ...: the kernel's
 std::string interrupt_kind_text(uint32_t kind);  // "device", "softirq", "cpu"
-// Of a number of that kind: "irq 36", "softirq net-rx", "timer interrupt".
+// Returns "irq 36", "softirq net-rx", "timer interrupt" for a number of that kind.
 std::string interrupt_text(uint32_t kind, uint32_t number);
 std::string field_type_text(uint32_t type);         // "u8", ..., "string"
 std::string wait_status_text(int32_t wait_status);  // "exit 3", "signal 9 (Killed)"
@@ -37,8 +37,8 @@ struct PatchVerdictText {
 };
 PatchVerdictText patch_verdict_text(uint32_t verdict);
 
-// Why no function of a program was patched: follows "no function was patched: "; empty:
-// the verdict is one on functions.
+// Returns why no function of a program was patched, to follow "no function was patched:
+// "; empty: the verdict is one on single functions.
 std::string patch_refusal_text(uint32_t verdict);
 
 }  // namespace arctrace::reader

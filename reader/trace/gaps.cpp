@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "reader/trace/bytes.hpp"
 #include "reader/trace/format_names.hpp"
-#include "reader/trace/kernel_event_times.hpp"
+#include "reader/trace/record.hpp"
 #include "reader/trace/record_types.hpp"
+#include "reader/trace/recorded_times.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/protocol/record_filter.hpp"
 
@@ -64,7 +64,7 @@ std::optional<Gap> GapFinder::add(const Record& record) {
   return gap;
 }
 
-// The next one of the times whose files are missing.
+// Returns the next gap whose files are missing.
 std::optional<Gap> GapFinder::missing_file() {
   const std::span<const MissingFiles> all = definitions_.missing_files();
   if (missing_files_ == all.size()) return std::nullopt;
@@ -77,13 +77,14 @@ std::optional<Gap> GapFinder::missing_file() {
   return gap;
 }
 
-// Of what a thread lacks in that time, whose blocks are not there.
+// Returns why blocks of a thread in that time are missing.
 Gap::Reason GapFinder::missing_reason(int64_t from_ns, int64_t to_ns) const {
   if (elsewhere_.meet(from_ns, to_ns)) return Gap::Reason::kMissing;
   return removed_.meet(from_ns, to_ns) ? Gap::Reason::kRemoved : Gap::Reason::kMissing;
 }
 
-// The gap between the thread's record before this one, or its start, and this one.
+// Returns the gap between the thread's record before this one, or its start, and this
+// one.
 std::optional<Gap> GapFinder::missing_before(const Record& record) {
   Seen& seen = seen_of(record.thread);
   const bool is_first = seen.last_ns == INT64_MIN;
@@ -100,14 +101,15 @@ std::optional<Gap> GapFinder::missing_before(const Record& record) {
     seen.has_gap = true;
     return gap;
   }
-  // In blocks of several writers every STACK might follow a gap. Whether there were
-  // records before the thread's first one is known at the end.
+  // In blocks of several writers every STACK might follow a gap. The end tells whether
+  // there were records before the thread's first one.
   if (is_first && !record.compact) seen.open_gap = gap;
   return std::nullopt;
 }
 
-// A thread reports that there was no block for its records before it writes the next one.
-// What the collector reports for it was lost after the last one, then.
+// Returns the gap of a LOST record. A thread records that there was no block for its
+// records before it writes the next one. So losses that the collector records for it came
+// after its last record.
 Gap GapFinder::lost(const Record& record) const {
   const auto body = load_part_untrusted<arctrace_lost_body>(record.body);
   Gap gap;
@@ -134,7 +136,7 @@ Gap GapFinder::lost(const Record& record) const {
 std::optional<Gap> GapFinder::enabled(const Record& record) {
   const uint32_t gate = load_part_untrusted<arctrace_enabled_body>(record.body).gate;
   uint32_t off = ARCTRACE_GATE_ALL & ~gate;
-  // Of the kernel's events those that the recording has at another time.
+  // Of the kernel's events, those that are never recorded are no gap.
   if ((gate & ARCTRACE_GATE_KERNEL) != 0) {
     off |= (definitions_.kernel_events().ever() & ~kernel_events_of(gate))
            << ARCTRACE_KERNEL_EVENT_SHIFT;
@@ -149,7 +151,7 @@ std::optional<Gap> GapFinder::enabled(const Record& record) {
   return gap;
 }
 
-// What is not recorded at present, up to then.
+// Returns the gap of what is not recorded at present, up to then.
 std::optional<Gap> GapFinder::off_until(int64_t time_ns) const {
   if (off_ == 0 && !filters_threads_) return std::nullopt;
   Gap gap;
@@ -188,7 +190,7 @@ std::vector<Gap> GapFinder::finish(const Summary* summary) {
   return gaps;
 }
 
-// The gap of a thread that no record showed, but the totals do.
+// Returns the gap of a thread that the totals show, but no record.
 std::optional<Gap> GapFinder::missing_of(ThreadIndex index, const Summary& summary) {
   const bool is_overwritten = mode_ == ARCTRACE_MODE_OVERWRITE;
   const std::vector<uint64_t>& missing =

@@ -7,7 +7,6 @@
 #include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
-
 namespace {
 
 std::vector<uint64_t> handouts_of(std::span<const BlockRef> blocks) {
@@ -20,7 +19,7 @@ std::vector<uint64_t> handouts_of(std::span<const BlockRef> blocks) {
   return handouts;
 }
 
-// How many of `handouts` come before that one.
+// Returns how many of `handouts` come before that one.
 uint64_t handouts_before(const std::vector<uint64_t>& handouts, uint64_t handout) {
   return static_cast<uint64_t>(
       std::lower_bound(handouts.begin(), handouts.end(), handout) - handouts.begin());
@@ -71,7 +70,7 @@ void KernelBlocks::add_missing(std::span<const BlockRef> blocks, const ClockMap&
     std::sort(own.begin(), own.end(),
               [](const Block& a, const Block& b) { return a.handout < b.handout; });
     int64_t known_ns = INT64_MIN;
-    uint64_t handout = 0, before = 0;  // up to which all are there
+    uint64_t handout = 0, before = 0;  // up to this one none is missing
     for (const Block& block : own) {
       const uint64_t here = handouts_before(handouts, block.handout);
       if (here - before != block.handout - handout) {

@@ -6,13 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "reader/trace/bytes.hpp"
-#include "reader/trace/record_cursor.hpp"
+#include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// Of so many blocks one is looked at in each pass.
+// Each pass reads one of so many blocks.
 constexpr size_t kPasses = 16;
 
 class KeyScan {
@@ -84,7 +83,7 @@ class KeyScan {
     }
   }
 
-  // Those that the rest of an ENTER has, of which the first two are locks.
+  // Adds the rest of an ENTER, whose first two words are locks.
   void add_locks(ProcessIndex process, BodyReader& reader) {
     for (int i = 0; i < 2; ++i) {
       const auto address = reader.read<uint64_t>();
@@ -93,7 +92,7 @@ class KeyScan {
     }
   }
 
-  // `count` keys, each followed by `gap` bytes.
+  // Adds `count` keys, each followed by `gap` bytes.
   void add_all(ProcessIndex process, BodyReader& reader, uint32_t count, uint32_t gap) {
     for (uint32_t i = 0; i < count && !reader.rest().empty(); ++i) {
       const auto key = reader.read<uint64_t>();

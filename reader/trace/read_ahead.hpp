@@ -1,6 +1,6 @@
-// A thread that reads ahead of whoever takes what it reads, the cursor. The reader's core
-// hands records out by calling; callers of the C interface ask for them, one by one, and
-// an exporter works on some while others are read.
+// A thread that reads ahead of the cursor, which takes what the thread reads. The
+// reader's core hands records out by calling; callers of the C interface ask for them,
+// one by one, and an exporter works on some while others are read.
 #pragma once
 
 #include <absl/status/status.h>
@@ -18,19 +18,23 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/trace.hpp"
+
 namespace arctrace::reader {
 
-// A queue of few batches between the two threads. `Batch` has clear(), which keeps its
-// memory. One end is put(), in the thread; the rest is for the cursor.
+// A queue of few batches between the two threads. `Batch` has clear(), which does not
+// free its memory. put() is for the thread, all other functions are for the cursor.
 template <class Batch>
 class ReadAhead {
  public:
   using Produce = std::function<absl::Status(ReadAhead&)>;
 
-  // Runs `produce` in the thread. Throws std::system_error if there can be none.
+  // Runs `produce` in the thread. Throws std::system_error if the thread cannot be
+  // started.
   explicit ReadAhead(Produce produce) {
-    // Signals are for the program's own threads, but for those by which a thread's own
-    // fault shows: a mapped buffer may be cut off (src/buffer/truncation_guard.hpp).
+    // The thread blocks all signals, because they are for the program's own threads,
+    // except those that a fault of this thread raises: a mapped buffer may be cut off
+    // (src/buffer/open_buffer.hpp).
     sigset_t all, before;
     sigfillset(&all);
     for (const int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE}) sigdelset(&all, signal);
@@ -47,8 +51,8 @@ class ReadAhead {
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead() { stop(); }
 
-  // Hands `batch` to the cursor and makes it empty. Waits for room. False: the cursor
-  // wants no more.
+  // Hands `batch` to the cursor and makes it empty. Waits for space in the queue. Returns
+  // false if the cursor wants no more.
   bool put(Batch& batch) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return full_.size() < kBatches || is_closed_; });
@@ -64,8 +68,8 @@ class ReadAhead {
     return true;
   }
 
-  // Waits for the next batch, in exchange for the last one. False: there is none, and
-  // status() is final.
+  // Waits for the next batch, in exchange for the last one. Returns false if there is
+  // none; then status() is final.
   bool take(Batch& batch) {
     batch.clear();
     std::unique_lock lock(mutex_);
@@ -89,7 +93,7 @@ class ReadAhead {
     if (thread_.joinable()) thread_.join();
   }
 
-  // What `produce` returned. REQUIRES: stop(), or take() has returned false.
+  // The status that `produce` returned. REQUIRES: stop(), or take() has returned false.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -119,5 +123,15 @@ class ReadAhead {
   absl::Status status_;
   std::thread thread_;
 };
+
+// Reads a trace while the caller works on the records that came before. Does what
+// trace.read(sink) does, with a thread that reads ahead by at most some thousand records.
+// `sink` is called in the calling thread. Meanwhile only unchanging parts of the trace
+// may be used: session(), clock(), and definitions(), whose index of modules only the
+// calling thread brings up to date. On one CPU, or if no thread can be started, the
+// caller reads. If there is an error, the last thousand records before it may not come.
+// This copies each record twice, which takes some 10 ns, and saves a sixth to a third of
+// the time of an export.
+absl::Status read_concurrently(Trace& trace, const RecordSink& sink);
 
 }  // namespace arctrace::reader

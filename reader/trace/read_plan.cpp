@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "reader/trace/block_facts.hpp"
+#include "reader/trace/block_index.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -34,7 +34,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // By thread: up to then it is read whole.
+  // By thread: the time up to which all of its records are read.
   const std::vector<int64_t>& whole_until_ns() const { return whole_until_ns_; }
 
  private:
@@ -63,7 +63,7 @@ class Planner {
     return process != nullptr && process->pid == thread.tid;
   }
 
-  // The parts of a program's life begin within the frames that are open then.
+  // The parts of a program's lifetime begin within the frames that are open then.
   void need_beginnings() {
     for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
       const Thread& thread = definitions_.threads()[i];
@@ -75,10 +75,10 @@ class Planner {
     }
   }
 
-  // The time up to which a fork child's parent tells in which frames the child begins:
-  // those that are open when it forks or, if that time is not known, when the child's
-  // first record comes, or at the parent's last call of fork before that. INT64_MAX: the
-  // child has no beginning.
+  // Returns the time up to which a fork child's parent must be read to know the frames in
+  // which the child begins: the frames at the time of the fork or, if that is not known,
+  // at the child's first record, or at the parent's last call of fork before that.
+  // INT64_MAX: the child has no beginning.
   int64_t parent_tells_until_ns(ThreadIndex child, const Process& process) const {
     const bool is_known = process.forked_ns != INT64_MIN;
     return is_known && first_ns_[child] >= range_.until_ns ? process.forked_ns
@@ -93,8 +93,8 @@ class Planner {
                : first_ns_[child] != INT64_MAX;
   }
 
-  // A fork child begins in frames of its parent. Which of the parent's calls of fork was
-  // the child's may depend on the children before.
+  // A fork child begins in frames of its parent, so the parent's are needed. Which of the
+  // parent's calls of fork was the child's may depend on the children before.
   void need_parents() {
     absl::flat_hash_map<ProcessIndex, std::vector<ThreadIndex>> children, threads;
     std::vector<ThreadIndex> wanted;  // fork children whose first frames are needed
@@ -123,7 +123,7 @@ class Planner {
       for (const ThreadIndex other : children[parent]) {
         need_until(other, first_ns_[other]);
       }
-      // The parent's own frames begin in those of its parent.
+      // The parent's own frames begin in those of its own parent.
       for (const ThreadIndex thread : threads[parent]) {
         const Process& process = *definitions_.process(parent);
         if (process.origin == ARCTRACE_ORIGIN_FORK &&
@@ -143,9 +143,9 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // What a thread has in one block, in the order of its places.
+  // The records of a thread in one block. Pieces are in the order of their places.
   struct Piece {
-    ThreadPlace place;  // of its first record, or before it
+    ThreadPlace place;  // of its first record, or earlier
     size_t block = 0;   // index into the thread's exclusive blocks, or into the lists
     uint32_t facts = 0;
     bool is_listed = false;
@@ -177,7 +177,7 @@ class Planner {
     }
   }
 
-  // Its exclusive blocks do not go back in time.
+  // Whether the thread's exclusive blocks do not go back in time.
   static bool is_in_order(const std::vector<BlockRef>& blocks) {
     return std::is_sorted(
         blocks.begin(), blocks.end(),
@@ -191,8 +191,8 @@ class Planner {
     return block.facts;
   }
 
-  // Whether a thread of a fork child begins in the frames that fork copied: how many of
-  // these have been left later, no STACK tells.
+  // Whether a thread of a fork child begins in the frames that fork copied: no STACK
+  // tells how many of these have been left later.
   absl::StatusOr<bool> begins_in_copied_frames(ThreadIndex thread) {
     const Process* process = definitions_.process_of(thread);
     if (process == nullptr || process->origin != ARCTRACE_ORIGIN_FORK) return false;
@@ -209,7 +209,7 @@ class Planner {
     return false;
   }
 
-  // Whether all that the thread wrote, and its end, come before the range.
+  // Whether all records of the thread, and its end, come before the range.
   bool ended_before(ThreadIndex thread) const {
     if (definitions_.life_end_ns(thread) >= range_.from_ns) return false;
     for (const Piece& piece : pieces_[thread]) {
@@ -221,7 +221,7 @@ class Planner {
     return true;
   }
 
-  // The number of pieces that begin before `time_ns`, or at it.
+  // Returns the number of pieces that begin before `time_ns`, or at it.
   size_t pieces_until(ThreadIndex thread, int64_t time_ns) const {
     const std::vector<Piece>& pieces = pieces_[thread];
     size_t count = 0;
@@ -240,8 +240,8 @@ class Planner {
     const int64_t whole_ns = whole_until_ns_[thread];
     const size_t first = whole_ns == INT64_MIN ? 0 : pieces_until(thread, whole_ns);
     if (ended_before(thread)) return skipped(thread, first, pieces.size());
-    // The last piece that begins before the range, and one more: its stack is known
-    // before the range whatever came between these two.
+    // The last piece that begins before the range is needed, and one more: they tell the
+    // stack before the range whatever came between these two.
     const size_t before = pieces_until(thread, range_.from_ns - 1);
     if (before < 2) return kNothing;
     const absl::StatusOr<bool> copied = begins_in_copied_frames(thread);
@@ -254,8 +254,8 @@ class Planner {
                                    ? (*facts & ARCTRACE_FACT_WHOLE_STACK) != 0
                                    : (*facts & ARCTRACE_FACT_PARTIAL_STACK) == 0;
       if (!tells_stack) continue;
-      // The first piece that is read, too: if it begins on a coroutine's stack, no STACK
-      // tells what the others are.
+      // The first piece that is read counts, too: if it begins on a coroutine's stack, no
+      // STACK tells the other stacks.
       for (size_t i = 0; i <= end; ++i) {
         const absl::StatusOr<uint32_t> needed = facts_of(thread, pieces[i]);
         if (!needed.ok()) return needed.status();
@@ -272,7 +272,7 @@ class Planner {
            shared->second.first_ticks != UINT64_MAX;
   }
 
-  // The pieces [first, end).
+  // Returns the pieces [first, end) as skipped ones.
   SkippedBlocks skipped(ThreadIndex thread, size_t first, size_t end) const {
     const std::vector<Piece>& pieces = pieces_[thread];
     if (first >= end) return {};
@@ -290,8 +290,8 @@ class Planner {
     return blocks;
   }
 
-  // The listed blocks that have records that are not passed over. After the range that is
-  // a thread's next record, which is no STACK or LOST.
+  // Returns the listed blocks that have records that are not skipped. After the range,
+  // only a thread's next record that is no STACK or LOST is needed.
   std::vector<bool> find_needed_blocks(std::span<const SkippedBlocks> skipped) const {
     std::vector<bool> needed(source_.lists.blocks().size());
     for (ThreadIndex thread = 0; thread < pieces_.size(); ++thread) {

@@ -1,5 +1,6 @@
-// Which blocks the reader of a time range can pass over, so that what it reads of each
-// thread still gives the calls that a reader of everything finds in the range.
+// Plans which blocks the reader of a time range can skip, so that the records that it
+// reads of each thread still give the calls that a reader of everything finds in the
+// range.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -10,17 +11,18 @@
 #include <vector>
 
 #include "reader/trace/block_index.hpp"
-#include "reader/trace/clock_map.hpp"
+#include "reader/trace/block_writers.hpp"
 #include "reader/trace/definitions.hpp"
+#include "reader/trace/file_blocks.hpp"
 #include "reader/trace/input.hpp"
-#include "reader/trace/shared_writers.hpp"
-#include "reader/trace/time_range.hpp"
-#include "reader/trace/writer_lists.hpp"
+#include "reader/trace/record.hpp"
+#include "reader/trace/session.hpp"
 
 namespace arctrace::reader {
 
-// A place among the records of a thread: those of one moment stand in the order of their
-// blocks, and those in exclusive blocks, whose `handout` is 0 here, before all others.
+// A place among the records of a thread: records of one time are in the order of their
+// blocks, and those in exclusive blocks, whose `handout` is 0 here, come before all
+// others.
 struct ThreadPlace {
   uint64_t ticks = 0, handout = 0;
 
@@ -30,7 +32,7 @@ struct ThreadPlace {
   }
 };
 
-// What is passed over of a thread: its exclusive blocks [first, end), and its records in
+// The skipped part of a thread: its exclusive blocks [first, end), and its records in
 // shared blocks in [from, until).
 struct SkippedBlocks {
   size_t first = 0, end = 0;
@@ -39,58 +41,58 @@ struct SkippedBlocks {
   bool is_any() const { return from < until; }
 };
 
-// A thread's exclusive blocks begin with its stack, and most times what it has in a
-// shared block does. So of what it wrote before a range only the last is needed, except
-// where a STACK does not tell everything: at the beginning of a program, and up to a fork
-// whose child reaches into the range. If it is not known when the child was forked, that
-// fork may come after the range. Nothing is passed over of threads that have records
-// before that are ARCTRACE_FACT_NEEDED. Of a thread that ended before the range nothing
-// else is needed.
+// A thread's exclusive blocks begin with its stack, and so do most times its records in a
+// shared block. So of the blocks before a range only the last one is needed, except where
+// a STACK does not tell everything: at the beginning of a program, and up to a fork whose
+// child reaches into the range. If it is not known when the child was forked, that fork
+// may come after the range. Nothing is skipped of threads that have records before the
+// range that are ARCTRACE_FACT_NEEDED. If a thread ended before the range, nothing else
+// of it is needed.
 class ReadPlan {
  public:
   struct Source {
     Input& input;
     const ClockMap& clock;
     const Definitions& definitions;
-    // By writer, each in the order of its serials. Facts that are not known yet are found
-    // and noted.
+    // The exclusive blocks by writer, each in the order of its serials. Facts that are
+    // not known yet are found and noted.
     std::span<std::vector<BlockRef>> exclusive;
     const SharedWriters& shared;
     // The blocks whose writers `lists` has, in its order. If it is not complete, nothing
-    // is passed over of threads that have records in such blocks.
+    // is skipped of threads that have records in such blocks.
     std::span<const BlockRef> listed;
     const WriterLists& lists;
   };
 
-  // Nothing is passed over.
+  // Makes a plan that skips nothing.
   ReadPlan() = default;
   // Error: the input cannot be read.
   static absl::StatusOr<ReadPlan> make(const Source& source, const TimeRange& range);
 
-  // What is passed over of a thread.
+  // The skipped part of a thread.
   const SkippedBlocks& skipped(ThreadIndex thread) const {
     static constexpr SkippedBlocks kNothing;
     return thread < skipped_.size() ? skipped_[thread] : kNothing;
   }
-  // Whether a record of the thread in a shared block with this hand-out is passed over.
+  // Whether a record of the thread in a shared block with this hand-out is skipped.
   bool skips(ThreadIndex thread, uint64_t ticks, uint64_t handout) const {
     const SkippedBlocks& blocks = skipped(thread);
     const ThreadPlace place{ticks, handout};
     return !(place < blocks.from) && place < blocks.until;
   }
-  // Whether what the thread writes at that time, which is after the range, is needed: it
-  // may tell in which frames a fork child began that reaches into the range.
+  // Whether the thread's records at that time, which is after the range, are needed: they
+  // may tell the frames in which a fork child began that reaches into the range.
   bool is_needed_after(ThreadIndex thread, int64_t time_ns) const {
     return thread < whole_until_ns_.size() && time_ns <= whole_until_ns_[thread];
   }
-  // Whether the block Source::listed[i] has records that are not passed over.
+  // Whether the block Source::listed[i] has records that are not skipped.
   bool needs_listed(size_t i) const {
     return i >= needs_listed_.size() || needs_listed_[i];
   }
 
  private:
   std::vector<SkippedBlocks> skipped_;   // by ThreadIndex
-  std::vector<int64_t> whole_until_ns_;  // the same: up to then nothing is passed over
+  std::vector<int64_t> whole_until_ns_;  // up to then nothing of it is skipped
   std::vector<bool> needs_listed_;       // empty: all are needed
 };
 

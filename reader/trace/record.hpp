@@ -1,5 +1,5 @@
-// What the stages of the reader exchange: records in order of time, and the definitions
-// that give them meaning. Nothing here points into shared memory.
+// Records: as the merge hands them out in order of time, the parts of their bodies, and
+// their form in a block. A Record does not point into shared memory.
 #pragma once
 
 #include <arctrace/format.h>
@@ -7,12 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
-#include <set>
 #include <span>
-#include <string>
-#include <vector>
+#include <string_view>
+
+#include "reader/trace/findings.hpp"
+#include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::reader {
 
@@ -22,7 +21,7 @@ using ProcessIndex = uint32_t;
 inline constexpr uint32_t kNoIndex = UINT32_MAX;
 
 // One committed record. `body` is what follows the head. It is valid during the call that
-// hands the record out, and its size has been checked (body_check.hpp).
+// hands the record out, and its size has been checked (shared_block.hpp).
 struct Record {
   uint64_t ticks;
   int64_t time_ns;  // since the session's start
@@ -30,172 +29,193 @@ struct Record {
   uint16_t type;  // enum arctrace_record_type
   bool compact;   // it stands in an exclusive block
   // It is the thread's first record after a gap in the serials of its blocks (overwritten
-  // or lost ones): the thread's stack is not known until the next STACK. An EXIT that
-  // says so leaves a call whose ENTER was overwritten.
+  // or lost ones): the thread's stack is not known until the next STACK. An EXIT with
+  // this flag leaves a call whose ENTER was overwritten.
   bool after_gap;
-  // It is the thread's first record after others that the reader of a range passed over:
-  // its stack is the one that the next STACK gives.
+  // It is the thread's first record after others that the reader of a range skipped: the
+  // next STACK gives its stack.
   bool after_skip;
   std::span<const std::byte> body;
   uint64_t chunk;   // the sequence of its chunk, or in a buffer the index of its block
   uint32_t offset;  // in bytes, in that chunk or block
 };
 
-struct Module {
-  uint64_t start = 0, end = 0, bias = 0;  // addresses; file address = address - bias
-  int64_t loaded_ns = INT64_MIN, unloaded_ns = INT64_MAX;
-  uint32_t flags = 0;  // ARCTRACE_MODULE_*
-  // Of its functions with compiled-in hooks, if it is a kind of its own (enum
-  // arctrace_hook_kind): from HOOKED; 0: none.
-  uint32_t hook_kind = 0;
-  std::string path;
-  std::vector<std::byte> build_id;
-};
+// Takes a record. Returns false to stop the reading.
+using RecordSink = std::function<bool(const Record&)>;
 
-// Code that a process generated and named.
-struct Code {
-  uint64_t start = 0, end = 0;  // addresses
-  int64_t since_ns = 0;         // when it was put there
-  std::string name;
-};
+// A stretch of time of a trace: [from_ns, until_ns), in nanoseconds since the session's
+// start.
+struct TimeRange {
+  int64_t from_ns = INT64_MIN;
+  int64_t until_ns = INT64_MAX;  // exclusive
 
-// A file that named a process' generated code.
-struct CodeFile {
-  uint32_t kind = 0;                 // enum arctrace_code_file_kind
-  uint64_t names = 0, left_out = 0;  // CODE records, and names without one
-  bool is_cut = false;               // the file is longer than what was read
-  std::string path;                  // as the process saw it
-};
-
-struct EventField {
-  uint32_t type;  // enum arctrace_field_type
-  std::string name;
-  bool operator==(const EventField&) const = default;
-};
-
-struct EventLayout {
-  uint32_t id, level;
-  std::string name;
-  std::vector<EventField> fields;
-  bool operator==(const EventLayout&) const = default;
-};
-
-struct Process {
-  uint32_t id = 0, parent_id = 0;  // session identities
-  uint32_t pid = 0, ppid = 0, uid = 0;
-  // enum arctrace_process_origin; 0: the trace has no PROCESS of it, at most its pid
-  // (else 0) and start.
-  uint32_t origin = 0;
-  uint32_t forker = 0;  // session identity of the thread that forked it; 0: not known
-  uint32_t pid_namespace = 0;  // whose numbers pid and ppid are: an inode; 0: the first
-  int64_t start_ns = 0;
-  int64_t forked_ns = INT64_MIN;  // when its parent called fork; INT64_MIN: not known
-  int64_t end_ns = INT64_MAX;
-  // When it executed its program; of a process that has no such record, INT64_MIN. When
-  // main was called, and has returned: INT64_MAX if that is not recorded.
-  int64_t exec_ns = INT64_MIN;
-  uint64_t exec_within_ns = 0;  // it may have been that much later
-  int64_t main_ns = INT64_MAX, exit_ns = INT64_MAX;
-  // Without exec_ns: the earliest time at which it may have begun; INT64_MIN: not known.
-  int64_t earliest_ns = INT64_MIN;
-  bool ran_before = false;  // it has joined as it ran, at start_ns
-  // Of a forked process: the frames that its forker had open, outermost first; 0 stands
-  // for all further out.
-  std::optional<std::vector<uint64_t>> inherited;
-  bool is_patched = false;     // functions without a compiled-in hook were
-  std::set<uint32_t> helpers;  // its children that are a tracer's own, by pid
-  // Of the patched functions, those whose calls filled the buffer: their addresses, and
-  // when they were switched off.
-  std::map<uint64_t, int64_t> switched_off;
-  bool has_hook_kinds = false;  // some of its modules have a hook_kind
-  uint32_t end_how = 0;         // enum arctrace_process_end; 0: none recorded
-  int32_t end_status = -1;
-  // Of one that did not record its end, such as by a signal: when the collector saw the
-  // last of its threads end; INT64_MAX: they had not.
-  int64_t died_ns = INT64_MAX;
-  std::optional<int32_t> wait_status;  // of the recorder's command
-  uint32_t end_writer = 0;  // the thread that ended it, by its session identity
-  std::string executable;
-  std::vector<std::string> arguments;
-  std::vector<Module> modules;
-  std::vector<Code> code;  // in the order of the records
-  std::vector<CodeFile> code_files;
-
-  // When it ended, as far as that was recorded or seen; INT64_MAX: neither.
-  int64_t ended_ns() const { return end_ns != INT64_MAX ? end_ns : died_ns; }
-
-  // When it executed its program, or was forked; if that is not recorded, when it joined.
-  int64_t begin_ns() const {
-    if (exec_ns != INT64_MIN) return exec_ns;
-    return forked_ns != INT64_MIN ? forked_ns : start_ns;
+  bool is_all() const { return from_ns == INT64_MIN && until_ns == INT64_MAX; }
+  bool contains(int64_t time_ns) const {
+    return time_ns >= from_ns && time_ns < until_ns;
   }
 };
 
-struct ThreadName {
-  int64_t since_ns;
-  std::string name;
+// The parts of a record's body, taken from front to back.
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Reads the parts of a body in turn. Parts beyond the body's end are zero or empty, and
+// ok() is false from then on.
+class BodyReader {
+ public:
+  explicit BodyReader(std::span<const std::byte> body) : rest_(body) {}
+
+  // Reads the next sizeof(Part) bytes: a struct of arctrace/format/, or a number.
+  template <class Part>
+  Part read() {
+    return load_part_untrusted<Part>(take(sizeof(Part)));
+  }
+  // Reads `size` bytes; the fill up to a multiple of 4 is skipped.
+  std::span<const std::byte> bytes(uint32_t size) {
+    const uint64_t padded = (uint64_t{size} + 3) / 4 * 4;
+    return take(padded).first(ok_ ? size : 0);
+  }
+  std::string_view text(uint32_t size) { return as_text(bytes(size)); }
+
+  bool ok() const { return ok_; }
+  std::span<const std::byte> rest() const { return rest_; }
+
+ private:
+  std::span<const std::byte> take(uint64_t size) {
+    if (size > rest_.size()) {
+      ok_ = false;
+      rest_ = {};
+      return {};
+    }
+    const auto taken = rest_.first(static_cast<size_t>(size));
+    rest_ = rest_.subspan(static_cast<size_t>(size));
+    return taken;
+  }
+
+  std::span<const std::byte> rest_;
+  bool ok_ = true;
 };
 
-// An open call that its thread had not reported when it ended, or when the recording did.
-struct WaitingCall {
-  uint64_t key;
-  uint64_t ticks;
-  int64_t time_ns;
+// A record as it stands in a block; its body has not been checked.
+struct RawRecord {
+  uint64_t ticks = 0;
+  uint32_t writer = 0;  // full form only
+  uint32_t offset = 0;  // in the block or chunk payload
+  uint16_t type = 0;
+  bool in_progress = false;
+  std::span<const std::byte> body;  // in the window
 };
 
-// The session identity of a CPU's `Interrupt` thread, less the CPU's number. The numbers
-// of real threads are smaller.
-inline constexpr uint32_t kInterruptsWriter = ARCTRACE_WRITER_KERNEL | 0x7FFF0000u;
+// The walk from record to record through one block (SPEC.md REC-1 to REC-4): the records
+// after a block's header, or those of a RECORDS chunk, in the order in which they stand.
+// The bytes come in windows, so that a large block needs no large copy.
+class RecordCursor {
+ public:
+  enum class Result : uint8_t {
+    kRecord,
+    kEnd,     // of the last window
+    kWindow,  // the record at offset() needs a window of at least wanted() bytes
+    kBroken,  // rule() is broken at offset(); no later record can be found
+  };
 
-struct Thread {
-  uint32_t writer = 0;  // session identity
-  ProcessIndex process = kNoIndex;
-  uint32_t tid = 0;
-  uint32_t tgid = 0;  // if of_kernel(): the number of its process
-  // If of_kernel(): its process is not recorded, and what others do with it is all that
-  // is known.
-  bool is_foreign = false;
-  // If of_kernel(): its process is recorded. It is replayed while no thread that has
-  // written records has its number. If none ever has, and it is not the first thread of
-  // a process that has written some, `process` is that process, or one of which only the
-  // kernel's records tell; else kNoIndex.
-  bool is_silent = false;
-  // If it is none, but stands for the interrupts that this CPU served (SPEC.md READ-12).
-  std::optional<uint32_t> interrupts_of;
-  int64_t start_ns = 0;
-  int64_t end_ns = INT64_MAX;    // when the collector saw that it was gone
-  int64_t alive_ns = INT64_MIN;  // when it last knew that the thread lived
-  // It is gone and no collector saw when, or another file has what it did next: all that
-  // is known is its last record.
-  bool ended_unseen = false;
-  // Its records before this time were overwritten; INT64_MIN: none, or that is not known
-  // before they are read.
-  int64_t overwritten_until_ns = INT64_MIN;
-  std::vector<ThreadName> names;
-  // Outermost first; later than all that the thread has reported.
-  std::vector<WaitingCall> waiting;
-  uint64_t waiting_since_written = 0;  // user records that it had written then
-  int64_t waiting_min_ns = 0;          // shorter calls are not reported
+  RecordCursor() = default;
+  // `ends_at_hole`: the first hole is taken for the end. An exclusive block has no hole
+  // before its last record. But if it was copied while its owner wrote, words may follow
+  // of records that were begun after the copy had passed their start.
+  RecordCursor(bool compact, uint64_t base_ticks, bool ends_at_hole)
+      : compact_(compact), ends_at_hole_(ends_at_hole), base_ticks_(base_ticks) {}
 
-  // Whether only the kernel's records name it: it has written none itself.
-  bool of_kernel() const { return (writer & ARCTRACE_WRITER_KERNEL) != 0; }
+  // Sets the window: the bytes from `offset` on; `last`: no other window follows.
+  // REQUIRES: window.size() is a multiple of 4.
+  void set_window(std::span<const std::byte> window, uint32_t offset, bool last) {
+    window_ = window;
+    window_offset_ = offset;
+    position_ = 0;
+    last_ = last;
+  }
+
+  Result next_untrusted(RawRecord& out) {
+    const uint32_t head = compact_ ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
+    for (;;) {
+      const size_t left = window_.size() - position_;
+      if (left < 4) return run_out(1);
+      const std::span<const std::byte> rest = window_.subspan(position_);
+      const auto word0 = load_part_untrusted<uint32_t>(rest);
+      if (word0 == ARCTRACE_FILL) {
+        if (ends_at_hole_) return Result::kEnd;
+        met_hole_ = true;
+        position_ += 4;
+        continue;
+      }
+      const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
+      const auto type =
+          static_cast<uint16_t>(word0 >> ARCTRACE_TYPE_SHIFT & ARCTRACE_TYPE_MASK);
+      if (length < head || length % 4 != 0) return broken(Rule::kRecordLength);
+      if (type == 0) return broken(Rule::kRecordType);
+      if (length > left) return run_out(length);
+      out.type = type;
+      out.in_progress = (word0 & ARCTRACE_IN_PROGRESS) != 0;
+      out.offset = window_offset_ + static_cast<uint32_t>(position_);
+      out.body = window_.subspan(position_ + head, length - head);
+      if (compact_) {
+        out.ticks =
+            base_ticks_ + load_part_untrusted<arctrace_compact_head>(rest).tick_delta;
+        if (out.ticks < base_ticks_) out.ticks = UINT64_MAX;
+        if (type == ARCTRACE_TYPE_TIME && !out.in_progress && !rebase(out)) {
+          return broken(Rule::kRecordTime);
+        }
+      } else {
+        const auto full = load_part_untrusted<arctrace_full_head>(rest);
+        out.writer = full.writer;
+        out.ticks = full.ticks;
+      }
+      position_ += length;
+      return Result::kRecord;
+    }
+  }
+
+  // The offset of the next record, or of the part that is broken.
+  uint32_t offset() const { return window_offset_ + static_cast<uint32_t>(position_); }
+  uint32_t wanted() const { return wanted_; }
+  Rule rule() const { return rule_; }
+  bool met_hole() const { return met_hole_; }
+
+ private:
+  // Sets the base of the deltas after a TIME, which count from it. If the TIME is too
+  // short or goes back, no later time is known.
+  bool rebase(const RawRecord& record) {
+    if (record.body.size() < sizeof(arctrace_time_body)) return false;
+    const uint64_t ticks = load_part_untrusted<arctrace_time_body>(record.body).ticks;
+    if (ticks < base_ticks_) return false;
+    base_ticks_ = ticks;
+    return true;
+  }
+
+  Result broken(Rule rule) {
+    rule_ = rule;
+    return Result::kBroken;
+  }
+
+  // Handles a window with fewer than the `wanted` bytes that are needed here.
+  Result run_out(uint32_t wanted) {
+    if (!last_) {
+      wanted_ = wanted;
+      return Result::kWindow;
+    }
+    return wanted <= 1 ? Result::kEnd : broken(Rule::kRecordLength);
+  }
+
+  bool compact_ = true;
+  bool ends_at_hole_ = false;
+  bool met_hole_ = false;
+  bool last_ = true;
+  Rule rule_ = Rule::kRecordLength;
+  uint32_t wanted_ = 0;
+  uint32_t window_offset_ = 0;
+  uint64_t base_ticks_ = 0;
+  size_t position_ = 0;
+  std::span<const std::byte> window_;
 };
-
-// A CPU of which the kernel's records before this time may have been overwritten.
-struct CpuBegin {
-  uint32_t cpu;
-  int64_t first_ns;
-};
-
-// A breach of a validity rule of SPEC.md.
-struct Finding {
-  std::string rule;  // "R3"
-  std::string message;
-  uint64_t chunk = 0;  // as in Record
-  uint32_t offset = 0;
-};
-
-// Returns false to stop the reading.
-using RecordSink = std::function<bool(const Record&)>;
 
 }  // namespace arctrace::reader

@@ -10,7 +10,8 @@
 
 namespace arctrace::reader {
 
-// A field that is missing, or stands twice, does not compile: `throw` is no constant.
+// A missing field, or a double one, does not compile: `throw` is not a constant
+// expression.
 consteval BodyLayout::BodyLayout(uint32_t size, std::initializer_list<BodyField> fields)
     : size_(size) {
   constexpr size_t kWidths[] = {1, 2, 4, 8, 4, 8, 1};  // by BodyField::Type
@@ -192,7 +193,7 @@ constexpr TypeInfo kTypes[] = {
 
 static_assert(std::end(kTypes)[-1].type < kKnownTypes);
 
-// Index into kTypes plus 1 by type; 0: unknown. One look-up for every record.
+// An index into kTypes plus 1 by type; 0: unknown. So each record takes one look-up.
 constexpr std::array<uint8_t, kKnownTypes> kIndices = [] {
   std::array<uint8_t, kKnownTypes> indices{};
   for (size_t i = 0; i < std::size(kTypes); ++i) {

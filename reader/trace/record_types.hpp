@@ -12,7 +12,7 @@
 #include <span>
 #include <string_view>
 
-#include "reader/trace/bytes.hpp"
+#include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 
@@ -50,7 +50,7 @@ struct BodyText {
   uint16_t size_offset = 0;  // in the body: the u32 that says how many bytes there are
 };
 
-// What the bodies of a type are made of: a fixed part, then texts, then elements.
+// The layout of a type's bodies: a fixed part, then texts, then elements.
 class BodyLayout {
  public:
   static constexpr size_t kFieldsMax = 11;
@@ -60,7 +60,7 @@ class BodyLayout {
   // The fixed part is a struct of `size` bytes, which `fields` cover without gaps.
   consteval BodyLayout(uint32_t size, std::initializer_list<BodyField> fields);
   consteval BodyLayout with(BodyText text) const;
-  // The field `count` says how many elements there are.
+  // Returns the layout with elements. The field `count` says how many there are.
   consteval BodyLayout with_elements(std::string_view count,
                                      std::initializer_list<BodyField> element) const;
 
@@ -69,7 +69,7 @@ class BodyLayout {
   std::span<const BodyText> texts() const { return {texts_.data(), text_count_}; }
   // Whether there is only the fixed part.
   bool is_fixed() const { return text_count_ == 0 && element_size_ == 0; }
-  // Empty: there are no elements.
+  // The field with the number of elements; empty: there are none.
   std::string_view count() const { return count_; }
   // The fixed part of an element. If its last field is a size, so many bytes follow it.
   std::span<const BodyField> element() const { return {element_.data(), element_size_}; }
@@ -83,18 +83,18 @@ class BodyLayout {
   std::array<BodyField, 3> element_;
 };
 
-// Every type that has a name is below this.
+// All types that have names are below this number.
 inline constexpr uint16_t kKnownTypes = 96;
 
-// "ENTER", ...; empty for an unknown type.
+// Returns "ENTER", ...; empty for an unknown type.
 std::string_view type_name(uint16_t type);
-// By name, in any case, or number; nullopt if it is neither.
+// Finds a type by name, in any case, or number; nullopt if `name` is neither.
 std::optional<uint16_t> type_of_name(std::string_view name);
 
-// nullptr for an unknown type.
+// Returns nullptr for an unknown type.
 const BodyLayout* body_layout(uint16_t type);
 
-// What follows the texts of a PROCESS body, as far as it is there.
+// Reads the part after the texts of a PROCESS body, as far as it exists.
 inline arctrace_process_fork read_process_fork(BodyReader& reader) {
   arctrace_process_fork fork{};
   if (!reader.rest().empty()) fork.forker = reader.read<uint32_t>();
@@ -102,7 +102,7 @@ inline arctrace_process_fork read_process_fork(BodyReader& reader) {
   return fork;
 }
 
-// What follows a SIGNAL body; 0 if it is not there.
+// Reads the part after a SIGNAL body; 0 if there is none.
 inline arctrace_signal_place read_signal_place(std::span<const std::byte> body) {
   if (body.size() < sizeof(arctrace_signal_body) + sizeof(arctrace_signal_place)) {
     return {};
@@ -111,14 +111,14 @@ inline arctrace_signal_place read_signal_place(std::span<const std::byte> body) 
       body.subspan(sizeof(arctrace_signal_body)));
 }
 
-// What follows the session's TOTALS; 0 if it is not there.
+// Reads the part after the session's TOTALS; 0 if there is none.
 inline uint64_t read_filtered_out(BodyReader reader) {
   reader.read<arctrace_totals_body>();
   if (reader.rest().size() < sizeof(arctrace_totals_filtered)) return 0;
   return reader.read<arctrace_totals_filtered>().filtered_out;
 }
 
-// What follows a writer's TOTALS; all 0 if it is not there.
+// Reads the part after a writer's TOTALS; all 0 if there is none.
 inline arctrace_totals_owner read_totals_owner(BodyReader& reader) {
   reader.read<arctrace_totals_body>();
   if (reader.rest().size() < sizeof(arctrace_totals_owner)) return {};

@@ -1,16 +1,19 @@
-// One block of full form, or RECORDS chunk, copied and sorted by time.
+// One block of full form, or RECORDS chunk, copied and sorted by time; and the check of
+// its records' bodies.
 #pragma once
 
 #include <absl/status/status.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "reader/trace/block_index.hpp"
-#include "reader/trace/clock_map.hpp"
-#include "reader/trace/finding_log.hpp"
+#include "reader/trace/findings.hpp"
 #include "reader/trace/input.hpp"
-#include "reader/trace/record_cursor.hpp"
+#include "reader/trace/record.hpp"
+#include "reader/trace/session.hpp"
 
 namespace arctrace::reader {
 
@@ -22,8 +25,8 @@ class SharedBlock {
   // among records(). Error: the input cannot be read.
   absl::Status load_untrusted(Input& input, const BlockRef& ref, FindingLog& findings);
 
-  // The committed, valid records by ticks, those of one moment in the order of the block.
-  // They hold until the next load.
+  // The committed, valid records by ticks; those of one time in the order of the block.
+  // They are valid until the next load.
   const std::vector<RawRecord>& records() const { return records_; }
   // For a kernel writer's block: converts its times to ticks.
   void convert_times(const ClockMap& clock);
@@ -42,12 +45,17 @@ class SharedBlock {
   uint64_t invalid_ = 0;
 };
 
-// False, with a finding, if the record's body is not as its type says.
+// Returns false, with a finding, if the record's body is not as its type says.
 bool check_body_untrusted(const RawRecord& record, uint64_t chunk, FindingLog& findings);
 
 // Adds the finding for a block in which the walk broke off. There is none for half a
-// record at the end of a block that the input cuts, nor for a record that was begun,
-// while the block was copied, in what had just been copied as a hole.
+// record at the end of a block that the input cuts, nor for a record that was begun
+// during the copy at a place that had just been copied as a hole.
 void report_broken(const RecordCursor& cursor, const BlockRef& ref, FindingLog& findings);
+
+// Returns why `body` is not one of `type` (SPEC.md, rule R3), or nullptr if it is: then
+// it has the fixed part of the type, and the texts and elements whose sizes and counts
+// are in the fixed part. The body of an unknown type may be anything.
+const char* body_problem_untrusted(uint16_t type, std::span<const std::byte> body);
 
 }  // namespace arctrace::reader

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "reader/trace/bytes.hpp"
+#include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 namespace {
 
 constexpr size_t kTextBytesMax = 64 << 10;
-// A new chunk begins after so many bytes. One entry is smaller than the rest of what a
-// chunk may hold.
+// A new chunk begins after so many bytes. One entry is smaller than the rest of the space
+// in a chunk.
 constexpr size_t kChunkBytes = size_t{1} << 20;
 static_assert(kChunkBytes + 8 * kTextBytesMax < StoredSymbols::kChunkBytesMax);
 

@@ -1,5 +1,5 @@
 // The names of functions that a trace file has itself (SPEC.md FILE-6), so that it can be
-// read where the programs are not.
+// read on machines without the programs.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "reader/trace/bytes.hpp"
+#include "reader/trace/record.hpp"
 
 namespace arctrace::reader {
 
@@ -27,19 +27,19 @@ struct StoredFunction {
   uint32_t line = 0;
 };
 
-// Look-ups take constant time. Not thread-safe.
+// The stored symbols of a trace. Look-ups take constant time. Not thread-safe.
 class StoredSymbols {
  public:
   static constexpr size_t kChunkBytesMax = size_t{16} << 20;
-  // Of all chunks together.
+  // The largest size of all chunks together.
   static constexpr size_t kBytesMax = size_t{256} << 20;
 
-  // Adds what the payload of a SYMBOLS chunk has, up to what is wrong in it. False: its
-  // counts and sizes are not those of its bytes.
+  // Adds the symbols in the payload of a SYMBOLS chunk, up to the first error. Returns
+  // false if its counts and sizes are not those of its bytes.
   bool add_untrusted(std::span<const std::byte> payload);
 
-  // The function at a file address of the module with this build-id, or if it has none,
-  // this path. nullptr: not stored. Valid until more is added.
+  // Returns the function at a file address of the module with this build-id, or if it has
+  // none, this path. nullptr: not stored. Valid until more is added.
   const StoredFunction* find(const std::string& path, std::span<const std::byte> build_id,
                              uint64_t address) const {
     const Module* in = modules_.empty() ? nullptr : module(path, build_id);
@@ -61,7 +61,7 @@ class StoredSymbols {
 
   size_t functions() const { return functions_; }
   size_t modules() const { return modules_.size(); }
-  // Not all addresses of the file were looked up when this was written.
+  // Whether only some addresses of the file were looked up when the symbols were written.
   bool is_partial() const { return is_partial_; }
 
  private:
@@ -69,7 +69,7 @@ class StoredSymbols {
     absl::flat_hash_map<uint64_t, StoredFunction> functions;  // by address
     absl::flat_hash_set<std::string> exports;
   };
-  // A build-id says which file it is, wherever that stands.
+  // A build-id identifies a file wherever that stands.
   static std::string key_of(const std::string& path,
                             std::span<const std::byte> build_id) {
     if (build_id.empty()) return "p" + path;
@@ -87,7 +87,7 @@ class StoredSymbols {
   bool is_partial_ = false;
 };
 
-// What is written into a SYMBOLS chunk of one module.
+// The symbols of one module that are written into a SYMBOLS chunk.
 struct ModuleSymbols {
   std::string path;
   std::vector<std::byte> build_id;
@@ -95,8 +95,8 @@ struct ModuleSymbols {
   std::vector<std::string> exports;
 };
 
-// The payloads of the SYMBOLS chunks that have these modules: none if there is nothing to
-// store. `flags`: ARCTRACE_SYMBOLS_*. A name of more than 64 KiB is left out.
+// Returns the payloads of the SYMBOLS chunks that have these modules: none if there is
+// nothing to store. `flags`: ARCTRACE_SYMBOLS_*. A name of more than 64 KiB is left out.
 std::vector<std::vector<std::byte>> encode_symbols(std::span<const ModuleSymbols> modules,
                                                    uint32_t flags);
 

@@ -16,7 +16,7 @@ struct Character {
   size_t size = 0;  // bytes; 0: it is not UTF-8
 };
 
-// The character that `text` begins with. REQUIRES: text is not empty.
+// Returns the character with which `text` begins. REQUIRES: text is not empty.
 Character decode(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);
@@ -41,7 +41,7 @@ Character decode(std::string_view text) {
   return {code, size};
 }
 
-// Characters that move the cursor, or change the order in which text is shown.
+// Whether a character moves the cursor, or changes the order in which text is shown.
 bool is_harmful(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x61C ||
          code == 0x180E || (code >= 0xFFF9 && code <= 0xFFFB) ||

@@ -1,5 +1,5 @@
-// Makes text that a traced program or a user wrote harmless for terminals, on which JSON
-// is read too.
+// Makes text that a traced program or a user wrote harmless for terminals, on which
+// people read JSON, too.
 #pragma once
 
 #include <string>
@@ -12,15 +12,16 @@ namespace arctrace::reader {
 // become \n, \t, \xNN or \u{NNNN}; a backslash becomes two.
 void append_escaped(std::string& out, std::string_view text);
 std::string escaped(std::string_view text);
-// The same between double quotes, with a backslash before each one in the text.
+// Appends the same between double quotes, with a backslash before each one in the text.
 void append_quoted(std::string& out, std::string_view text);
 
-// A message of one line, parts of which may be escaped already: the same, but a backslash
-// stays as it is.
+// Escapes a message of one line, parts of which may be escaped already, in the same way,
+// but a backslash stays as it is.
 std::string printable(std::string_view message);
 
-// A JSON string, of valid UTF-8, in which what append_escaped() would replace and JSON
-// permits (DEL, C1, bidirectional controls, line separators) becomes \uNNNN.
+// Returns a JSON string of valid UTF-8 in which characters that append_escaped() would
+// replace and JSON permits (DEL, C1, bidirectional controls, line separators) become
+// \uNNNN.
 std::string json_without_controls(std::string_view json);
 
 }  // namespace arctrace::reader

@@ -14,27 +14,24 @@
 
 #include "reader/trace/block_index.hpp"
 #include "reader/trace/buffer_state.hpp"
-#include "reader/trace/clock_map.hpp"
 #include "reader/trace/definitions.hpp"
 #include "reader/trace/input.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/session.hpp"
-#include "reader/trace/summary.hpp"
-#include "reader/trace/time_range.hpp"
 
 namespace arctrace::reader {
 
 struct OpenOptions {
-  size_t max_findings = 1000;  // kept; all are counted
+  size_t max_findings = 1000;  // stored; all are counted
   // Whether all bytes are compared with the checksums of their chunks, if there are any,
-  // and the blocks with the file's index. Costs another reading of the file.
+  // and the blocks with the file's index. Costs another pass over the file.
   bool verifies_checksums = false;
-  // What is read. A buffer, and a file of a flight recorder, is always read whole. Of a
-  // file that has an index only the blocks are opened that are read; without, opening
-  // takes a look at the header of each chunk, and at each record of the blocks before the
+  // The range that is read. A buffer, and a file of a flight recorder, is always read
+  // whole. If a file has an index, only the needed blocks are opened. Without one,
+  // opening reads the header of each chunk, and each record of the blocks before the
   // range.
   TimeRange range = {};
-  // Set: the input is of a session that is being recorded.
+  // Set if the input is of a session that is being recorded.
   std::optional<LiveKernel> live = std::nullopt;
 };
 
@@ -48,11 +45,11 @@ class Trace {
   static absl::StatusOr<Trace> open(const std::string& path, OpenOptions options = {});
   static absl::StatusOr<Trace> open(std::unique_ptr<Input> input,
                                     OpenOptions options = {});
-  // The same for the files of a recording that was cut into several, in any order; its
-  // session is that of the earliest one. Also an error: they are not of one recording.
+  // Opens the files of a recording that was cut into several, in any order; its session
+  // is that of the earliest one. Also an error: they are not of one recording.
   static absl::StatusOr<Trace> open(const std::vector<std::string>& paths,
                                     OpenOptions options = {});
-  // The same for what open_parts() found.
+  // Opens the files that open_parts() found.
   static absl::StatusOr<Trace> open(std::vector<std::unique_ptr<Input>> parts,
                                     OpenOptions options);
 
@@ -65,8 +62,8 @@ class Trace {
   const ClockMap& clock() const;
   // The headers of all blocks, and the RECORDS chunks, in the order of the input.
   std::span<const BlockRef> blocks() const;
-  // Of one file: where chunks can be appended, after all but those of SYMBOLS, and the
-  // sequence of the first of them.
+  // The end of a single file: the offset where chunks can be appended, after all but
+  // those of SYMBOLS, and the sequence of the first of them.
   struct End {
     uint64_t offset = 0;
     uint32_t sequence = 0;
@@ -81,16 +78,16 @@ class Trace {
   // have come last, as LOST with flag RESIDUAL. Each call starts anew. Error: the input
   // can no longer be read.
   //
-  // If it was opened for a range, this takes time in proportion to what threads wrote
-  // into exclusive blocks in the range, and to all of the shared blocks. `sink` gets all
-  // records of the range, and of those before and after it as many as a Replay whose
-  // filter has this range, and no least duration, needs to find the calls that it would
-  // find in all. (How long a call lasted that goes beyond the range is not known.) The
-  // first record of a thread after others that were passed over is marked
-  // (Record::after_skip). summary() is then of the records in the range; what has no time
-  // (torn and unfinished records) is not counted.
+  // If the trace was opened for a range, this takes time in proportion to what threads
+  // wrote into exclusive blocks in the range, and to all of the shared blocks. `sink`
+  // gets all records of the range, and as many of those before and after it as a Replay
+  // whose filter has this range, and no least duration, needs to find the calls that it
+  // would find in all. (The duration of a call that exceeds the range is not known.) The
+  // first record of a thread after others that were skipped is marked
+  // (Record::after_skip). summary() is then of the records in the range; records without
+  // a time (torn and unfinished ones) are not counted.
   absl::Status read(const RecordSink& sink);
-  // About how many bytes of blocks that reads.
+  // About how many bytes of blocks read() reads.
   uint64_t bytes_to_read() const;
 
   // The sums of the last read().
@@ -100,8 +97,8 @@ class Trace {
   // OpenOptions::max_findings of them. finding_count() counts all.
   std::span<const Finding> findings() const;
   uint64_t finding_count() const;
-  // Adds what a later stage found (content, stack replay): one, or `count`, of which it
-  // kept `kept`.
+  // Adds findings of a later stage (content, stack replay): one, or `count`, of which it
+  // stored `kept`.
   void add_finding(Finding finding);
   void add_findings(std::span<const Finding> kept, uint64_t count);
 

@@ -1,4 +1,4 @@
-// What an opened trace holds, and the steps of opening and reading it.
+// The state of an opened trace, and the steps of opening and reading it.
 #pragma once
 
 #include <memory>
@@ -6,25 +6,22 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/block_writers.hpp"
+#include "reader/trace/definitions.hpp"
 #include "reader/trace/definitions_loader.hpp"
-#include "reader/trace/emitter.hpp"
 #include "reader/trace/file_blocks.hpp"
-#include "reader/trace/file_totals.hpp"
-#include "reader/trace/finding_log.hpp"
+#include "reader/trace/findings.hpp"
 #include "reader/trace/kernel_blocks.hpp"
 #include "reader/trace/merge.hpp"
 #include "reader/trace/read_plan.hpp"
-#include "reader/trace/session_header.hpp"
-#include "reader/trace/session_totals.hpp"
-#include "reader/trace/shared_writers.hpp"
+#include "reader/trace/session.hpp"
+#include "reader/trace/totals.hpp"
 #include "reader/trace/trace.hpp"
-#include "reader/trace/writer_fates.hpp"
-#include "reader/trace/writer_lists.hpp"
 
 namespace arctrace::reader {
 
 struct Trace::Impl {
-  // One block in which several write.
+  // A block in which several write.
   struct SharedRef {
     BlockRef block;
     uint64_t first_ticks;
@@ -37,7 +34,7 @@ struct Trace::Impl {
        const OpenOptions& options);
 
   // Finds the blocks and loads the definitions: trace_load.cpp. If `wrong_index` is set
-  // after that, it is to be done again, without indices.
+  // after that, it is to be called again, without indices.
   absl::Status load(bool uses_index);
   absl::StatusOr<BlockIndex> find_blocks(bool uses_index);
   absl::Status load_full_blocks(const BlockIndex& index, DefinitionsLoader& loader);
@@ -81,7 +78,7 @@ struct Trace::Impl {
   FindingLog::Mark opened;             // after the findings of load()
   BufferState buffer;
   Definitions definitions;
-  WriterFates fates;
+  WriterOutcomes fates;
   std::vector<BlockRef> all_blocks;
   End end;
   std::vector<std::vector<BlockRef>> exclusive;  // by writer, each sorted by serial

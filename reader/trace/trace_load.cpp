@@ -1,19 +1,17 @@
-// What must be known of a trace before its records are read: its blocks, definitions and
-// writers.
+// Loads the facts that are needed before a trace's records are read: its blocks,
+// definitions and writers.
 #include <algorithm>
 #include <utility>
 
-#include "reader/trace/buffer_moments.hpp"
-#include "reader/trace/buffer_slots.hpp"
-#include "reader/trace/exclusive_blocks.hpp"
-#include "reader/trace/index_buffer.hpp"
-#include "reader/trace/index_chunk.hpp"
-#include "reader/trace/joined_files.hpp"
+#include "reader/trace/block_writers.hpp"
+#include "reader/trace/buffer_state.hpp"
+#include "reader/trace/file_blocks.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/shared_block.hpp"
 #include "reader/trace/stored_symbols.hpp"
+#include "reader/trace/totals.hpp"
+#include "reader/trace/trace_files.hpp"
 #include "reader/trace/trace_impl.hpp"
-#include "reader/trace/unknown_writers.hpp"
 #include "src/protocol/block_writers.hpp"
 
 namespace arctrace::reader {
@@ -62,7 +60,7 @@ absl::Status Trace::Impl::load(bool uses_index) {
   definitions.set_missing_files(file_totals.missing(clock));
   if (absl::Status status = load_symbols(index->symbols); !status.ok()) return status;
   end = {index->end, index->next_sequence};
-  // The last file says that the recording finished, and an earlier one is cut off.
+  // The last file says that the recording finished, but an earlier one is cut off.
   if (index->lacks_middle) session.finished = false;
   check_end(*index);
   exclusive = group_exclusive(index->blocks);
@@ -86,7 +84,8 @@ absl::Status Trace::Impl::load(bool uses_index) {
   return plan_range();
 }
 
-// By indices only if a range will be read: else that saves nothing.
+// Finds the blocks; indices are used only if a range will be read: else they save
+// nothing.
 absl::StatusOr<BlockIndex> Trace::Impl::find_blocks(bool uses_index) {
   if (session.raw) return index_buffer_untrusted(*input, geometry, findings, buffer);
   absl::StatusOr<FileBlocks> found =
@@ -99,9 +98,9 @@ absl::StatusOr<BlockIndex> Trace::Impl::find_blocks(bool uses_index) {
   return file_blocks.index();
 }
 
-// Those in which several write, and the collector's. Of the ones whose writers are listed
-// no record need be read to know them. Stops at the first one of which an index says
-// something else.
+// Loads the blocks in which several write, and the collector's. If the writers of a block
+// are listed, none of its records need be read. Stops at the first block that does not
+// agree with its index.
 absl::Status Trace::Impl::load_full_blocks(const BlockIndex& index,
                                            DefinitionsLoader& loader) {
   for (const BlockRef& block : index.blocks) {
@@ -117,7 +116,7 @@ absl::Status Trace::Impl::load_full_blocks(const BlockIndex& index,
   return absl::OkStatus();
 }
 
-// Whether the block is what its file's index says of it, if that was used.
+// Whether the block is as its file's index says, if that was used.
 absl::StatusOr<bool> Trace::Impl::agrees_with_index(const BlockRef& block) {
   if (session.raw) return true;
   absl::StatusOr<bool> agrees = file_blocks.agrees_untrusted(block, geometry);
@@ -157,7 +156,8 @@ absl::Status Trace::Impl::load_symbols(std::span<const SymbolsRef> chunks) {
   return absl::OkStatus();
 }
 
-// What the recorder of a file writes, from a buffer's control page.
+// Loads the control events that the recorder of a file writes, from a buffer's control
+// page.
 absl::Status Trace::Impl::load_moments(DefinitionsLoader& loader) {
   absl::StatusOr<std::vector<std::byte>> records =
       records_of_moments_untrusted(*input, geometry);
@@ -173,8 +173,8 @@ absl::Status Trace::Impl::load_moments(DefinitionsLoader& loader) {
   return load_shared(ref, loader);
 }
 
-// What is missing at the beginning of a thread, of the chain or of a CPU, so that readers
-// know it before they come to the first record that is there.
+// Notes what is missing at the beginning of a thread, of the chain or of a CPU, so that
+// readers know it before they come to the first record.
 void Trace::Impl::note_overwritten() {
   for (const std::vector<BlockRef>& blocks : exclusive) {
     const BlockRef& first = blocks.front();
@@ -193,7 +193,7 @@ void Trace::Impl::note_overwritten() {
   definitions.set_kernel_begins(kernel_blocks.find_begins(all_blocks, clock));
 }
 
-// The end of what there is at present is no gap: what comes next is read next.
+// The end of the present records is no gap: the next records are read next.
 void Trace::Impl::note_live_kernel_gaps() {
   KernelGaps& gaps = definitions.mutable_kernel_gaps();
   for (const BufferState::CpuLoss& loss : live->cpu_losses) {
@@ -206,8 +206,8 @@ void Trace::Impl::note_live_kernel_gaps() {
   gaps.finish();
 }
 
-// Each way in which a trace may lack records of the kernel's, but for those that ENABLED
-// and LOST tell, which the loader has added.
+// Notes the gaps in the kernel's records that ENABLED and LOST do not tell; the loader
+// has added those.
 void Trace::Impl::note_kernel_gaps(bool lacks_middle) {
   KernelGaps& gaps = definitions.mutable_kernel_gaps();
   const bool is_recorded_on = totals.written_by(ARCTRACE_WRITER_COLLECTOR).has_value();
@@ -223,7 +223,7 @@ void Trace::Impl::note_kernel_gaps(bool lacks_middle) {
   // A copy is made block by block, while records are written.
   const bool is_copy = session.copied_ns != INT64_MIN;
   if (is_copy) gaps.add(session.copied_ns, INT64_MAX, kCpuNotKnown);
-  // No program of the kernel's outlives its recorder.
+  // The kernel's programs do not outlive their recorder.
   const bool is_recovered =
       is_copy && !session.begins_elsewhere && session.mode != ARCTRACE_MODE_OVERWRITE;
   if (is_recovered || (session.raw && !buffer.collector_alive)) {
@@ -238,8 +238,8 @@ void Trace::Impl::note_kernel_gaps(bool lacks_middle) {
   gaps.finish();
 }
 
-// Reads what must be known before the merge. The findings of the block come when it is
-// read in the merge.
+// Reads the facts that are needed before the merge. The findings of the block come when
+// it is read in the merge.
 absl::Status Trace::Impl::load_shared(const BlockRef& ref, DefinitionsLoader& loader) {
   FindingLog unused(0);
   SharedBlock block;
@@ -281,8 +281,9 @@ void Trace::Impl::load_record(const RawRecord& record, const BlockRef& ref,
   if (ref.kind == BlockRef::Kind::kCollector && record.type == ARCTRACE_TYPE_FILES) {
     file_totals.add_untrusted(record, ref.chunk);
   }
-  // Not in definitions, nor in the collector's records: those may name writers whose own
-  // definitions were overwritten, or are in an earlier collector's file.
+  // Writers in definitions, and in the collector's records, do not count: these may name
+  // writers whose own definitions were overwritten, or are in an earlier collector's
+  // file.
   if (ref.kind != BlockRef::Kind::kShared) return;
   shared_writers.add_untrusted(record, ref);
   if (record.type == ARCTRACE_TYPE_EXECED) {

@@ -1,4 +1,5 @@
-// Implements the public C API (arctrace.h) with the writer.
+// Implements the public C API (arctrace.h) with the writer, and the shim's interface by
+// which a running process changes from a session that is over to another one.
 #include <arctrace/arctrace.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -7,21 +8,23 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
-#include "src/buffer/wake_word.hpp"
-#include "src/calls/named_frame_filter.hpp"
+#include "src/buffer/buffer_view.hpp"
+#include "src/calls/call_filter.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/process/gate.hpp"
+#include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/stack/call_edges.hpp"
 #include "src/writer/definitions.hpp"
-#include "src/writer/exclusive_records.hpp"
 #include "src/writer/held_records.hpp"
-#include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/record_filter.hpp"
+#include "src/writer/slow_path.hpp"
+#include "src/writer/thread_state.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
 constexpr uint32_t kTextMax = 1024;
@@ -30,7 +33,7 @@ constexpr uint32_t kFieldsMax = 64;
 uint32_t last_name_id;
 uint32_t last_event_id;
 
-// TEXT and MARK.
+// Writes a TEXT or MARK record.
 void record_text(uint16_t type, const char* text, uint32_t length) {
   const WriterCall writer_call;
   if (writer_call.refuses_record()) return;
@@ -58,10 +61,22 @@ Definition* define_name(const char* name, uint32_t& id) {
   return definition;
 }
 
-}  // namespace
-}  // namespace arctrace
+bool (*before_first_record)();
 
-using namespace arctrace;  // the C functions below are the namespace's face
+// One thread makes the identity of the process. Records of threads that begin at once are
+// lost until it is there.
+bool prepare_records() {
+  scan_modules(session_ticks(), true);
+  const bool is_filtered = before_first_record();
+  attach_this_thread();
+  return is_filtered;
+}
+
+}  // namespace
+}  // namespace arctrace::writer
+
+using namespace arctrace;
+using namespace arctrace::writer;  // the C functions below are the namespace's face
 
 int arctrace_attach(const char* path) {
   if (path == nullptr) path = secure_getenv("ARCTRACE_SESSION");
@@ -163,7 +178,7 @@ int arctrace_snapshot(uint32_t after_ms) {
     return -ESRCH;
   }
   IpcAtomics::store_relaxed(control.snapshot_after_ms, after_ms);
-  // N1 acq_rel, matches N2 (the flight recorder): when, too.
+  // N1 acq_rel, matches N2 (the flight recorder), which sees snapshot_after_ms, too.
   IpcAtomics::fetch_add_acq_rel(control.snapshots_asked, uint32_t{1});
   if (may_call_kernel()) wake_collector(control);
   return 0;
@@ -191,4 +206,32 @@ uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {
 // A program started by `arctrace record` finds its session in the environment.
 __attribute__((constructor(101))) static void attach_at_load(void) {
   arctrace_attach(nullptr);
+}
+
+// The shim's interface for the recorder's second `record --pid`: a running process leaves
+// a session that is over, and joins another one.
+
+int arctrace_shim_join(const char* path, bool (*before_records)(void)) {
+  before_first_record = before_records;
+  return join_session(path, prepare_records);
+}
+
+int arctrace_shim_end_session(void) {
+  if (!session.joined) return 0;
+  if (!session_is_over()) return -EBUSY;
+  end_session();
+  return 0;
+}
+
+int arctrace_shim_forget_session(void) {
+  if (session.joined) return -EBUSY;
+  if (is_any_thread_writing()) return -EAGAIN;
+  if (!release_session()) return -ENOMEM;
+  forget_process_identity();
+  renew_thread_states();
+  forget_verdicts();
+  reset_call_filter();
+  retire_filter_text();
+  forget_call_edges();
+  return 0;
 }

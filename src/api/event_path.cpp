@@ -1,17 +1,18 @@
-// The entry points of events and marks, each with its fast path inlined. A file of its
-// own for the same reason as hot_path.cpp.
+// The entry points of events and marks, each with its fast path inlined. They have a file
+// of their own, so that the code that the compiler makes of them depends on nothing else,
+// as in hot_path.cpp.
 #include <arctrace/arctrace.h>
 
 #include "src/base/memory.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
-#include "src/writer/fast_held.hpp"
-#include "src/writer/fast_record.hpp"
 #include "src/writer/held_records.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/record_filter.hpp"
+#include "src/writer/shared_records.hpp"
 
-using namespace arctrace;  // the C functions below are the namespace's face
+using namespace arctrace;
+using namespace arctrace::writer;  // the C functions below are the namespace's face
 
 namespace {
 

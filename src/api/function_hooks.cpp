@@ -1,19 +1,21 @@
 // The hooks of -finstrument-functions. Each comes in two forms: functions of programs
 // call the one that reads its caller's registers itself; the other gets them from the
-// shim. What the first reads is at hand when it is needed, so that nothing is kept for
-// it.
+// shim. The first form reads its values whenever they are needed, so that no register is
+// kept for them.
 #include "src/api/shim_interface.h"
 #include "src/calls/call_records.hpp"
 #include "src/process/gate.hpp"
+#include "src/writer/shared_records.hpp"
 
 using namespace arctrace;
+using namespace arctrace::writer;
 
 namespace {
 
 arctrace_shim_function_hook* slow_enter;
 arctrace_shim_function_hook* slow_exit;
 
-// What a hook was given by the shim.
+// The arguments that the shim passes to a hook.
 struct HookCall {
   uintptr_t its_call_site;
   uintptr_t its_stack_pointer;
@@ -34,8 +36,8 @@ struct HookCall {
 
 #if defined(__x86_64__)
 
-// The same of the function into which its members are inlined. What the slow path passes
-// on as the call site is read from `Kept`.
+// The same values for the function into which the members are inlined, read from its own
+// registers. `Kept` says where the slow path finds the call site.
 template <class Kept>
 struct OwnHookCall {
   uintptr_t its_call_site;
@@ -49,7 +51,7 @@ struct OwnHookCall {
     return address_anew(reinterpret_cast<const uintptr_t*>(frame_end()));
   }
 #if defined(ARCTRACE_KEEPS_FRAME_POINTER)
-  // This file is compiled so that no function of it uses the register.
+  // No function of this file uses the frame pointer's register: the file is compiled so.
   __attribute__((always_inline)) uintptr_t frame_pointer() const {
     uintptr_t frame_pointer;
     asm("movq %%rbp, %0" : "=r"(frame_pointer));
@@ -60,7 +62,7 @@ struct OwnHookCall {
     asm("cmpq %%rbp, %1" : "=@ccz"(has) : "r"(value));
     return has;
   }
-  // Read whenever it is asked for.
+  // The hook site is read anew at each call.
   __attribute__((always_inline)) uintptr_t hook_site() const { return kept_hook_site(); }
   __attribute__((always_inline)) uint32_t hook_site_added_to(uint32_t sum) const {
     return sum_with(sum, kept_hook_site());
@@ -101,8 +103,8 @@ __attribute__((always_inline)) inline bool exit_hooked_fast(const Room& room,
                                                             uint64_t key,
                                                             const Call& call, Here here) {
   const auto is_left = [&](const MachineFrame& frame) ARCTRACE_INLINED {
-    // A hook that returns to its function's caller was jumped to, as that function's last
-    // act, when its frame was gone.
+    // A hook that returns to its function's caller was reached by a jump, the function's
+    // last act, when the function's frame was gone.
     if (__builtin_expect(call.returns_to_caller(), 1)) {
       if (!is_equal(frame.location, call.stack_pointer())) return false;
     } else if (!is_equal(frame.stack_pointer, low_half(call.stack_pointer()))) {
@@ -113,7 +115,7 @@ __attribute__((always_inline)) inline bool exit_hooked_fast(const Room& room,
   return exit_fast(room, key, here, is_left);
 }
 
-// Out of line, so that the hooks save no registers for them.
+// The functions below are out of line, so that the hooks save no registers for them.
 
 __attribute__((noinline, flatten)) void enter_in_chain(
     uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
@@ -195,7 +197,7 @@ __attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
 
 __attribute__((flatten)) void arctrace_shim_enter_hook(uintptr_t function,
                                                        uintptr_t call_site) {
-  // On the stack, so that no register is kept for it.
+  // The call site is on the stack, so that no register is kept for it.
   const volatile uintptr_t kept_call_site = call_site;
   enter(function, OwnHookCall<const volatile uintptr_t>{call_site, kept_call_site},
         AtStackPointer{});

@@ -5,20 +5,21 @@
 #include <arctrace/arctrace.h>
 
 #include "src/api/shim_interface.h"
-#include "src/calls/call_locks.hpp"
 #include "src/calls/call_records.hpp"
-#include "src/calls/library_calls.hpp"
+#include "src/calls/fast_path.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
 #include "src/writer/record_filter.hpp"
+#include "src/writer/shared_records.hpp"
 
-using namespace arctrace;  // the C functions below are the namespace's face
+using namespace arctrace;
+using namespace arctrace::writer;  // the C functions below are the namespace's face
 
 namespace {
 
 // The slow forms are out of line, so that the functions below save no registers for them.
 // So are the _in_chain forms, to which these hand over the writer call of a thread that
-// has no room in a block of its own: they write into the shared chain, or take the slow
+// has no space in a block of its own: they write into the shared chain, or take the slow
 // path.
 
 __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
@@ -29,7 +30,7 @@ __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t locat
   enter_slow(key, call, here, nullptr);
 }
 
-// For enter_framed_fast().
+// The frame at `location`, as enter_framed_fast() takes it.
 __attribute__((always_inline)) inline auto frame_at(uintptr_t location) {
   return [=]() ARCTRACE_INLINED { return MachineFrame(location); };
 }
@@ -102,7 +103,8 @@ __attribute__((always_inline)) inline bool begin_with_locks(
                          stored_locks<kCount>(return_slot));
 }
 
-// Begins a call whose entry has locks, if it is ready. Out of line, for those without.
+// Begins a call whose entry has locks, if it is ready. It is out of line, so that calls
+// without locks save no registers for it.
 __attribute__((noinline, flatten)) int begin_lock_call(
     const arctrace_shim_stub_call& call, const uintptr_t* return_slot,
     uint32_t ready_at) {

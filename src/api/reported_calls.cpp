@@ -1,18 +1,75 @@
-// The hooks of functions that report their exits. Before a return, and at the entry of a
-// function, nearly every register may hold a value, so these hooks save what they use,
-// and so do the slow paths that they call.
-#include "src/calls/reported_calls.hpp"
-
+// The hooks of exit-hooked functions, which call a hook at their entry and one right
+// before each of their returns (gcc's -mfentry with -minstrument-return=call, XRay's
+// sleds). Their return addresses stay where they are, so no call is pending; a frame is
+// known by its CFA when it is left.
+//
+// Before a return, and at the entry of a function, nearly every register may hold a
+// value. So these hooks save the registers that they use, and so do the slow paths that
+// they call.
 #include <arctrace/arctrace.h>
 
+#include <cstdint>
+
 #include "src/api/shim_interface.h"
-#include "src/calls/library_calls.hpp"
+#include "src/calls/call_records.hpp"
+#include "src/calls/fast_path.hpp"
+#include "src/hook_abi/shim_types.h"
 #include "src/process/gate.hpp"
 #include "src/writer/record_filter.hpp"
+#include "src/writer/shared_records.hpp"
 
 using namespace arctrace;
+using namespace arctrace::writer;
 
 namespace {
+
+constexpr uint32_t kReportedFrame =
+    ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL | ARCTRACE_SHIM_REPORTS_EXIT;
+
+// Records the entry of `key`, whose return address is in return_slot(). False: nothing
+// was done. REQUIRES: fast_path_is_open(). Key: as for enter_fast().
+template <class Room, class Key, class Here, class ReturnSlot>
+__attribute__((always_inline)) inline bool enter_reported_fast(
+    const Room& room, const Key& key, Here here, const ReturnSlot& return_slot) {
+  const auto call = [&]() ARCTRACE_INLINED {
+    return StubCall{return_slot(), 0, ARCTRACE_SHIM_REPORTS_EXIT};
+  };
+  return enter_fast(
+      room, key, here,
+      [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
+        // return_slot() is called anew for each access, so that no register is kept for
+        // the address.
+        const uintptr_t return_address = *return_slot();
+        return state.open.depth.offset() == 0
+                   ? is_known_first_stub_call(state, call(), return_address)
+                   : is_known_inner_stub_call(to, call(), return_address);
+      },
+      [&](OpenFrame& to, uint64_t its_key) ARCTRACE_INLINED {
+        const StubCall made = call();
+        to.store(its_key, made.frame(*made.return_slot));
+      });
+}
+
+// Records that the function whose return address is in `return_slot` is about to return
+// there, if its frame is the innermost one. False: nothing was done. REQUIRES:
+// fast_path_is_open().
+template <class Room>
+__attribute__((always_inline)) inline bool exit_reported_fast(
+    const Room& room, const uintptr_t* return_slot) {
+  const auto here = reinterpret_cast<uintptr_t>(return_slot);
+  FrameCount left;  // index of the frame
+  return room.record(
+      AtStackPointer{}, ARCTRACE_TYPE_EXIT, 0,
+      [&](const ThreadState& state) ARCTRACE_INLINED {
+        left = state.open.depth.previous();
+        if (left.offset() >= FrameCount(OpenFrames::kMax).offset()) return false;
+        const MachineFrame& innermost = state.open.frame_at(left)->frame;
+        return innermost.location == here + sizeof(uintptr_t) &&
+               innermost.flags == kReportedFrame;
+      },
+      [&](Nesting nesting, ThreadState& state, const Reservation& record)
+          ARCTRACE_INLINED { commit_leave(nesting, state, record, left); });
+}
 
 arctrace_shim_entry_hook* slow_entry = [](uintptr_t*) {};
 arctrace_shim_return_hook* slow_return = [](uintptr_t*, uintptr_t) {};
@@ -40,8 +97,8 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool exit_in_chain(
   return exit_reported_fast(KnownSharedBlock{state}, return_slot);
 }
 
-// Of the function into which it is inlined: found anew, so that no register is kept for
-// it.
+// The return slot of the function into which this is inlined. It is found anew at each
+// use, so that no register is kept for it.
 __attribute__((always_inline)) inline uintptr_t* entered_return_slot() {
   const auto* end = reinterpret_cast<const uintptr_t*>(frame_end());
   return reinterpret_cast<uintptr_t*>(address_anew(end - ARCTRACE_SHIM_ENTERED_CALL));
@@ -57,7 +114,7 @@ void arctrace_shim_set_slow_returns(arctrace_shim_entry_hook* entry,
 
 ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) void
 arctrace_shim_function_entry(void) {
-  // What the stub stored last.
+  // The key is the word that the stub stored last.
   const EnteredKey key{reinterpret_cast<const uintptr_t*>(frame_end())};
   const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
     return enter_in_chain(key, entered_return_slot(), state);
@@ -83,7 +140,7 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((flatten)) void arctrace_shim_function_re
                        1)) {
     return;
   }
-  // Without a session, too, programs call this.
+  // Programs call this without a session, too.
   if (!gate_is_open(ARCTRACE_GATE_FUNCTIONS)) return;
   exit_slowly(return_slot, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
@@ -94,7 +151,7 @@ int arctrace_shim_enter_reported(uint64_t frame_key, const uintptr_t* return_slo
                                  uintptr_t frame_pointer, uint32_t flags) {
   const ThreadState* state = thread_local_state.state;
   if (state != nullptr && state->open.depth >= OpenFrames::kMax) {
-    // Where the frame is would not be known at its exit.
+    // The CFA of this frame would not be known at its exit.
     return call_began_slow(frame_key, return_slot, frame_pointer, flags);
   }
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) {

@@ -7,51 +7,42 @@
 #include <unistd.h>
 
 #include "src/base/raw_syscall.hpp"
-#include "src/calls/call_conditions.hpp"
+#include "src/calls/call_args.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/calls/call_records.hpp"
-#include "src/calls/library_calls.hpp"
-#include "src/calls/named_frame_filter.hpp"
-#include "src/calls/opening_frames.hpp"
-#include "src/calls/room.hpp"
+#include "src/calls/fast_path.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/os/program_file.hpp"
-#include "src/os/readable_memory.hpp"
 #include "src/os/robust_lock.hpp"
 #include "src/os/roomy_stack.hpp"
-#include "src/os/thread_id.hpp"
 #include "src/process/confinement.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/live_filter.hpp"
+#include "src/stack/abandoned_frames.hpp"
 #include "src/stack/call_edges.hpp"
-#include "src/stack/left_frames.hpp"
-#include "src/stack/made_stacks.hpp"
-#include "src/stack/pending_calls.hpp"
+#include "src/stack/coroutine_stacks.hpp"
+#include "src/stack/open_calls.hpp"
 #include "src/writer/definitions.hpp"
-#include "src/writer/full_blocks.hpp"
-#include "src/writer/inherited_frames.hpp"
-#include "src/writer/lent_storage.hpp"
-#include "src/writer/modules.hpp"
 #include "src/writer/process_records.hpp"
 #include "src/writer/record_filter.hpp"
 #include "src/writer/slow_path.hpp"
 #include "src/writer/writer_call.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
-// Whether a program that this process becomes may: by its real user, and without rights
-// that exec takes away.
+// Whether a program that this process executes may access the file: as its real user, and
+// without rights that exec takes away.
 bool may_access(int directory, const char* path, int mode) {
   return raw_syscall(SYS_faccessat, directory, sys::pointer_argument(path), mode) == 0;
 }
 
-// What a confined process executes is confined as well, and would have to join to be
-// traced. Where no file may be looked at, its path is taken as it is given.
+// The program that a confined process executes is confined as well, and would have to
+// join to be traced. Where no file may be examined, the path is taken as it is given.
 uint32_t executes_confined(const arctrace_shim_program& named) {
   constexpr uint32_t kWhy = ARCTRACE_UNTRACED_CONFINED;
   ReadableMemory readable;
@@ -72,9 +63,10 @@ uint32_t executes_confined(const arctrace_shim_program& named) {
 }
 
 }  // namespace
-}  // namespace arctrace
+}  // namespace arctrace::writer
 
-using namespace arctrace;  // the C functions below are the namespace's face
+using namespace arctrace;
+using namespace arctrace::writer;  // the C functions below are the namespace's face
 
 const char* arctrace_shim_session(void) {
   return session.joined ? session.path : nullptr;
@@ -140,7 +132,7 @@ void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks) {
 
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   thread_local_state.stacks.own = {stack_low, stack_high};
-  thread_local_state.made_before = last_made_stack();
+  thread_local_state.made_before = last_coroutine_stack();
   begin_without_frames(thread_local_state);
   if (!session.joined) return;
   forget_dead_threads_calls();
@@ -150,7 +142,8 @@ void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   }
 }
 
-// In a fork child its state is free for others until this thread claims it again.
+// In a fork child the thread's state is free for others until this thread claims it
+// again.
 void arctrace_shim_before_thread(void) {
   follow_robust_list();
   attach_this_thread();
@@ -183,15 +176,15 @@ int arctrace_shim_call_begin_with_args(uint64_t frame_key, const uintptr_t* retu
 
 void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* return_slot,
                                uintptr_t frame_pointer, uint32_t flags, int returns) {
-  call_passed(frame_key, {return_slot, frame_pointer, flags}, returns != 0);
+  entry_only_call(frame_key, {return_slot, frame_pointer, flags}, returns != 0);
 }
 
 void arctrace_shim_call_passed_with_args(uint64_t frame_key, const uintptr_t* return_slot,
                                          uintptr_t frame_pointer, uint32_t flags,
                                          int returns, uint32_t args,
                                          const uintptr_t* arguments) {
-  call_passed_with_args(frame_key, {return_slot, frame_pointer, flags}, returns != 0,
-                        args, arguments);
+  entry_only_call_with_args(frame_key, {return_slot, frame_pointer, flags}, returns != 0,
+                            args, arguments);
 }
 
 void arctrace_shim_left_below(uintptr_t stack_pointer) {
@@ -206,7 +199,7 @@ void arctrace_shim_thread_unwound(void) {
 void arctrace_shim_makes_stack(uintptr_t low, uintptr_t high) {
   if (!session.joined) return;
   const WriterCall writer_call;
-  if (!writer_call.refused() && !writer_call.nested()) note_made_stack(low, high);
+  if (!writer_call.refused() && !writer_call.nested()) note_coroutine_stack(low, high);
 }
 
 void arctrace_shim_switches_stack(uintptr_t stack_pointer, int jumps) {
@@ -236,7 +229,9 @@ void arctrace_shim_modules_changed(void) {
   emit_from_this_thread();
 }
 
-int arctrace_shim_is_borrower(void) { return storage_is_lent() && is_borrower() ? 1 : 0; }
+int arctrace_shim_is_borrower(void) {
+  return storage_is_shared() && is_borrower() ? 1 : 0;
+}
 
 void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
   record_name_of(tid, name);
@@ -333,7 +328,7 @@ uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges, uint32_t 
 }
 
 void arctrace_shim_lends_storage(void) {
-  if (session.joined) lend_storage();
+  if (session.joined) share_storage();
 }
 
 void arctrace_shim_with_room(void (*run)(void* data), void* data) {
@@ -342,7 +337,7 @@ void arctrace_shim_with_room(void (*run)(void* data), void* data) {
 
 void arctrace_shim_vfork_begin(void) {
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_vfork_begin();
-  // From here on the thread gets no slot: it would be the child's.
+  // From here on the thread gets no slot, because that would be the child's.
   thread_local_state.is_vforking = true;
 }
 
@@ -357,7 +352,7 @@ uint32_t arctrace_shim_forbidden_by(const struct sock_fprog* filter) {
 
 void arctrace_shim_forbid(uint32_t uses) {
   if (session.joined && *arctrace_gate != 0) {
-    // What was forked to confine itself may have no record so far.
+    // A child that was forked to confine itself may have no record so far.
     const WriterCall writer_call;
     if (!writer_call.nested() && !writer_call.refused())
       attached_thread(writer_call, session_ticks());

@@ -29,11 +29,11 @@ ARCTRACE_API const char* arctrace_shim_session(void);
 ARCTRACE_API int arctrace_shim_join(const char* path, bool (*before_records)(void));
 
 /* Two steps by which a process that runs leaves its session for another one. Between them
- * the recorder sees each thread outside of the functions of both libraries, and the
- * threads stand still there as the second begins, which may go on when they run again.
- * Both return 0, or a negative errno: -EBUSY if the session is not over, -EAGAIN if a
- * thread is in a writer call that a signal handler interrupts, -ENOMEM. Without malloc
- * and locks. */
+ * the recorder sees each thread outside of the functions of both libraries. All threads
+ * are stopped there when the second step begins, but may run again before it ends. Both
+ * return 0, or a negative errno: -EBUSY if the session is not over, -EAGAIN if a thread
+ * is in a writer call that a signal handler interrupts, -ENOMEM. Neither uses malloc or
+ * locks. */
 ARCTRACE_API int arctrace_shim_end_session(void);
 ARCTRACE_API int arctrace_shim_forget_session(void);
 
@@ -44,18 +44,19 @@ ARCTRACE_API int arctrace_shim_claim(void);
 /* Sets the call filter. To be called once, before the program's code runs. */
 ARCTRACE_API void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter);
 
-/* Sets what the trace says of that filter: the text of SPEC.md REC-13, of at most
- * ARCTRACE_SHIM_FILTER_TEXT_MAX bytes. To be called with it. */
+/* Sets the trace's text of that filter (SPEC.md REC-13), of at most
+ * ARCTRACE_SHIM_FILTER_TEXT_MAX bytes. To be called together with
+ * arctrace_shim_set_filter(). */
 ARCTRACE_API void arctrace_shim_set_filter_text(const char* text, uint32_t size);
 
-/* Sets what tells the flags that the filter has for a frame's name (arctrace_name_key()):
- * ARCTRACE_SHIM_FILTERED_IN, ARCTRACE_SHIM_NOTRACE. It is asked at once for each name
- * that is there, and later when one is defined, and may allocate. To be called with each
- * call filter; NULL: there is no filter. */
+/* Sets the function that returns the filter's flags for a frame's name
+ * (arctrace_name_key()): ARCTRACE_SHIM_FILTERED_IN, ARCTRACE_SHIM_NOTRACE. It is called
+ * at once for each name that exists, and later for each that is defined, and may
+ * allocate. To be called with each call filter; NULL: there is no filter. */
 typedef uint32_t arctrace_shim_name_flags(const char* name);
 ARCTRACE_API void arctrace_shim_set_name_flags(arctrace_shim_name_flags* flags_of);
 
-/* Like arctrace_define_name(), for a name that is none of the program's. */
+/* Like arctrace_define_name(), for a name that the program does not use itself. */
 ARCTRACE_API uint32_t arctrace_shim_define_name(const char* name);
 
 /* The address of the live filter's number (src/protocol/live_filter.hpp), in the buffer,
@@ -67,18 +68,18 @@ ARCTRACE_API const volatile uint32_t* arctrace_shim_live_filter_number(void);
  * and its number to `round`. Returns its size in bytes, or -1 if it is being changed. */
 ARCTRACE_API int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* round);
 
-/* From now on the live filter with this number applies. What an earlier one filtered in
- * or out no longer affects the functions that are called inside. `filter_in_only`: as in
- * arctrace_shim_filter. */
+/* From now on the live filter with the number `round` applies. What an earlier filter
+ * included or excluded no longer affects the functions that are called inside.
+ * `filter_in_only`: as in arctrace_shim_filter. */
 ARCTRACE_API void arctrace_shim_follow_live_filter(uint32_t round, int filter_in_only);
 
-/* Reports to the recorder that some function has matched these of its patterns: one bit
+/* Tells the recorder that some function has matched these of its patterns: one bit
  * each. */
 ARCTRACE_API void arctrace_shim_patterns_matched(uint64_t patterns);
 
 /* The hooks of -finstrument-functions: `function` is entered, or left, by the machine
- * frame that returns to `call_site`. The last three are registers as they were at the
- * call of the hook, and the address to which it returns. */
+ * frame that returns to `call_site`. The last three arguments are registers as they were
+ * at the call of the hook, and the address to which the hook returns. */
 typedef void arctrace_shim_function_hook(uintptr_t function, uintptr_t call_site,
                                          uintptr_t stack_pointer, uintptr_t frame_pointer,
                                          uintptr_t hook_site);
@@ -88,7 +89,8 @@ typedef void arctrace_shim_function_hook(uintptr_t function, uintptr_t call_site
 ARCTRACE_API arctrace_shim_function_hook arctrace_shim_function_enter;
 ARCTRACE_API arctrace_shim_function_hook arctrace_shim_function_exit;
 
-/* The same as functions call them, on x86-64: these read the registers themselves. */
+/* On x86-64 functions may call these hooks directly: they read the registers
+ * themselves. */
 ARCTRACE_API void arctrace_shim_enter_hook(uintptr_t function, uintptr_t call_site);
 ARCTRACE_API void arctrace_shim_exit_hook(uintptr_t function, uintptr_t call_site);
 
@@ -110,50 +112,51 @@ ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
                                           const uintptr_t* return_slot,
                                           uintptr_t frame_pointer, uint32_t flags);
 
-/* The same for a call without flags that takes the fast path. Returns 0 if it did
- * nothing.
- */
+/* As arctrace_shim_call_begin(), for a call without flags that takes the fast path.
+ * Returns 0 if it did nothing. */
 ARCTRACE_API int arctrace_shim_entry_begin(uint64_t frame_key,
                                            const uintptr_t* return_slot);
 
-/* The same for a stub's call, if it is ready. The stub has stored the registers that pass
- * arguments (ARCTRACE_SHIM_STUB_ARGUMENT). */
+/* As arctrace_shim_entry_begin(), for a call through a stub, if the call is ready. The
+ * stub has stored the registers that pass arguments (ARCTRACE_SHIM_STUB_ARGUMENT). */
 ARCTRACE_API int arctrace_shim_stub_begin(const struct arctrace_shim_stub_call* call,
                                           const uintptr_t* return_slot);
 
-/* The same on x86-64, for the stubs, which have stored nothing but the address of the
- * struct arctrace_shim_stub_call: at the caller's stack pointer, with the return slot
- * above it. If nothing was done, it returns to the place that is
+/* As arctrace_shim_stub_begin(), for stubs of x86-64, which have stored nothing but the
+ * address of the struct arctrace_shim_stub_call: at the caller's stack pointer, with the
+ * return slot above it. If nothing was done, it returns to the place that is
  * ARCTRACE_SHIM_NOT_BEGUN_BEFORE bytes before its return address. Keeps all registers but
- * the flags; `first` and `second` are the call's arguments, as far as it
- * has any. */
+ * the flags; `first` and `second` are the call's arguments, as far as it has any. */
 ARCTRACE_API void arctrace_shim_call_entered(uintptr_t first, uintptr_t second)
     ARCTRACE_SHIM_NO_LANDING_PAD;
 
-/* The hooks of functions that report their exits (src/calls/reported_calls.hpp). The
- * first records the entry of a function, which is described by the words on the stack
- * where it is called (ARCTRACE_SHIM_ENTERED_CALL) below that of its return address; the
- * second, that its caller is about to return. Where they can do nothing on the fast path,
- * they call the slow ones, which also get the return address' slot, and the address to
- * which the return hook returns. They keep all registers. */
+/* The hooks of exit-hooked functions (src/api/reported_calls.cpp). The first records the
+ * entry of a function, which is described by the words on the stack where it is called
+ * (ARCTRACE_SHIM_ENTERED_CALL) below that of its return address; the second, that its
+ * caller is about to return. Where they can do nothing on the fast path, they call the
+ * slow ones, which also get the return address' slot, and the address to which the return
+ * hook returns. They keep all registers. */
 typedef void arctrace_shim_entry_hook(uintptr_t* return_slot);
 typedef void arctrace_shim_return_hook(uintptr_t* return_slot, uintptr_t hook_site);
 ARCTRACE_API void arctrace_shim_function_entry(void) ARCTRACE_SHIM_NO_LANDING_PAD;
 ARCTRACE_API void arctrace_shim_function_return(void);
-/* The same, by the name by which gcc's -minstrument-return=call calls it. */
+/* The second of these hooks, by the name by which gcc's -minstrument-return=call calls
+ * it. */
 ARCTRACE_API void __return__(void);
 
-/* The slow path of the first one. Returns nonzero if the caller is to exchange the return
- * address for one of its stubs' instead, and to call arctrace_shim_call_end() there. */
+/* The slow path of the entry hook. Returns nonzero if the caller is to exchange the
+ * return address for one of its stubs' instead, and to call arctrace_shim_call_end()
+ * there. */
 ARCTRACE_API int arctrace_shim_enter_reported(uint64_t frame_key,
                                               const uintptr_t* return_slot,
                                               uintptr_t frame_pointer, uint32_t flags);
 
-/* That of the second one: leaves the frame whose return address is in `return_slot`.
- * Returns 0 if the thread has no such frame. */
+/* The slow path of the return hook: leaves the frame whose return address is in
+ * `return_slot`. Returns 0 if the thread has no such frame. */
 ARCTRACE_API int arctrace_shim_exit_reported(const uintptr_t* return_slot);
 
-/* To be called once. Until then the slow paths do nothing. */
+/* Sets the slow paths of both hooks. To be called once. Until then the slow paths do
+ * nothing. */
 ARCTRACE_API void arctrace_shim_set_slow_returns(arctrace_shim_entry_hook* entry,
                                                  arctrace_shim_return_hook* returns);
 
@@ -162,14 +165,14 @@ ARCTRACE_API void arctrace_shim_set_slow_returns(arctrace_shim_entry_hook* entry
  */
 ARCTRACE_API void arctrace_shim_call_end(uintptr_t* return_slot, uintptr_t result);
 
-/* The same on x86-64, for the stubs: ARCTRACE_SHIM_RETURNED_WORDS above the caller's
- * stack pointer is the return slot, and ARCTRACE_SHIM_RETURNED_RESULT the result. Keeps
- * all registers but the flags. */
+/* As arctrace_shim_call_end(), for the stubs of x86-64: ARCTRACE_SHIM_RETURNED_WORDS
+ * above the caller's stack pointer is the return slot, and ARCTRACE_SHIM_RETURNED_RESULT
+ * the result. Keeps all registers but the flags. */
 ARCTRACE_API void arctrace_shim_call_returned(void) ARCTRACE_SHIM_NO_LANDING_PAD;
 
-/* The same for a stub that jumps here with the return slot as this function's own, to
- * which it returns. If nothing was done, it returns to the place that is
- * ARCTRACE_SHIM_ENDS_SLOWLY_AT bytes after the beginning of the stubs' block. */
+/* As arctrace_shim_call_returned(), for a stub that jumps here with the return slot as
+ * this function's own, to which it returns. If nothing was done, it returns to the place
+ * that is ARCTRACE_SHIM_ENDS_SLOWLY_AT bytes after the beginning of the stubs' block. */
 ARCTRACE_API void arctrace_shim_call_ends(void) ARCTRACE_SHIM_NO_LANDING_PAD;
 
 /* Records a library call whose return the shim does not see. If `returns` is nonzero, the
@@ -179,11 +182,11 @@ ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key,
                                             uintptr_t frame_pointer, uint32_t flags,
                                             int returns);
 
-/* The thread goes on, or is about to, with this stack pointer: the frames below it were
- * left. */
+/* The thread goes on, or is about to, with this stack pointer: the frames below it are
+ * abandoned. */
 ARCTRACE_API void arctrace_shim_left_below(uintptr_t stack_pointer);
 
-/* All frames of the calling thread were left: libc runs its last destructors. */
+/* All frames of the calling thread have ended: libc runs its last destructors. */
 ARCTRACE_API void arctrace_shim_thread_unwound(void);
 
 /* The process makes a coroutine that will run on the stack [low, high). */
@@ -216,31 +219,33 @@ ARCTRACE_API void arctrace_shim_call_passed_with_args(
     uint32_t flags, int returns, uint32_t args, const uintptr_t* arguments);
 
 /* The address of the variable that heads the list of all threads' pending calls
- * (src/stack/pending_calls.hpp): for the unwind rules of the shim's stubs. An
+ * (src/stack/open_calls.hpp): for the unwind rules of the shim's stubs. An
  * address in the aligned block of 512 bytes at `block` stands in the return slot of
  * a pending call; 0 on machines where a function may keep its return address elsewhere.
  */
 ARCTRACE_API const uint64_t* arctrace_shim_pending_calls(uintptr_t block);
 
-/* Sets the function that finds a frame's callers, by which frames are recognised that a
- * jump has left. Without it they are found later. */
+/* Sets the function that finds a frame's callers. By it the frames that a jump has
+ * abandoned are recognised at once; without it they are found later. */
 ARCTRACE_API void arctrace_shim_set_unwinder(arctrace_shim_unwinder* unwinder);
 
-/* To be called when the process joins a session as it runs, before anything is recorded:
- * from then on each thread begins with the functions that `find` finds. */
+/* Sets the function that finds a thread's open functions: from then on each thread begins
+ * with those that `find` finds. To be called when the process joins a session as it runs,
+ * before anything is recorded. */
 ARCTRACE_API void arctrace_shim_set_open_frames(arctrace_shim_open_frames* find);
 
-/* To be called before the exit of a function that the thread may have begun before that.
- * `call`: of the hook at its exit, with the frame's location. */
+/* Has the thread begin with its open functions, if it has not yet. To be called before
+ * the exit of a function that the thread may have begun before the process joined.
+ * `call`: that of the hook at the exit, with the frame's CFA. */
 ARCTRACE_API void arctrace_shim_before_exit(const struct arctrace_shim_call* call);
 
 /* Records that the innermost open frame is left, if it belongs to `frame_key` and was
- * entered at the same stack pointer, and returns 1. Otherwise records nothing and returns
- * 0. On the slow path. */
+ * entered at the same stack pointer, and returns 1. Otherwise it records nothing and
+ * returns 0. It takes the slow path. */
 ARCTRACE_API int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer);
 
-/* Records that the function `frame_key` is left, whose machine frame is at `location` (0:
- * not known). */
+/* Records that the function `frame_key` is left, whose machine frame has the CFA
+ * `location` (0: not known). */
 ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
                                         uintptr_t stack_pointer);
 
@@ -279,7 +284,7 @@ ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name
  * failed. */
 ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 
-/* The process enters a phase of its life (enum arctrace_phase_of_life). */
+/* The process enters a phase of its lifetime (enum arctrace_phase_of_life). */
 ARCTRACE_API void arctrace_shim_process_phase(uint32_t phase);
 
 /* The process has made the child `pid`, which is none of the program's: reports leave it
@@ -305,9 +310,9 @@ ARCTRACE_API uint32_t arctrace_shim_executes(const struct arctrace_shim_program*
  * and ends recording in this process as arctrace_detach() does. */
 ARCTRACE_API void arctrace_shim_leave(uint32_t why);
 
-/* Records that so many functions of the program were patched, or left alone for one
- * reason (enum arctrace_patch_verdict); the addresses of `listed` of them. Fork children
- * do not record it again. */
+/* Records that so many functions of the program were patched, or skipped for one reason
+ * (enum arctrace_patch_verdict), with the addresses of `listed` of them. Fork children do
+ * not record it again. */
 ARCTRACE_API void arctrace_shim_patches(uint32_t verdict, uint32_t count,
                                         const uint64_t* functions, uint32_t listed);
 
@@ -317,7 +322,7 @@ ARCTRACE_API void arctrace_shim_patches(uint32_t verdict, uint32_t count,
  * the module is defined. */
 ARCTRACE_API void arctrace_shim_hooked(uint32_t kind, uintptr_t function);
 
-/* Sets the function that looks at full blocks. To be called once, before the process has
+/* Sets the function that examines full blocks. To be called once, before the process has
  * other threads. */
 ARCTRACE_API void arctrace_shim_set_full_block_hook(arctrace_shim_full_block* hook);
 
@@ -331,12 +336,13 @@ ARCTRACE_API uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* rang
  * storage of its own, while the thread goes on. */
 ARCTRACE_API void arctrace_shim_lends_storage(void);
 
-/* Calls run(data) where a slow path has room (src/calls/room.hpp). */
+/* Calls run(data) on a stack with enough space for a slow path
+ * (src/calls/stack_switch.hpp). */
 ARCTRACE_API void arctrace_shim_with_room(void (*run)(void* data), void* data);
 
 /* Whether the calling task uses the thread-local storage of a thread that goes on
  * (nonzero if it does), so that it must not take locks that ask who holds them. One
- * system call if the storage is lent. */
+ * system call if the storage is shared. */
 ARCTRACE_API int arctrace_shim_is_borrower(void);
 
 /* To be called in the parent around vfork: before the call, and after it has returned

@@ -1,15 +1,16 @@
-// Entry and exit of a call through a stub, as the stubs of x86-64 call them: the one
-// before the called function, the other one where that returns to. All registers keep
-// what they hold: arguments, results, and whatever callers of other conventions than C's
-// count on. So these save what they use, and so do the slow paths. The stubs save
-// nothing.
+// Entry and exit of a call through a stub of x86-64: the stub calls the first function
+// before the called one, which then returns to the second one. All registers keep their
+// values: arguments, results, and whatever callers of other conventions than C's count
+// on. So these functions save the registers that they use, and so do the slow paths. The
+// stubs save none.
 #include "src/api/shim_interface.h"
-#include "src/calls/call_locks.hpp"
-#include "src/calls/library_calls.hpp"
+#include "src/calls/fast_path.hpp"
 #include "src/hook_abi/stub_places.h"
 #include "src/process/gate.hpp"
+#include "src/writer/shared_records.hpp"
 
 using namespace arctrace;
+using namespace arctrace::writer;
 
 namespace {
 
@@ -36,8 +37,8 @@ begin_with_locks_in_chain(uint64_t key, const uintptr_t* return_slot, uintptr_t 
                          locks_of<kCount>(first, second));
 }
 
-// Begins a call whose entry has locks. Out of line, for those without. False: nothing was
-// done.
+// Begins a call whose entry has locks. It is out of line, so that calls without locks
+// save no registers for it. False: nothing was done.
 template <uint32_t kCount>
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool begin_with_locks(
     uintptr_t first, uintptr_t second, const uintptr_t* call_word) {
@@ -50,18 +51,18 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool begin_with_lock
          call_began_fast(room, key, {return_slot, 0, 0}, locks_of<kCount>(first, second));
 }
 
-// Of the function into which it is inlined: found anew, so that no register is kept for
-// it.
+// The word that has the call's address, on the stack of the function into which this is
+// inlined. It is found anew at each use, so that no register is kept for it.
 __attribute__((always_inline)) inline const uintptr_t* entered_call_word() {
   return reinterpret_cast<const uintptr_t*>(frame_end());
 }
 
-// Where the return address of the function stands into which it is inlined.
+// The return slot of the function into which this is inlined.
 __attribute__((always_inline)) inline volatile uintptr_t* own_return_address() {
   return reinterpret_cast<volatile uintptr_t*>(frame_end()) - 1;
 }
 
-// Has that function return to the stub's slow path.
+// Makes the function whose return slot is `to` return to the stub's slow path.
 __attribute__((always_inline)) inline void return_not_begun(volatile uintptr_t* to) {
   *to = *to - ARCTRACE_SHIM_NOT_BEGUN_BEFORE;
 }
@@ -77,11 +78,11 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool end_in_chain(
   return call_ended_fast(KnownSharedBlock{state}, return_slot);
 }
 
-// The return slot is so many words above the stack pointer with which the function is
-// called into which this is inlined. Found anew in the same way.
+// The return slot is kWords words above the stack pointer at the call of the function
+// into which this is inlined. It is found anew at each use, in the same way.
 template <int kWords>
 struct OwnReturnSlot {
-  // For comparisons: in a register that is free after them.
+  // The address for comparisons, in a register that is free after them.
   __attribute__((always_inline)) uintptr_t* compared() const {
     return reinterpret_cast<uintptr_t*>(address_anew(stored()));
   }

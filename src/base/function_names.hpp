@@ -1,7 +1,7 @@
 // The forms of a function's name that patterns are matched against: the shim, the command
 // and the reader match the same names, so that a pattern means the same when it records a
-// function, changes the live filter, and reports the function. Without libc, because the
-// shim calls this in hooks.
+// function, changes the live filter, and reports the function. No libc is used, because
+// the shim calls this in hooks.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,8 @@ constexpr std::string_view without_copy_suffix(std::string_view name) {
 // such as " const", a constraint, or the suffix of a copy ("[clone .cold]").
 constexpr bool may_follow_parameters(std::string_view text) {
   if (text.empty()) return true;
-  // As string_views, so that their sizes are constants: the shim must not call strlen.
+  // These are string_views, so that their sizes are constants: the shim must not call
+  // strlen.
   constexpr std::string_view kEndings[] = {" const", " volatile", " &", " requires ",
                                            " ["};
   for (const std::string_view wanted : kEndings) {

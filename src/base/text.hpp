@@ -13,7 +13,7 @@ inline bool starts_with(const char* text, const char* prefix) {
   return *prefix == '\0';
 }
 
-// What comes after the last slash of a path.
+// The part of a path after its last slash.
 inline const char* file_name(const char* path) {
   const char* name = path;
   for (; *path != '\0'; ++path) {

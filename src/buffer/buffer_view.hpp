@@ -1,16 +1,68 @@
-// A mapped buffer and the private copy of its geometry, which bounds every index into it.
-// It owns nothing; writers, recorder and readers pass it by value.
+// A mapped buffer: the sizes and offsets in it, a view of it, and the word on which its
+// collector sleeps.
 #pragma once
 
 #include <arctrace/format.h>
+#include <linux/futex.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 
-#include "src/buffer/geometry.hpp"
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
 
 namespace arctrace {
 
+// Sizes and offsets of one buffer in private memory. The creator computes them; all
+// others copy them once from the untrusted session header and check them.
+struct Geometry {
+  uint32_t slot_count = 0;
+  uint32_t cpu_count = 0;
+  uint32_t block_size = 0;  // bytes, header included
+  uint32_t block_count = 0;
+  uint64_t slots_offset = 0;  // bytes from the buffer's start
+  uint64_t blocks_offset = 0;
+  uint64_t total_size = 0;
+  uint32_t mode = ARCTRACE_MODE_DROP;
+  uint32_t scope = ARCTRACE_SCOPE_THREAD;
+  uint32_t clock = ARCTRACE_CLOCK_MONOTONIC;
+};
+
+enum class GeometryError : uint8_t {
+  kNone,
+  kMagic,       // not an arctrace buffer
+  kVersion,     // another major version, or an unknown required feature
+  kByteOrder,   // made on a machine of another byte order
+  kBlockSize,   // out of range, or not a multiple of 64
+  kBlockCount,  // none, or too many
+  kSlotCount,
+  kCpuCount,
+  kEnum,    // unknown mode, scope or clock
+  kLayout,  // offsets or sizes do not fit together
+  kSize,    // larger than the mapping
+};
+
+// Checks the counts and fills in the offsets and the total size.
+GeometryError layout_geometry(Geometry& geometry);
+
+// Reads the geometry out of a private copy of a header that another process wrote.
+// `available`: how many bytes of the buffer exist.
+GeometryError read_geometry_untrusted(const arctrace_session_header& header,
+                                      uint64_t expected_magic, uint64_t available,
+                                      Geometry& out);
+
+// A sentence without full stop for each error.
+const char* describe(GeometryError error);
+
+// The longest record that a block can hold, in bytes.
+inline uint32_t record_length_max(const Geometry& geometry) {
+  const uint32_t space = geometry.block_size - ARCTRACE_BLOCK_HEADER_SIZE;
+  return space < ARCTRACE_RECORD_LENGTH_MAX ? space : ARCTRACE_RECORD_LENGTH_MAX;
+}
+
+// A mapped buffer and the private copy of its geometry, which bounds every index into it.
+// It owns nothing; writers, recorder and readers pass it by value.
 class BufferView {
  public:
   constexpr BufferView() = default;
@@ -46,9 +98,26 @@ class BufferView {
   Geometry geometry_;
 };
 
-// The 32-bit word at a record's start, or inside its body.
-inline uint32_t& word_at(std::byte* address) {
-  return *reinterpret_cast<uint32_t*>(address);
+// Wakes the collector. The futex word on which it sleeps is 0 while it sleeps or works, 1
+// from a wake-up until its next pass begins: a thread that finds the word 1 need not make
+// the system call again.
+inline void wake_collector(arctrace_control& control) {
+  // O1 release, matches O2: the stores that the collector is to see.
+  if (IpcAtomics::exchange_acq_rel(control.wake, uint32_t{1}) == 0) {
+    raw_syscall(SYS_futex, sys::pointer_argument(&control.wake), FUTEX_WAKE, 1);
+  }
+}
+
+// Waits until wake_collector() is called or `nanoseconds`, less than a second, have
+// passed. Returns what the system call did: -EFAULT if the kernel cannot wait on this
+// memory.
+inline long wait_for_wake(arctrace_control& control, long nanoseconds) {
+  const timespec timeout{0, nanoseconds};
+  const long result = raw_syscall(SYS_futex, sys::pointer_argument(&control.wake),
+                                  FUTEX_WAIT, 0, sys::pointer_argument(&timeout));
+  // O2 acquire, matches O1.
+  IpcAtomics::exchange_acq_rel(control.wake, uint32_t{0});
+  return result;
 }
 
 }  // namespace arctrace

@@ -40,24 +40,6 @@ inline uint64_t read_counter() {
 #endif
 }
 
-// Reads the CPU's counter as its distance to `base`. False: that is too far for 32 bits.
-inline bool read_counter_from(const uint64_t& base, uint32_t& distance) {
-#if defined(__x86_64__)
-  // The counter comes in two halves, so that two subtractions with a borrow are less work
-  // than making one number of them.
-  uint32_t high;
-  bool is_near;
-  asm volatile("rdtsc\n\tsub %[base], %%eax\n\tsbb 4+%[base], %%edx"
-               : "=&a"(distance), "=&d"(high), "=@ccz"(is_near)
-               : [base] "m"(base));
-  return is_near;
-#else
-  const uint64_t from_base = read_counter() - base;
-  distance = static_cast<uint32_t>(from_base);
-  return from_base <= UINT32_MAX;
-#endif
-}
-
 // `clock`: enum arctrace_clock, from a checked geometry.
 inline uint64_t read_ticks(uint32_t clock) {
   return clock == kCounterClock ? read_counter() : read_monotonic_ns();

@@ -1,5 +1,9 @@
+// Reads arguments and return values of calls, and checks conditions on calls when they
+// end.
 #include "src/calls/call_args.hpp"
 
+#include <arctrace/arctrace.h>
+#include <arctrace/format.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -9,8 +13,11 @@
 #include "src/os/kernel_use.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
+#include "src/stack/timed_calls.hpp"
+#include "src/writer/thread_state.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
+
 namespace {
 
 constexpr uintptr_t kPageMin = 4096;  // pages are this large, or a multiple of it
@@ -35,7 +42,7 @@ void add_number(ArgsBody& body, uint32_t kind, uint32_t argument, uint32_t size,
   add(body, static_cast<uint32_t>(number));
 }
 
-// Up to `size` bytes at `address`, as far as they are there; returns how many.
+// Copies up to `size` bytes from `address`, as far as they can be read; returns how many.
 size_t read_memory(uintptr_t address, char* to, size_t size) {
   if (!may_call_kernel()) return 0;
   // The kernel reads a part or not at all: each page is one.
@@ -50,13 +57,13 @@ size_t read_memory(uintptr_t address, char* to, size_t size) {
   };
   const uint32_t known = known_pid();
   long got = known != 0 ? read_of(known) : -EPERM;
-  // A vfork child may be forbidden to read its parent's memory; that it is its own is not
-  // seen.
+  // A vfork child may be forbidden to read its parent's memory: the kernel does not see
+  // that it is the child's own.
   if (got == -EPERM) got = read_of(sys::getpid());
   return got < 0 ? 0 : static_cast<size_t>(got);
 }
 
-// At most kStringMax bytes of it.
+// Adds at most kStringMax bytes of the text.
 void add_text(ArgsBody& body, uint32_t argument, const char* text, size_t length,
               bool is_whole) {
   add_head(body, is_whole ? ARCTRACE_VALUE_STRING : ARCTRACE_VALUE_STRING_CUT, argument,
@@ -83,7 +90,7 @@ void add_string(ArgsBody& body, uint32_t argument, uintptr_t address) {
            length < ArgsBody::kStringMax ? length : ArgsBody::kStringMax, is_whole);
 }
 
-// How libstdc++'s std::string begins.
+// The first members of libstdc++'s std::string.
 struct StdString {
   uintptr_t text;
   uint64_t size;
@@ -102,7 +109,7 @@ void add_std_string(ArgsBody& body, uint32_t argument, uintptr_t address) {
   add_text(body, argument, text, got, got == string.size);
 }
 
-// Its bits. False: they can't be read; their address.
+// The argument's bits. False: they can't be read; then `bits` is their address.
 bool read_argument(const arctrace_shim_arg_spec& spec, const ArgSources& sources,
                    uint64_t& bits) {
   const bool is_vector = has_vectors(spec);
@@ -208,4 +215,108 @@ void gather_retval(const arctrace_shim_call_args& args, const ArgSources& source
   }
 }
 
-}  // namespace arctrace
+void store_vectors(uint64_t (&vectors)[ARCTRACE_SHIM_VECTORS_MAX]) {
+#if defined(__x86_64__)
+  asm volatile(
+      "movq %%xmm0, (%0)\n\t"
+      "movq %%xmm1, 8(%0)\n\t"
+      "movq %%xmm2, 16(%0)\n\t"
+      "movq %%xmm3, 24(%0)\n\t"
+      "movq %%xmm4, 32(%0)\n\t"
+      "movq %%xmm5, 40(%0)\n\t"
+      "movq %%xmm6, 48(%0)\n\t"
+      "movq %%xmm7, 56(%0)"
+      :
+      : "r"(vectors)
+      : "memory");
+#else
+  asm volatile(
+      "stp d0, d1, [%0]\n\t"
+      "stp d2, d3, [%0, #16]\n\t"
+      "stp d4, d5, [%0, #32]\n\t"
+      "stp d6, d7, [%0, #48]"
+      :
+      : "r"(vectors)
+      : "memory");
+#endif
+}
+
+namespace {
+
+constexpr uint32_t kConditionsMax = 64;
+const arctrace_shim_call_condition* conditions;
+uint32_t condition_count;
+uint64_t ticks_of[kConditionsMax];  // of a condition about time
+
+uint64_t ticks_from_ns(uint64_t ns) {
+  const auto& header =
+      *reinterpret_cast<const arctrace_session_header*>(session.view.base());
+  const uint64_t rate = header.ticks_per_second;
+  constexpr uint64_t kSecond = 1'000'000'000;
+  uint64_t whole = 0;
+  if (__builtin_mul_overflow(ns / kSecond, rate, &whole)) return UINT64_MAX;
+  return whole + ns % kSecond * rate / kSecond;
+}
+
+template <class Number>
+bool compares(uint8_t compare, Number a, Number b) {
+  switch (compare) {
+    case ARCTRACE_SHIM_LESS:
+      return a < b;
+    case ARCTRACE_SHIM_LESS_OR_EQUAL:
+      return a <= b;
+    case ARCTRACE_SHIM_MORE:
+      return a > b;
+    case ARCTRACE_SHIM_MORE_OR_EQUAL:
+      return a >= b;
+    case ARCTRACE_SHIM_EQUAL:
+      return a == b;
+    default:
+      return a != b;
+  }
+}
+
+bool result_fulfils(const arctrace_shim_call_condition& condition, uint64_t retval) {
+  const unsigned unused = 64 - 8U * condition.size;
+  const uint64_t result = retval << unused;
+  const uint64_t wanted = condition.value << unused;
+  if (condition.is_signed == 0) {
+    // A value that the type does not have is no result.
+    return compares(condition.compare, result >> unused, condition.value);
+  }
+  return compares(condition.compare, static_cast<int64_t>(result) >> unused,
+                  static_cast<int64_t>(wanted) >> unused);
+}
+
+}  // namespace
+
+void set_call_conditions(const arctrace_shim_call_condition* all, uint32_t count) {
+  conditions = all;
+  condition_count = count < kConditionsMax ? count : kConditionsMax;
+  for (uint32_t i = 0; i < condition_count; ++i) {
+    ticks_of[i] = ticks_from_ns(all[i].value);
+  }
+}
+
+void conditional_call_begins(PendingCalls& calls, uintptr_t return_slot) {
+  calls.timed.begin(return_slot, session_ticks());
+}
+
+void conditional_call_ends(uint64_t wanted, uintptr_t return_slot, uintptr_t retval) {
+  PendingCalls* calls = thread_local_state.calls;
+  if (calls == nullptr) return;
+  const uint64_t began = calls->timed.end(return_slot);
+  bool is_fulfilled = false;
+  for (uint32_t i = 0; i < condition_count; ++i) {
+    if ((wanted >> i & 1) == 0) continue;
+    if (conditions[i].is_result != 0) {
+      is_fulfilled |= result_fulfils(conditions[i], retval);
+    } else if (began != 0) {
+      is_fulfilled |=
+          compares(conditions[i].compare, session_ticks() - began, ticks_of[i]);
+    }
+  }
+  if (is_fulfilled) arctrace_snapshot(0);
+}
+
+}  // namespace arctrace::writer

@@ -1,5 +1,6 @@
-// Collects the arguments and return values of calls into the bodies of ARGUMENTS and
-// RESULT records.
+// Arguments, return values and conditions of calls of single functions. Arguments and
+// return values are collected into the bodies of ARGUMENTS and RESULT records. A call
+// that fulfils a condition has the flight recorder take a snapshot when it ends.
 #pragma once
 
 #include <arctrace/format.h>
@@ -8,8 +9,9 @@
 #include <cstdint>
 
 #include "src/hook_abi/shim_types.h"
+#include "src/stack/open_calls.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 // The body of an ARGUMENTS or RESULT record, or the locks of an ENTER.
 struct ArgsBody {
@@ -33,9 +35,9 @@ struct ArgSources {
   uintptr_t stack;  // address of the first argument there
 };
 
-// Whether it is passed in a vector register.
+// Whether the argument is passed in a vector register.
 bool has_vectors(const arctrace_shim_arg_spec& spec);
-// Whether one of the arguments is.
+// Whether one of the arguments is passed in a vector register.
 bool has_vectors(const arctrace_shim_call_args& args);
 
 // Fills `body` with the arguments, or the locks, that `args` describes. Strings are read
@@ -49,4 +51,25 @@ void gather_args(const arctrace_shim_call_args& args, const ArgSources& sources,
 void gather_retval(const arctrace_shim_call_args& args, const ArgSources& sources,
                    ArgsBody& body);
 
-}  // namespace arctrace
+// Stores the low halves of the vector registers that arguments are passed in, of which
+// the first also has a result, as the program has left them: the writer's own code is
+// compiled for general registers only. It changes no register. It is not inlined, so that
+// tests see that no other function does it.
+__attribute__((noinline)) void store_vectors(
+    uint64_t (&vectors)[ARCTRACE_SHIM_VECTORS_MAX]);
+
+// Sets the conditions on calls. Only calls of functions that have some come to the two
+// functions below. `all`: `count` conditions, at most 64, which stay. To be called before
+// there is a call that has one.
+void set_call_conditions(const arctrace_shim_call_condition* all, uint32_t count);
+
+// Notes that a call with this return slot begins, because a condition may be about its
+// duration.
+void conditional_call_begins(PendingCalls& calls, uintptr_t return_slot);
+
+// The call ends, and its exit was recorded. `conditions`: one bit for each condition of
+// the call. Requests a snapshot if the call fulfils one of them; that may be a system
+// call.
+void conditional_call_ends(uint64_t conditions, uintptr_t return_slot, uintptr_t retval);
+
+}  // namespace arctrace::writer

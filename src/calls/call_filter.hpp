@@ -12,18 +12,19 @@
 
 #include <cstdint>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/calls/call_args.hpp"
 #include "src/hook_abi/shim_types.h"
-#include "src/writer/thread_local.hpp"
+#include "src/writer/definitions.hpp"
+#include "src/writer/thread_state.hpp"
 #include "src/writer/writer_call.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 struct CallFilter {
   uint32_t is_active;       // once set, as long as the session
   uint32_t filter_in_only;  // nothing but functions that -F matched, and what they call
-  uint32_t filter_in_only_at_start;  // the same where the live filter has no text
+  uint32_t filter_in_only_at_start;  // applies where the live filter has no text
   uint32_t number;                   // of the live filter that is in force
   uint32_t depth_max;                // 0: any
   uint64_t ticks_min;                // 0: any
@@ -38,7 +39,7 @@ inline bool filter_is_active() {
 // To be called once for a session, before the program's own threads record.
 void set_call_filter(const arctrace_shim_filter& filter);
 
-// All calls are recorded, as without a filter: the session is left.
+// Removes the filter, because the process leaves the session: all calls are recorded.
 void reset_call_filter();
 
 // Puts another filter of functions into force while threads record: any of them may be
@@ -49,16 +50,15 @@ void set_live_filter(uint32_t number, bool filter_in_only);
 // is entered now. REQUIRES: the thread is attached.
 FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks);
 
-// Whether a call of a function with these flags would be reported that is entered in more
+// Whether a call of a function with these flags would be recorded that is entered in more
 // open frames than are kept, as far as that is known.
 bool may_report_deeper(const ThreadLocal& local, uint32_t flags);
 
-// Keeps the arguments of a frame that is about to be added and to wait, as long as there
-// is room.
+// Saves the arguments of a frame that is about to be added and to wait, as long as there
+// is space.
 void keep_args(ThreadState& state, FilteredFrame& frame, const ArgsBody& body);
 
-// Whether such a frame need not be kept: it is not reported, and nothing changes inside
-// it.
+// Whether a frame need not be kept: it is not recorded, and nothing changes inside it.
 bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame);
 
 // Whether the exit of a frame is recorded that was open before the thread's first record
@@ -67,18 +67,53 @@ bool unknown_exit_is_reported(const ThreadLocal& local);
 
 // To be called after each change of the open frames. Keeps what holds inside the
 // innermost frame for fork children, whose frames are gone, and takes back published
-// calls that were left.
+// calls that are over.
 void keep_filter_context(ThreadLocal& local);
 
-// Reports the waiting calls that have lasted long enough at `ticks`. REQUIRES: the filter
+// Records the waiting calls that have lasted long enough at `ticks`. REQUIRES: the filter
 // is active.
 void report_long_calls(Nesting nesting, ThreadState& state, uint64_t ticks);
 
-// The same for the calling thread, outside of any call: its process is about to end.
+// As report_long_calls(), for the calling thread outside of any call: its process is
+// about to end.
 void report_long_calls_at_end();
 
-// Reports all calls that wait: the thread leaves the stack that they are on. Only for the
-// outermost writer call.
+// Records all calls that wait, because the thread changes from the stack that they are on
+// to another one. Only for the outermost writer call.
 void report_all_calls(Nesting nesting, ThreadState& state);
 
-}  // namespace arctrace
+// The calls of a thread that wait are published in a record of class definitions, which
+// the thread changes in place. Readers take these calls for open if the thread never
+// records them: a process that is killed keeps its longest call.
+
+// Publishes the open frame with index `at`, which waits until it has lasted `ticks_min`,
+// if there is space: only the outermost frames that wait have it. REQUIRES: the thread is
+// attached, the writer call is its outermost one, and published frames further in have
+// been taken back.
+void publish_waiting_call(ThreadState& state, uint32_t at, uint64_t ticks_min);
+
+// Takes back the published frames that have been left or recorded. Only for the outermost
+// writer call.
+void take_back_published_calls(ThreadState& state);
+
+// Frames that the program names itself (arctrace_name_key()), the API's scopes, are the
+// writer's to judge by the filter of functions (SPEC.md FLT-1): the shim asks the filter
+// for functions only (named_frame_filter.cpp).
+
+// The flags (enum arctrace_shim_call_flags) that the filter of the command line has for a
+// name, which ends with a zero byte.
+using FlagsOfName = uint32_t(const char* name);
+
+// From now on the names that are there, and those that are defined later, have the flags
+// that `flags_of` returns, where there is no live filter. Null: none. To be called once
+// for a session, before the program's own threads record.
+void set_flags_of_names(FlagsOfName* flags_of);
+
+// Asks that function for the flags of a name that has just been defined.
+void judge_name(Definition& definition);
+
+// The flags that the filter in force has for a frame with this key: 0 for a function's.
+// Follows a live filter that has changed. REQUIRES: the session is joined.
+uint32_t named_frame_flags(uint64_t key);
+
+}  // namespace arctrace::writer

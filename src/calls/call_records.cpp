@@ -1,32 +1,31 @@
+// The slow path of function entries and exits: records frames that were abandoned, and
+// applies the filter.
 #include "src/calls/call_records.hpp"
 
 #include <atomic>
 
 #include "src/base/memory.hpp"
-#include "src/calls/named_frame_filter.hpp"
-#include "src/calls/opening_frames.hpp"
+#include "src/calls/call_filter.hpp"
 #include "src/calls/stack_switch.hpp"
-#include "src/calls/waiting_calls.hpp"
 #include "src/process/session.hpp"
-#include "src/stack/left_frames.hpp"
-#include "src/writer/inherited_frames.hpp"
-#include "src/writer/lent_storage.hpp"
+#include "src/stack/abandoned_frames.hpp"
+#include "src/writer/definitions.hpp"
 #include "src/writer/loss.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/record_filter.hpp"
-#include "src/writer/stack_change.hpp"
+#include "src/writer/slow_path.hpp"
+#include "src/writer/writer_call.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
 constexpr uint32_t kNoFrame = UINT32_MAX;
 
-// The record of record_unwind(). REQUIRES: more than `depth` frames are open.
+// Writes the record of record_unwind(). REQUIRES: more than `depth` frames are open.
 void write_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t ticks) {
   const uint32_t count = state.filtered.reported_frames(state.open.depth) -
                          state.filtered.reported_frames(depth);
-  // Waiting calls are further in than reported ones: they end without having been
-  // reported.
+  // Waiting calls are further in than recorded ones, so they end unrecorded.
   if (state.filtered.first_waiting > depth) state.filtered.first_waiting = 0;
   if (count == 0) {
     state.open.depth = depth;
@@ -38,9 +37,9 @@ void write_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t 
   commit_leave(nesting, state, record, depth);
 }
 
-// Records that only the outermost `depth` frames are still open. Frames of which a call
-// that this one interrupts is about to record that they were left are its own matter: its
-// record comes later, but has an earlier time, and would leave them once more.
+// Records that only the outermost `depth` frames are still open. It skips the frames
+// whose end an interrupted call is about to record: that record comes later, but has an
+// earlier time, and would end the frames once more.
 void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t ticks) {
   uint32_t& leaving = thread_local_state.leaving;
   const uint32_t of_interrupted = leaving;
@@ -53,17 +52,17 @@ void record_unwind(Nesting nesting, ThreadState& state, uint32_t depth, uint64_t
   leaving = of_interrupted;
 }
 
-// Records that frames were left which can't be open when `key` is entered in `frame`, and
-// remembers the call if its caller is certain then. Takes its arguments by value, so that
-// callers keep them in registers.
+// Records that frames were abandoned which can't be open when `key` is entered in
+// `frame`, and remembers the call if its caller is certain then. Takes its arguments by
+// value, so that callers keep them in registers.
 __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
                                             MachineFrame frame, arctrace_shim_call call,
                                             uint64_t ticks) {
   ThreadState& state = *thread_local_state.state;
   CallEdges& edges = thread_local_state.edges;
   if (has_known_caller(thread_local_state.stacks, state.open, edges, frame)) return;
-  // The exits of a handler that interrupted this call are not recorded any more then, and
-  // its entries come after this call's time.
+  // With the gate closed, the exits of a handler that interrupted this call are no longer
+  // recorded, and the handler's entries come after this call's time.
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
   EntryDepth left =
       depth_at_entry(thread_local_state.stacks, state.open, key, frame, call);
@@ -83,7 +82,7 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
   }
 }
 
-// The locks among what is recorded of a call (null: nothing).
+// The locks among the gathered values of a call (null: there are none).
 struct GatheredLocks {
   const ArgsBody* args;
 
@@ -112,7 +111,7 @@ bool write_enter(Nesting nesting, uint64_t key, uint64_t ticks, const ArgsBody* 
                      });
 }
 
-// Adds a frame that is not reported, or not yet.
+// Adds a frame that is not recorded, or not yet.
 template <class Store>
 void push_unreported(Nesting nesting, ThreadState& state,
                      FilteredFrame::Reporting reporting, const Store& store) {
@@ -130,8 +129,8 @@ void push_unreported(Nesting nesting, ThreadState& state,
 }
 
 // The filter's view of a call that is about to be entered, after frames were dropped that
-// can't be open then. It has none of a call for whose frame there is no room, which is
-// lost. REQUIRES: the thread is attached.
+// can't be open then. A call for whose frame there is no space is lost, and gets none.
+// REQUIRES: the thread is attached.
 FilteredFrame filter_call(Nesting nesting, uint64_t key, const MachineFrame& frame,
                           const arctrace_shim_call& call, uint64_t ticks) {
   ThreadState& state = *thread_local_state.state;
@@ -171,7 +170,7 @@ __attribute__((noinline)) bool enter_filtered(Nesting nesting, uint64_t key,
   return true;
 }
 
-// Writes arguments (not locks) or a result of the innermost frame, if that was reported.
+// Writes arguments (not locks) or a result of the innermost frame, if that was recorded.
 void write_args(Nesting nesting, uint16_t type, const ArgsBody& args, uint64_t ticks) {
   const ThreadState* state = thread_local_state.state;
   if (args.size == 0 || args.are_locks || state == nullptr || state->open.depth == 0 ||
@@ -226,7 +225,7 @@ bool is_another_call(const ThreadStacks& stacks, const MachineFrame& open,
          open.location > location && !open.has(ARCTRACE_SHIM_LOCATION_GUESSED);
 }
 
-// Whether functions were off at times, so that some may be open that were not reported.
+// Whether functions were off at times, so that some may be open that were not recorded.
 bool was_off_meanwhile() {
   arctrace_control& control = session.view.control();
   // R2, matches R1 (Buffer::set_gate, update_unfiltered).
@@ -277,7 +276,7 @@ bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
   call.flags |= named_frame_flags(key);
   const uint64_t ticks = session_ticks();
   const MachineFrame frame(call);
-  follow_stack(writer_call, frame.location != 0 ? frame.location : here, ticks);
+  cache_current_stack(writer_call, frame.location != 0 ? frame.location : here, ticks);
   if (may_have_open_frames(thread_local_state) && frame.location != 0) {
     begin_with_open_frames(writer_call, call, true, ticks);
   }
@@ -315,7 +314,7 @@ bool enter_stub_slow(uint64_t key, StubCall call) {
 
 void begin_before_exit(const arctrace_shim_call& call) {
   const WriterCall writer_call(call.stack_pointer);
-  if (writer_call.refused()) return;  // what is lost will be counted
+  if (writer_call.refused()) return;  // the lost record will be counted
   begin_with_open_frames(writer_call, call, false, session_ticks());
 }
 
@@ -323,7 +322,7 @@ void exit_slow(uint64_t key, uintptr_t location, uintptr_t here, const ArgsBody*
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return;
   const uint64_t ticks = session_ticks();
-  follow_stack(writer_call, location != 0 ? location : here, ticks);
+  cache_current_stack(writer_call, location != 0 ? location : here, ticks);
   ThreadState* state = thread_local_state.state;
   if (filter_is_active() && state != nullptr && state->attached) {
     report_long_calls(writer_call, *state, ticks);
@@ -341,7 +340,7 @@ bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* 
   const WriterCall writer_call(stack_pointer);
   if (writer_call.refuses_record()) return true;
   const uint64_t ticks = session_ticks();
-  follow_stack(writer_call, stack_pointer, ticks);
+  cache_current_stack(writer_call, stack_pointer, ticks);
   ThreadState* state = thread_local_state.state;
   const OpenFrame* innermost = state != nullptr ? state->open.innermost(key) : nullptr;
   if (innermost == nullptr || innermost->frame.stack_pointer != low_half(stack_pointer)) {
@@ -358,7 +357,7 @@ bool exit_reported_slow(uintptr_t return_slot) {
   if (writer_call.refuses_record()) return true;
   const uint64_t ticks = session_ticks();
   const uintptr_t location = return_slot + sizeof(uintptr_t);
-  follow_stack(writer_call, location, ticks);
+  cache_current_stack(writer_call, location, ticks);
   ThreadState* state = thread_local_state.state;
   if (state == nullptr) return false;
   uint32_t depth = state->open.kept();
@@ -366,7 +365,7 @@ bool exit_reported_slow(uintptr_t return_slot) {
     return frame.location == location && frame.has(ARCTRACE_SHIM_REPORTS_EXIT);
   };
   while (depth > 0 && !is_one(state->open.frames[depth - 1].frame)) --depth;
-  // Frames that are only counted don't report their exits.
+  // Frames that are only counted are not exit-hooked.
   if (depth == 0) return state->open.depth >= OpenFrames::kMax;
   if (filter_is_active()) report_long_calls(writer_call, *state, ticks);
   record_unwind(writer_call, *state, depth, ticks);
@@ -387,12 +386,12 @@ bool is_open_frame(uint64_t key, uintptr_t location) {
 
 bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
   const WriterCall writer_call(call.stack_pointer);
-  if (writer_call.refused()) return false;  // what is lost will be counted
+  if (writer_call.refused()) return false;  // the lost record will be counted
   const uint64_t ticks = session_ticks();
   ThreadState* state = attached_thread(writer_call, ticks);
   if (state == nullptr) return false;
   const MachineFrame frame(call);
-  follow_stack(writer_call, frame.location, ticks);
+  cache_current_stack(writer_call, frame.location, ticks);
   if (may_have_open_frames(thread_local_state)) {
     begin_with_open_frames(writer_call, call, true, ticks);
   }
@@ -410,45 +409,13 @@ void record_left_below(uintptr_t stack_pointer) {
   // that.
   if (writer_call.refused() || writer_call.nested()) return;
   const uint64_t ticks = session_ticks();
-  follow_stack(writer_call, stack_pointer, ticks);
+  cache_current_stack(writer_call, stack_pointer, ticks);
   if (filter_is_active()) report_long_calls(writer_call, *state, ticks);
-  // The canonical frame address of what is called there is the stack pointer itself.
+  // The CFA of a function that is called there is the stack pointer itself.
   const MachineFrame above(stack_pointer + 1);
   record_unwind(writer_call, *state,
                 depth_above(thread_local_state.stacks, state->open, above), ticks);
   if (filter_is_active()) keep_filter_context(thread_local_state);
 }
 
-void record_vfork_begin() {
-  thread_local_state.vfork_has_begun = true;
-  const WriterCall writer_call;
-  if (writer_call.refuses_record()) return;
-  const bool written = write_record(writer_call, ARCTRACE_TYPE_VFORK_BEGIN, 0,
-                                    session_ticks(), [](std::byte*) {});
-  if (ThreadState* state = thread_local_state.state; state != nullptr) {
-    state->vfork_depth = state->open.depth;
-    state->vfork_is_recorded = written;
-    if (!written) note_lost_change(writer_call, *state);
-  }
-}
-
-void record_vfork_end(uint32_t child_pid) {
-  // The session may have been joined meanwhile, or its gate have been closed.
-  if (!thread_local_state.vfork_has_begun) return;
-  thread_local_state.vfork_has_begun = false;
-  const WriterCall writer_call;
-  if (writer_call.refuses_record()) return;
-  const bool written =
-      write_record(writer_call, ARCTRACE_TYPE_VFORK_END, sizeof(arctrace_vfork_end_body),
-                   session_ticks(), [child_pid](std::byte* body) {
-                     part_at<arctrace_vfork_end_body>(body).child_pid = child_pid;
-                   });
-  // The child only ever added to the frames that were open, or left some of them.
-  if (ThreadState* state = thread_local_state.state; state != nullptr) {
-    state->open.depth = state->vfork_depth;
-    // Readers don't know the frames to which an end alone leads back.
-    if (!written || !state->vfork_is_recorded) note_lost_change(writer_call, *state);
-  }
-}
-
-}  // namespace arctrace
+}  // namespace arctrace::writer

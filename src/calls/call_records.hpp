@@ -10,15 +10,14 @@
 #include "src/calls/call_args.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/calls/fast_path.hpp"
-#include "src/calls/stub_call.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "src/process/gate.hpp"
-#include "src/stack/machine_frame.hpp"
+#include "src/stack/call_edges.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
-// Record the entry of `key`, and first that the thread left the frames that can't be open
-// any more. False: nothing could be recorded, too deep in signal handlers.
+// Record the entry of `key`, and first that the thread has abandoned the frames that
+// can't be open any more. False: nothing could be recorded, too deep in signal handlers.
 // Takes its arguments by value: a caller on the fast path keeps them in registers. `args`
 // (null: none) are recorded after the entry or, if they are locks, in it, if readers
 // learn of it.
@@ -26,7 +25,7 @@ __attribute__((noinline)) bool enter_slow(uint64_t key, arctrace_shim_call call,
                                           uintptr_t here, const ArgsBody* args);
 __attribute__((noinline)) bool enter_stub_slow(uint64_t key, StubCall call);
 
-// Has the thread begin with the functions that it has open (opening_frames.hpp), of which
+// Has the thread begin with the functions that it has open (stack_switch.hpp), of which
 // `call` is the innermost: it is about to be left. REQUIRES: may_have_open_frames().
 void begin_before_exit(const arctrace_shim_call& call);
 
@@ -36,8 +35,8 @@ __attribute__((noinline)) void exit_slow(uint64_t key, uintptr_t location, uintp
 __attribute__((noinline)) bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer,
                                                    const ArgsBody* retval);
 
-// Records that the thread entered `key`, and first that it left the frames that can't be
-// open any more. False: nothing could be recorded, too deep in signal handlers.
+// Records that the thread entered `key`, and first that it has abandoned the frames that
+// can't be open any more. False: nothing could be recorded, too deep in signal handlers.
 __attribute__((always_inline)) inline bool record_enter(uint64_t key,
                                                         const StubCall& call) {
   const auto frame = [&]() ARCTRACE_INLINED { return call.frame(*call.return_slot); };
@@ -50,7 +49,7 @@ __attribute__((always_inline)) inline bool record_enter(uint64_t key,
   return enter_stub_slow(key, call);
 }
 
-// The same for the frame that reports its exit and whose return address is at
+// Records that the thread left the exit-hooked frame whose return address is at
 // `return_slot`. False: there is none, as far as frames are kept.
 __attribute__((noinline)) bool exit_reported_slow(uintptr_t return_slot);
 
@@ -84,11 +83,24 @@ inline bool is_filtered_out(uint64_t key, const StubCall& call) {
          is_filtered_out_slow(key, call.described());
 }
 
-// Records that the thread has left all frames that lie below this stack pointer.
+// Records that the thread has abandoned all frames below this stack pointer.
 void record_left_below(uintptr_t stack_pointer);
 
-// Around a vfork child, which runs on its parent's stack and with its thread state.
-void record_vfork_begin();
-void record_vfork_end(uint32_t child_pid);
+// Calls through stubs that the fast path does not take (library_calls.cpp). `args` is an
+// index into the table of set_call_args(), and tells which arguments and return value of
+// a call are recorded. `registers` then holds the integer registers that pass arguments.
 
-}  // namespace arctrace
+// To be called once, before there is a call that has arguments.
+void set_call_args(const arctrace_shim_call_args* all);
+
+// Begins a call with arguments, as call_began_slow() does.
+int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
+                         const uintptr_t* registers);
+
+// Records the entry of a call that the stub jumps to, and its exit at once if it returns
+// at all (`returns`).
+void entry_only_call(uint64_t key, const StubCall& call, bool returns);
+void entry_only_call_with_args(uint64_t key, const StubCall& call, bool returns,
+                               uint32_t args, const uintptr_t* registers);
+
+}  // namespace arctrace::writer

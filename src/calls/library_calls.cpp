@@ -1,18 +1,19 @@
-#include "src/calls/library_calls.hpp"
-
+// The slow path of calls through the shim's stubs, which are pending until they return,
+// and of calls that have arguments, return values or conditions.
 #include "src/calls/call_args.hpp"
-#include "src/calls/call_conditions.hpp"
-#include "src/calls/room.hpp"
-#include "src/calls/vector_registers.hpp"
+#include "src/calls/call_records.hpp"
+#include "src/calls/fast_path.hpp"
+#include "src/calls/stack_switch.hpp"
 #include "src/os/stop_program.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/losses.hpp"
-#include "src/writer/lent_storage.hpp"
 #include "src/writer/loss.hpp"
 #include "src/writer/record_filter.hpp"
+#include "src/writer/shared_records.hpp"
 #include "src/writer/slow_path.hpp"
+#include "src/writer/writer_call.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
 const arctrace_shim_call_args* all_args;  // set once, before a call has arguments
@@ -47,7 +48,7 @@ uint64_t frame_key(uint64_t key) {
 // Where a call with a certain return slot was found.
 struct FoundCall {
   PendingCalls* pending;  // null: in `left`, if that is not null
-  LeftCalls* left;
+  AbandonedCalls* left;
   uintptr_t return_address;
   uint32_t threads;   // in whose calls it was found
   bool is_ambiguous;  // two calls with this slot return to different addresses
@@ -62,8 +63,9 @@ struct FoundCall {
   }
 };
 
-// The call with this return slot. A coroutine may return in another thread than it called
-// in. Of calls that are not among the thread's own pending ones, any may be the one.
+// Finds the call with this return slot. A coroutine may return in another thread than it
+// was called in, so any of the calls that are not among the thread's own pending ones may
+// be the one.
 __attribute__((noinline)) FoundCall find_call(uintptr_t return_slot) {
   FoundCall found{};
   PendingCalls* own = thread_local_state.calls;
@@ -142,7 +144,7 @@ void record_return(const PendingCall& call, uintptr_t retval) {
        {". Record the program with fewer hooks (--no-libcall, -N)."}});
 }
 
-// Records the return of a call that seemed to be left, unless its frame was recorded as
+// Records the return of a call that seemed abandoned, unless its frame was recorded as
 // left.
 void record_late_return(const PendingCall& call, uintptr_t retval) {
   if (call.key == PendingCall::kNotRecorded) return;
@@ -152,9 +154,9 @@ void record_late_return(const PendingCall& call, uintptr_t retval) {
   }
 }
 
-// Makes a call that seemed to be left a pending one again, because its callee ends with a
+// Makes a call that seemed abandoned a pending one again, because its callee ends with a
 // jump to another function, with which it will return. Its own exit is not recorded.
-bool resume_left_call(PendingCalls& own, LeftCalls& left, uintptr_t return_slot) {
+bool resume_left_call(PendingCalls& own, AbandonedCalls& left, uintptr_t return_slot) {
   PendingCall* call = left.find(return_slot);
   const PendingCall resumed{return_slot, call->return_address, PendingCall::kNotRecorded};
   if (!own.push(thread_local_state.stacks, resumed, false)) return false;
@@ -169,7 +171,7 @@ void end_another_call(uintptr_t* return_slot, uintptr_t retval) {
   if (__builtin_expect(!found.is_one(), 0)) stop_at_unknown_return(address, found);
   PendingCalls* calls = found.pending;
   if (calls != nullptr) {
-    // After the first: those that ended with a jump to it.
+    // After the first call come those that ended with a jump to it.
     calls->for_each_at(
         address, [retval](const PendingCall& call) { record_return(call, retval); });
   } else {
@@ -195,11 +197,11 @@ void end_call(uintptr_t* return_slot, uintptr_t retval) {
   end_innermost_call(*own, *top, return_slot);
 }
 
-// Whether a task makes the call that uses another thread's storage: it must not touch
-// that thread's pending calls. The call's record counts as lost.
+// Whether a task that uses another thread's thread-local storage makes the call: it must
+// not touch that thread's pending calls. The call's record counts as lost.
 bool is_of_borrower(uintptr_t stack_pointer) {
   const bool is_one =
-      storage_is_lent() ? is_borrower() : look_for_borrower(stack_pointer);
+      storage_is_shared() ? is_borrower() : look_for_borrower(stack_pointer);
   if (is_one) count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
   return is_one;
 }
@@ -213,7 +215,7 @@ void gather_call(const StubCall& call, uint32_t args, const uintptr_t* registers
 }
 
 // Counts the entry and the exit of a call that can't be a pending one, because there is
-// no room for its return address.
+// no space for its return address.
 void lose_call(const StubCall& call) {
   const WriterCall writer_call(call.here());
   if (writer_call.refuses_record()) return;
@@ -296,7 +298,8 @@ int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
                          const uintptr_t* registers) {
   int through = 0;
   with_room([&] {
-    // Before the entry: the time that it takes is not the function's.
+    // Arguments are gathered before the entry, so that the time that this takes is not
+    // the function's.
     ArgsBody body;
     if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) gather_call(call, args, registers, body);
     const bool has_end =
@@ -319,7 +322,7 @@ void call_ended_slow(uintptr_t* return_slot, uintptr_t retval) {
   with_room([=] { end_call(return_slot, retval); });
 }
 
-void call_passed(uint64_t key, const StubCall& call, bool returns) {
+void entry_only_call(uint64_t key, const StubCall& call, bool returns) {
   with_room([=] {
     if (!is_recorded(ARCTRACE_GATE_FUNCTIONS) || !record_enter(key, call) || !returns) {
       return;
@@ -328,8 +331,8 @@ void call_passed(uint64_t key, const StubCall& call, bool returns) {
   });
 }
 
-void call_passed_with_args(uint64_t key, const StubCall& call, bool returns,
-                           uint32_t args, const uintptr_t* registers) {
+void entry_only_call_with_args(uint64_t key, const StubCall& call, bool returns,
+                               uint32_t args, const uintptr_t* registers) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
   ArgsBody body;
   gather_call(call, args, registers, body);
@@ -337,4 +340,4 @@ void call_passed_with_args(uint64_t key, const StubCall& call, bool returns,
   record_return({call.here(), *call.return_slot, key}, 0);
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

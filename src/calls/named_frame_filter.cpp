@@ -1,5 +1,5 @@
-#include "src/calls/named_frame_filter.hpp"
-
+// The filter of functions for frames that the program names itself. A verdict is stored
+// by the name's id, with the generation of the live filter.
 #include <arctrace/format.h>
 
 #include <atomic>
@@ -11,17 +11,17 @@
 #include "src/process/session.hpp"
 #include "src/protocol/live_filter.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
-// A verdict is the round of the live filter, shifted to the left by three, and these
+// A verdict is the generation of the live filter, shifted to the left by three, and these
 // bits.
 constexpr uint64_t kIsKnown = 1;
 constexpr uint64_t kIsFilteredIn = 2;
 constexpr uint64_t kIsNotrace = 4;
 constexpr uint32_t kVerdictShift = 3;
 
-// By id. Names with higher ids are looked for each time.
+// Verdicts are stored by id. Names with higher ids are judged each time.
 constexpr uint32_t kVerdicts = 1024;
 uint64_t name_verdicts[kVerdicts];
 
@@ -55,7 +55,7 @@ __attribute__((noinline)) void follow_changed_filter() {
                                     : match.filter_in_only);
 }
 
-// What the filter says of the name; `stored` if that can't be told at present.
+// The filter's verdict on the name; `stored` if that can't be told at present.
 __attribute__((noinline)) uint64_t judge(uint32_t name, uint64_t stored) {
   LiveFilterCopy filter;
   copy_live_filter_untrusted(session.view, filter);
@@ -82,10 +82,9 @@ void judge_name_by(FlagsOfName& flags_of, Definition& definition) {
 
 }  // namespace
 
-// A program that is joined as it runs may define a name at this moment. The fences of the
-// two functions, each between a store and a load, see to it that one of them judges the
-// name: the definition was added before the one, and the function was set before the
-// other.
+// A program that is joined as it runs may define a name at this moment. Each of the two
+// functions has a fence between its store (of the definition, or of the function) and its
+// load, so that one of them judges the name.
 void set_flags_of_names(FlagsOfName* flags_of) {
   IpcAtomics::store_release(flags_of_name,
                             static_cast<uint64_t>(reinterpret_cast<uintptr_t>(flags_of)));
@@ -123,4 +122,4 @@ uint32_t named_frame_flags(uint64_t key) {
   return flags_of_verdict(found);
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

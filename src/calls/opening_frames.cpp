@@ -1,29 +1,29 @@
-#include "src/calls/opening_frames.hpp"
-
+// Begins a thread's frames with the functions that it had open when its process was
+// joined (stack_switch.hpp).
 #include <algorithm>
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/calls/call_filter.hpp"
-#include "src/calls/room.hpp"
+#include "src/calls/stack_switch.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/roomy_stack.hpp"
 #include "src/process/process_identity.hpp"
-#include "src/writer/lent_storage.hpp"
 #include "src/writer/slow_path.hpp"
+#include "src/writer/writer_call.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
 arctrace_shim_open_frames* finder;
 
-// Frames, which are collected innermost first, where those of the thread are kept.
+// The frames that were found, innermost first, stored where those of the thread are kept.
 struct Found {
   OpenFrames* open;
   uint32_t count = 0;
 };
 
-// What the finder is asked, and its answer.
+// The finder's arguments, and its answer.
 struct Search {
   const arctrace_shim_call* call;
   int begins;
@@ -71,8 +71,8 @@ bool are_all_hidden(const ThreadState& state, uint32_t count) {
 }
 
 // Applies the filter to the `count` frames, outermost first, as if they began now. They
-// have lasted, whatever the time that calls have to last is. The limit of depth counts
-// from the innermost one on, or from the function that is asked for.
+// count as long enough for any minimum duration. The limit of depth counts from the
+// innermost one on, or from the function that is asked for.
 void filter_frames(Nesting nesting, ThreadLocal& local, uint32_t count, uint64_t ticks) {
   ThreadState& state = *local.state;
   report_long_calls(nesting, state, ticks);
@@ -102,13 +102,14 @@ void set_open_frames_finder(arctrace_shim_open_frames* find) {
 void begin_with_open_frames(Nesting nesting, const arctrace_shim_call& call, bool begins,
                             uint64_t ticks) {
   ThreadLocal& local = thread_local_state;
-  if (nesting.nested() || local.is_vforking || storage_is_lent() || !may_call_kernel()) {
+  if (nesting.nested() || local.is_vforking || storage_is_shared() ||
+      !may_call_kernel()) {
     return;
   }
   ThreadState* state = attached_thread(nesting, ticks);
   if (state == nullptr) return;
   begin_without_frames(local);
-  // What a fork child has open are its parent's frames.
+  // The open frames of a fork child are its parent's.
   if (!has_not_begun(*state) || is_fork_child(ticks)) return;
   // A handler would put its own frames where these are collected.
   const sys::SignalsBlocked blocked;
@@ -119,7 +120,7 @@ void begin_with_open_frames(Nesting nesting, const arctrace_shim_call& call, boo
                {stacks.own.low, stacks.own.high},
                {stacks.signal.low, stacks.signal.high},
                {&state->open}};
-  // A handler's stack may have no room for it.
+  // A handler's stack may be too small for the search.
   run_on_roomy_stack(search, &asked);
   stacks.own = {asked.own.low, asked.own.high};
   if (local.calls != nullptr) local.calls->own = stacks.own;
@@ -133,4 +134,4 @@ void begin_with_open_frames(Nesting nesting, const arctrace_shim_call& call, boo
   state->begins_in_frames = state->filtered.reported_frames(count) != 0;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

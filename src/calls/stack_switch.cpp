@@ -1,28 +1,35 @@
+// Notices changes of a thread's stack, vfork children and signal stacks, and saves and
+// restores open frames.
 #include "src/calls/stack_switch.hpp"
+
+#include <signal.h>
 
 #include <atomic>
 
+#include "src/base/raw_syscall.hpp"
 #include "src/calls/call_filter.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
-#include "src/writer/lent_storage.hpp"
 #include "src/writer/opening_records.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/slow_path.hpp"
-#include "src/writer/stack_change.hpp"
+#include "src/writer/writer_call.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
+
 namespace {
 
-// Which of the thread's blocks has its records at present; 0: that is not certain. While
-// it is the same, readers know the frames of each stack from there.
+// The block that has the thread's records at present; 0: that is not certain. While it
+// stays the same, readers know the frames of each stack from there.
 uint64_t written_in(const ThreadState& state) {
   if (state.loss.stack_differs) return 0;
   if (state.block.is_open) return state.block.serial << 1 | 1;
   return state.chain.block << 1;
 }
 
-// A handler jumped out of a change of the stacks: what is open is not known.
+// Repairs the state after a handler jumped out of a change of stacks: the open frames are
+// not known.
 void settle_switch(Nesting nesting, ThreadState& state) {
   if (!state.is_switching) return;
   state.open.depth = 0;
@@ -44,7 +51,7 @@ void write_coroutine(Nesting nesting, ThreadState& state, bool is_known, uint64_
 }
 
 // Makes the frames of stack `number` the open ones.
-void switch_stack(Nesting nesting, ThreadState& state, ParkedStacks& parked,
+void switch_stack(Nesting nesting, ThreadState& state, SavedFrames& parked,
                   uint32_t number, uint64_t ticks) {
   state.followed.version = 0;
   report_all_calls(nesting, state);
@@ -70,9 +77,9 @@ bool is_forked_here(const ThreadState& state, uint64_t ticks) {
          process->pid == state.slot.tid;
 }
 
-// The coroutine to which a thread goes over that is found on another stack than its open
-// frames; 0: its own stack.
-uint32_t entered_coroutine(ThreadState& state, const MadeStack& made, uint64_t ticks,
+// The coroutine that a thread enters when it is found on another stack than its open
+// frames; 0: the thread's own stack.
+uint32_t entered_coroutine(ThreadState& state, const CoroutineStack& made, uint64_t ticks,
                            bool is_switch) {
   if (made.number == 0) return 0;
   if (!is_switch && thread_local_state.stacks.own.contains(made.low)) return 0;
@@ -80,30 +87,31 @@ uint32_t entered_coroutine(ThreadState& state, const MadeStack& made, uint64_t t
   return state.forked_on == made.low ? 0 : made.number;
 }
 
-// Whether the memory of that stack has become the thread's own stack since it was made.
-bool is_replaced(const MadeStack& made) {
+// Whether the memory of that coroutine stack has become the thread's own stack since it
+// was made.
+bool is_replaced(const CoroutineStack& made) {
   const StackRange& own = thread_local_state.stacks.own;
   return made.number != 0 && made.number <= thread_local_state.made_before &&
          made.low < own.high && own.low < made.high;
 }
 
-// The coroutine's stack at `address`. Those that were there before the thread began are
-// over, and forgotten.
-MadeStack find_stack(uintptr_t address) {
-  MadeStack made = find_made_stack(address);
-  while (made.found == MadeStack::Found::kYes && is_replaced(made)) {
+// Finds the coroutine stack at `address`. Stacks that were there before the thread began
+// are over, and forgotten.
+CoroutineStack find_stack(uintptr_t address) {
+  CoroutineStack made = find_coroutine_stack(address);
+  while (made.found == CoroutineStack::Found::kYes && is_replaced(made)) {
     const uint32_t number = made.number;
-    forget_made_stack(made);
-    made = find_made_stack(address);
-    if (made.number == number) made.found = MadeStack::Found::kBusy;
+    forget_coroutine_stack(made);
+    made = find_coroutine_stack(address);
+    if (made.number == number) made.found = CoroutineStack::Found::kBusy;
   }
   return made;
 }
 
-// The thread's open frames are those of the stack that was found. While it runs on the
-// same part of it nothing is to be done, except on an own stack that has arrays to be
-// forgotten.
-void note_followed(ThreadState& state, const MadeStack& made) {
+// Notes that the thread's open frames are those of the stack that was found. While the
+// thread runs on the same part of that stack nothing is to be done, except on an own
+// stack that has arrays to be forgotten.
+void note_followed(ThreadState& state, const CoroutineStack& made) {
   const StackRange& own = thread_local_state.stacks.own;
   const bool has_own = made.from <= own.low && made.to >= own.high;
   const bool is_apart = made.to <= own.low || made.from >= own.high;
@@ -113,30 +121,30 @@ void note_followed(ThreadState& state, const MadeStack& made) {
 
 }  // namespace
 
-void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks,
-                       bool is_switch) {
+void cache_current_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks,
+                              bool is_switch) {
   const ThreadLocal& local = thread_local_state;
-  if (!nesting.outermost() || local.is_vforking || storage_is_lent()) return;
+  if (!nesting.outermost() || local.is_vforking || storage_is_shared()) return;
   ThreadState* state = attached_thread(nesting, ticks);
   if (state == nullptr || local.stacks.signal.contains(address - 1)) return;
   settle_switch(nesting, *state);
-  const MadeStack made = find_stack(address);
-  if (made.found == MadeStack::Found::kBusy) return;
-  // What is called on the own stack, further out than an array, is not called by the
+  const CoroutineStack made = find_stack(address);
+  if (made.found == CoroutineStack::Found::kBusy) return;
+  // A function called on the own stack, further out than an array, is not called by the
   // function that has the array.
   const StackRange& own = local.stacks.own;
   if (made.number == 0 && !is_switch && own.contains(address - 1)) {
-    forget_made_stacks(own.low, address - 1);
+    forget_coroutine_stacks(own.low, address - 1);
   }
   uint32_t number = made.number;
   if (number != state->coroutine) {
     number = entered_coroutine(*state, made, ticks, is_switch);
   }
   if (number != state->coroutine) {
-    ParkedStacks* parked = parked_stacks(*state);
+    SavedFrames* parked = saved_frames(*state);
     if (parked == nullptr) return;
     if (number != 0 && !parked->has(number)) {
-      const EnteredStack entered = enter_made_stack(made, state->calls);
+      const EnteredStack entered = enter_coroutine_stack(made, state->calls);
       number = entered.number;
       if (number == 0) return;
       if (entered.before != nullptr && entered.before != state->calls) {
@@ -149,10 +157,70 @@ void follow_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks,
 }
 
 void record_stack_switch(uintptr_t stack_pointer, bool is_switch) {
-  if (!has_made_stacks()) return;
+  if (!has_coroutine_stacks()) return;
   const WriterCall writer_call;
   if (writer_call.refused() || writer_call.nested()) return;
-  follow_stack_slow(writer_call, stack_pointer, session_ticks(), is_switch);
+  cache_current_stack_slow(writer_call, stack_pointer, session_ticks(), is_switch);
 }
 
-}  // namespace arctrace
+namespace {
+
+StackRange signal_stack() {
+  stack_t now{};
+  if (raw_syscall(SYS_sigaltstack, 0, sys::pointer_argument(&now)) != 0 ||
+      (now.ss_flags & SS_DISABLE) != 0) {
+    return {};
+  }
+  const auto low = reinterpret_cast<uintptr_t>(now.ss_sp);
+  return {low, low + now.ss_size};
+}
+
+}  // namespace
+
+__attribute__((noinline)) void ask_for_signal_stack(ThreadLocal& local) {
+  if (local.is_vforking || storage_is_shared() || !may_call_kernel()) return;
+  // A handler may set another stack between the query and the stores; its hook has noted
+  // that stack. Then the second answer differs.
+  StackRange& known = local.stacks.signal;
+  StackRange found = signal_stack();
+  for (;;) {
+    known = found;
+    found = signal_stack();
+    if (found.low == known.low && found.high == known.high) break;
+  }
+  local.stacks.is_signal_known = true;
+}
+
+void record_vfork_begin() {
+  thread_local_state.vfork_has_begun = true;
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  const bool written = write_record(writer_call, ARCTRACE_TYPE_VFORK_BEGIN, 0,
+                                    session_ticks(), [](std::byte*) {});
+  if (ThreadState* state = thread_local_state.state; state != nullptr) {
+    state->vfork_depth = state->open.depth;
+    state->vfork_is_recorded = written;
+    if (!written) note_lost_change(writer_call, *state);
+  }
+}
+
+void record_vfork_end(uint32_t child_pid) {
+  // The session may have been joined meanwhile, or its gate have been closed.
+  if (!thread_local_state.vfork_has_begun) return;
+  thread_local_state.vfork_has_begun = false;
+  const WriterCall writer_call;
+  if (writer_call.refuses_record()) return;
+  const bool written =
+      write_record(writer_call, ARCTRACE_TYPE_VFORK_END, sizeof(arctrace_vfork_end_body),
+                   session_ticks(), [child_pid](std::byte* body) {
+                     part_at<arctrace_vfork_end_body>(body).child_pid = child_pid;
+                   });
+  // The child only ever added to the frames that were open, or left some of them.
+  if (ThreadState* state = thread_local_state.state; state != nullptr) {
+    state->open.depth = state->vfork_depth;
+    // Readers can't tell from the end alone to which frames it leads back.
+    if (!written || !state->vfork_is_recorded) note_lost_change(writer_call, *state);
+  }
+}
+
+}  // namespace arctrace::writer

@@ -10,7 +10,7 @@ void arctrace_cost_probe_patched(void);
 
 typedef void Scope(uint64_t frame_key);
 
-/* Long enough for a jump. */
+/* The function is long enough for a jump. */
 __attribute__((noinline)) void arctrace_cost_probe_patched(void) {
   __asm__ volatile("nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop" ::: "memory");
 }

@@ -9,7 +9,7 @@ __attribute__((noinline)) void arctrace_cost_probe_hooked(void) {
   __asm__ volatile("" ::: "memory");
 }
 
-/* An open frame, in which the calls are: without one they cost more. */
+/* The calls are made in an open frame, because they cost more without one. */
 int main(void) {
   PROBE_LOOP(ARCTRACE_HOOK_FUNCTION, arctrace_cost_probe_hooked());
   return 0;

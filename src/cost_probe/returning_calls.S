@@ -1,5 +1,6 @@
-/* Functions as gcc makes them with -pg -mfentry -minstrument-return=call. __return__ is
- * libarctrace's, with which the recorder runs the program. Without it, nothing is called. */
+/* Functions as gcc makes them with -pg -mfentry -minstrument-return=call. They call
+ * libarctrace's __return__ when the recorder runs the program with the library. Without
+ * it, nothing is called. */
   .weak __return__
 
   .macro begin_function name

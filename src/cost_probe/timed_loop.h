@@ -1,4 +1,4 @@
-/* What the programs have in common that `arctrace record` runs to learn what recording a
+/* The common part of the programs that `arctrace record` runs to measure what recording a
  * call costs: how they time a loop of calls, and what they print. */
 #ifndef ARCTRACE_COST_PROBE_TIMED_LOOP_H
 #define ARCTRACE_COST_PROBE_TIMED_LOOP_H
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* So many are recorded of each kind. */
+/* The number of calls of each kind that are recorded. */
 enum { PROBE_CALLS = 16384 };
 
 __attribute__((no_instrument_function)) static inline uint64_t probe_now_ns(void) {

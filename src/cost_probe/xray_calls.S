@@ -1,5 +1,5 @@
-/* Functions as clang makes them with -fxray-instrument: room at the entry and at the exit,
- * and a section that says where. */
+/* Functions as clang makes them with -fxray-instrument: NOP areas at the entry and at the
+ * exit, and a section that says where these are. */
 
   /* An entry of the map. `kind`: 0 an entry, 1 an exit. */
   .macro map_sled sled, function, kind

@@ -11,7 +11,7 @@
  * one machine frame. For a library call it is the machine frame that the called function
  * is about to make. */
 struct arctrace_shim_call {
-  uintptr_t location; /* canonical frame address: the stack pointer before the call */
+  uintptr_t location; /* CFA (canonical frame address): stack pointer before the call */
   uintptr_t stack_pointer; /* at the call of the hook, as the next two */
   uintptr_t frame_pointer;
   uintptr_t hook_site; /* the address to which the hook returns */
@@ -21,21 +21,21 @@ struct arctrace_shim_call {
 enum arctrace_shim_call_flags {
   /* The machine frame belongs to the function that is entered, which is not inlined. */
   ARCTRACE_SHIM_BEGINS_FRAME = 1,
-  /* location is an address between stack_pointer and the canonical frame address. */
+  /* location is an address between stack_pointer and the CFA. */
   ARCTRACE_SHIM_LOCATION_GUESSED = 2,
   /* A library call, through one of the shim's stubs. */
   ARCTRACE_SHIM_LIBRARY_CALL = 4,
   /* The machine frame returns into the shim, where a library call is pending. */
   ARCTRACE_SHIM_RETURNS_TO_SHIM = 8,
-  /* For the filter: this function and what it calls are filtered in; they are notrace;
-   * the function alone is not recorded. */
+  /* For the filter, in this order: this function and what it calls are filtered in; they
+   * are notrace; the function alone is not recorded. */
   ARCTRACE_SHIM_FILTERED_IN = 16,
   ARCTRACE_SHIM_NOTRACE = 32,
   ARCTRACE_SHIM_HIDDEN = 64,
-  /* For the shim: only the function's entry is recorded, because it returns twice or
-   * looks at its caller. */
+  /* For the shim: the function is entry-only, because it returns twice or reads its
+   * caller's address. */
   ARCTRACE_SHIM_ENTRY_ONLY = 512,
-  /* Whenever the hook is called from there, location is as far from stack_pointer, or
+  /* Whenever the hook is called from this site, location is as far from stack_pointer, or
    * from frame_pointer, as now. */
   ARCTRACE_SHIM_LOCATION_BY_SP = 128,
   ARCTRACE_SHIM_LOCATION_BY_FP = 256,
@@ -45,7 +45,7 @@ enum arctrace_shim_call_flags {
   /* The function was found open by unwinding, and no hook saw it begin. */
   ARCTRACE_SHIM_WAS_OPEN = 2048,
   /* While the frame's return address stands, it is this function that runs there: the
-   * instruction before that address calls it, and can call no other one. */
+   * instruction before that address calls the function, and can call no other one. */
   ARCTRACE_SHIM_CALLED_BY_NAME = 4096
 };
 
@@ -53,15 +53,15 @@ enum arctrace_shim_call_flags {
 struct arctrace_shim_stub_call {
   uint64_t target; /* the function's address */
   uint64_t key;    /* of its frames */
-  /* The live filter's number by which the call is recorded in this way, or if the entry
+  /* The live filter's number for which the call is recorded in this way, or if the entry
    * has locks, ARCTRACE_SHIM_READY_WITH_LOCKS; ARCTRACE_SHIM_NOT_READY: the shim has to
-   * look at the call first. */
+   * examine the call first. */
   uint32_t ready_at;
-  uint32_t round; /* the shim's: the number of the filter that its flags are by */
+  uint32_t round; /* for the shim: the number of the filter that its flags are by */
 };
 
-/* The live filter's numbers are less than that, unless another process has written
- * anything there: then calls may be recorded that are not ready, or without locks. */
+/* The live filter's numbers are less than that, unless another process has overwritten
+ * the number: then calls may be recorded that are not ready, or without locks. */
 #define ARCTRACE_SHIM_NOT_READY 0x3FFFFFFFu
 
 /* The ready_at of a call of which the first `locks` arguments, one or two, are addresses
@@ -70,8 +70,8 @@ struct arctrace_shim_stub_call {
   (((uint32_t)(number)&ARCTRACE_SHIM_NOT_READY) | (uint32_t)(locks) << 30)
 #define ARCTRACE_SHIM_HAS_LOCKS(ready_at) ((ready_at) > ARCTRACE_SHIM_NOT_READY)
 
-/* Where a stub stores integer argument `i`, from 0: the index of the word, from the
- * return slot. On x86-64 rdi, rsi, rdx, rcx, r8, r9 are below rax; on aarch64 x0 is at
+/* The index, from the return slot, of the word in which a stub stores integer argument
+ * `i`, from 0. On x86-64 rdi, rsi, rdx, rcx, r8, r9 are below rax; on aarch64 x0 is at
  * the lower end of a frame of 14 words. */
 #if defined(__x86_64__)
 #define ARCTRACE_SHIM_STUB_ARGUMENT(i) (-2 - (i))
@@ -79,14 +79,15 @@ struct arctrace_shim_stub_call {
 #define ARCTRACE_SHIM_STUB_ARGUMENT(i) (-13 + (i))
 #endif
 
-/* What the stub of a function that reports its exits stores below its return address: the
- * indices of the words, from there. The first is the caller's frame pointer, the second
- * the address of a struct arctrace_shim_stub_call. */
+/* The indices, from the return address, of the words that the stub of an exit-hooked
+ * function stores below it. The first is the caller's frame pointer, the second the
+ * address of a struct arctrace_shim_stub_call. */
 #define ARCTRACE_SHIM_ENTERED_FRAME_POINTER (-1)
 #define ARCTRACE_SHIM_ENTERED_CALL (-2)
 
-/* How many words a stub of x86-64 has below the return slot of a call that has returned,
- * and the index of that one, from there, which holds the integer result. */
+/* The number of words that a stub of x86-64 has below the return slot of a call that has
+ * returned, and the index, from the return slot, of the word that holds the integer
+ * result. */
 #define ARCTRACE_SHIM_RETURNED_WORDS 2
 #define ARCTRACE_SHIM_RETURNED_RESULT (-1)
 
@@ -128,7 +129,8 @@ enum arctrace_shim_failure {
 #define ARCTRACE_SHIM_RECORDED_ARGS_MAX 8 /* recorded arguments of one call */
 /* The most entries that arctrace_shim_set_call_args() takes. */
 #define ARCTRACE_SHIM_CALL_ARGS_MAX 4096
-/* What a call fulfils that has the flight recorder take a snapshot when it ends. */
+/* How a condition compares: a call that fulfils one has the flight recorder take a
+ * snapshot when it ends. */
 enum arctrace_shim_compare {
   ARCTRACE_SHIM_LESS = 0,
   ARCTRACE_SHIM_LESS_OR_EQUAL = 1,
@@ -153,17 +155,17 @@ struct arctrace_shim_call_args {
   struct arctrace_shim_arg_spec result;
   uint32_t names;        /* name id of the arguments' names; 0: none */
   uint32_t result_names; /* name id of the names of the return value's enumerators */
-  /* So many of the first arguments are addresses of locks, which stand in the record of
-   * the entry; then argument_count is 0. */
+  /* The number of first arguments that are addresses of locks and stand in the record of
+   * the entry; if it is not 0, argument_count is 0. */
   uint32_t locks;
   uint64_t conditions; /* bits of those that the call may fulfil */
 };
 
 /* Replaces the description of a machine frame by that of its caller's, whose call_site is
  * 0 if it is not known, and whose flags are 0. Returns 1, or 0 if there is no caller
- * known, or if its location is another one than `wanted`, unless that is 0. Does not use
- * the callee's call_site. Reads the stack only below `stack_high`, and of the caller's
- * frame nothing unless its location is wanted: the stack may end there. */
+ * known, or if its CFA is another one than `wanted`, unless that is 0. Does not use the
+ * callee's call_site. Reads the stack only below `stack_high`, and of the caller's frame
+ * nothing unless its CFA is `wanted`: the stack may end there. */
 typedef int arctrace_shim_unwinder(struct arctrace_shim_call* frame, uintptr_t stack_high,
                                    uintptr_t wanted);
 
@@ -177,7 +179,7 @@ struct arctrace_shim_memory {
 struct arctrace_shim_open_frame {
   uint64_t key;       /* its address, or a name that stands for all further out */
   uintptr_t end;      /* of its code */
-  uintptr_t location; /* canonical frame address; 0: not known */
+  uintptr_t location; /* the CFA; 0: not known */
   uintptr_t call_site;
   uint32_t flags; /* enum arctrace_shim_call_flags, those for the filter among them */
 };
@@ -186,19 +188,19 @@ typedef void arctrace_shim_see_frame(void* context,
 
 /* Unwinds the calling thread from a hook's call: calls see(context, frame) for the
  * functions that are open, innermost first, and returns how many of them count, without
- * those that lead to main or to a thread's function. `begins`: not for the function whose
- * frame it is, which is about to begin. Sets the bounds of the thread's own stack if they
- * are not known (empty) and can be found. `signal`: of its signal stack, or empty.
- * Allocates nothing; some us. */
+ * those that lead to main or to a thread's function. `begins`: the function of `call` is
+ * not visited, because it is about to begin. Sets the bounds of the thread's own stack if
+ * they are not known (empty) and can be found. `signal`: the bounds of its signal stack,
+ * or empty. Allocates nothing, and takes some us. */
 typedef uint32_t arctrace_shim_open_frames(const struct arctrace_shim_call* call,
                                            int begins, struct arctrace_shim_memory* own,
                                            const struct arctrace_shim_memory* signal,
                                            arctrace_shim_see_frame* see, void* context);
 
-/* Looks at the records [begin, end) of a full block, while the recorder is behind. Writes
- * the addresses of functions that it has switched off because of them to `functions`, at
- * most ARCTRACE_SHIM_SWITCHED_OFF_MAX, and returns their number; called again with the
- * same records if there may be more. Called by one thread at a time. */
+/* Examines the records [begin, end) of a full block, while the recorder falls behind.
+ * Writes the addresses of functions that it has switched off because of them to
+ * `functions`, at most ARCTRACE_SHIM_SWITCHED_OFF_MAX, and returns their number; called
+ * again with the same records if there may be more. Called by one thread at a time. */
 #define ARCTRACE_SHIM_SWITCHED_OFF_MAX 16
 typedef uint32_t arctrace_shim_full_block(void* begin, const void* end,
                                           uint64_t* functions);

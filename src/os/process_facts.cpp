@@ -1,3 +1,4 @@
+// Reads what /proc shows of the calling process.
 #include "src/os/process_facts.hpp"
 
 #include <sys/prctl.h>
@@ -40,9 +41,9 @@ const char* executable_path(const char* line, const char* end) {
   return line;
 }
 
-// Static, because the first record may come from a handler on a small signal stack. Two
-// threads that read into it at once read the same facts, except that one of them may get
-// the other's name.
+// The facts are static, because the first record may come from a handler on a small
+// signal stack. Two threads that read into them at once read the same facts, except that
+// one may get the other's name.
 ProcessFacts facts;
 
 }  // namespace

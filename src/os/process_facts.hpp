@@ -1,16 +1,27 @@
-// Reads without libc what /proc shows a process about itself, for the records that define
-// the process and its threads.
+// Facts that a process learns about itself without libc: which libc it has, and what
+// /proc shows of it, for the records that define the process and its threads.
 #pragma once
+
+#include <gnu/libc-version.h>
 
 #include <cstdint>
 
+// Whether the process has glibc. Functions that only glibc has are declared weak, so that
+// our libraries can be loaded with another libc.
+#pragma weak gnu_get_libc_version
+
+namespace arctrace {
+
+inline bool is_glibc() { return &gnu_get_libc_version != nullptr; }
+
+}  // namespace arctrace
 namespace arctrace {
 
 // Copies the executable's path to `to`, at most `size` bytes, unterminated. Returns its
 // length, 0 if it can't be read.
 uint32_t read_executable(char* to, uint32_t size);
 
-// Copies the working directory's path and a slash in the same way.
+// Copies the working directory's path and a slash, as read_executable() does.
 uint32_t read_working_directory(char* to, uint32_t size);
 
 // The inode of a system's first PID namespace (PROC_PID_INIT_INO).
@@ -44,8 +55,8 @@ struct ProcessFacts {
 };
 const ProcessFacts& process_facts();
 
-// What process_facts() last read in this process or in the one that forked it. No system
-// call.
+// The facts that process_facts() last read in this process or in the one that forked it,
+// without a system call.
 const ProcessFacts& last_process_facts();
 
 // Sets parent_pid in a fork child where system calls are forbidden.

@@ -1,3 +1,5 @@
+// Reads a program's file, and the interpreters of scripts, for the reason why it can't be
+// traced.
 #include "src/os/program_file.hpp"
 
 #include <arctrace/format.h>
@@ -13,7 +15,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/os/readable_memory.hpp"
+#include "src/os/kernel_use.hpp"
 
 namespace arctrace {
 namespace {

@@ -11,8 +11,8 @@
 
 namespace arctrace {
 
-// A program's file, found as libc's execvp() finds it. Uses nothing of libc but getenv();
-// async-signal safe; leaves errno alone.
+// A program's file, found as libc's execvp() finds it. Calls nothing of libc but
+// getenv(); is async-signal safe; does not change errno.
 class FoundProgram {
  public:
   explicit FoundProgram(const arctrace_shim_program& named);

@@ -1,3 +1,5 @@
+// Puts lock words on the robust list that libc has registered for the thread, or on a
+// list of ours.
 #include "src/os/robust_lock.hpp"
 
 #include <arctrace/format.h>
@@ -7,10 +9,10 @@
 #include <atomic>
 #include <cstddef>
 
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/os/glibc.hpp"
 #include "src/os/kernel_use.hpp"
+#include "src/os/process_facts.hpp"
 
 namespace arctrace {
 namespace {
@@ -29,9 +31,9 @@ uint64_t head_distance;
 // An address that differs between two threads by as much as their thread pointers.
 char* thread_base() { return reinterpret_cast<char*>(&known_head); }
 
-// For threads of a glibc that registers no list: one of ours, on which nothing else may
-// be. Its nodes are kept here as well, because those in shared memory may have been
-// changed by another process.
+// A list of ours, for threads of a glibc that registers none; nothing else is on it. Its
+// nodes are stored here as well, because those in shared memory may have been changed by
+// another process.
 struct OwnList {
   static constexpr uint32_t kNodesMax = 8;
 
@@ -89,7 +91,7 @@ bool register_again(robust_list_head* head) {
   return raw_syscall(SYS_set_robust_list, sys::pointer_argument(head), sizeof *head) == 0;
 }
 
-// Moves our words to the list that libc has registered since.
+// Moves our words to the list that libc has registered since ours.
 void move_own_nodes(robust_list_head* head) {
   const uint32_t count = own.tid == sys::gettid() ? own.count : 0;
   for (uint32_t i = 0; i < count; ++i) link(head, own.nodes[i]);
@@ -141,8 +143,8 @@ bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid) {
   auto* node = reinterpret_cast<robust_list*>(&word.next);
   robust_list* const pending_before = head->list_op_pending;
 
-  // The kernel reads the list only when this thread is gone, so the order of our own
-  // stores is all that counts: the fences below stop the compiler.
+  // The kernel reads the list only when this thread is gone, so only the order of our own
+  // stores counts: the fences below stop the compiler from changing it.
   head->list_op_pending = node;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool locked = IpcAtomics::compare_exchange_acq_rel(word.lock, expected, tid);

@@ -33,7 +33,7 @@ void follow_robust_list();
 void find_list_of_libc_thread();
 
 // Compare-exchanges the lock word from `expected` (0, or a dead owner's word) to `tid`
-// and links it, so that a death at any instruction leaves it marked or untouched. False:
+// and links it, so that a death at any instruction leaves it marked or unchanged. False:
 // the word was not `expected`, or this thread has no robust list of the known layout.
 bool robust_lock(RobustWord word, uint32_t expected, uint32_t tid);
 

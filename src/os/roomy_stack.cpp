@@ -1,3 +1,4 @@
+// Maps stacks for slow paths, and runs functions on them.
 #include "src/os/roomy_stack.hpp"
 
 #include <sys/mman.h>
@@ -5,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
 
 #if defined(__x86_64__)
@@ -19,7 +20,7 @@ namespace arctrace {
 #if defined(__x86_64__)
 namespace {
 
-// As many threads can be in a slow path at the same time without running on short stacks.
+// So many threads can be in a slow path at the same time without running on short stacks.
 constexpr size_t kRoomyStacks = 32;
 constexpr size_t kRoomyStackSize = size_t{64} << 10;
 constexpr size_t kGuardSize = size_t{4} << 10;
@@ -58,7 +59,7 @@ RoomyStack* take_stack() {
 bool is_on_roomy_stack() {
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   for (RoomyStack& stack : roomy_stacks) {
-    // A stack that another thread is just mapping is not the one that we are on.
+    // A stack that another thread is just mapping is not the one that this thread is on.
     const uintptr_t low = IpcAtomics::load_relaxed(stack.low);
     if (low != 0 && here - low < kRoomyStackSize) return true;
   }

@@ -1,3 +1,4 @@
+// Writes the message and ends the process by system calls alone.
 #include "src/os/stop_program.hpp"
 
 #include <signal.h>
@@ -37,7 +38,7 @@ class Line {
   size_t size_ = 0;
 };
 
-// What rt_sigaction takes; all zeros: the default action.
+// The argument of rt_sigaction; all zeros: the default action.
 struct KernelSigaction {
   uint64_t words[4];
 };

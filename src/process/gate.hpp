@@ -7,15 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/base/inlined.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/buffer_view.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 // Whether any of the gate's `bits` (enum arctrace_gate_bit) is set.
 inline bool gate_is_open(uint32_t bits) { return (*arctrace_gate & bits) != 0; }
 
-// The part of the control page that the fast path asks.
+// The part of the control page that the fast path reads.
 struct FastGate {
   uint32_t gate;  // lacks the classes of which the record filter may exclude records
   uint32_t between[(ARCTRACE_LIVE_FILTER_OFFSET - ARCTRACE_CONTROL_OFFSET -
@@ -33,8 +33,8 @@ static_assert(offsetof(arctrace_control, unfiltered) +
               ARCTRACE_LIVE_FILTER_OFFSET - ARCTRACE_CONTROL_OFFSET +
                   offsetof(arctrace_live_filter, round));
 
-// Points to the buffer's while all calls are recorded and the clock is the CPU's counter.
-// Otherwise, and then for good, it points to zeros.
+// Points to the FastGate of the buffer while all calls are recorded and the clock is the
+// CPU's counter. Otherwise, and then for good, it points to zeros.
 extern __attribute__((visibility("hidden"))) const volatile FastGate* fast_gate;
 
 // The gate as it is now, to be asked several questions.
@@ -59,7 +59,7 @@ inline bool is_open_for_all_functions() {
 // a process without a session, to a word that stays 0.
 extern const volatile uint32_t* live_filter_number;
 
-// Points to the record filter's number, in the same way.
+// Points to the record filter's number, as live_filter_number does to the live filter's.
 extern const volatile uint32_t* record_filter_number;
 
 // From now on all records take the slow path.
@@ -68,7 +68,8 @@ void close_fast_path();
 // From now on this process records nothing.
 void close_gate();
 
-// From now on these are those of the session that the process has joined.
+// From now on the gate and the filters' numbers are those of the session that the process
+// has joined.
 void open_gate(const BufferView& view, bool with_fast_path);
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

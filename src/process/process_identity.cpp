@@ -1,14 +1,18 @@
+// Makes the process' identity and its state, notes forks, and hands out work to one
+// thread at a time.
 #include "src/process/process_identity.hpp"
 
 #include <sys/mman.h>
 
+#include <cstddef>
+
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
+
 namespace {
 
 const BufferView* identities;  // the session's, once process_state is set
@@ -17,8 +21,9 @@ ProcessState* process_state;   // in a page that fork wipes
 // child finds its parent's here.
 uint32_t last_process_id;
 uint32_t last_pid;
-// When the process of last_process_id called the fork that led to this one, until this
-// one has an identity; 0: not known. A process in between that took none changes nothing.
+// The time at which the process of last_process_id called the fork that led to this one,
+// until this one has an identity; 0: not known. A process in between that made no
+// identity changes nothing.
 uint64_t forked_at;
 
 }  // namespace
@@ -97,4 +102,38 @@ bool is_new_process() {
          IpcAtomics::load_relaxed(process_state->phase) == ProcessState::kNone;
 }
 
-}  // namespace arctrace
+namespace {
+
+// For each kind of work: the session identities of the process, above, and of the thread;
+// 0: no thread does it.
+constexpr size_t kWorks = 2;
+constinit uint64_t claims[kWorks]{};
+
+constexpr unsigned kProcessShift = 32;
+
+uint64_t claim_of(const ProcessState& process, uint32_t writer) {
+  return uint64_t{process.id} << kProcessShift | writer;
+}
+
+}  // namespace
+
+bool claim_work(Work work, const ProcessState& process, uint32_t writer) {
+  uint64_t& claim = claims[static_cast<size_t>(work)];
+  uint64_t last = IpcAtomics::load_relaxed(claim);
+  return last >> kProcessShift != process.id &&
+         IpcAtomics::compare_exchange_acq_rel(claim, last, claim_of(process, writer));
+}
+
+void end_work(Work work) {
+  IpcAtomics::store_release(claims[static_cast<size_t>(work)], uint64_t{0});
+}
+
+void abandon_work(const ProcessState& process, uint32_t writer) {
+  for (uint64_t& claim : claims) {
+    if (IpcAtomics::load_relaxed(claim) == claim_of(process, writer)) {
+      IpcAtomics::store_release(claim, uint64_t{0});
+    }
+  }
+}
+
+}  // namespace arctrace::writer

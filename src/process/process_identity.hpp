@@ -9,7 +9,7 @@
 
 #include "src/buffer/buffer_view.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 // The contents of that page. A fork child begins with zeros.
 struct ProcessState {
@@ -26,10 +26,10 @@ struct ProcessState {
   uint64_t emitted;            // registry entries written so far
   uint32_t round;              // control.definitions_round for which they are written
   uint64_t emitted_bytes;      // of registry entries, since all were begun anew
-  uint64_t since_ticks;        // what was over by then is not emitted; 0: start_ticks
+  uint64_t since_ticks;        // entries retired by then are not emitted; 0: start_ticks
   uint64_t counted;            // registry entries counted as lost, up to this one
-  uint32_t self_counted;       // 1: so is its PROCESS record
-  uint32_t compactions;        // how often all was begun anew to make room
+  uint32_t self_counted;       // 1: its PROCESS record is counted, too
+  uint32_t compactions;        // how often all was begun anew to free space
   uint64_t filter_verdict;     // of the record filter (src/writer/record_filter.cpp)
   uint32_t thread_slot;        // a slot in which a thread of it was seen, from 1; 0: none
 
@@ -38,7 +38,7 @@ struct ProcessState {
   static constexpr uint32_t kReady = 2;
 };
 
-// Whether the session gives another identity of those that `next` counts, which is
+// Whether the session has another identity to give, by `next`, which is
 // control.process_next or control.writer_next.
 bool has_next_identity(uint32_t& next);
 
@@ -57,7 +57,7 @@ uint32_t process_id();
 
 // Notes the process id of a fork child, so that its identity can be made without a system
 // call, and when its parent called fork (0: not known). Returns the parent's identity; 0:
-// it has none, and what was noted when it was forked itself holds for the child.
+// the parent has none, and the child keeps what was noted when the parent was forked.
 uint32_t begin_forked_process(uint32_t pid, uint64_t forked_ticks);
 
 // The calling process' id if it has an identity, else 0. A vfork child gets its parent's,
@@ -75,4 +75,24 @@ bool make_process_state(const BufferView& buffer);
 // Forgets the identity that the process had in a session that it has left.
 void forget_process_identity();
 
-}  // namespace arctrace
+// Work that one thread of the process at a time does, while others do not wait for it. A
+// signal handler's jump may abandon it; the thread's next writer call sees that, and
+// gives up what it had claimed.
+enum class Work : uint8_t {
+  kLookAtFullBlock,     // src/writer/exclusive_records.cpp
+  kCompactDefinitions,  // src/writer/definitions.cpp
+};
+
+// Claims the work for the thread with this writer identity. False: a thread has it,
+// perhaps this one, which the call has interrupted. Claims of the parent's threads do not
+// count in a fork child.
+bool claim_work(Work work, const ProcessState& process, uint32_t writer);
+
+// REQUIRES: the thread has claimed the work. Release, matches the acquire of the next
+// claim.
+void end_work(Work work);
+
+// Ends all work that the thread has claimed.
+void abandon_work(const ProcessState& process, uint32_t writer);
+
+}  // namespace arctrace::writer

@@ -1,3 +1,5 @@
+// The session that the process joins, and the gate, which points to the gate of the
+// session's buffer.
 #include "src/process/session.hpp"
 
 #include <arctrace/arctrace.h>
@@ -10,25 +12,23 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/buffer/huge_page_mapping.hpp"
 #include "src/buffer/open_buffer.hpp"
-#include "src/buffer/truncation_guard.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/process_identity.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/protocol/live_filter.hpp"
 #include "src/protocol/losses.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/protocol/record_filter.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 constinit Session session{};
 
 namespace {
 
 uint32_t join_claim;
-uint32_t is_counted;  // as a program without room, which may try again
+uint32_t is_counted;  // as a program without space, which may try again
 
 int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
   if (!has_clock(buffer.geometry.clock)) return -EPROTO;
@@ -42,12 +42,12 @@ int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
 void count_without_room(arctrace_control& control) {
   uint32_t uncounted = 0;
   if (!IpcAtomics::compare_exchange_acq_rel(is_counted, uncounted, uint32_t{1})) return;
-  // Relaxed: nothing else is known by this count, which is read when recording ends.
+  // Relaxed: no other data depends on this count, which is read when recording ends.
   IpcAtomics::fetch_add_relaxed(control.without_room, uint32_t{1});
 }
 
-// Counts this program in the control page, which is all of the buffer that it has room
-// for.
+// Counts this program in the control page, the only part of the buffer that it has
+// address space for.
 void count_without_room(int fd) {
   constexpr uint64_t kPage = 4096;
   static_assert(sizeof(arctrace_control) <= kPage);
@@ -64,7 +64,7 @@ bool find_session_file(struct stat& out) {
                      sys::pointer_argument(&out), AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// Makes `size` bytes from `at` on private zeros, of memory that is needed when it is
+// Maps private zeros over the `size` bytes from `at`; memory is used when they are
 // written.
 void map_zeros(std::byte* at, uint64_t size) {
   raw_syscall(SYS_mmap, sys::pointer_argument(at), static_cast<long>(size),
@@ -97,7 +97,7 @@ int join_session(const char* path, bool (*before_records)()) {
   // A map's size cannot change. The handler is visible to the program, so it is there
   // only if it can be needed.
   if (buffer.is_shared && !buffer.is_map) {
-    // When it is cut off, the buffer is private zeros.
+    // When its file is cut off, the buffer is private zeros.
     guard_against_truncation(view.base(), view.geometry().total_size, end_session);
   }
   if (!make_process_state(session.view)) {
@@ -168,8 +168,8 @@ bool release_session() {
   const BufferView& view = session.view;
   std::byte* const base = view.base();
   if (base != nullptr && !session.released) {
-    // A process that dies meanwhile has the kernel look at its locks: they are replaced
-    // by copies all at once.
+    // If the process dies meanwhile, the kernel reads its locks: so they are replaced by
+    // copies all at once.
     constexpr uint64_t kPage = 4096;
     const Geometry& geometry = view.geometry();
     const uint64_t size = (geometry.blocks_offset + kPage - 1) & ~(kPage - 1);
@@ -192,4 +192,36 @@ bool release_session() {
   return true;
 }
 
-}  // namespace arctrace
+namespace {
+
+constexpr FastGate kClosed{};
+constexpr const uint32_t* kClosedGate = &kClosed.gate;
+
+void set_fast_gate(const volatile FastGate& gate) {
+  __atomic_store_n(&fast_gate, &gate, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+const volatile FastGate* fast_gate = &kClosed;
+const volatile uint32_t* live_filter_number = kClosedGate;
+const volatile uint32_t* record_filter_number = kClosedGate;
+
+void close_fast_path() { set_fast_gate(kClosed); }
+
+void close_gate() {
+  close_fast_path();
+  arctrace_gate = kClosedGate;
+}
+
+void open_gate(const BufferView& view, bool with_fast_path) {
+  live_filter_number = &live_filter_area(view).round;
+  record_filter_number = &record_filter_area(view).round;
+  if (with_fast_path) set_fast_gate(FastGate::of(view));
+  arctrace_gate = &view.control().gate;
+}
+
+}  // namespace arctrace::writer
+
+// In a program that never joins, the gate is this word, which stays 0.
+const volatile uint32_t* arctrace_gate = arctrace::writer::kClosedGate;

@@ -9,7 +9,7 @@
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 // Set by join_session(), and inherited by fork children.
 struct Session {
@@ -25,7 +25,7 @@ struct Session {
   // The ticks and the coarse clock's time at the moment from which it is read.
   uint64_t coarse_base_ticks;
   uint64_t coarse_base_ns;
-  // Which file `path` led to when it was joined, as stat() tells it.
+  // The file that `path` named when it was joined, as stat() identifies it.
   uint64_t device;
   uint64_t inode;
   char path[4096];  // a copy: the program may write over its environment
@@ -48,10 +48,10 @@ bool session_is_over();
 void end_session();
 
 // Gives back the memory of the session that was ended, whose addresses hold private zeros
-// from now on, so that this process can join again. What the kernel knows of stays: the
-// locks of slots, which are on their threads' robust lists. Other threads may run, but
-// not in a writer call. False: there is no memory, or it may not be asked for, and
-// nothing is changed. REQUIRES: ended.
+// from now on, so that this process can join again. The locks of slots stay, because the
+// kernel knows them: they are on their threads' robust lists. Other threads may run, but
+// not in a writer call. False: memory can't be had, and nothing is changed. REQUIRES:
+// ended.
 bool release_session();
 
 // Switches to the kernel's coarse clock, with a resolution of some milliseconds, because
@@ -70,4 +70,4 @@ inline uint64_t session_ticks() {
   return clock == Session::kCoarseClock ? coarse_ticks() : read_monotonic_ns();
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

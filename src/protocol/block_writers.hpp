@@ -1,6 +1,6 @@
-// Whose records a block of full form has, and what a reader of a range has to know of
-// them before it reads the block. The recorder notes it, and a reader finds it where
-// nobody has noted it.
+// The writers whose records a block has, and the facts that a reader of a range needs of
+// them before it reads the block: for blocks of full form, and for exclusive ones. The
+// recorder notes them; a reader computes them where they are not noted.
 #pragma once
 
 #include <arctrace/format.h>
@@ -12,9 +12,33 @@
 #include <vector>
 
 #include "src/base/untrusted_bytes.hpp"
-#include "src/protocol/block_facts.hpp"
 
 namespace arctrace {
+
+// Facts of an exclusive block's records that its header does not have. They decide
+// whether the reader of a range may skip the block (ARCTRACE_FACT_*).
+
+// Whether a record of this type has facts that no later STACK repeats.
+constexpr bool is_needed_later(uint32_t type) {
+  return type == ARCTRACE_TYPE_COROUTINE || type == ARCTRACE_TYPE_VFORK_BEGIN ||
+         type == ARCTRACE_TYPE_VFORK_END || type == ARCTRACE_TYPE_EXIT_NAMED;
+}
+
+// The facts that a committed record adds to its block's. `body` is the record after its
+// head.
+inline uint16_t facts_of_record_untrusted(uint32_t type,
+                                          std::span<const std::byte> body) {
+  if (is_needed_later(type)) return ARCTRACE_FACT_NEEDED;
+  if (type != ARCTRACE_TYPE_STACK || body.size() < sizeof(arctrace_stack_body)) return 0;
+  const auto stack = load_part_untrusted<arctrace_stack_body>(body);
+  uint16_t facts = 0;
+  if (stack.count < stack.depth) facts |= ARCTRACE_FACT_PARTIAL_STACK;
+  if (stack.depth != 0) facts |= ARCTRACE_FACT_FRAMES;
+  if (body.size() > sizeof stack + uint64_t{stack.count} * sizeof(uint64_t)) {
+    facts |= ARCTRACE_FACT_NEEDED;
+  }
+  return facts;
+}
 
 // Whether the WRITERS chunks of a file list the writers of such a block.
 constexpr bool has_listed_writers(const arctrace_block_header& header) {
@@ -32,8 +56,8 @@ class BlockWriters {
     last_ticks_ = 0;
   }
 
-  // A committed record that is no filler. To be called in the order of the block, or of
-  // the records' ticks. `body` is what follows its head.
+  // Adds a committed record that is no filler. To be called in the order of the block, or
+  // of the records' ticks. `body` is what follows the record's head.
   void add_untrusted(uint32_t writer, uint64_t ticks, uint32_t type,
                      std::span<const std::byte> body) {
     if (last_ >= writers_.size() || writers_[last_].writer != writer)
@@ -60,7 +84,7 @@ class BlockWriters {
     }
   }
 
-  // By writer. Nothing may be added afterwards.
+  // The entries by writer. Nothing may be added afterwards.
   std::span<const arctrace_block_writer> sorted() {
     for (size_t i = 0; i < writers_.size(); ++i) {
       writers_[i].facts |= states_[i].first_facts;

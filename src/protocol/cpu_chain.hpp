@@ -13,17 +13,16 @@
 #include "src/protocol/handout.hpp"
 #include "src/protocol/overwrite.hpp"
 #include "src/protocol/shared_chain.hpp"
-#include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
 
 template <class A>
 class CpuChain {
  public:
-  // Overwrite mode: frees the next blocks in the order of the hand-out whose contents may
-  // be overwritten, until `wanted` of them are free. BPF programs take free blocks only,
-  // because they can't check whether a block may be overwritten. REQUIRES: the caller is
-  // the recorder.
+  // In overwrite mode, frees the next blocks in the order of the hand-out whose contents
+  // may be overwritten, until `wanted` of them are free. BPF programs take free blocks
+  // only, because they can't check whether a block may be overwritten. REQUIRES: the
+  // caller is the recorder.
   static void free_ahead(const BufferView& view, uint32_t wanted) {
     const uint32_t count = view.geometry().block_count;
     const uint64_t next = A::load_relaxed(view.control().next);

@@ -9,12 +9,11 @@
 
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
-#include "src/protocol/recycle.hpp"
 
 namespace arctrace {
 
-// A search of all slots is made for one block that a writer takes only as often as one
-// call can bear. False: there were enough of them.
+// Subtracts one search of all slots from those that one call may make. False: none is
+// left.
 inline bool take_search(uint32_t& searches) {
   if (searches == 0) return false;
   --searches;
@@ -24,24 +23,25 @@ inline bool take_search(uint32_t& searches) {
 template <class A>
 class DefinitionsLife {
  public:
-  // Whether a block of definitions is needed no more, as far as this call looks: it looks
-  // at no more than kBlockLooks blocks, and the next call at those after them.
+  // Whether a block of definitions is needed no more, as far as this call checks: it
+  // checks at most kBlockLooks blocks, and the next call checks those after them.
   // `searches`: as in Overwrite::take(). REQUIRES: the block was seen CLOSED.
   static bool is_over(const BufferView& view, arctrace_block_header& definitions,
                       uint32_t& searches) {
     uint64_t retired = A::load_acquire(definitions.retired);
-    // Then the process writes, or a thread that has come later wrote, all of it again.
+    // Then the process writes all of the definitions again, or a later thread has done
+    // so.
     if (retired == 0) {
       if (!is_of_gone(view, definitions, searches)) return false;
       const uint64_t now = A::load_acquire(view.control().next);
-      // If another writer stores its number first, that one is as good.
+      // If another writer stores its number first, that number will do as well.
       if (A::compare_exchange_acq_rel(definitions.retired, retired, now)) retired = now;
     }
     return !has_records(view, definitions, retired);
   }
 
-  // is_gone() for the process of a block of definitions, whose header has a hint where a
-  // thread of it was seen.
+  // As is_gone(), for the process of a block of definitions: its header has a hint where
+  // a thread of the process was seen.
   static bool is_of_gone(const BufferView& view, arctrace_block_header& definitions,
                          uint32_t& searches) {
     const uint32_t process = A::load_relaxed(definitions.process);
@@ -61,14 +61,14 @@ class DefinitionsLife {
     return is_gone_now;
   }
 
-  // Whether there was a moment during this call at which the process had no thread. A
-  // thread that attaches later and finds no older thread of its process writes the
-  // definitions again.
+  // Whether the process had no thread at some time during this call. A thread that
+  // attaches later and finds no older thread of its process writes the definitions again.
   static bool is_gone(const BufferView& view, uint32_t process) {
     uint32_t living = 0;
     return is_gone(view, process, living);
   }
-  // `living` is set to the number of the slot of a living thread of it, counted from 1.
+  // `living` is set to the number of the slot of a living thread of the process, counted
+  // from 1.
   static bool is_gone(const BufferView& view, uint32_t process, uint32_t& living) {
     arctrace_control& control = view.control();
     // L1 acquire, matches L2 in attach: a thread that is counted here has locked its
@@ -93,9 +93,8 @@ class DefinitionsLife {
   }
 
   // Whether a thread of the process with a smaller identity than `writer` lives. If so,
-  // the process has had a thread ever since that one attached.
-  // `seen`: number, from 1, of a slot that is looked at first; set to that of the thread
-  // found.
+  // the process has had a thread ever since `writer` attached. `seen`: number, from 1, of
+  // a slot that is checked first; set to that of the thread found.
   static bool has_older_thread(const BufferView& view, uint32_t process, uint32_t writer,
                                uint32_t& seen) {
     const uint32_t used = Recycle<A>::slots_used(view);
@@ -117,7 +116,7 @@ class DefinitionsLife {
   static bool have_room(const BufferView& view) {
     if (view.geometry().mode != ARCTRACE_MODE_OVERWRITE) return true;
     const uint64_t used = A::load_relaxed(view.control().definition_blocks);
-    // Of a count that deaths have brought below 0.
+    // Deaths have brought the count below 0.
     if (static_cast<int64_t>(used) < 0) return true;
     return used < view.geometry().block_count / 2;
   }
@@ -143,9 +142,9 @@ class DefinitionsLife {
     A::fetch_add_relaxed(view.control().definition_blocks, uint64_t{1});
   }
 
-  // Counts a block off that is about to be wiped. A writer that dies here leaves the
-  // block to another one, which counts it off again: a count that is too small lets
-  // definitions have a block more.
+  // Subtracts a block that is about to be wiped from the count. If the writer dies here,
+  // another one takes the block and subtracts it again: then the count is too small, and
+  // definitions may have a block more.
   static void count_reset(const BufferView& view, arctrace_block_header& header) {
     if (!is_in_use(header) || !is_definitions(header)) return;
     A::fetch_add_relaxed(view.control().definition_blocks, ~uint64_t{0});
@@ -169,7 +168,7 @@ class DefinitionsLife {
     return A::load_acquire(header.magic) == ARCTRACE_BLOCK_MAGIC;
   }
 
-  // Nobody knows yet what will be in it.
+  // Whether the block is being opened, so that it is not known yet what will be in it.
   static bool is_being_opened(arctrace_block_header& header) {
     const uint32_t phase = BlockState::unpack(A::load_acquire(header.state)).phase;
     return phase == ARCTRACE_PHASE_OWNED || phase == ARCTRACE_PHASE_RESETTING;
@@ -178,11 +177,11 @@ class DefinitionsLife {
   static constexpr uint32_t kBlockLooks = 256;
   static constexpr uint32_t kCheckedMask = ARCTRACE_BLOCK_COUNT_MAX - 1;
 
-  // Whether any block may hold records that were made before control.next was `retired`,
+  // Whether any block may have records that were made before control.next was `retired`,
   // and need these definitions: an exclusive block of a thread of their process, or a
-  // shared block, handed out before. A block that holds none will never hold one again,
-  // so that a search may go on where the last one has stopped. True also if this call has
-  // not looked at all.
+  // shared block, handed out before. A block that has none will never have one again, so
+  // that a search may go on where the last one stopped. True also if this call has not
+  // searched at all.
   static bool has_records(const BufferView& view, arctrace_block_header& definitions,
                           uint64_t retired) {
     const uint32_t process = A::load_relaxed(definitions.process);

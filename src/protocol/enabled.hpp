@@ -1,5 +1,5 @@
-// What is recorded, and since when, as the control page has it (SPEC.md BUF-6): the
-// recorder and the reader make ENABLED records of it.
+// The classes of records that are recorded, and since when, from the control page
+// (SPEC.md BUF-6): the recorder and the reader make ENABLED records of them.
 #pragma once
 
 #include <arctrace/format.h>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/live_filter.hpp"
 #include "src/protocol/moments.hpp"
@@ -32,7 +32,7 @@ class FilterNow {
     return filter;
   }
 
-  // The text of the filter of a round, of which the low bits are given; "?" if it is not
+  // The text of the filter of that generation, whose low bits are given; "?" if it is not
   // known any more.
   std::string of_round(uint32_t low_bits) const {
     if (low_bits == 0 && round_ != 0) return "";  // there was none yet
@@ -44,7 +44,7 @@ class FilterNow {
   std::string now() const { return of_round(round_ & GateChange::kRoundMask); }
 
  private:
-  static constexpr uint32_t kBeingChanged = UINT32_MAX;  // no filter's round
+  static constexpr uint32_t kBeingChanged = UINT32_MAX;  // no filter's generation
 
   std::string text_;
   uint32_t round_ = 0;

@@ -1,3 +1,4 @@
+// Parses conditions on fields, and compares values with their operands.
 #include "src/protocol/field_condition.hpp"
 
 #include <arctrace/format.h>
@@ -60,7 +61,7 @@ bool read_digits(std::string_view text, uint32_t base, uint64_t& number) {
   return true;
 }
 
-// -1: it is no truth value.
+// The truth value that the operand names; -1: it is none.
 int truth_of(const FieldCondition& condition) {
   const std::string_view text = condition.operand;
   if (condition.is_quoted) return -1;
@@ -124,7 +125,7 @@ constexpr bool is_nan(uint64_t bits) {
   return exponent_of(bits) == 0x7FF && fraction_of(bits) != 0;
 }
 
-// The same number as f64 bits, exactly.
+// The f64 bits of the same number, exactly.
 uint64_t widened(uint32_t bits) {
   const uint64_t sign = uint64_t{bits >> 31} << 63;
   uint64_t exponent = bits >> 23 & 0xFF;
@@ -159,7 +160,7 @@ Order order_of_integer_and_real(const Integer& a, uint64_t b) {
   const bool is_negative = (b & kSignBit) != 0;
   const uint64_t exponent = exponent_of(b);
   if (exponent >= 1023 + 64) return is_negative ? Order::kGreater : Order::kLess;
-  // The part before the point, and whether there is more behind it.
+  // The part before the point, and whether other digits follow the point.
   Integer whole{is_negative, 0};
   bool has_more = (b & ~kSignBit) != 0;
   if (exponent >= 1023) {
@@ -212,7 +213,7 @@ Order order_of_number(uint32_t type, std::span<const std::byte> bytes,
   const bool is_f32 = type == ARCTRACE_FIELD_F32;
   const uint64_t value = is_f32 ? widened(static_cast<uint32_t>(bits)) : bits;
   if (is_integer) return reversed(order_of_integer_and_real(integer, value));
-  // Beyond the range of f32, which rounding would make an infinity.
+  // The number is beyond the range of f32, so rounding would make it an infinity.
   const bool is_too_large =
       is_infinite_f32(number.real.f32) && !is_infinite_f64(number.real.f64);
   return order_of_reals(

@@ -1,7 +1,7 @@
-// Conditions on the fields of events (SPEC.md FLT-2): "id >= 10". The writer asks them of
-// what a program is about to write, and readers of what was written, so that a condition
-// means the same in both. By integer arithmetic and without libc, because the writer uses
-// general registers only.
+// Conditions on the fields of events (SPEC.md FLT-2): "id >= 10". The writer checks what
+// a program is about to write, and readers what was written, by the same code, so that a
+// condition means the same in both. The code uses integers and no libc, because the
+// writer uses general registers only.
 //
 // Numbers are compared as they are, without rounding: integers of 64 bits with decimal
 // fractions, too. Only a fraction that is compared with an f32 is first rounded to one,
@@ -32,11 +32,11 @@ struct FieldCondition {
   std::string_view field;
   FieldOperator op = FieldOperator::kNone;
   std::string_view operand;  // without the quotes around it
-  bool is_quoted = false;    // it had some: it is a text, and no number or truth value
+  bool is_quoted = false;    // it had quotes: it is a text, and no number or truth value
 };
 
-// Takes `text` apart at the first of the signs = ! < > ~. What is missing is empty, and
-// `op` kNone if none of the operators stands there.
+// Takes `text` apart at the first of the signs = ! < > ~. Missing parts are empty, and
+// `op` is kNone if none of the operators stands there.
 FieldCondition split_condition(std::string_view text);
 
 // The IEEE bits of an operand that is a number, but no integer of 64 bits.
@@ -46,17 +46,17 @@ struct RealBits {
   bool is_known = false;
 };
 
-// What an operand is if it is a number.
+// The value of an operand that is a number.
 struct OperandNumber {
   enum class Kind : uint8_t { kNone, kInteger, kReal };
   Kind kind = Kind::kNone;
   bool is_negative = false;  // of an integer
-  uint64_t magnitude = 0;    // the same
+  uint64_t magnitude = 0;    // of an integer
   RealBits real;
 };
 
-// Decimal digits, or hexadecimal ones after 0x, with or without "-", of 64 bits at most;
-// else what `real` says.
+// The number of decimal digits, or hexadecimal ones after 0x, with or without "-", of 64
+// bits at most; else the number that `real` has.
 OperandNumber number_of(const FieldCondition& condition, RealBits real);
 
 // Whether a field of this type (enum arctrace_field_type) can be compared with the
@@ -69,7 +69,7 @@ bool can_be_compared(uint32_t type, const FieldCondition& condition,
 bool meets_condition(uint32_t type, std::span<const std::byte> bytes,
                      const FieldCondition& condition, const OperandNumber& number);
 
-// Byte by byte, because the writer does not call libc's memcmp().
+// Compares byte by byte, because the writer does not call libc's memcmp().
 inline bool is_same_text(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -78,7 +78,8 @@ inline bool is_same_text(std::string_view a, std::string_view b) {
   return true;
 }
 
-// The bytes of a value of this type; of a STRING those of its size, which is before it.
+// The size in bytes of a value of this type; of a STRING the size of the field that has
+// its length.
 uint32_t field_width(uint32_t type);
 
 // Removes a value of this type from the front of `payload` and returns it, a text without

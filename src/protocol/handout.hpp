@@ -9,15 +9,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/buffer_view.hpp"
-#include "src/protocol/block_counts.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/overwrite.hpp"
 
 namespace arctrace {
 
-// What the opener writes into a block's header.
+// The values that the opener writes into a block's header.
 struct BlockIdentity {
   arctrace_block_form form;
   arctrace_block_class block_class;
@@ -38,29 +37,29 @@ class Handout {
     uint64_t state;  // as stored: OWNED
   };
 
-  // How many blocks may be in use before the rest is kept for definitions (SPEC.md
-  // WRT-10); more than there are: none is kept.
+  // The number of blocks that may be in use before the rest is reserved for definitions
+  // (SPEC.md WRT-10); above the number of blocks: none is reserved.
   static uint32_t most_for_data(const Geometry& geometry) {
-    // In overwrite mode data makes way for them.
+    // In overwrite mode definitions may overwrite data.
     constexpr uint32_t kPart = 16, kFewBlocks = 64;
     const bool keeps_none =
         geometry.block_count < kFewBlocks || geometry.mode == ARCTRACE_MODE_OVERWRITE;
     return keeps_none ? UINT32_MAX : geometry.block_count - geometry.block_count / kPart;
   }
 
-  // Whether the blocks that are free are kept for definitions: records of class data get
-  // none of them.
+  // Whether the blocks that are free are reserved for definitions: records of class data
+  // get none of them.
   static bool rest_is_for_definitions(const BufferView& view) {
     return blocks_in_use<A>(view.control()) >= most_for_data(view.geometry());
   }
 
-  // How many looks at blocks one call has, at most. In overwrite mode there is no
+  // The number of blocks that one call checks, at most. In overwrite mode there is no
   // collector that says which blocks are long in use.
   static constexpr uint32_t kLooks = 256;
   static constexpr uint32_t kLooksOverwriting = 4096;
 
   // Takes a free block for the holder of slot `slot`, or in overwrite mode the next one
-  // that may be overwritten; nullopt if none of those that it looks at will do. `name` is
+  // that may be overwritten; nullopt if none of those that it checks will do. `name` is
   // the word of that slot (current or active[]) that names the block. It is set before
   // the block is taken, so that the block is found if the holder dies at any point.
   static std::optional<Taken> take(const BufferView& view, uint32_t slot,
@@ -73,8 +72,8 @@ class Handout {
     uint64_t following = 0;
     for (uint32_t tries = 0; tries < most; ++tries) {
       const uint64_t handout = A::fetch_add_relaxed(control.next, uint64_t{1});
-      // Others that look meanwhile take numbers too: the first `count` of ours are not
-      // all of the blocks then.
+      // Other writers that search meanwhile take numbers too, so the first `count` of
+      // ours are not all of the blocks.
       if (tries > 0 && handout != following) most = looks(view, 2 * count);
       following = handout + 1;
       const auto index = static_cast<uint32_t>(handout % count);
@@ -107,7 +106,7 @@ class Handout {
   }
 
   // Whether take(), where it has found none, may find one if it is called again: it has
-  // not looked at all blocks, and some may be free.
+  // not checked all blocks, and some may be free.
   static bool may_have_more(const BufferView& view) {
     const uint32_t count = view.geometry().block_count;
     if (view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
@@ -130,10 +129,10 @@ class Handout {
     h.pid = id.pid;
     h.tid = id.tid;
     h.serial = id.serial;
-    // Relaxed: a writer may read it that still finds the block's last name in the chain
-    // (close_older_chain_block), and closes nothing then. Not one of A's stores, which
-    // the test of interleavings tries at each place: no step of the protocol depends on
-    // it.
+    // Relaxed: a writer that still finds the block's last name in the chain may read it
+    // (close_older_chain_block), and closes nothing then. It is not one of A's stores,
+    // between which the test of interleavings switches threads, because no step of the
+    // protocol depends on it.
     IpcAtomics::store_relaxed(h.handout, uint64_t{taken.handout});
     h.base_ticks = id.base_ticks;
     h.retired = 0;
@@ -167,8 +166,8 @@ class Handout {
     return std::min(most, wanted);
   }
 
-  // After a look at a block that is not free: leads all writers past those after it that
-  // were not free in the collector's last round.
+  // After a block that is not free was checked: leads all writers past the blocks after
+  // it that were not free in the collector's last pass.
   static void step_over(const BufferView& view, uint64_t handout, uint32_t index) {
     if (index % ARCTRACE_BUSY_RUN_STEP != 0) return;
     const uint32_t run = A::load_relaxed(view.block_header(index).busy_run);

@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/buffer_view.hpp"
 
 namespace arctrace {
 
-// How many words a filter's text has: `Area` is arctrace_live_filter or
+// The number of words of a filter's text: `Area` is arctrace_live_filter or
 // arctrace_record_filter.
 template <class Area>
 inline constexpr uint32_t kFilterWords = sizeof(Area::text) / sizeof(uint64_t);
@@ -71,7 +71,8 @@ inline void copy_live_filter_untrusted(const BufferView& view, LiveFilterCopy& c
 template <class Area>
 bool publish_filter(Area& area, const uint64_t* text, uint32_t size) {
   uint32_t round = IpcAtomics::load_relaxed(area.round);
-  // If the round is odd already, the process that changed it died or is about to fail.
+  // If the generation is odd already, the process that changed it died or is about to
+  // fail.
   const uint32_t changing = (round + 1) | 1;
   if (!IpcAtomics::compare_exchange_acq_rel(area.round, round, changing)) return false;
   std::atomic_thread_fence(std::memory_order_release);  // Q4
@@ -96,7 +97,7 @@ void for_each_filter_entry(std::string_view text, const Use& use) {
   }
 }
 
-// What the live filter's text says of a function or a scope.
+// The live filter's text, matched against a function or a scope.
 struct LiveFilterMatch {
   bool filter_in_only = false;  // the text has a kFilterMark, whatever that matches
   bool is_filtered_in = false;
@@ -117,5 +118,22 @@ LiveFilterMatch match_live_filter(std::string_view text, const Matches& matches)
   });
   return match;
 }
+
+// The text that says which filter of calls a process was started with (SPEC.md REC-13)
+// has entries that begin with these, besides the marks of the live filter.
+
+inline constexpr std::string_view kFilterModule = "module:";
+inline constexpr std::string_view kFilterDepth = "depth:";
+inline constexpr std::string_view kFilterTime = "time:";
+inline constexpr std::string_view kFilterSize = "size:";
+// Begins a pattern that is a regular expression.
+inline constexpr std::string_view kFilterRegex = "re:";
+// Stands for entries for which there was no space.
+inline constexpr std::string_view kFilterRest = "?";
+
+inline constexpr size_t kCallFilterTextMax = 1024;  // bytes
+
+// The text is the STRING of this id, which no name has.
+inline constexpr uint32_t kCallFilterNameId = 0;
 
 }  // namespace arctrace

@@ -1,32 +1,33 @@
-// Moments in the control page (SPEC.md BUF-6): changes of what is recorded, and execs.
-// Whoever causes one notes when, and the recorder makes records of them.
+// Control events, in the control page (SPEC.md BUF-6): changes of what is recorded, and
+// execs. The process that causes one notes its time, and the recorder makes records of
+// them.
 #pragma once
 
 #include <arctrace/format.h>
 
 #include <cstdint>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/live_filter.hpp"
 #include "src/protocol/record_filter.hpp"
 
 namespace arctrace {
 
-// The moments of one kind.
+// The control events of one kind.
 struct Moments {
   arctrace_moments& area;
-  uint32_t kept;  // entries
+  uint32_t kept;  // how many entries are retained
 
   arctrace_moment& entry(uint32_t n) const {
     return reinterpret_cast<arctrace_moment*>(&area + 1)[n % kept];
   }
 };
 
-// What the moments of gate_changes() have for a value.
+// The value of a control event of gate_changes().
 struct GateChange {
   uint32_t recorded;  // as ENABLED has it (recorded_now())
-  // The low bits of the filters' rounds.
+  // The low bits of the filters' generations.
   uint32_t live_round, record_round;
 
   static constexpr uint32_t kRecordedBits = 10, kRoundBits = 11;
@@ -45,8 +46,8 @@ static_assert((ARCTRACE_GATE_ALL | ARCTRACE_KERNEL_EVENTS_ALL
                                        << ARCTRACE_KERNEL_EVENT_SHIFT) ==
               GateChange::kRecordedMask);
 
-// What is recorded: the gate, and above it the kernel's events, if there are records of
-// the kernel's.
+// The classes of records that are recorded: the gate's bits, and above them those of the
+// kernel's events, if there are records of the kernel's.
 inline uint32_t recorded_now(const BufferView& view) {
   arctrace_control& control = view.control();
   const uint32_t gate = IpcAtomics::load_relaxed(control.gate) & ARCTRACE_GATE_ALL;
@@ -56,8 +57,8 @@ inline uint32_t recorded_now(const BufferView& view) {
   return gate | events << ARCTRACE_KERNEL_EVENT_SHIFT;
 }
 
-// What the moments of execs() have for a value: the pid, and how much later the program
-// may have been executed, rounded up by 7 % at most.
+// The value of a control event of execs(): the pid, and how much later the program may
+// have been executed, rounded up by 7 % at most.
 struct ExecMoment {
   uint32_t pid;
   uint64_t within_ticks;
@@ -119,9 +120,9 @@ inline void note_gate_change(const BufferView& view, uint64_t ticks) {
   note_moment(gate_changes(view), ticks, change.pack());
 }
 
-// Calls use(ticks, value) for each moment after the first `seen` ones that is still kept,
-// in order, and returns how many there are now. A moment that is being noted is left for
-// the next call.
+// Calls use(ticks, value) for each control event after the first `seen` ones that is
+// still retained, in order, and returns how many there are now. An event that is being
+// noted is skipped until the next call.
 template <class Use>
 uint32_t for_each_moment_untrusted(const Moments& moments, uint32_t seen,
                                    const Use& use) {
@@ -131,7 +132,7 @@ uint32_t for_each_moment_untrusted(const Moments& moments, uint32_t seen,
     arctrace_moment& moment = moments.entry(seen);
     const uint32_t round = IpcAtomics::load_acquire(moment.round);  // S2
     if (round == 0) break;
-    if (round != seen + 1) continue;  // another moment took its entry
+    if (round != seen + 1) continue;  // another control event took its entry
     const uint64_t ticks = IpcAtomics::load_relaxed(moment.ticks);
     use(ticks, IpcAtomics::load_relaxed(moment.value));
   }

@@ -8,10 +8,7 @@
 
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
-#include "src/protocol/dead_slot.hpp"
 #include "src/protocol/definitions_life.hpp"
-#include "src/protocol/recycle.hpp"
-#include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
 
@@ -21,7 +18,7 @@ class Overwrite {
   // Takes the block of hand-out number `handout` for the holder of slot `slot` and
   // refills it, if its contents may be overwritten. Returns the OWNED state as stored, or
   // 0. `name`: as in Handout::take(). `searches`: how many searches of all slots it may
-  // make; each takes one away, and when there is none left, the block stays.
+  // make; each subtracts one, and at 0 the block stays.
   static uint64_t take(const BufferView& view, uint32_t slot, uint32_t& name,
                        uint64_t handout, uint32_t& searches) {
     const auto index = static_cast<uint32_t>(handout % view.geometry().block_count);
@@ -33,9 +30,9 @@ class Overwrite {
     return change(view, index, resetting, owned) ? owned.pack() : 0;
   }
 
-  // Frees a block of definitions that nothing needs any more, so that others get room.
-  // Looks at no more than kReclaimLooks blocks, and goes on with others in the next call.
-  // False: there is no room all the same. `slot`, `name`: as in Handout::take().
+  // Frees a block of definitions that nothing needs any more, so that others get space.
+  // Checks at most kReclaimLooks blocks, and goes on with others in the next call. False:
+  // no space was gained. `slot`, `name`: as in Handout::take().
   static bool reclaim(const BufferView& view, uint32_t slot, uint32_t& name) {
     const uint32_t count = view.geometry().block_count;
     uint32_t searches = DefinitionsLife<A>::searches(view);
@@ -77,9 +74,9 @@ class Overwrite {
   }
 
   // A predicate of a block's header: whether the block got its contents before hand-out
-  // number `handout`. If not, the writer that has this number was stopped while the ring
-  // came round, and the contents are among the newest now. A number that was never handed
-  // out is damage, and keeps no block.
+  // number `handout`. If not, the writer that has this number was stopped while the
+  // hand-out wrapped around, and the contents are among the newest now. A number that was
+  // never handed out is damage, and keeps no block.
   static auto is_before(const BufferView& view, uint64_t handout) {
     return [&view, handout](arctrace_block_header& header) {
       // C2 acquire, matches C1.
@@ -92,8 +89,8 @@ class Overwrite {
   // CLOSED -> RESETTING, which counts as taken, and refills the block. Returns the state
   // as stored, or 0 if the block's contents must stay, also because may_go(header) is
   // false. This is asked after the state was loaded, and the exchange fails if the block
-  // has got other contents since: what a stopped writer saw of it before it stopped
-  // counts for nothing.
+  // has got other contents since: so what a writer saw of it before it was stopped has no
+  // effect.
   template <class MayGo>
   static uint64_t reset(const BufferView& view, uint32_t slot, uint32_t& name,
                         uint32_t index, uint32_t& searches, const MayGo& may_go) {
@@ -112,7 +109,8 @@ class Overwrite {
     const uint64_t resetting =
         BlockState{closed.generation, slot, ARCTRACE_PHASE_RESETTING}.pack();
     if (!A::compare_exchange_acq_rel(header.state, seen, resetting)) return 0;
-    // Before the refill, which takes long enough for signal handlers to come and jump.
+    // The block counts as taken before the refill, because that takes long enough for
+    // signal handlers to come and jump.
     A::fetch_add_relaxed(view.control().taken, uint64_t{1});
     DefinitionsLife<A>::count_reset(view, header);
     Recycle<A>::wipe(view, index, view.geometry().block_size);
@@ -136,7 +134,7 @@ class Overwrite {
     return A::compare_exchange_acq_rel(view.block_header(index).state, from, to.pack());
   }
 
-  // Closes a block whose owner died, or a shared one whose turn has come.
+  // Closes a block whose owner died, or a shared one that is the oldest.
   static void close_if_left(const BufferView& view, uint32_t index, uint32_t& searches) {
     arctrace_block_header& header = view.block_header(index);
     const uint64_t seen = A::load_acquire(header.state);
@@ -165,7 +163,7 @@ class Overwrite {
       return DefinitionsLife<A>::is_of_gone(view, header, searches);
     }
     if (!take_search(searches)) return false;
-    // Also a block that the chain names is over: it is the oldest, and the next record
+    // A block that the chain names is over, too: it is the oldest, and the next record
     // opens another one. But first its opener must have finished, which names it until
     // then.
     return !Recycle<A>::is_named(view, index);

@@ -1,5 +1,5 @@
 // The record filter (SPEC.md FLT-2): which threads' records and which events are written.
-// The writer, the recorder and the reader all ask its text here what it admits.
+// The writer, the recorder and the reader all match its text here.
 #pragma once
 
 #include <arctrace/format.h>
@@ -11,14 +11,14 @@
 #include <string_view>
 
 #include "src/base/glob.hpp"
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/field_condition.hpp"
 #include "src/protocol/live_filter.hpp"
 
 namespace arctrace {
 
-// What the entries of the text begin with.
+// The marks with which entries of the text begin.
 inline constexpr std::string_view kFilterEvent = "event:";
 inline constexpr std::string_view kFilterNotEvent = "not:";
 inline constexpr std::string_view kFilterLevel = "level:";
@@ -45,8 +45,8 @@ inline void copy_record_filter_untrusted(const BufferView& view, RecordFilterCop
   copy.size = copy_filter_untrusted(record_filter_area(view), copy.words, copy.round);
 }
 
-// If the entry begins with `mark`, takes it off. Byte by byte, because the writer does
-// not call libc's memcmp().
+// Removes `mark` from the entry's beginning, if it is there. Compares byte by byte,
+// because the writer does not call libc's memcmp().
 inline bool take_mark(std::string_view& entry, std::string_view mark) {
   if (entry.size() < mark.size()) return false;
   for (size_t i = 0; i < mark.size(); ++i) {
@@ -64,7 +64,7 @@ inline uint32_t filter_number(std::string_view digits) {
   return number;
 }
 
-// What a record filter's text says about threads.
+// The entries of a record filter's text that are about threads.
 struct ThreadFilter {
   bool by_pid = false;   // it names processes
   bool by_tid = false;   // it names threads
@@ -85,8 +85,8 @@ struct ThreadFilter {
   bool admits() const { return (!by_pid && !by_tid) || has_pid || has_tid; }
 };
 
-// Whether an entry that begins with `only` matches the name, or there is none, and none
-// that begins with `except` does.
+// Whether an entry that begins with `only` matches the name, or no entry begins so; and
+// no entry that begins with `except` matches it.
 inline bool admits_name(std::string_view text, std::string_view name,
                         std::string_view only, std::string_view except) {
   bool only_named = false, is_named = false, is_excluded = false;
@@ -153,7 +153,7 @@ struct WhereEntry {
   }
 };
 
-// Whether it asks for fields of events.
+// Whether the text has conditions on fields of events.
 inline bool has_conditions(std::string_view text) {
   bool has_any = false;
   for_each_filter_entry(
@@ -201,10 +201,11 @@ inline uint32_t filtered_classes(std::string_view text) {
 }
 
 // Stores control.unfiltered as the gate and both filters have it. To be called after each
-// change of one of them: of processes that do so at once the last one stores what holds.
+// change of one of them: if several processes do so at once, the last one stores the
+// present value.
 inline void update_unfiltered(const BufferView& view) {
   arctrace_control& control = view.control();
-  // The bound is for a process that never stops changing them.
+  // The bound is for the case that a process never stops changing them.
   for (int tries = 0; tries < 1000; ++tries) {
     RecordFilterCopy filter;
     copy_record_filter_untrusted(view, filter);
@@ -217,7 +218,8 @@ inline void update_unfiltered(const BufferView& view) {
     if (has_live) classes |= ARCTRACE_GATE_FUNCTIONS;
     // R1 release, matches R2 (was_off_meanwhile).
     IpcAtomics::store_release(control.unfiltered, gate & ~classes);
-    // Against another process that changes one of them and then stores this word too.
+    // The fence is for another process that changes one of them and then stores this word
+    // too.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (IpcAtomics::load_relaxed(control.gate) == gate &&
         IpcAtomics::load_relaxed(live.round) == live_round &&

@@ -12,7 +12,6 @@
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/handout.hpp"
-#include "src/protocol/shared_close.hpp"
 
 namespace arctrace {
 
@@ -108,8 +107,8 @@ class SharedChain {
     return {};
   }
 
-  // Whether the block that `current`, a chain's word, names is still open; sets `known`
-  // then. REQUIRES: the caller has reserved in it.
+  // Whether the block that `current`, a chain's word, names is still open; then sets
+  // `known`. REQUIRES: the caller has reserved in it.
   static bool know(const BufferView& view, uint64_t current, KnownBlock& known) {
     arctrace_block_header& header = view.block_header(BlockName::index(current));
     const BlockState state = BlockState::unpack(A::load_acquire(header.state));
@@ -118,21 +117,21 @@ class SharedChain {
            state.generation == BlockName::generation(current);
   }
 
-  // Reserves in a block that is known by its `header` and `name`, without a look at the
-  // chain's word. If there is room, the block is open, and keeps its handout from then on
-  // because we name it: if that is the one of `opening`, which is read last, it is the
-  // block that the chain named, and still does, because the chain's word changes only
-  // after the block was closed. The handout is on a line that nobody writes to meanwhile;
-  // for the block's state, the line that `next` is on would have to be fetched again.
-  // `words`: how many words a block has after its header. Null: the block takes no such
-  // record any more. REQUIRES: length <= record_length_max().
+  // Reserves in a block that is known by its `header` and `name`, without reading the
+  // chain's word. If the reservation fits, the block is open, and keeps its handout from
+  // then on because we name it: if that equals `opening`, which is read last, the block
+  // is the one that the chain named, and still names, because the chain's word changes
+  // only after the block was closed. The handout is on a line that nobody writes to
+  // meanwhile; for the block's state, the line that `next` is on would have to be fetched
+  // again. `words`: how many words a block has after its header. Null: the block takes no
+  // such record any more. REQUIRES: length <= record_length_max().
   static std::byte* reserve_in_known(arctrace_block_header& header, uint32_t name,
                                      const uint64_t& opening, uint32_t& active,
                                      const uint64_t& words, uint32_t length) {
     A::store_release(active, name);  // B2, as in reserve_in()
-    // U2 acquire: of a block that has room, its opener's handout is visible.
+    // U2 acquire: of a block that has space, its opener's handout is visible.
     const uint64_t offset = A::fetch_add_acq_rel(header.next, uint64_t{length});
-    // Rotated, an end that is not a multiple of 4 is larger than any.
+    // After the rotation, an end that is not a multiple of 4 is larger than any other.
     const uint64_t end = std::rotr(offset + length - ARCTRACE_BLOCK_HEADER_SIZE, 2);
     if (__builtin_expect(end > words || offset < ARCTRACE_BLOCK_HEADER_SIZE, 0)) {
       return nullptr;
@@ -144,7 +143,7 @@ class SharedChain {
     return nullptr;
   }
 
-  // Out of line, so that callers on a fast path save few registers.
+  // This is out of line, so that callers on a fast path save few registers.
   __attribute__((noinline)) static void close_full(const BufferView& view,
                                                    uint64_t current) {
     close_shared<A>(view, BlockName::index(current), BlockName::generation(current));
@@ -163,7 +162,7 @@ class SharedChain {
     uint64_t expected = taken.state;
     A::compare_exchange_acq_rel(header.state, expected,
                                 owned.with(ARCTRACE_PHASE_SHARED).pack());
-    // U1 release: the header is visible to a writer that gets room by it.
+    // U1 release: the header is visible to a writer that gets space by it.
     A::store_release(header.next, uint64_t{ARCTRACE_BLOCK_HEADER_SIZE + length});
     const uint64_t name = BlockName::make(owned.generation, taken.index);
     // E2 release: the header is visible to a writer that reads the name.
@@ -179,8 +178,8 @@ class SharedChain {
   }
 
  private:
-  // If more rounds than this are needed, other writers fill blocks as fast as we ask. The
-  // record is then lost, since a writer never spins.
+  // If more attempts than this are needed, other writers fill blocks as fast as this one
+  // asks. The record is then lost, since a writer never spins.
   static constexpr uint32_t kTries = 64;
 };
 

@@ -1,3 +1,5 @@
+// Reads types from the DWARF data of the program and its libraries, and encodes them for
+// the shim.
 #include "src/recording/arg_types.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -16,9 +18,8 @@
 #include "reader/symbols/elf_file.hpp"
 #include "reader/symbols/function_types.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/recording/patterns/command_path.hpp"
 #include "src/recording/patterns/function_pattern.hpp"
-#include "src/recording/patterns/program_libraries.hpp"
+#include "src/recording/patterns/program_functions.hpp"
 #include "src/shim_protocol/arg_spec_code.hpp"
 #include "src/shim_protocol/auto_args.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
@@ -55,16 +56,16 @@ std::vector<Spec> specs_of(const CallFilterOptions& options) {
 }
 
 bool has_auto_args(const std::string& name) {
-  return std::any_of(std::begin(shim::kAutoArgs), std::end(shim::kAutoArgs),
+  return std::any_of(std::begin(shim::kAutoArgsTable), std::end(shim::kAutoArgsTable),
                      [&](const auto& known) { return name == known.name; });
 }
 
-// Not what has rules of its own, and no values.
+// Whether auto-args apply: not to functions with rules of their own, or without values.
 bool is_recorded(const std::string& name) {
-  return shim::call_kind(name.c_str()) != shim::CallKind::kUntouched;
+  return shim::call_kind(name.c_str()) != shim::CallKind::kSkipped;
 }
 
-// Linker's names of what the program calls in others.
+// The linker's names of the functions that the program calls in other modules.
 std::set<std::string> imported_functions(const reader::ElfFile& file) {
   std::set<std::string> names;
   file.for_each_dynamic_symbol([&names](const reader::ElfDynamicSymbol& symbol) {
@@ -77,7 +78,7 @@ std::set<std::string> imported_functions(const reader::ElfFile& file) {
   return names;
 }
 
-// Whether its functions have hooks that don't see what they are called with.
+// Whether the file's functions have only hooks that don't see the arguments.
 bool is_only_instrumented(const reader::ElfFile& file,
                           const std::set<std::string>& imports) {
   return imports.contains("__cyg_profile_func_enter") &&
@@ -87,7 +88,7 @@ bool is_only_instrumented(const reader::ElfFile& file,
                       [&](const char* hook) { return imports.contains(hook); });
 }
 
-// Enum arctrace_value_kind, or ARCTRACE_SHIM_STD_STRING.
+// The kind: enum arctrace_value_kind, or ARCTRACE_SHIM_STD_STRING.
 uint8_t kind_of(TypedArg::Kind kind) {
   switch (kind) {
     case TypedArg::Kind::kSigned:
@@ -115,7 +116,7 @@ bool is_identifier(const std::string& name) {
   });
 }
 
-// "/1=one/2=two"; nothing if it is too long for one of eight in a name.
+// "/1=one/2=two"; empty if it is too long for one of eight in a name.
 std::string encoded_enumerators(const TypedArg& value) {
   constexpr size_t kTextMax = 400;
   std::string text;
@@ -148,13 +149,13 @@ class EncodedTypes {
     }
   }
 
-  // Valid as long as this object.
+  // The texts, valid as long as this object.
   shim::OptionsEncoder::Types texts() const {
     return {arg_specs_, arg_names_, retval_names_};
   }
 
  private:
-  // False: it is not where the shim could find it.
+  // Adds a value. False: it is not where the shim could find it.
   bool add_spec(const TypedArg& value) {
     if (value.position > UINT8_MAX || value.size > UINT8_MAX) return false;
     const arctrace_shim_arg_spec spec = {.kind = kind_of(value.kind),
@@ -209,7 +210,7 @@ struct HookedFile {
   std::map<uint64_t, FunctionTypes> types;  // of the wanted ones that are known
 };
 
-// Of one program and its libraries.
+// Finds the types of functions of one program and its libraries.
 class TypeFinder {
  public:
   TypeFinder(std::string path, const reader::ElfFile& file)
@@ -217,7 +218,7 @@ class TypeFinder {
     files_.emplace_back(std::move(path), file);
   }
 
-  // What of the specs can't be recorded.
+  // Encodes the types; returns a line for each spec that can't be recorded.
   std::vector<std::string> encode(const std::vector<Spec>& specs,
                                   shim::OptionsEncoder& encoder) {
     std::set<std::string> declared;
@@ -342,7 +343,7 @@ class TypeFinder {
     }
   }
 
-  // Of a library's function with a hook.
+  // Whether the types of a library's function with a hook are known.
   bool has_types(const std::string& name) const {
     return std::any_of(files_.begin(), files_.end(), [&](const HookedFile& file) {
       const auto found = file.defined.find(name);
@@ -352,8 +353,8 @@ class TypeFinder {
 
   const reader::DebugFiles debug_files_{reader::SymbolOptions{}};
   std::set<std::string> imports_;                  // of the program
-  std::vector<HookedFile> files_;                  // it comes first
-  std::map<std::string, FunctionTypes> declared_;  // of what it calls in others
+  std::vector<HookedFile> files_;                  // the program comes first
+  std::map<std::string, FunctionTypes> declared_;  // functions that the program imports
 };
 
 }  // namespace

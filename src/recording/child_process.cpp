@@ -1,3 +1,4 @@
+// Starts the command, waits for it, and passes signals on.
 #include "src/recording/child_process.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -17,7 +18,7 @@
 #include <utility>
 
 #include "src/buffer/clock.hpp"
-#include "src/recording/patterns/command_path.hpp"
+#include "src/recording/patterns/program_functions.hpp"
 
 namespace arctrace::recording {
 namespace {
@@ -40,8 +41,8 @@ bool is_text(const std::string& path) {
          std::find(head.begin(), end, '\n');
 }
 
-// Adds the signals that glibc keeps for itself, unless this process ignores them:
-// posix_spawn would have the command ignore them otherwise. libc's own functions refuse
+// Adds the signals that glibc reserves for itself, unless this process ignores them:
+// otherwise posix_spawn would have the command ignore them. libc's own functions refuse
 // these signals.
 void add_internal_signals(sigset_t& set) {
   constexpr int kFirst = 32;
@@ -195,7 +196,7 @@ absl::StatusOr<ChildProcess> ChildProcess::start(
   int error = posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(),
                            environment.data());
   std::string file = error == ENOEXEC ? find_program(command.front()) : "";
-  if (!file.empty() && is_text(file)) {  // as a shell would
+  if (!file.empty() && is_text(file)) {  // run by sh, as a shell would
     std::string shell = "/bin/sh";
     arguments.front() = file.data();
     arguments.insert(arguments.begin(), shell.data());

@@ -16,13 +16,14 @@ namespace arctrace::recording {
 
 // Has this process ignore SIGUSR2, which asks for a snapshot, wherever no SignalScope
 // handles it: it would end the recorder before it listens, and while it ends. To be
-// called first of all. Commands start with what this process started with.
+// called first of all. Commands start with the disposition that this process started
+// with.
 void ignore_snapshot_signal();
 
 // Blocks the signals that ChildProcess::wait() handles, and ignores SIGPIPE and SIGXFSZ,
 // so that a closed output pipe or a limit of file sizes is an error and does not end this
 // process. The destructor undoes all, and drops signals that came too late to be handled:
-// what they would have ended has ended.
+// the command that they would have ended has ended.
 class SignalScope {
  public:
   SignalScope();
@@ -38,7 +39,7 @@ class SignalScope {
   // Takes a signal that asks this process to end, if one comes within that time (less
   // than a second); else 0.
   int take_end(uint64_t timeout_ns = 0) const;
-  // Whether one is pending.
+  // Whether such a signal is pending.
   bool is_end_pending() const;
 
  private:
@@ -52,7 +53,7 @@ class SignalScope {
 class Deadline {
  public:
   Deadline() = default;  // never
-  // `after_ns` 0: never.
+  // `after_ns`: 0: never.
   Deadline(uint64_t after_ns, std::function<void()> action);
 
   // Returns the next signal of the set, or -1 if the action was taken or the wait was
@@ -71,8 +72,8 @@ int exit_status_of(const absl::Status& start_error);
 class ChildProcess {
  public:
   // Runs `command` (program and arguments, PATH searched) with `variables` ("NAME=value")
-  // set in its environment. `output_to_error`: its standard output becomes our standard
-  // error, because our own standard output is taken.
+  // set in its environment. `output_to_error`: its standard output is this process'
+  // standard error, because this process' standard output is used for the trace.
   static absl::StatusOr<ChildProcess> start(const std::vector<std::string>& command,
                                             const std::vector<std::string>& variables,
                                             bool output_to_error,
@@ -84,30 +85,31 @@ class ChildProcess {
   int wait(const SignalScope& signals, const std::function<void()>& on_snapshot,
            Deadline deadline = {});
 
-  // The same for a time: nullopt if it has not ended when a signal came or the time was
-  // over.
+  // As wait(), for a limited time: nullopt if the command has not ended when a signal
+  // came or the time was over.
   std::optional<int> wait_for(const SignalScope& signals, uint64_t timeout_ns);
 
   pid_t pid() const { return pid_; }
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}
-  // False: the user wants to wait no longer.
+  // Passes a signal on. False: the user wants to wait no longer.
   bool pass_on(int signal, const siginfo_t& info);
 
   pid_t pid_;
   int interrupts_ = 0;
 };
 
-// Our environment, in which `variables` ("NAME=value") replace those of the same names,
-// and a null pointer. Valid as long as both.
+// This process' environment, in which `variables` ("NAME=value") replace those of the
+// same names, and a null pointer. Valid as long as both.
 std::vector<char*> environment_with(const std::vector<std::string>& variables);
 
-// Exits, or ends by a signal, as the command with this wait status did, so that whoever
-// waits for this process sees the same.
+// Exits, or ends by a signal, as the command with this wait status did, so that the
+// parent of this process sees the same.
 int exit_like(int wait_status);
 
-// Makes orphaned descendants our children from now on, so that we can wait for them.
+// Makes orphaned descendants children of this process from now on, so that it can wait
+// for them.
 void adopt_orphans();
 
 // Waits until no child is left, or for SIGINT. REQUIRES: adopt_orphans() was called.

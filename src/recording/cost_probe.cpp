@@ -1,5 +1,5 @@
-#include "src/recording/cost_probe.hpp"
-
+// Runs the programs of src/cost_probe/ with and without a recording, and compares their
+// times (hook_costs.hpp).
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
@@ -22,12 +22,14 @@
 #include "src/base/untrusted_bytes.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recording/child_process.hpp"
+#include "src/recording/hook_costs.hpp"
 #include "src/recording/session_variables.hpp"
 
 namespace arctrace::recording {
 namespace {
 
-// Far more than a program takes; on a machine that is that busy nothing can be measured.
+// The limit is far more than a program takes; on a machine that is so busy nothing can be
+// measured.
 constexpr int kTimeoutMs = 2000;
 constexpr uint64_t kBufferSize = uint64_t{4} << 20;
 // A program's calls are taken in groups of so many, and the fastest quarter of the groups
@@ -37,7 +39,7 @@ constexpr size_t kGroupCalls = 64;
 constexpr size_t kFastestShare = 4;
 constexpr double kPsPerSecond = 1e12;
 
-// By enum arctrace_hook_kind: what one call takes, ps.
+// The time of one call in ps, by enum arctrace_hook_kind.
 using CallTimes = std::map<uint32_t, double>;
 
 // Runs the program with `variables` in its environment, and returns what it prints; empty
@@ -97,7 +99,7 @@ struct Calls {
   std::vector<std::pair<uint64_t, uint64_t>> ticks;  // of their entries and exits
 };
 
-// What kind of call the programs make with this frame key; 0: one that is not measured.
+// The kind of the call with this frame key; 0: it is not measured.
 uint32_t kind_of(uint64_t key, bool is_patched, const reader::Definitions& definitions,
                  reader::ProcessIndex process, int64_t time_ns) {
   if ((key & ARCTRACE_FRAME_NAME_BIT) == 0) {
@@ -114,7 +116,7 @@ uint32_t kind_of(uint64_t key, bool is_patched, const reader::Definitions& defin
 
 std::map<uint32_t, Calls> calls_of(reader::Trace& trace, bool is_patched) {
   std::map<uint32_t, Calls> calls;
-  uint32_t kind = 0;  // of the call that is open
+  uint32_t kind = 0;  // of the open call
   uint64_t entered = 0;
   const absl::Status read = trace.read([&](const reader::Record& record) {
     if (record.type == ARCTRACE_TYPE_ENTER) {
@@ -133,8 +135,8 @@ std::map<uint32_t, Calls> calls_of(reader::Trace& trace, bool is_patched) {
   return read.ok() ? calls : std::map<uint32_t, Calls>();
 }
 
-// What one recorded call of a kind takes, ps: from its entry to its exit, and to the next
-// one's entry.
+// The times of one recorded call of a kind, in ps: from its entry to its exit, and to the
+// next one's entry.
 struct RecordedCall {
   double inside_ps, period_ps;
 };
@@ -168,15 +170,15 @@ using RecordedCalls = std::map<uint32_t, RecordedCall>;
 
 // Records the program as `options` say.
 RecordedCalls recorded_calls(const std::string& shim, const RecordOptions& options) {
-  BufferOptions small;
+  recorder::BufferOptions small;
   small.buffer_size = kBufferSize;
-  small.pin = PinPolicy::kNo;
-  absl::StatusOr<Buffer> buffer = Buffer::create(small);
+  small.pin = recorder::PinPolicy::kNo;
+  absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::create(small);
   if (!buffer.ok()) return {};
   Events nobody;
   const auto variables = session_variables(shim, buffer->path(), options, nobody);
   if (!variables.ok()) return {};
-  set_gate(buffer->view(), ARCTRACE_GATE_ALL);
+  recorder::set_gate(buffer->view(), ARCTRACE_GATE_ALL);
   if (output_of(options.command.front(), *variables).empty()) return {};
   absl::StatusOr<reader::Trace> trace = reader::Trace::open(buffer->path());
   if (!trace.ok() || trace->session().ticks_per_second == 0) return {};
@@ -198,16 +200,16 @@ arctrace_hook_cost cost_of(uint32_t kind, double inside_ps, double whole_ps) {
       .kind = kind, .inside_ps = as_ps(inside), .outside_ps = as_ps(whole_ps - inside)};
 }
 
-// What recording adds to the calls, `untraced` being what each takes without. If a
-// program's functions could not be hooked in its way, they are of a kind that it does not
-// measure.
+// Adds the cost of recording to the calls; `untraced` is the time of each call without
+// it. If a program's functions could not be hooked in its way, its calls are of a kind
+// that it does not measure.
 void add_costs(const RecordedCalls& recorded, const CallTimes& untraced,
                std::vector<arctrace_hook_cost>& costs) {
   for (const auto& [kind, call] : recorded) {
     const auto found = untraced.find(kind);
     if (found == untraced.end()) continue;
     const double whole_ps = std::max(call.period_ps - found->second, 0.0);
-    // The functions do next to nothing.
+    // The functions themselves take next to no time.
     costs.push_back(cost_of(kind, call.inside_ps, whole_ps));
   }
 }
@@ -229,7 +231,7 @@ std::optional<std::vector<arctrace_hook_cost>> measure_hook_costs(
   std::vector<arctrace_hook_cost> costs;
   const RecordedCalls bare = recorded_calls(shim_path, plain);
   if (bare.empty()) return std::nullopt;
-  // Programs with scopes, or with calls of __return__, have the library without a
+  // Programs with scopes, or with calls of __return__, load the library without a
   // recorder, too.
   const std::vector<std::string> with_library = {
       "LD_PRELOAD=libarctrace.so.0",
@@ -239,7 +241,7 @@ std::optional<std::vector<arctrace_hook_cost>> measure_hook_costs(
   const auto bare_call = bare.find(ARCTRACE_HOOK_LIBRARY_CALL);
   const auto call = with.find(ARCTRACE_HOOK_LIBRARY_CALL);
   if (bare_call != bare.end() && call != with.end()) {
-    // Of two records, ARGUMENTS and RESULT.
+    // These costs are of two records, ARGUMENTS and RESULT.
     costs.push_back(
         cost_of(ARCTRACE_HOOK_ARGUMENTS,
                 std::max(call->second.inside_ps - bare_call->second.inside_ps, 0.0) / 2,

@@ -1,3 +1,4 @@
+// Runs the search for names in a process of its own, and appends its answer to the file.
 #include "src/recording/file_symbols.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -35,9 +36,9 @@ namespace {
 
 using Payloads = std::vector<std::vector<std::byte>>;
 
-// CPU time, which does not depend on what else the machine does: until the file is no
-// longer searched, until no further module is opened, and until the search is ended from
-// outside, wherever it is. The last limit is for files that are slow to read.
+// The limits of CPU time, which does not depend on the machine's other load: until the
+// file is no longer searched, until no further module is opened, and until the search is
+// ended from outside. The last limit is for files that are slow to read.
 constexpr uint64_t kScanCpuNs = 400'000'000;
 constexpr uint64_t kSoftCpuNs = 1'000'000'000;
 constexpr uint64_t kHardCpuNs = 2'000'000'000;
@@ -60,13 +61,13 @@ bool write_whole(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
-// What the search says before its payloads; each of these follows its size.
+// The head of the search's answer, before its payloads; each of these follows its size.
 struct AnswerHead {
   uint32_t payloads = 0;
   uint32_t is_partial = 0;
 };
 
-// In the process of the search. Returns whether it is done.
+// The search, in its own process. Returns whether it is done.
 bool search(const std::string& path, int answer) {
   const auto within = [](uint64_t limit_ns) {
     return [limit_ns] { return time_on(CLOCK_PROCESS_CPUTIME_ID) < limit_ns; };
@@ -101,7 +102,7 @@ struct Answer {
   bool is_partial = false;
 };
 
-// nullopt: it is not whole.
+// The answer; nullopt: it is not whole.
 std::optional<Answer> parse(std::span<const std::byte> bytes) {
   AnswerHead head;
   if (bytes.size() < sizeof head) return std::nullopt;
@@ -148,7 +149,7 @@ class Search {
     }
   }
 
-  // Why there is no answer; else empty.
+  // Waits for the answer. Returns why there is none; else empty.
   std::string wait(const SignalScope& signals, std::vector<std::byte>& bytes) const {
     constexpr int kPauseMs = 20;
     constexpr size_t kPiece = size_t{64} << 10;
@@ -203,8 +204,8 @@ void tell_left_out(const std::string& why, const OutputFile& output, Events& eve
 
 }  // namespace
 
-void store_symbols(Recorder& recorder, const OutputFile& output,
-                   const SignalScope& signals, CollectorSummary& summary,
+void store_symbols(recorder::Recorder& recorder, const OutputFile& output,
+                   const SignalScope& signals, recorder::CollectorSummary& summary,
                    Events& events) {
   if (!output.has_symbols || summary.file_error != 0 || summary.totals.records == 0 ||
       !is_file_of(output.path, summary.file_bytes)) {

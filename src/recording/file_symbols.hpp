@@ -4,17 +4,17 @@
 
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recording/child_process.hpp"
-#include "src/recording/events.hpp"
 #include "src/recording/options.hpp"
 
 namespace arctrace::recording {
 
 // To be called after recorder.finish(), whose `summary` gets the bytes that the file
-// grows by. Does nothing if the user wants none, or the file cannot be read: a pipe, or
-// one that is cut off. A process of its own finds the names, and is ended after two
+// grows by. Does nothing if the user wants no names, or the file cannot be read: a pipe,
+// or one that is cut off. A process of its own finds the names, and is ended after two
 // seconds of CPU time, or when a signal that ends this process comes: then the file has
-// no names, and `events` hears that. Whatever happens, the file is whole.
-void store_symbols(Recorder& recorder, const OutputFile& output,
-                   const SignalScope& signals, CollectorSummary& summary, Events& events);
+// no names, and `events` is told so. The file is whole in any case.
+void store_symbols(recorder::Recorder& recorder, const OutputFile& output,
+                   const SignalScope& signals, recorder::CollectorSummary& summary,
+                   Events& events);
 
 }  // namespace arctrace::recording

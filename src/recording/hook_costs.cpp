@@ -1,3 +1,4 @@
+// Stores measured costs in the user's cache directory, and finds those for a session.
 #include "src/recording/hook_costs.hpp"
 
 #include <absl/strings/numbers.h>
@@ -14,20 +15,20 @@
 
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/cache/user_cache.hpp"
-#include "src/recording/cost_probe.hpp"
 #include "src/recording/session_variables.hpp"
 
 namespace arctrace::recording {
 namespace {
 
 constexpr uint64_t kFileBytesMax = 16384;
-// Whoever has several builds uses them in turn; each costs a measurement otherwise.
+// A user with several builds alternates between them; each would cost a measurement
+// otherwise.
 constexpr size_t kBuildsMax = 8;
 
 constexpr size_t kValidityWords = 4;
 
-// What the figures hold for: this boot of the machine, and this build of the shim. Empty:
-// the boot is not known.
+// The boot of the machine and the build of the shim for which the figures are valid.
+// Empty: the boot is not known.
 std::string validity(const std::string& shim) {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -44,7 +45,8 @@ struct BuildCosts {
   std::vector<arctrace_hook_cost> costs;
 };
 
-// For each build a line that says what its figures hold for, and a line for each kind.
+// For each build a line that says for what its figures are valid, and a line for each
+// kind.
 std::string text_of(const std::vector<BuildCosts>& builds) {
   std::string text;
   for (const BuildCosts& build : builds) {
@@ -56,7 +58,7 @@ std::string text_of(const std::vector<BuildCosts>& builds) {
   return text;
 }
 
-// Empty if it is no such text.
+// The builds in the text; empty if it is no such text.
 std::vector<BuildCosts> builds_in(std::string_view text) {
   std::vector<BuildCosts> builds;
   for (const absl::string_view line : absl::StrSplit(
@@ -79,7 +81,8 @@ std::vector<BuildCosts> builds_in(std::string_view text) {
   return builds;
 }
 
-// Where they are kept, and what they have to hold for; a part is empty if there is none.
+// The file of the figures, and what they must be valid for; a part is empty if there is
+// none.
 struct Place {
   std::string shim, valid, path;
   bool is_known() const { return !valid.empty() && !path.empty(); }
@@ -88,7 +91,7 @@ struct Place {
 Place place() {
   absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return {};
-  const std::string cache = user_cache_directory();
+  const std::string cache = recorder::user_cache_directory();
   Place found;
   found.valid = validity(*shim);
   found.shim = *std::move(shim);
@@ -97,7 +100,7 @@ Place place() {
 }
 
 std::vector<BuildCosts> builds_kept_at(const Place& place) {
-  const auto bytes = read_own_file(place.path, kFileBytesMax);
+  const auto bytes = recorder::read_own_file(place.path, kFileBytesMax);
   if (!bytes) return {};
   return builds_in({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }
@@ -110,14 +113,14 @@ std::optional<std::vector<arctrace_hook_cost>> costs_kept_at(const Place& place)
   return std::nullopt;
 }
 
-// Whether the file can be written, asked by writing what it has.
+// Whether the file can be written; tries it by writing its present contents.
 bool can_keep(const Place& place) {
   const std::string text = text_of(builds_kept_at(place));
-  return write_own_file(place.path, std::as_bytes(std::span(text)));
+  return recorder::write_own_file(place.path, std::as_bytes(std::span(text)));
 }
 
-// Writes the figures before those that the other builds keep: of this boot, and as many
-// as are kept. Of two recorders that do so at a time, one measures again.
+// Stores the figures before those of the other builds: of this boot, and as many as are
+// retained. If two recorders do so at a time, one will measure again.
 void keep(const Place& place, const std::vector<arctrace_hook_cost>& costs) {
   const std::string boot = place.valid.substr(0, place.valid.find(' ') + 1);
   std::vector<BuildCosts> kept = {{place.valid, costs}};
@@ -126,7 +129,7 @@ void keep(const Place& place, const std::vector<arctrace_hook_cost>& costs) {
     if (holds && kept.size() < kBuildsMax) kept.push_back(std::move(build));
   }
   const std::string text = text_of(kept);
-  write_own_file(place.path, std::as_bytes(std::span(text)));
+  recorder::write_own_file(place.path, std::as_bytes(std::span(text)));
 }
 
 std::vector<arctrace_hook_cost> kept_costs() {
@@ -138,17 +141,17 @@ std::vector<arctrace_hook_cost> kept_costs() {
 std::vector<arctrace_hook_cost> hook_costs() {
   const Place here = place();
   if (auto costs = costs_kept_at(here)) return *std::move(costs);
-  // Where nothing can be kept, each recording would take that time.
+  // If nothing can be stored, each recording would take that time.
   if (!here.is_known() || !can_keep(here)) return {};
-  // That it cannot be measured is kept, too.
+  // The result that it cannot be measured is stored, too.
   auto costs = measure_hook_costs(here.shim).value_or(std::vector<arctrace_hook_cost>());
   keep(here, costs);
   return costs;
 }
 
-std::vector<arctrace_hook_cost> hook_costs_of(const Buffer& buffer) {
+std::vector<arctrace_hook_cost> hook_costs_of(const recorder::Buffer& buffer) {
   const arctrace_session_header& header = buffer.header();
-  if (!is_of_this_boot(
+  if (!recorder::is_of_this_boot(
           {header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns},
           header.clock, header.ticks_per_second)) {
     return {};
@@ -158,7 +161,7 @@ std::vector<arctrace_hook_cost> hook_costs_of(const Buffer& buffer) {
 }
 
 std::vector<arctrace_hook_cost> hook_costs_of(const reader::Session& session) {
-  if (!is_of_this_boot(
+  if (!recorder::is_of_this_boot(
           {session.start_ticks, session.start_monotonic_ns, session.start_realtime_ns},
           session.clock, session.ticks_per_second)) {
     return {};

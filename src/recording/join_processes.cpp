@@ -1,3 +1,4 @@
+// Joins processes one by one, and checks beforehand whether patterns can match.
 #include "src/recording/join_processes.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -15,11 +16,54 @@
 #include <utility>
 
 #include "reader/trace/text_escape.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/recording/patching/joined_patches.hpp"
 #include "src/recording/patching/patch_check.hpp"
 #include "src/recording/session_variables.hpp"
 
 namespace arctrace::recording {
+
+ProcessThreads::ProcessThreads(pid_t pid, uint32_t clock)
+    : pid_(pid),
+      clock_(clock),
+      all_(recorder::read_joined_threads(pid, read_ticks(clock))) {}
+
+void ProcessThreads::look() {
+  constexpr int kLooksMax = 2;
+  constexpr auto kWhile = std::chrono::milliseconds(50);
+  const auto moment = std::chrono::steady_clock::now();
+  if (looks_ == kLooksMax || (looks_ != 0 && moment - first_look_ < kWhile)) return;
+  if (looks_++ == 0) first_look_ = moment;
+  std::vector<Waiting> now;
+  const uint64_t ticks = read_ticks(clock_);
+  for (const recorder::WaitingThread& thread : recorder::find_waiting_threads(pid_)) {
+    const auto same =
+        std::find_if(waiting_.begin(), waiting_.end(),
+                     [&](const Waiting& before) { return before.thread == thread; });
+    now.push_back({thread, same == waiting_.end() ? ticks : same->since_ticks});
+  }
+  waiting_ = std::move(now);
+}
+
+recorder::JoinedThreads ProcessThreads::finish(bool with_functions) {
+  if (!with_functions) return std::move(all_);
+  std::vector<recorder::WaitingThread> waiting;
+  waiting.reserve(waiting_.size());
+  for (const Waiting& one : waiting_) waiting.push_back(one.thread);
+  for (recorder::WaitingStack& stack : recorder::unwind_waiting_threads(pid_, waiting)) {
+    const auto since =
+        std::find_if(waiting_.begin(), waiting_.end(),
+                     [&](const Waiting& one) { return one.thread.tid == stack.tid; });
+    for (recorder::JoinedThreads::Thread& thread : all_.threads) {
+      if (thread.task != stack.tid) continue;
+      thread.waits_in = std::move(stack.functions);
+      thread.is_whole = stack.is_whole;
+      thread.waits_from_ticks = since->since_ticks;
+    }
+  }
+  return std::move(all_);
+}
+
 namespace {
 
 uint64_t in_ms(uint64_t ns) { return (ns + 500'000) / 1'000'000; }
@@ -36,8 +80,8 @@ absl::Status can_match(const RecordOptions& options) {
   return absl::NotFoundError(first);
 }
 
-// Whether all threads of the process have ended, also if nobody waits for it. A process
-// whose first thread alone has ended goes on.
+// Whether all threads of the process have ended, also if it is a zombie. A process whose
+// first thread alone has ended goes on.
 bool has_ended(pid_t pid) {
   const auto fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (fd < 0) return errno == ESRCH;
@@ -57,31 +101,34 @@ std::string program_of(pid_t pid) {
   return !error && fs::equivalent(path, link, error) ? path.native() : link;
 }
 
-absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
-                                         const Buffer& buffer, Events& events) {
+absl::StatusOr<recorder::JoinRequest> join_request(const RecordOptions& options,
+                                                   const recorder::Buffer& buffer,
+                                                   Events& events) {
   absl::StatusOr<std::string> shim = find_shim();
   if (!shim.ok()) return shim.status();
   absl::StatusOr<std::string> encoded = encoded_options(options, events);
   if (!encoded.ok()) return encoded.status();
-  std::shared_ptr<PatchImages> patches;
+  std::shared_ptr<recorder::PatchImages> patches;
   if (!options.filter.patch.empty()) patches = std::make_shared<JoinedPatches>(*encoded);
-  JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded),
-                      std::move(patches)};
+  recorder::JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded),
+                                std::move(patches)};
   for (const pid_t pid : options.pids) {
-    if (absl::Status status = can_join_process(pid, request); !status.ok()) return status;
+    if (absl::Status status = recorder::can_join_process(pid, request); !status.ok())
+      return status;
   }
   if (absl::Status status = can_match(options); !status.ok()) return status;
   return request;
 }
 
 std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
-                                  const JoinRequest& request, KernelWriter* bpf,
-                                  Events& events) {
+                                  const recorder::JoinRequest& request,
+                                  recorder::KernelWriter* bpf, Events& events) {
   std::vector<pid_t> joined;
   for (const pid_t pid : pids) {
-    // From before on, so that what the thread did then is known when it joins.
+    // The process is traced before it joins, so that it is known what the thread did
+    // until then.
     if (bpf != nullptr) bpf->trace_process(static_cast<uint32_t>(pid), true);
-    const absl::StatusOr<Joined> result = join_process(pid, request);
+    const absl::StatusOr<recorder::Joined> result = recorder::join_process(pid, request);
     if (!result.ok()) {
       if (bpf != nullptr) bpf->trace_process(static_cast<uint32_t>(pid), false);
       events.tell(std::string(result.status().message()));

@@ -1,36 +1,68 @@
-// Processes that run already are joined to a session.
+// Joins running processes to a session, and finds the threads of one of them.
 #pragma once
 
 #include <absl/status/statusor.h>
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "src/recorder/attach/join_process.hpp"
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/file/session_records.hpp"
 #include "src/recorder/kernel/kernel_writer.hpp"
-#include "src/recording/events.hpp"
 #include "src/recording/options.hpp"
 
 namespace arctrace::recording {
 
-// What options.pids are told. Error: the shim is not there, the options do not fit, or
-// one of the processes cannot be joined; nothing was done to any.
-absl::StatusOr<JoinRequest> join_request(const RecordOptions& options,
-                                         const Buffer& buffer, Events& events);
+// The threads of a process that was joined, and the functions in which some of them wait
+// all the time.
+class ProcessThreads {
+ public:
+  // Reads which threads the process has. `clock`: the buffer's, enum arctrace_clock.
+  ProcessThreads(pid_t pid, uint32_t clock);
 
-// Joins the processes one after the other. `events` hears a line about each. `bpf`:
+  // Finds the threads that wait, and does so once more if it is called again after a
+  // while: a thread that was stopped to join the process may not wait again yet.
+  void look();
+
+  // The threads, with the functions of those that have waited since then if
+  // `with_functions`. To be called once.
+  recorder::JoinedThreads finish(bool with_functions);
+
+ private:
+  struct Waiting {
+    recorder::WaitingThread thread;
+    uint64_t since_ticks;
+  };
+
+  const pid_t pid_;
+  const uint32_t clock_;
+  recorder::JoinedThreads all_;
+  std::vector<Waiting> waiting_;
+  int looks_ = 0;
+  std::chrono::steady_clock::time_point first_look_;
+};
+
+// The request to the processes options.pids. Error: the shim is not there, the options do
+// not fit, or one of the processes cannot be joined; nothing was done to any.
+absl::StatusOr<recorder::JoinRequest> join_request(const RecordOptions& options,
+                                                   const recorder::Buffer& buffer,
+                                                   Events& events);
+
+// Joins the processes one after the other. `events` is told a line about each. `bpf`:
 // traces them from then on; may be null. Returns those that were joined.
 std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
-                                  const JoinRequest& request, KernelWriter* bpf,
-                                  Events& events);
+                                  const recorder::JoinRequest& request,
+                                  recorder::KernelWriter* bpf, Events& events);
 
-// The file of the program that the process executes: its path, or if another file is
-// there by now, one that leads to it as long as the process is there.
+// The file of the program that the process executes: its path, or if another file has
+// that path by now, one that leads to it as long as the process lives.
 std::string program_of(pid_t pid);
 
-// Whether all of them have.
+// Whether all of the processes have ended.
 bool have_ended(const std::vector<pid_t>& pids);
 
 }  // namespace arctrace::recording

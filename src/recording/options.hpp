@@ -1,4 +1,5 @@
-// What a recording is asked to do.
+// The options of a recording, and the interface by which it tells its caller what
+// happens.
 #pragma once
 
 #include <sys/types.h>
@@ -9,12 +10,45 @@
 
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
-#include "src/recording/kernel_options.hpp"
-#include "src/recording/patterns/call_filter.hpp"
-#include "src/recording/patterns/record_filter.hpp"
+#include "src/recording/patterns/filters.hpp"
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::recording {
+
+// A recording's messages while it runs. It prints nothing itself: its caller prints them,
+// or shows them in another way.
+
+// Each function gets a line of text, without a newline at its end; it may go on in
+// further lines, which begin with two spaces. Both may be called by several threads at
+// once. By themselves they do nothing.
+class Events {
+ public:
+  Events() = default;
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+  virtual ~Events() = default;
+
+  // The recording goes on without something that was asked for: what that is, and why.
+  virtual void warn(const std::string& /*line*/) {}
+  // Something has happened: a process has joined, a snapshot has been taken.
+  virtual void tell(const std::string& /*line*/) {}
+};
+
+// How the kernel's records are recorded. kAuto: by BPF, else by perf events, else not,
+// with a warning. kRequire: by BPF, else by perf events, else it is an error.
+enum class KernelRecording : uint8_t { kNo, kAuto, kRequire, kBpf, kPerf };
+
+struct KernelOptions {
+  KernelRecording use = KernelRecording::kNo;
+  uint32_t events = 0;  // enum arctrace_kernel_event
+};
+
+// The option of the command that asks for this event (enum arctrace_kernel_event):
+// "--syscalls".
+const char* event_option(uint32_t event);
+
+// The options that ask for these events: "--syscalls, --signals"; empty for none.
+std::string event_options(uint32_t events);
 
 using shim::LibraryCalls;
 
@@ -28,7 +62,7 @@ struct OutputFile {
 };
 
 struct RecordOptions {
-  BufferOptions buffer;
+  recorder::BufferOptions buffer;
   OutputFile output;
   std::vector<std::string> command;  // program and arguments
   bool wait_for_all = false;         // until no descendant is left
@@ -38,9 +72,9 @@ struct RecordOptions {
   RecordFilterOptions record_filter;
   uint32_t off = 0;  // classes that are not recorded at first: enum arctrace_gate_bit
   KernelOptions kernel;
-  FlightOptions flight;     // but its output
-  std::vector<pid_t> pids;  // processes that run already; empty: `command` is run
-  std::string session;      // records into this one; empty: into one of its own
+  recorder::FlightOptions flight;  // except its output
+  std::vector<pid_t> pids;         // processes that run already; empty: `command` is run
+  std::string session;             // to record into; empty: one of its own
 };
 
 }  // namespace arctrace::recording

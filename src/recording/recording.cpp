@@ -1,3 +1,4 @@
+// The steps of a recording: makes, starts, waits, and finishes.
 #include "src/recording/recording.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -14,7 +15,7 @@
 #include <utility>
 
 #include "reader/render/session_text.hpp"
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
@@ -24,7 +25,6 @@
 #include "src/recording/hook_costs.hpp"
 #include "src/recording/join_processes.hpp"
 #include "src/recording/output_file.hpp"
-#include "src/recording/session_users.hpp"
 #include "src/recording/session_variables.hpp"
 
 namespace arctrace::recording {
@@ -41,11 +41,12 @@ std::vector<std::string> own_command_line() {
   return line;
 }
 
-absl::StatusOr<ResumedSession> earlier_collector(const AdoptOptions& options,
-                                                 const Buffer& buffer) {
-  ResumedSession resumed{true};
+absl::StatusOr<recorder::ResumedSession> earlier_collector(
+    const AdoptOptions& options, const recorder::Buffer& buffer) {
+  recorder::ResumedSession resumed{true};
   if (options.definitions.empty()) return resumed;
-  auto definitions = read_chunks_untrusted(options.definitions, buffer.header(), false);
+  auto definitions =
+      recorder::read_chunks_untrusted(options.definitions, buffer.header(), false);
   if (!definitions.ok()) return definitions.status();
   resumed.definitions = *std::move(definitions);
   return resumed;
@@ -53,15 +54,15 @@ absl::StatusOr<ResumedSession> earlier_collector(const AdoptOptions& options,
 
 // The programs for the kernel's records, if the session was made for these. Without the
 // rights for that the session is collected without them.
-KernelPart kernel_part_of(const Buffer& buffer, Events& events) {
+KernelPart kernel_part_of(const recorder::Buffer& buffer, Events& events) {
   const BufferView& view = buffer.view();
   if (buffer.map() < 0 || view.geometry().cpu_count == 0) return {};
-  std::string why = kernel_writer_obstacle();
+  std::string why = recorder::kernel_writer_obstacle();
   if (why.empty()) {
     const uint32_t wanted = IpcAtomics::load_relaxed(view.control().kernel_wanted) &
                             ARCTRACE_KERNEL_EVENTS_ALL;
-    absl::StatusOr<KernelPart> part =
-        load_kernel_part(buffer, wanted, KernelRequests::Processes::kThatJoin, events);
+    absl::StatusOr<KernelPart> part = load_kernel_part(
+        buffer, wanted, recorder::KernelRequests::Processes::kThatJoin, events);
     if (part.ok()) return *std::move(part);
     why = std::string(part.status().message());
   }
@@ -71,10 +72,10 @@ KernelPart kernel_part_of(const Buffer& buffer, Events& events) {
 
 }  // namespace
 
-RecorderFacts recorder_facts() { return {own_command_line(), hook_costs()}; }
+recorder::RecorderFacts recorder_facts() { return {own_command_line(), hook_costs()}; }
 
-bool is_cut_off(const CollectorSummary& summary) {
-  return summary.file_error != 0 && !is_full_disk(summary.file_error);
+bool is_cut_off(const recorder::CollectorSummary& summary) {
+  return summary.file_error != 0 && !recorder::is_full_disk(summary.file_error);
 }
 
 Recording::Recording(RecordingBuffer buffer, RecordOptions options, bool is_adopted,
@@ -85,7 +86,8 @@ Recording::Recording(RecordingBuffer buffer, RecordOptions options, bool is_adop
       lock_(buffer_.buffer.view()),
       is_adopted_(is_adopted) {}
 
-// Whoever becomes the collector then, when the lock is free, loads programs of its own.
+// The next process that becomes the collector, when the lock is free, loads programs of
+// its own.
 Recording::~Recording() { buffer_.kernel.detach(); }
 
 absl::StatusOr<std::unique_ptr<Recording>> Recording::create(RecordOptions options,
@@ -109,36 +111,36 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::create(RecordOptions optio
 absl::StatusOr<std::unique_ptr<Recording>> Recording::adopt(RecordOptions options,
                                                             const AdoptOptions& how,
                                                             Events& events) {
-  absl::StatusOr<Buffer> buffer = open_session(options.session);
+  absl::StatusOr<recorder::Buffer> buffer = recorder::open_session(options.session);
   if (!buffer.ok()) return buffer.status();
   std::unique_ptr<Recording> recording(new Recording(RecordingBuffer{*std::move(buffer)},
                                                      std::move(options), true, events));
-  Buffer& its = recording->buffer_.buffer;
+  recorder::Buffer& its = recording->buffer_.buffer;
   if (!recording->lock_.is_held()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "session ", recording->options_.session, " already has a collector, pid ",
         IpcAtomics::load_relaxed(its.view().control().collector_pid)));
   }
-  absl::StatusOr<ResumedSession> resumed = earlier_collector(how, its);
+  absl::StatusOr<recorder::ResumedSession> resumed = earlier_collector(how, its);
   if (!resumed.ok()) return resumed.status();
   if (absl::Status pinned = its.pin(how.pin); !pinned.ok()) return pinned;
   if (!its.warning().empty()) events.warn(its.warning());
-  reclaim_blocks(its);
+  recorder::reclaim_blocks(its);
   recording->buffer_.kernel = kernel_part_of(its, events);
   // Definitions that were written so far may be in the file of another collector:
   // programs repeat them.
-  demand_definitions(its.view());
+  recorder::demand_definitions(its.view());
   if (absl::Status made = recording->make_recorder(*std::move(resumed)); !made.ok()) {
     return made;
   }
   return recording;
 }
 
-absl::Status Recording::make_recorder(ResumedSession resumed) {
-  Buffer& buffer = buffer_.buffer;
+absl::Status Recording::make_recorder(recorder::ResumedSession resumed) {
+  recorder::Buffer& buffer = buffer_.buffer;
   const OutputFile& output = options_.output;
-  FlightOptions flight = options_.flight;
-  absl::StatusOr<TraceFile> file = create_output(output);
+  recorder::FlightOptions flight = options_.flight;
+  absl::StatusOr<recorder::TraceFile> file = create_output(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;
   // Only a regular file has a temporary name at first.
@@ -151,12 +153,12 @@ absl::Status Recording::make_recorder(ResumedSession resumed) {
   if (mode == ARCTRACE_MODE_OVERWRITE) {
     flight.output = output.path;
     flight.print = [this](const std::string& line) { events_.tell(line); };
-    recorder_ =
-        std::make_unique<FlightRecorder>(buffer, *std::move(file), std::move(flight));
+    recorder_ = std::make_unique<recorder::FlightRecorder>(buffer, *std::move(file),
+                                                           std::move(flight));
   } else {
-    recorder_ =
-        std::make_unique<Collector>(buffer, *std::move(file), flight.recorder, resumed,
-                                    flight.snapshots_kept, flight.polled);
+    recorder_ = std::make_unique<recorder::Collector>(
+        buffer, *std::move(file), flight.recorder, resumed, flight.snapshots_kept,
+        flight.polled);
   }
   return absl::OkStatus();
 }
@@ -165,10 +167,11 @@ absl::Status Recording::open() {
   if (is_adopted_) return absl::OkStatus();
   const BufferView& view = buffer_.buffer.view();
   if (!options_.record_filter.empty()) {
-    absl::Status filtered = set_record_filter(view, options_.record_filter.text());
+    absl::Status filtered =
+        recorder::set_record_filter(view, options_.record_filter.text());
     if (!filtered.ok()) return filtered;
   }
-  set_gate(view, ARCTRACE_GATE_ALL & ~options_.off);
+  recorder::set_gate(view, ARCTRACE_GATE_ALL & ~options_.off);
   return absl::OkStatus();
 }
 
@@ -203,14 +206,15 @@ absl::Status Recording::start(bool output_to_error, const SignalScope& signals) 
     note_moment(execs(view), start_ticks, exec.pack());
   }
   buffer_.end_tracing_children();
-  (void)publish();  // is_published() says it
+  (void)publish();  // is_published() returns the result
   return absl::OkStatus();
 }
 
 absl::Status Recording::join() {
   const std::vector<pid_t>& pids = options_.pids;
   if (!pids.empty()) {
-    const absl::StatusOr<JoinRequest> request = join_request(options_, buffer(), events_);
+    const absl::StatusOr<recorder::JoinRequest> request =
+        join_request(options_, buffer(), events_);
     if (!request.ok()) return request.status();
     if (absl::Status opened = open(); !opened.ok()) return opened;
     const uint32_t clock = buffer().view().geometry().clock;
@@ -293,12 +297,12 @@ void Recording::close() {
   is_open_ = false;
   if (recorder_ == nullptr && buffer_.perf != nullptr) buffer_.perf->finish();
   if (recorder_ == nullptr || buffer_.kernel.writer != nullptr) {
-    close_gate(buffer_.buffer.view());
+    recorder::close_gate(buffer_.buffer.view());
     buffer_.kernel.detach();
   }
 }
 
-const CollectorSummary& Recording::finish(const SignalScope& signals) {
+const recorder::CollectorSummary& Recording::finish(const SignalScope& signals) {
   const BufferView& view = buffer_.buffer.view();
   const uint32_t gate = IpcAtomics::load_relaxed(view.control().gate);
   // The recorder knows no names to filter by.
@@ -309,19 +313,19 @@ const CollectorSummary& Recording::finish(const SignalScope& signals) {
   }
   close();
   summary_ = recorder_->finish();
-  if (is_adopted_) set_gate(view, gate);  // the session goes on
+  if (is_adopted_) recorder::set_gate(view, gate);  // the session goes on
   store_symbols(*recorder_, options_.output, signals, *summary_, events_);
   if (!is_adopted_) keep_unsaved();
   if (has_child()) count_living();
   return *summary_;
 }
 
-// If the disk had no room for all records, keeps the buffer, and tells how to get at
+// If the disk had no space for all records, keeps the buffer, and tells how to get at
 // them.
 void Recording::keep_unsaved() {
   const uint64_t count = summary_->totals.unsaved + summary_->totals.unsaved_kernel;
   if (count == 0) return;
-  Buffer& buffer = buffer_.buffer;
+  recorder::Buffer& buffer = buffer_.buffer;
   buffer.keep_file();
   std::error_code error;
   // A file that is not a regular one can't be read again, but then all definitions are in
@@ -336,13 +340,13 @@ void Recording::keep_unsaved() {
                             buffer.path(), ", and arctrace destroy ", buffer.path()));
 }
 
-// Also those that have recorded nothing so far. Some may be about to end.
+// Counts also those that have recorded nothing so far. Some may be about to end.
 void Recording::count_living() {
   const std::string& path = buffer().path();
   if (summary_->living == 0 && count_session_users(path) == 0) return;
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   summary_->living = static_cast<uint32_t>(
-      std::max(distinct_processes(buffer().view()), count_session_users(path)));
+      std::max(recorder::distinct_processes(buffer().view()), count_session_users(path)));
 }
 
 }  // namespace arctrace::recording

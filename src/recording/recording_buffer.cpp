@@ -1,3 +1,5 @@
+// Makes buffers in the kernel's memory or in shared memory, with the writers of the
+// kernel's records.
 #include "src/recording/recording_buffer.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -8,29 +10,46 @@
 #include <vector>
 
 #include "reader/render/session_text.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/buffer/pinned_map.hpp"
+#include "src/base/memory.hpp"
+#include "src/buffer/open_buffer.hpp"
 #include "src/recorder/buffer/buffer_fit.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
-#include "src/recorder/drain/reaper.hpp"
+#include "src/recorder/drain/drain.hpp"
 
 namespace arctrace::recording {
+
+absl::StatusOr<KernelPart> load_kernel_part(const recorder::Buffer& buffer,
+                                            uint32_t wanted,
+                                            recorder::KernelRequests::Processes processes,
+                                            Events& events) {
+  absl::StatusOr<recorder::KernelWriter> writer =
+      recorder::KernelWriter::attach(buffer, wanted);
+  if (!writer.ok()) return writer.status();
+  KernelPart part;
+  part.writer = std::make_unique<recorder::KernelWriter>(*std::move(writer));
+  part.requests = std::make_unique<recorder::KernelRequests>(
+      buffer.view(), *part.writer, wanted, processes,
+      [&events](const std::string& line) { events.warn(line); });
+  return part;
+}
+
 namespace {
 
-// Warns of buffers in kernel memory that no process writes and no recorder will remove,
-// other than those of named sessions. They are not removed here, because the user may
-// want their records.
-void warn_of_left_behind(Events& events) {
+// Warns of buffers in kernel memory to which no process writes and that no recorder will
+// remove, other than those of named sessions. They are not removed here, because the user
+// may want their records.
+void warn_of_abandoned_buffers(Events& events) {
   size_t count = 0;
   std::string example;
-  for (const FoundSession& session : find_sessions()) {
+  for (const recorder::FoundSession& session : recorder::find_sessions()) {
     if (session.name != session.path || !is_pinned_map(session.path.c_str())) continue;
-    const absl::StatusOr<Buffer> buffer = Buffer::open(session.path, BufferAccess::kRead);
+    const absl::StatusOr<recorder::Buffer> buffer =
+        recorder::Buffer::open(session.path, BufferAccess::kRead);
     if (!buffer.ok()) continue;
     const BufferView& view = buffer->view();
     if (is_live(IpcAtomics::load_acquire(view.control().collector_lock)) ||
-        !living_processes(view).empty()) {
+        !recorder::living_processes(view).empty()) {
       continue;
     }
     ++count;
@@ -43,47 +62,49 @@ void warn_of_left_behind(Events& events) {
       ", then arctrace destroy ", example));
 }
 
-absl::StatusOr<Buffer> create_fitting(BufferOptions options, Events& events) {
+absl::StatusOr<recorder::Buffer> create_fitting(recorder::BufferOptions options,
+                                                Events& events) {
   if (absl::Status status = fit(options, events); !status.ok()) return status;
-  return Buffer::create(options);
+  return recorder::Buffer::create(options);
 }
 
-// The message of an error says what is missing, and why.
-absl::StatusOr<RecordingBuffer> make_for_bpf(BufferOptions buffer, uint32_t wanted,
-                                             Events& events) {
-  if (const std::string obstacle = kernel_writer_obstacle(); !obstacle.empty()) {
+// The message of an error says which records are not possible, and why.
+absl::StatusOr<RecordingBuffer> make_for_bpf(recorder::BufferOptions buffer,
+                                             uint32_t wanted, Events& events) {
+  if (const std::string obstacle = recorder::kernel_writer_obstacle();
+      !obstacle.empty()) {
     return absl::FailedPreconditionError(obstacle);
   }
   if (absl::Status planned = plan_for_kernel(buffer, events); !planned.ok())
     return planned;
-  warn_of_left_behind(events);
-  absl::StatusOr<Buffer> made = Buffer::create(buffer);
+  warn_of_abandoned_buffers(events);
+  absl::StatusOr<recorder::Buffer> made = recorder::Buffer::create(buffer);
   if (!made.ok()) return made.status();
-  absl::StatusOr<KernelPart> part =
-      load_kernel_part(*made, wanted, KernelRequests::Processes::kChosen, events);
+  absl::StatusOr<KernelPart> part = load_kernel_part(
+      *made, wanted, recorder::KernelRequests::Processes::kChosen, events);
   if (!part.ok()) return part.status();
   part->writer->trace_children(static_cast<uint32_t>(getpid()), true);
   return RecordingBuffer{*std::move(made), *std::move(part)};
 }
 
-absl::StatusOr<RecordingBuffer> make_for_perf(BufferOptions buffer,
-                                              std::vector<PerfRing> rings,
+absl::StatusOr<RecordingBuffer> make_for_perf(recorder::BufferOptions buffer,
+                                              std::vector<recorder::PerfRing> rings,
                                               Events& events) {
-  const absl::StatusOr<uint32_t> cpus = possible_cpus();
+  const absl::StatusOr<uint32_t> cpus = recorder::possible_cpus();
   if (!cpus.ok()) return cpus.status();
   buffer.cpu_count = *cpus;
   buffer.features |= ARCTRACE_FEATURE_PERF;
-  absl::StatusOr<Buffer> made = create_fitting(buffer, events);
+  absl::StatusOr<recorder::Buffer> made = create_fitting(buffer, events);
   if (!made.ok()) return made.status();
   RecordingBuffer recording{*std::move(made)};
   recording.perf =
-      std::make_unique<PerfWriter>(recording.buffer.view(), std::move(rings));
+      std::make_unique<recorder::PerfWriter>(recording.buffer.view(), std::move(rings));
   return recording;
 }
 
-absl::StatusOr<RecordingBuffer> make_without(const BufferOptions& buffer,
+absl::StatusOr<RecordingBuffer> make_without(const recorder::BufferOptions& buffer,
                                              Events& events) {
-  absl::StatusOr<Buffer> made = create_fitting(buffer, events);
+  absl::StatusOr<recorder::Buffer> made = create_fitting(buffer, events);
   if (!made.ok()) return made.status();
   return RecordingBuffer{*std::move(made)};
 }
@@ -101,22 +122,23 @@ const char* option_of(KernelRecording use) {
 
 }  // namespace
 
-absl::Status fit(BufferOptions& buffer, Events& events) {
-  const absl::StatusOr<BufferFit> fitted = fit_to_memory(buffer, find_rooms(buffer));
+absl::Status fit(recorder::BufferOptions& buffer, Events& events) {
+  const absl::StatusOr<recorder::BufferFit> fitted =
+      recorder::fit_to_memory(buffer, recorder::find_rooms(buffer));
   if (!fitted.ok()) return fitted.status();
   if (!fitted->size.empty()) events.tell(fitted->size);
   if (!fitted->warning.empty()) events.warn(fitted->warning);
   return absl::OkStatus();
 }
 
-absl::Status plan_for_kernel(BufferOptions& buffer, Events& events) {
-  const absl::StatusOr<uint32_t> cpus = possible_cpus();
+absl::Status plan_for_kernel(recorder::BufferOptions& buffer, Events& events) {
+  const absl::StatusOr<uint32_t> cpus = recorder::possible_cpus();
   if (!cpus.ok()) return cpus.status();
   buffer.in_kernel = true;
   buffer.cpu_count = *cpus;
   if (absl::Status status = fit(buffer, events); !status.ok()) return status;
   const auto online = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  const uint64_t least = least_kernel_buffer(online);
+  const uint64_t least = recorder::least_kernel_buffer(online);
   if (buffer.mode != ARCTRACE_MODE_STOP && buffer.buffer_size < least) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a buffer of ", reader::bytes_text(buffer.buffer_size),
@@ -131,9 +153,8 @@ void RecordingBuffer::end_tracing_children() {
   kernel.writer->trace_children(static_cast<uint32_t>(getpid()), false);
 }
 
-absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffer,
-                                                      const KernelOptions& kernel,
-                                                      Events& events) {
+absl::StatusOr<RecordingBuffer> make_recording_buffer(
+    const recorder::BufferOptions& buffer, const KernelOptions& kernel, Events& events) {
   const auto refuse = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(option_of(kernel.use), why));
   };
@@ -150,7 +171,7 @@ absl::StatusOr<RecordingBuffer> make_recording_buffer(const BufferOptions& buffe
       return refuse(absl::StrCat(wanted, ": only by BPF, and ", why_not_bpf));
     }
   }
-  absl::StatusOr<std::vector<PerfRing>> rings = open_perf_rings();
+  absl::StatusOr<std::vector<recorder::PerfRing>> rings = recorder::open_perf_rings();
   if (rings.ok()) {
     if (kernel.use != KernelRecording::kPerf) {
       events.warn(absl::StrCat("recording the kernel by perf events, without wake-ups",

@@ -1,232 +1,155 @@
-// The auto-args: the arguments and return values of functions of libc, by their manual
-// pages. -a records all of them, and -A and -R those of the functions that they name
-// without ARG.
+// The values that the shim records of calls of libc's functions, by the rows of
+// src/base/libc_functions.inc: the auto-args, which are arguments and return values by
+// the functions' prototypes, and the locks that calls are about.
 #pragma once
 
-#include <cstddef>
+#include <arctrace/format.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "src/base/libc_functions.hpp"
+#include "src/hook_abi/shim_types.h"
 #include "src/shim_protocol/arg_spec_code.hpp"
 
 namespace arctrace::shim {
 
+// The auto-args of a function. -a records those of all functions, and -A and -R those of
+// the functions that they name without ARG.
 struct AutoArgs {
   const char* name;  // of the function
-  const char* arg_specs;
+  // The specs, zero-terminated; the return value's is the last.
+  char arg_specs[(ARCTRACE_SHIM_RECORDED_ARGS_MAX + 1) * kArgSpecSize + 1];
 };
 
-inline constexpr AutoArgs kAutoArgs[] = {
-    {"_Exit", "1b40"},
-    {"__fprintf_chk", "1g803h800b40"},
-    {"__fxstat", "1b402b403g800b41"},
-    {"__fxstat64", "1b402b403g800b41"},
-    {"__lxstat", "1b402h803g800b41"},
-    {"__lxstat64", "1b402h803g800b41"},
-    {"__open64_2", "1h802m400b41"},
-    {"__open_2", "1h802m400b41"},
-    {"__printf_chk", "2h800b40"},
-    {"__read_chk", "1b402g803c804c800b81"},
-    {"__xstat", "1b402h803g800b41"},
-    {"__xstat64", "1b402h803g800b41"},
-    {"_exit", "1b40"},
-    {"accept", "1b402g803g800b41"},
-    {"accept4", "1b402g803g804s400b41"},
-    {"access", "1h802n400b41"},
-    {"aligned_alloc", "1c802c800g82"},
-    {"atoi", "1h800b40"},
-    {"bind", "1b402g803c400b41"},
-    {"brk", "1g800b41"},
-    {"calloc", "1c802c800g82"},
-    {"chdir", "1h800b41"},
-    {"chmod", "1h802e400b41"},
-    {"clock_getres", "1u402g800b41"},
-    {"clock_gettime", "1u402g800b41"},
-    {"clock_nanosleep", "1u402d403g804g800k40"},
-    {"close", "1b400b41"},
-    {"closedir", "1g800b41"},
-    {"connect", "1b402g803c400b41"},
-    {"creat", "1h802e400b41"},
-    {"creat64", "1h802e400b41"},
-    {"dlclose", "1g800b40"},
-    {"dlopen", "1h802d400g80"},
-    {"dlsym", "1g802h800g80"},
-    {"dup", "1b400b41"},
-    {"dup2", "1b402b400b41"},
-    {"dup3", "1b402b403m400b41"},
-    {"epoll_create1", "1d400b41"},
-    {"epoll_ctl", "1b402b403b404g800b41"},
-    {"epoll_wait", "1b402g803b404b400b41"},
-    {"eventfd", "1c402d400b41"},
-    {"execv", "1h802g800b41"},
-    {"execve", "1h802g803g800b41"},
-    {"execvp", "1h802g800b41"},
-    {"exit", "1b40"},
-    {"faccessat", "1l402h803n404d400b41"},
-    {"fchmod", "1b402e400b41"},
-    {"fclose", "1g800b41"},
-    {"fcntl", "1b402b400b41"},
-    {"fcntl64", "1b402b400b41"},
-    {"fdatasync", "1b400b41"},
-    {"fdopen", "1b402h800g82"},
-    {"fflush", "1g800b41"},
-    {"fgets", "1g802b403g800g80"},
-    {"flock", "1b402d400b41"},
-    {"fopen", "1h802h800g82"},
-    {"fopen64", "1h802h800g82"},
-    {"fork", "0b41"},
-    {"fprintf", "1g802h800b40"},
-    {"fputs", "1h802g800b40"},
-    {"fread", "1g802c803c804g800c80"},
-    {"free", "1g80"},
-    {"freopen", "1h802h803g800g82"},
-    {"freopen64", "1h802h803g800g82"},
-    {"fseek", "1g802b803q400b41"},
-    {"fseeko", "1g802b803q400b41"},
-    {"fstat", "1b402g800b41"},
-    {"fstat64", "1b402g800b41"},
-    {"fstatat", "1l402h803g804d400b41"},
-    {"fstatat64", "1l402h803g804d400b41"},
-    {"fsync", "1b400b41"},
-    {"ftruncate", "1b402b800b41"},
-    {"ftruncate64", "1b402b800b41"},
-    {"fwrite", "1g802c803c804g800c80"},
-    {"getaddrinfo", "1h802h803g804g800b40"},
-    {"getcwd", "1g802c800g82"},
-    {"getenv", "1h800h80"},
-    {"getpid", "0b40"},
-    {"getppid", "0b40"},
-    {"getsockopt", "1b402b403b404g805g800b41"},
-    {"ioctl", "1b402d403g800b41"},
-    {"kill", "1b402t400b41"},
-    {"link", "1h802h800b41"},
-    {"listen", "1b402b400b41"},
-    {"lseek", "1b402b803q400b81"},
-    {"lseek64", "1b402b803q400b81"},
-    {"lstat", "1h802g800b41"},
-    {"lstat64", "1h802g800b41"},
-    {"madvise", "1g802c803b400b41"},
-    {"malloc", "1c800g82"},
-    {"memalign", "1c802c800g82"},
-    {"memcmp", "1g802g803c800b40"},
-    {"memcpy", "1g802g803c800g80"},
-    {"memmove", "1g802g803c800g80"},
-    {"memset", "1g802b403c800g80"},
-    {"mkdir", "1h802e400b41"},
-    {"mkdirat", "1l402h803e400b41"},
-    {"mmap", "1g802c803o404p405b406b800g81"},
-    {"mmap64", "1g802c803o404p405b406b800g81"},
-    {"mprotect", "1g802c803o400b41"},
-    {"mremap", "1g802c803c804d400g81"},
-    {"munmap", "1g802c800b41"},
-    {"nanosleep", "1g802g800b41"},
-    {"open", "1h802m403e400b41"},
-    {"open64", "1h802m403e400b41"},
-    {"openat", "1l402h803m404e400b41"},
-    {"openat64", "1l402h803m404e400b41"},
-    {"opendir", "1h800g82"},
-    {"pclose", "1g800b41"},
-    {"perror", "1h80"},
-    {"pipe", "1g800b41"},
-    {"pipe2", "1g802m400b41"},
-    {"poll", "1g802c803b400b41"},
-    {"popen", "1h802h800g82"},
-    {"posix_memalign", "1g802c803c800k40"},
-    {"posix_spawn", "1g802h803g800k40"},
-    {"posix_spawnp", "1g802h803g800k40"},
-    {"pread", "1b402g803c804b800b81"},
-    {"pread64", "1b402g803c804b800b81"},
-    {"printf", "1h800b40"},
-    {"pthread_cond_broadcast", "1g800k40"},
-    {"pthread_cond_signal", "1g800k40"},
-    {"pthread_cond_timedwait", "1g802g803g800k40"},
-    {"pthread_cond_wait", "1g802g800k40"},
-    {"pthread_create", "1g802g803g804g800k40"},
-    {"pthread_join", "1d802g800k40"},
-    {"pthread_mutex_lock", "1g800k40"},
-    {"pthread_mutex_timedlock", "1g802g800k40"},
-    {"pthread_mutex_trylock", "1g800k40"},
-    {"pthread_mutex_unlock", "1g800k40"},
-    {"pthread_rwlock_rdlock", "1g800k40"},
-    {"pthread_rwlock_unlock", "1g800k40"},
-    {"pthread_rwlock_wrlock", "1g800k40"},
-    {"pthread_spin_lock", "1g800k40"},
-    {"pthread_spin_unlock", "1g800k40"},
-    {"puts", "1h800b40"},
-    {"pwrite", "1b402g803c804b800b81"},
-    {"pwrite64", "1b402g803c804b800b81"},
-    {"raise", "1t400b41"},
-    {"read", "1b402g803c800b81"},
-    {"readdir", "1g800g80"},
-    {"readdir64", "1g800g80"},
-    {"readlink", "1h802g803c800b81"},
-    {"readv", "1b402g803b400b81"},
-    {"realloc", "1g802c800g82"},
-    {"reallocarray", "1g802c803c800g82"},
-    {"realpath", "1h802g800g82"},
-    {"recv", "1b402g803c804d400b81"},
-    {"recvfrom", "1b402g803c804d405g806c400b81"},
-    {"recvmsg", "1b402g803d400b81"},
-    {"remove", "1h800b41"},
-    {"rename", "1h802h800b41"},
-    {"rmdir", "1h800b41"},
-    {"sched_yield", "0b41"},
-    {"secure_getenv", "1h800h80"},
-    {"select", "1b402g803g804g805g800b41"},
-    {"sem_post", "1g800b41"},
-    {"sem_trywait", "1g800b41"},
-    {"sem_wait", "1g800b41"},
-    {"send", "1b402g803c804d400b81"},
-    {"sendfile", "1b402b403g804c800b81"},
-    {"sendfile64", "1b402b403g804c800b81"},
-    {"sendmsg", "1b402g803d400b81"},
-    {"sendto", "1b402g803c804d405g806c400b81"},
-    {"setenv", "1h802h803b400b41"},
-    {"setsockopt", "1b402b403b404g805c400b41"},
-    {"shutdown", "1b402b400b41"},
-    {"sigaction", "1t402g803g800b41"},
-    {"signal", "1t402g800g81"},
-    {"sleep", "1c400c40"},
-    {"socket", "1r402s403b400b41"},
-    {"socketpair", "1r402s403b404g800b41"},
-    {"stat", "1h802g800b41"},
-    {"stat64", "1h802g800b41"},
-    {"strcasecmp", "1h802h800b40"},
-    {"strcat", "1g802h800g80"},
-    {"strchr", "1h802b400h80"},
-    {"strcmp", "1h802h800b40"},
-    {"strcpy", "1g802h800g80"},
-    {"strdup", "1h800h82"},
-    {"strlen", "1h800c80"},
-    {"strncasecmp", "1h802h803c800b40"},
-    {"strncmp", "1h802h803c800b40"},
-    {"strncpy", "1g802h803c800g80"},
-    {"strndup", "1h802c800h82"},
-    {"strrchr", "1h802b400h80"},
-    {"strstr", "1h802h800h80"},
-    {"strtol", "1h802g803b400b80"},
-    {"strtoul", "1h802g803b400b80"},
-    {"symlink", "1h802h800b41"},
-    {"syscall", "1b800b81"},
-    {"system", "1h800b41"},
-    {"truncate", "1h802b800b41"},
-    {"truncate64", "1h802b800b41"},
-    {"unlink", "1h800b41"},
-    {"unlinkat", "1l402h803d400b41"},
-    {"unsetenv", "1h800b41"},
-    {"usleep", "1c400b41"},
-    {"vfork", "0b41"},
-    {"wait", "1g800b41"},
-    {"waitpid", "1b402g803d400b41"},
-    {"write", "1b402g803c800b81"},
-    {"writev", "1b402g803b400b81"},
-};
+// The kind and size of an argument or return value that has this word in a prototype;
+// kind 0: there is no such word.
+constexpr arctrace_shim_arg_spec spec_of_word(std::string_view word) {
+  struct Word {
+    std::string_view word;
+    uint8_t kind, size;
+  };
+  constexpr Word kWords[] = {{"access", ARCTRACE_VALUE_ACCESS, 4},
+                             {"clock", ARCTRACE_VALUE_CLOCK, 4},
+                             {"directory", ARCTRACE_VALUE_DIRECTORY, 4},
+                             {"domain", ARCTRACE_VALUE_DOMAIN, 4},
+                             {"errno", ARCTRACE_VALUE_ERRNO, 4},
+                             {"flags", ARCTRACE_VALUE_HEX, 4},
+                             {"int", ARCTRACE_VALUE_SIGNED, 4},
+                             {"long", ARCTRACE_VALUE_SIGNED, 8},
+                             {"map_flags", ARCTRACE_VALUE_MAP_FLAGS, 4},
+                             {"mode", ARCTRACE_VALUE_OCTAL, 4},
+                             {"open_flags", ARCTRACE_VALUE_OPEN_FLAGS, 4},
+                             {"pointer", ARCTRACE_VALUE_POINTER, 8},
+                             {"protection", ARCTRACE_VALUE_PROTECTION, 4},
+                             {"signal", ARCTRACE_VALUE_SIGNAL, 4},
+                             {"size", ARCTRACE_VALUE_UNSIGNED, 8},
+                             {"socket", ARCTRACE_VALUE_SOCKET, 4},
+                             {"string", ARCTRACE_VALUE_STRING, 8},
+                             {"thread", ARCTRACE_VALUE_HEX, 8},
+                             {"unsigned", ARCTRACE_VALUE_UNSIGNED, 4},
+                             {"whence", ARCTRACE_VALUE_WHENCE, 4}};
+  arctrace_shim_arg_spec spec{};
+  for (const Word& known : kWords) {
+    if (known.word != word) continue;
+    spec.kind = known.kind;
+    spec.size = known.size;
+  }
+  return spec;
+}
 
-// Whether all specs of the table are valid (arg_spec_code.hpp).
+// REQUIRES: the function has a prototype, each of whose words is known; no more than
+// ARCTRACE_SHIM_RECORDED_ARGS_MAX of its arguments are recorded.
+constexpr AutoArgs auto_args_of(const LibcFunction& function) {
+  AutoArgs found{function.name, {}};
+  size_t used = 0;
+  const auto add = [&](const arctrace_shim_arg_spec& spec) {
+    for (const char letter : encode_arg_spec(spec).text) found.arg_specs[used++] = letter;
+  };
+  PrototypeWords words(function.prototype);
+  uint8_t argument = 0;
+  for (std::string_view word; !(word = words.next_argument()).empty();) {
+    ++argument;
+    if (word == "_") continue;
+    arctrace_shim_arg_spec spec = spec_of_word(word);
+    spec.argument = argument;
+    add(spec);
+  }
+  if (words.result().empty()) return found;
+  arctrace_shim_arg_spec result = spec_of_word(words.result());
+  result.failure = static_cast<uint8_t>(words.failure());
+  add(result);
+  return found;
+}
+
+inline constexpr auto kAutoArgsTable = [] {
+  constexpr auto has_prototype = [](const LibcFunction& function) {
+    return function.prototype[0] != '\0';
+  };
+  constexpr auto count = static_cast<size_t>(
+      std::count_if(std::begin(kLibcFunctions), std::end(kLibcFunctions), has_prototype));
+  std::array<AutoArgs, count> functions{};
+  size_t used = 0;
+  for (const LibcFunction& function : kLibcFunctions) {
+    if (has_prototype(function)) functions[used++] = auto_args_of(function);
+  }
+  return functions;
+}();
+
+// Whether all specs are valid.
 static_assert([] {
-  for (const AutoArgs& function : kAutoArgs) {
+  for (const AutoArgs& function : kAutoArgsTable) {
     for (const char* at = function.arg_specs; *at != '\0'; at += kArgSpecSize) {
       arctrace_shim_arg_spec spec{};
       if (!decode_arg_spec(at, spec)) return false;
     }
+  }
+  return true;
+}());
+
+// A function about locks: one that the reader's view of locks uses. The entry of each
+// call has the locks' addresses.
+struct LockCall {
+  const char* name;  // of the function
+  uint8_t locks;     // how many of its first arguments are addresses of locks
+  // If the function may return without the lock: its return value, as an arg spec
+  // (arg_spec_code.hpp). Else empty.
+  char result[kArgSpecSize + 1];
+};
+
+constexpr LockCall lock_call_of(const LibcFunction& function) {
+  const LockUse& lock = function.lock;
+  const bool is_wait =
+      lock.kind == LockKind::kCondition && lock.action == LockAction::kWait;
+  LockCall call{function.name, static_cast<uint8_t>(is_wait ? 2 : 1), {}};
+  if (lock.wait == LockWait::kForever) return call;
+  const PrototypeWords words(function.prototype);
+  const ArgSpecCode code = encode_arg_spec(spec_of_word(words.result()));
+  std::copy(std::begin(code.text), std::end(code.text), call.result);
+  return call;
+}
+
+inline constexpr auto kLockCalls = [] {
+  constexpr auto is_about_locks = [](const LibcFunction& function) {
+    return function.lock.action != LockAction::kNone;
+  };
+  constexpr auto count = static_cast<size_t>(std::count_if(
+      std::begin(kLibcFunctions), std::end(kLibcFunctions), is_about_locks));
+  std::array<LockCall, count> calls{};
+  size_t used = 0;
+  for (const LibcFunction& function : kLibcFunctions) {
+    if (is_about_locks(function)) calls[used++] = lock_call_of(function);
+  }
+  return calls;
+}();
+
+static_assert([] {
+  for (const LockCall& call : kLockCalls) {
+    arctrace_shim_arg_spec result{};
+    if (call.locks == 0 || call.locks > ARCTRACE_LOCK_WORDS_MAX) return false;
+    if (call.result[0] != '\0' && !decode_arg_spec(call.result, result)) return false;
   }
   return true;
 }());

@@ -1,7 +1,7 @@
 // The protocol by which `arctrace record` gives the shim its options, in the environment
-// variable ARCTRACE_OPTIONS. The command encodes the text (options_encoder.hpp) and the
-// shim decodes it (decode_options). Both come from one build, so the text is not a stable
-// interface.
+// variable ARCTRACE_OPTIONS. The command encodes the text (OptionsEncoder) and the shim
+// decodes it (decode_options). Both come from one build, so the text is not a stable
+// interface, and both are freestanding, so that they are compiled alike.
 //
 //   TEXT   = OPTION { ";" OPTION }
 //   OPTION = KEY "=" FIELD { ":" FIELD }
@@ -14,7 +14,7 @@
 //   patch=PATTERN                              -P
 //   patcher=PATH                               the command, which analyses for -P
 //   args=SPECS:PATTERN                         -A and -R; SPECS: see arg_spec_code.hpp
-//   when=CONDITION:PATTERN                     --snapshot-when; see call_condition.hpp
+//   when=CONDITION:PATTERN                     --snapshot-when; see arg_spec_code.hpp
 //   autoargs=yes                               -a
 //   depth=N, time=NS, size=BYTES               -D, -t, -Z
 //   file=DEVICE:INODE                          the file of the functions that follow
@@ -28,14 +28,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
-#include "src/protocol/call_filter_text.hpp"
-#include "src/shim_protocol/environment.hpp"
+#include "src/protocol/live_filter.hpp"
 
 namespace arctrace::shim {
 
-// The longest text: all that the kernel lets a variable have after "ARCTRACE_OPTIONS=".
+// The environment variables by which `arctrace record` passes its session to the programs
+// that it starts, and by which a traced program passes it on to those that it starts
+// itself.
+
+inline constexpr char kSessionVariable[] = "ARCTRACE_SESSION";  // the buffer's path
+inline constexpr char kOptionsVariable[] = "ARCTRACE_OPTIONS";  // see options.hpp
+inline constexpr char kPreloadVariable[] = "LD_PRELOAD";        // names the shim
+// It is set on machines where the shim cannot hook slots that are bound at their first
+// call.
+inline constexpr char kBindNowVariable[] = "LD_BIND_NOW";
+
+// The size that Linux permits for one "NAME=VALUE", its final zero included, where pages
+// have 4 KiB. It permits more where they are larger.
+inline constexpr size_t kVariableBytesMax = size_t{128} << 10;
+
+// The size of the longest text: all that the kernel permits a variable after
+// "ARCTRACE_OPTIONS=".
 inline constexpr size_t kOptionsTextMax =
     kVariableBytesMax - (sizeof kOptionsVariable - 1) - sizeof '=' - sizeof '\0';
 inline constexpr size_t kPatternsMax = 64;  // one bit each in the control page's word
@@ -66,11 +82,11 @@ struct Pattern {
   Kind kind;
   const char* text;
   // For kArgs: see arg_spec_code.hpp, or one of the next two characters. For kWhen: see
-  // call_condition.hpp. Else null.
+  // arg_spec_code.hpp. Else null.
   const char* arg_specs = nullptr;
 };
 
-// A pattern's arg_specs if the types of the functions that it matches determine them.
+// A pattern's arg_specs if they follow from the types of the functions that it matches.
 inline constexpr char kTypedArgs = 'A';
 inline constexpr char kTypedRetval = 'R';
 
@@ -118,7 +134,8 @@ struct ShimOptions {
     return found;
   }
   // Whether functions are filtered out by their sizes. No code has fewer bytes than one:
-  // `-Z 1` is for functions that are patched, and must not cost each call a filter.
+  // `-Z 1` is about functions that are patched, and must not make each call take the
+  // filter.
   bool filters_sizes() const { return size_min > 1; }
   // Whether any call may be filtered out.
   bool filters() const {
@@ -146,5 +163,87 @@ struct ShimOptions {
 // limits above are skipped, and a text longer than kOptionsTextMax is ignored altogether.
 // Uses neither libc nor memory, and takes time in proportion to the text.
 void decode_options(const char* text, ShimOptions& options);
+
+// The words of the options protocol, for its encoder and its decoder.
+enum class OptionKey : uint8_t {
+  kLibcall,
+  kFilter,
+  kNotrace,
+  kModule,
+  kEntryOnly,
+  kPatch,
+  kPatcher,
+  kArgs,
+  kWhen,
+  kFile,
+  kFunction,
+  kCallee,
+  kAutoArgs,
+  kDepth,
+  kTime,
+  kSize
+};
+
+// The keys, in the order of OptionKey.
+inline constexpr const char* kOptionKeys[] = {
+    "libcall=",  "filter=", "notrace=", "module=", "entryonly=", "patch=",
+    "patcher=",  "args=",   "when=",    "file=",   "function=",  "callee=",
+    "autoargs=", "depth=",  "time=",    "size="};
+static_assert(kOptionKeys[static_cast<size_t>(OptionKey::kSize)][0] == 's');
+
+// The words, in the order of LibraryCalls.
+inline constexpr const char* kLibraryCallWords[] = {"none", "program", "all"};
+
+inline constexpr char kYesText[] = "yes";
+
+// Builds the text option by option; decode_options() returns patterns and types in the
+// same order. An option that exceeds a limit is not in the text, and overflow() reports
+// it. The text must not be used then, because a program with a part of its filter would
+// record calls that the user did not ask for. The object takes 128 KiB, so it must be on
+// the heap.
+class OptionsEncoder {
+ public:
+  // The first limit that was exceeded.
+  enum class Overflow : uint8_t { kNone, kPatterns, kTypes };
+
+  void set_library_calls(LibraryCalls which);
+  void set_auto_args();
+  void set_patcher(std::string_view path);
+  void set_depth_max(uint32_t depth);
+  void set_min_ns(uint64_t ns);
+  void set_size_min(uint64_t bytes);
+
+  // REQUIRES: `kind` is neither kArgs nor kWhen.
+  void add_pattern(Pattern::Kind kind, std::string_view text);
+  void add_args(std::string_view arg_specs, std::string_view pattern);
+  void add_condition(std::string_view code, std::string_view pattern);
+
+  // The texts of FunctionTypes.
+  struct Types {
+    std::string_view arg_specs, arg_names, retval_names;
+  };
+  // The file of the functions that are added next.
+  void set_file(uint64_t device, uint64_t inode);
+  void add_function(uint64_t address, const Types& types);
+  void add_callee(std::string_view name, const Types& types);
+
+  std::string_view text() const { return {text_, size_}; }
+  Overflow overflow() const { return overflow_; }
+
+ private:
+  void put_option(OptionKey key, std::initializer_list<std::string_view> fields,
+                  Overflow if_full);
+  // Increments `count`. False: it is `max` already.
+  bool has_room(size_t& count, size_t max, Overflow if_full);
+  void put_number(OptionKey key, uint64_t number);
+  bool put(char c);
+  bool put_field(std::string_view field, bool is_last);
+
+  size_t size_ = 0;
+  size_t pattern_count_ = 0;
+  size_t type_count_ = 0;
+  Overflow overflow_ = Overflow::kNone;
+  char text_[kOptionsTextMax];
+};
 
 }  // namespace arctrace::shim

@@ -1,44 +1,194 @@
-// The calls of which a thread knows that nothing lies between callee and caller: between
-// the machine frame of a function that is entered and the thread's innermost open frame.
-// Finding this out takes an unwinder; after that an entry is looked up here.
-//
-// An edge is the hook site and the call site of the callee, the hook site of the caller,
-// and how far their frames lie apart. If the call comes from the caller's own code, these
-// are facts about the code: a function that runs at that distance was recorded when it
-// was entered, so an open frame with these properties is the running one. If code without
-// hooks lies in between, it has the same frames as when the unwinder looked.
-//
-// Code can be unloaded, and other code loaded in its place: forget_call_edges() makes all
-// edges of all threads unknown.
-//
-// An edge also tells where the callee's frame is, so that its hook need not look that up.
-// Therefore an edge is found by the callee's stack pointer at its hook.
-//
-// Each edge has one place in a table. Programs of which a loop makes hundreds of
-// different calls need a larger one than most threads do: otherwise many of these calls
-// take the places of others, and the unwinder is asked again and again.
+// The machine frames of a thread and the calls between them: the stacks on which it runs,
+// the frame of a function that was entered, as its hook saw it, and the call edges by
+// which an entry is known to come from the innermost open frame.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "src/base/inlined.hpp"
+#include "src/base/memory.hpp"
 #include "src/hook_abi/shim_types.h"
-#include "src/stack/machine_frame.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
-// Distinguishes the edges of one state of the process' code from those of others. A
-// random number, so that edges of two states can't be confused.
+// A number of items of an array, stored as the offset of the item with that index, so
+// that the fast path need not compute that item's address.
+template <class Item, class Number>
+class OffsetCount {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr OffsetCount(Number count = 0) : offset_(uint64_t{count} * sizeof(Item)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr operator Number() const {
+    return static_cast<Number>(offset_ / sizeof(Item));
+  }
+  constexpr uint64_t offset() const { return offset_; }  // in bytes
+  constexpr OffsetCount next() const { return at_offset(offset_ + sizeof(Item)); }
+  // The number less one; for 0, more than there can be.
+  constexpr OffsetCount previous() const { return at_offset(offset_ - sizeof(Item)); }
+
+  // Reads the number once more, where the compiler would keep it in a register.
+  OffsetCount load_anew() const { return at_offset(read_anew(offset_)); }
+
+  // The number in a register of its own (kept_beside_arguments()).
+  OffsetCount beside_arguments() const {
+    return at_offset(kept_beside_arguments<1>(offset_));
+  }
+
+ private:
+  static constexpr OffsetCount at_offset(uint64_t offset) {
+    OffsetCount made;
+    made.offset_ = offset;
+    return made;
+  }
+
+  uint64_t offset_;
+};
+
+// Stack addresses [low, high). Empty if they are not known.
+struct StackRange {
+  uintptr_t low;
+  uintptr_t high;
+  bool contains(uintptr_t address) const { return address >= low && address < high; }
+};
+
+struct ThreadStacks {
+  StackRange own;
+  StackRange signal;     // sigaltstack's; it may lie inside the own stack
+  bool is_signal_known;  // the thread has set it by a hook, or the kernel was asked
+
+  enum class Which : uint8_t { kUnknown, kOwn, kSignal };
+
+  // Whether the frame that ends at `address`, which is read only if the thread has a
+  // signal stack, is on it. Most threads have none.
+  bool is_on_signal_stack(const uintptr_t& address) const {
+    return !is_zero(signal.high) && signal.contains(address - 1);
+  }
+
+  // Whether `address` is on the signal stack, with less than `room` bytes of space below
+  // it.
+  bool is_near_end_of_signal_stack(uintptr_t address, uintptr_t room) const {
+    return is_on_signal_stack(address) && address - signal.low < room;
+  }
+
+  // The stack of the frame that ends at `address`, that is of the bytes just below it. A
+  // signal stack may be the innermost object of a frame; then a frame that this one calls
+  // ends where the signal stack begins.
+  Which which(uintptr_t address) const {
+    if (signal.contains(address - 1)) return Which::kSignal;
+    return own.contains(address - 1) ? Which::kOwn : Which::kUnknown;
+  }
+};
+
+// The version of the table of coroutine stacks (coroutine_stacks.hpp): it changes with
+// each change, and is odd during one. 0: no stack was ever made.
+extern __attribute__((visibility("hidden"))) uint32_t coroutine_stacks_version;
+
+inline bool has_coroutine_stacks() {
+  return __builtin_expect(!is_zero(coroutine_stacks_version), 0);
+}
+
+// The current-stack cache: a part of a stack on which a thread is known to run, so that
+// nothing has to be looked up. All zero: none.
+struct CurrentStackCache {
+  uintptr_t from, to;
+  uint32_t version;
+
+  // Whether the frame that ends at `address` is there, and the table is still the same.
+  bool has(uintptr_t address) const {
+    return address > from && address <= to &&
+           version == IpcAtomics::load_relaxed(coroutine_stacks_version);
+  }
+};
+
+inline uint32_t low_half(uintptr_t address) { return static_cast<uint32_t>(address); }
+
+// The machine frame of a function that was entered, as its hook saw it. Comparing two of
+// them shows which frames were abandoned without an exit, by longjmp or an exception.
+//
+// Functions that are inlined into one another share a machine frame: they have the same
+// CFA and the same call site, but different hook sites. A call that reuses the stack
+// space of an abandoned frame shares only the CFA with that frame, or all three if it is
+// the same call again.
+//
+// The halves of addresses serve only to tell equal from different.
+struct MachineFrame {
+  MachineFrame() = default;
+  explicit MachineFrame(uintptr_t address) : location(address) {}
+  explicit MachineFrame(const arctrace_shim_call& call)
+      : location(call.location),
+        call_site(low_half(call.call_site)),
+        hook_site(low_half(call.hook_site)),
+        stack_pointer(low_half(call.stack_pointer)),
+        flags(call.flags) {}
+
+  uintptr_t location = 0;  // the CFA; 0: not known
+  uint32_t call_site = 0;  // the address that the frame returns to, low half
+  uint32_t hook_site = 0;  // the address that the hook returns to, low half; 0: not known
+  union {
+    uint32_t stack_pointer = 0;  // at the hook's call, low half
+    // The end of the function's code, low half: in a frame that was found open
+    // (ARCTRACE_SHIM_WAS_OPEN), which no hook has seen.
+    uint32_t found_code_end;
+  };
+  uint32_t flags = 0;  // enum arctrace_shim_call_flags
+
+  bool has(arctrace_shim_call_flags flag) const {
+    return (flags & static_cast<uint32_t>(flag)) != 0;
+  }
+};
+
+// Whether the frame `open` lies on a part of a stack that is free when a function is
+// entered or left at `now`. Frames on other stacks (coroutines) can't be compared: false.
+inline bool lies_below(const ThreadStacks& stacks, const MachineFrame& open,
+                       const MachineFrame& now) {
+  using Which = ThreadStacks::Which;
+  const Which stack = stacks.which(now.location);
+  if (stack == Which::kUnknown) return false;
+  const Which open_stack = stacks.which(open.location);
+  // A thread that runs on its own stack again has no frames on the signal stack any more.
+  if (open_stack != stack) return stack == Which::kOwn && open_stack == Which::kSignal;
+  if (open.location >= now.location) return false;
+  if (!open.has(ARCTRACE_SHIM_LOCATION_GUESSED) &&
+      !now.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
+    return true;
+  }
+  // Guessed CFAs may differ within one machine frame.
+  return now.call_site != 0 &&
+         (open.call_site != now.call_site || open.hook_site == now.hook_site);
+}
+
+// The number that distinguishes the edges of one state of the process' code from those of
+// others. It is random, so that edges of two states can't be confused.
 extern __attribute__((visibility("hidden"))) uint64_t call_edges_epoch;
 
 // To be called after code was loaded or unloaded. One thread at a time.
 void forget_call_edges();
 
-// What a thread knows. The tables are memory which fork makes all zero in the child, also
-// amid a call of these functions: that is an empty table, because no caller or callee has
-// hook site 0. Where they are must not lie in such memory.
+// A call edge says that nothing lies between callee and caller: between the machine frame
+// of a function that is entered and the thread's innermost open frame. Finding this out
+// takes an unwinder; after that an entry is looked up here.
+//
+// An edge is the hook site and the call site of the callee, the hook site of the caller,
+// and the distance of their frames. If the call comes from the caller's own code, these
+// are facts about the code: a function that runs at that distance was recorded when it
+// was entered, so an open frame with these properties is the running one. If code without
+// hooks lies in between, it has the same frames as when the unwinder ran.
+//
+// Code can be unloaded, and other code loaded in its place: forget_call_edges() makes all
+// edges of all threads unknown.
+//
+// An edge also has the CFA of the callee, so that its hook need not look that up.
+// Therefore an edge is found by the callee's stack pointer at its hook.
+//
+// Each edge has one place in a table. Programs with a loop that makes hundreds of
+// different calls need a larger table than most threads do: otherwise many of these calls
+// take the places of others, and the unwinder is called again and again.
+//
+// The tables are in memory that fork sets to zero in the child, also amid a call of these
+// functions: that is an empty table, because no caller or callee has hook site 0. The
+// tables' addresses must not be in such memory.
 class CallEdges {
  public:
   struct Edge;
@@ -56,24 +206,26 @@ class CallEdges {
     return edge != nullptr && caller.location - callee.location == edge->distance;
   }
 
-  // The same for the call of a stub, which lies at one distance from its stack pointer,
-  // and has its call site as its hook site: one that returns to a stub has not.
+  // As has(), for a stub's call, which has a fixed distance from its stack pointer, and
+  // whose call site is its hook site; a call that returns to a stub has another hook
+  // site.
   bool has_stub_call(const MachineFrame& caller, uintptr_t stack_pointer,
                      const MachineFrame& callee) const {
     return find<Sites::kEqual>(caller, stack_pointer, callee.call_site,
                                HookSiteOf{callee}) != nullptr;
   }
 
-  // The edge for a callee of which only what `call` says is known, when it is asked:
-  // stack_pointer(), has_frame_pointer(), call_site(), hook_site(). Null: there is none.
-  // It is valid during the writer call.
+  // The edge for a callee of which only `call` is known, whose values are computed when
+  // asked: stack_pointer(), has_frame_pointer(), call_site(), hook_site(). Null: there is
+  // none. It is valid during the writer call.
   template <class Call>
   __attribute__((always_inline)) const Edge* edge_of(const MachineFrame& caller,
                                                      const Call& call) const {
     const Edge* edge = find(caller, call.stack_pointer(), call.call_site(), call);
     if (edge == nullptr) return nullptr;
     if (__builtin_expect((edge->flags & kFoundByStackPointer) != 0, 1)) return edge;
-    // Read once more, so that it need not be kept until here, and in few registers.
+    // The location is read once more, so that it need not be kept until here, and in few
+    // registers.
     uintptr_t frame_pointer =
         *const_cast<const volatile uintptr_t*>(&caller.location) - edge->distance;
     frame_pointer = kept_number(frame_pointer) -
@@ -87,7 +239,8 @@ class CallEdges {
                            uintptr_t stack_pointer, MachineFrame& to) {
     to.call_site = edge.call_site;
     to.hook_site = edge.hook_site;
-    // One by one: otherwise gcc puts two values together before it stores them.
+    // The fence has the values stored one by one: otherwise gcc puts two together before
+    // it stores them.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     to.stack_pointer = low_half(stack_pointer);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -96,10 +249,10 @@ class CallEdges {
     to.location = caller.location - edge.distance;
   }
 
-  // True: so many edges have taken the places of others that a large table is wanted,
-  // which begin_use() is to be called with. REQUIRES: the writer call is the outermost
-  // one, and can_add(). A signal handler that interrupts it finds either no edge there or
-  // a whole one.
+  // Adds an edge. True: so many edges have taken the places of others that begin_use() is
+  // to be called with a large table. REQUIRES: the writer call is the outermost one, and
+  // can_add(). A signal handler that interrupts it finds either no edge there or a whole
+  // one.
   bool add(const MachineFrame& caller, const MachineFrame& callee,
            const arctrace_shim_call& call) {
     const uint64_t apart = mixed(caller.location - stack_pointer_of(callee));
@@ -132,18 +285,18 @@ class CallEdges {
     uint32_t hook_site;       // 0: there is no edge
     uint64_t stack_distance;  // down to the callee's stack pointer; mixed with the epoch
     uint32_t caller;          // its hook site
-    uint32_t distance;        // down to the callee's location
-    // From the callee's frame pointer to its location, if it is found by that. 0: it
-    // isn't; no location is equal to the frame pointer.
+    uint32_t distance;        // down to the callee's CFA
+    // The distance from the callee's frame pointer to its CFA, if the edge is found by
+    // that. 0: it isn't; no CFA is equal to the frame pointer.
     int32_t location_offset;
     uint32_t flags;  // of the callee
   };
 
  private:
   static constexpr uint32_t kSmall = 1024, kLarge = 8192;  // edges
-  // The unwinder has taken some milliseconds then.
+  // By then, the unwinder has taken some milliseconds.
   static constexpr uint32_t kReplacedMax = 4096;
-  // A guessed location is the stack pointer itself.
+  // A guessed CFA is the stack pointer itself.
   static constexpr uint32_t kFoundByStackPointer =
       ARCTRACE_SHIM_LOCATION_BY_SP | ARCTRACE_SHIM_LOCATION_GUESSED;
 
@@ -158,7 +311,7 @@ class CallEdges {
     uint32_t hook_site_added_to(uint32_t sum) const { return sum + callee.hook_site; }
   };
 
-  // The edge that such a call has, apart from the callee's location; null: there is none.
+  // The edge that such a call has, apart from the callee's CFA; null: there is none.
   template <Sites kSites = Sites::kAny, class Callee>
   __attribute__((always_inline)) const Edge* find(const MachineFrame& caller,
                                                   uintptr_t stack_pointer,
@@ -172,7 +325,7 @@ class CallEdges {
         (kSites == Sites::kEqual || is_equal(edge->call_site, low_half(call_site))) &&
         is_equal(edge->hook_site, low_half(callee.hook_site())) &&
         edge->stack_distance == apart &&
-        // Read once more, so that no register is kept for it.
+        // The hook site is read once more, so that no register is kept for it.
         is_equal(edge->caller, read_anew(caller.hook_site));
     return is_one ? edge : nullptr;
   }
@@ -180,7 +333,7 @@ class CallEdges {
   static uint64_t mixed(uint64_t stack_distance) {
     return xor_with(stack_distance, call_edges_epoch);
   }
-  // A frame's location is less than 4 GiB above its stack pointer.
+  // A frame's CFA is less than 4 GiB above its stack pointer.
   static uintptr_t stack_pointer_of(const MachineFrame& callee) {
     return callee.location - (low_half(callee.location) - callee.stack_pointer);
   }
@@ -189,15 +342,15 @@ class CallEdges {
     const auto offset = static_cast<intptr_t>(call.location - call.frame_pointer);
     return offset == static_cast<int32_t>(offset) ? static_cast<int32_t>(offset) : 0;
   }
-  // Calls of one function from many places, by each of which it calls many others, would
-  // have equal sums of sites: their distances are alike.
+  // Without this, calls of one function from many places, in each of which it calls many
+  // others, would have equal sums of sites: their distances are alike.
   static uint32_t spread(const MachineFrame& caller) {
     return caller.hook_site * 0x9E3779B1u;
   }
-  // Sites that lie a few bytes apart, as those of calls one after the other or of short
-  // functions, have different edges. So have the calls that one function makes when it is
-  // called from different places, which are the hook sites of stubs' calls. Recursion
-  // through code without hooks has the same sites at several distances.
+  // Sites that are a few bytes apart, as those of successive calls or of short functions,
+  // have different edges. So do the calls that one function makes when it is called from
+  // different places, which are the hook sites of stubs' calls. Recursion through code
+  // without hooks has the same sites at several distances.
   __attribute__((always_inline)) Edge* edge_at(uint32_t sites, uint64_t apart) const {
     const uint64_t offset = uint64_t{8 * sites + static_cast<uint32_t>(apart)} & mask_;
     return reinterpret_cast<Edge*>(table_ + offset);
@@ -222,7 +375,7 @@ struct CallEdges::LargeTable {
 
 inline void CallEdges::begin_use(SmallTable& small, LargeTable* large) {
   replaced_ = 0;
-  // A handler that interrupts this finds edges of the table that it sees.
+  // A handler that interrupts this finds edges of the table whose address it reads.
   mask_ = kSmallMask;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   table_ = reinterpret_cast<uintptr_t>(large != nullptr ? large->edges : small.edges);
@@ -230,4 +383,11 @@ inline void CallEdges::begin_use(SmallTable& small, LargeTable* large) {
   if (large != nullptr) mask_ = kLargeMask;
 }
 
-}  // namespace arctrace
+// Whether the stack of a call that ends at `address`, by a thread without open frames,
+// need not be looked up: the program has no coroutines, or the thread is known to run on
+// that stack.
+inline bool is_known_stack(const CurrentStackCache& followed, uintptr_t address) {
+  return !has_coroutine_stacks() || followed.has(address);
+}
+
+}  // namespace arctrace::writer

@@ -1,14 +1,15 @@
-// When a thread's calls began whose time a condition is about
-// (src/calls/call_conditions).
+// The beginnings of a thread's calls whose duration a condition is about
+// (set_call_conditions() in src/calls/call_args.hpp).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-namespace arctrace {
+namespace arctrace::writer {
 
-// Calls that never end, because a jump has left them, stay until their room is needed. A
-// signal handler may begin and end calls at any instruction: at worst a time is lost.
+// Calls that never end, because a jump has abandoned them, stay until their space is
+// needed. A signal handler may begin and end calls at any instruction: at worst a time is
+// lost.
 struct TimedCalls {
   static constexpr uint32_t kMax = 32;
 
@@ -18,7 +19,8 @@ struct TimedCalls {
   };
   Call calls[kMax];
 
-  // If there is no room, the call that began first is forgotten.
+  // Notes that a call begins. If there is no space, the call that began first is
+  // forgotten.
   void begin(uintptr_t return_slot, uint64_t ticks) {
     Call* to = &calls[0];
     for (Call& call : calls) {
@@ -37,7 +39,7 @@ struct TimedCalls {
     to->return_slot = return_slot;
   }
 
-  // When the call began, in ticks; 0: that is not known.
+  // When the call began, in ticks; 0: not known.
   uint64_t end(uintptr_t return_slot) {
     for (Call& call : calls) {
       if (call.return_slot != return_slot) continue;
@@ -48,4 +50,4 @@ struct TimedCalls {
   }
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

@@ -1,46 +1,46 @@
-#include "src/writer/claim_slot.hpp"
-
+// Lets a thread join the session: it takes private state, an identity, and a writer slot
+// with a robust lock.
 #include "src/base/raw_syscall.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/robust_lock.hpp"
-#include "src/os/thread_id.hpp"
 #include "src/process/session.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/definitions_life.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/loss.hpp"
+#include "src/writer/slow_path.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
 constexpr uint32_t kNoSlot = UINT32_MAX;
-// Records that a thread loses before it asks for a slot again: many if all slots were
-// taken, few if it has not looked at all, or one is being settled.
+// The number of records that a thread loses before it asks for a slot again: many if all
+// slots were taken, few if it has checked no slot, or one is being reaped.
 constexpr uint16_t kRetryLate = 1000;
 constexpr uint16_t kRetrySoon = 10;
-// How many slots one call looks at. In a table that is full to nine tenths, one of these
-// is free all but certainly.
+// The number of slots that one call checks. In a table that is full to nine tenths, one
+// of these is free all but certainly.
 constexpr uint32_t kSlotLooks = 256;
 // Larger than any count of slots, and a prime: steps of this size lead to each slot, and
-// away from a crowd of neighbours.
+// away from neighbours that are all taken.
 constexpr uint32_t kSlotStep = 2654435761;
 
-// Takes a slot that is free or whose owner has died, unless the collector is settling it.
+// Takes a slot that is free or whose owner has died, unless the collector is reaping it.
 bool lock_slot(arctrace_writer_slot& slot, uint32_t tid) {
   const uint32_t seen = IpcAtomics::load_acquire(slot.lock);
-  // A slot whose tid stays the same would not show that it changes hands (M2).
+  // If a slot's tid stayed the same, it would not show that the slot changes hands (M2).
   if (seen != 0 && IpcAtomics::load_relaxed(slot.tid) == tid) return false;
   return !is_live(seen) && seen != kBeingReaped &&
          robust_lock({slot.lock, slot.robust_prev, slot.robust_next}, seen, tid);
 }
 
-bool is_being_settled(arctrace_writer_slot& slot) {
+bool is_being_reaped(arctrace_writer_slot& slot) {
   return IpcAtomics::load_relaxed(slot.lock) == kBeingReaped;
 }
 
 uint32_t claim_slot(const BufferView& view, SlotHolder& holder, uint32_t tid) {
   const uint32_t count = view.geometry().slot_count;
-  // The word stops near the slot count, because over its life a session may see more
+  // The word stops near the slot count, because over its lifetime a session may see more
   // threads than 32 bits can count.
   if (IpcAtomics::load_relaxed(view.control().slot_next) < count) {
     const uint32_t next =
@@ -53,7 +53,7 @@ uint32_t claim_slot(const BufferView& view, SlotHolder& holder, uint32_t tid) {
     const uint64_t steps = uint64_t{holder.looked_at} * kSlotStep;
     const auto index = static_cast<uint32_t>((tid + steps) % count);
     if (lock_slot(view.slot(index), tid)) return index;
-    ask_soon = ask_soon || is_being_settled(view.slot(index));
+    ask_soon = ask_soon || is_being_reaped(view.slot(index));
   }
   holder.retry = ask_soon ? kRetrySoon : kRetryLate;
   return kNoSlot;
@@ -87,10 +87,11 @@ void take_over(const BufferView& view, ThreadState& state, const ProcessState& p
 }
 
 // Where system calls are forbidden, only threads that libc begins may attach, in this
-// process or in one that it forks, and only if what they need is allowed.
+// process or in one that it forks, and only if the calls that they need are allowed.
 bool may_attach() { return may_call_kernel() || may_use_kernel(kThreadUse); }
 
-// Of a fork child's threads, the one that forked has had an identity in the parent.
+// Notes the last identities. Of a fork child's threads, only the one that forked has had
+// an identity in the parent.
 void note_identities(ProcessState& process, uint32_t writer) {
   ThreadLocal& local = thread_local_state;
   if (process.origin == ARCTRACE_ORIGIN_FORK && local.last_process == process.parent_id) {
@@ -124,7 +125,7 @@ ThreadState* attach_thread(uint64_t ticks) {
   thread_local_state.edges.begin_use(state->edges,
                                      reinterpret_cast<CallEdges::LargeTable*>(large));
   thread_local_state.state = state;
-  thread_local_state.leaving = 0;  // in a fork child: of its parent's frames
+  thread_local_state.leaving = 0;  // in a fork child, it counts its parent's frames
   state->local = &thread_local_state;
   thread_local_state.calls = state->calls;
   thread_local_state.filter_outermost = thread_local_state.filter_context;
@@ -137,7 +138,7 @@ ThreadState* attach_thread(uint64_t ticks) {
   state->slot.start_ticks = ticks;
   note_identities(*process, state->slot.writer);
   take_over(view, *state, *process, ticks);
-  // A crowd of threads must not look at all slots each, nor a crowd of processes.
+  // Threads that begin together, or processes, must not check all slots each.
   uint32_t seen = IpcAtomics::load_relaxed(process->thread_slot);
   if (seen == 0 || !DefinitionsLife<IpcAtomics>::has_older_thread(
                        view, process->id, state->slot.writer, seen)) {
@@ -150,4 +151,4 @@ ThreadState* attach_thread(uint64_t ticks) {
   return state;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

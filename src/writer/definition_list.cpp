@@ -1,13 +1,13 @@
-#include "src/writer/definition_list.hpp"
-
+// The list of the process' definitions, in private memory: it only grows, without a lock.
 #include <sys/mman.h>
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/protocol/call_filter_text.hpp"
-#include "src/writer/reservation.hpp"
+#include "src/protocol/live_filter.hpp"
+#include "src/writer/definitions.hpp"
+#include "src/writer/record.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 uint64_t first_definition;
 
@@ -22,7 +22,7 @@ struct Chunk {
 uint64_t newest_chunk;     // address
 uint64_t last_definition;  // a hint: the end is where next is 0
 uint32_t definition_count;
-uint64_t valid_bytes;  // of the bodies of those that hold still
+uint64_t valid_bytes;  // of the bodies of definitions that are not retired
 
 template <class T>
 T* at_address(uint64_t address) {
@@ -178,4 +178,4 @@ void retire_definition(Definition& definition, uint64_t ticks) {
 
 uint64_t valid_definition_bytes() { return IpcAtomics::load_relaxed(valid_bytes); }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

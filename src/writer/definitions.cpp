@@ -1,3 +1,5 @@
+// Writes the definitions of the process to the buffer, and writes all of them again when
+// earlier copies may be gone.
 #include "src/writer/definitions.hpp"
 
 #include <sys/prctl.h>
@@ -8,17 +10,16 @@
 #include "src/base/raw_syscall.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
+#include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
-#include "src/process/work_claims.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/definitions_life.hpp"
 #include "src/protocol/moments.hpp"
-#include "src/protocol/shared_close.hpp"
-#include "src/writer/commit.hpp"
-#include "src/writer/inherited_frames.hpp"
 #include "src/writer/loss.hpp"
+#include "src/writer/record.hpp"
 #include "src/writer/shared_records.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 namespace {
 
@@ -26,7 +27,7 @@ namespace {
 constexpr uint32_t kProcessSize = sizeof(arctrace_string_body::process);
 
 // The session identity of the process whose facts were read, but have not been written
-// for lack of room; 0: none. In a fork child it may be an ancestor's.
+// because there was no space; 0: none. In a fork child it may be an ancestor's.
 uint32_t facts_read_for;
 
 uint32_t body_max() {
@@ -76,8 +77,8 @@ bool write_inherited(ThreadState& state, ProcessState& process) {
                      process.start_ticks);
 }
 
-// Writes for how long the process had existed when it began to record, unless it was
-// forked, or noted when it executed its program.
+// Writes the age of the process when it began to record, unless it was forked, or its
+// exec was noted.
 bool write_age(ThreadState& state, ProcessState& process) {
   if (process.origin != ARCTRACE_ORIGIN_EXEC || !may_call_kernel()) return true;
   bool is_noted = false;
@@ -106,7 +107,8 @@ bool write_age(ThreadState& state, ProcessState& process) {
 bool write_pid_namespace(ThreadState& state, ProcessState& process, uint32_t inode) {
   const auto& header =
       *reinterpret_cast<const arctrace_session_header*>(session.view.base());
-  // perf's events have the numbers of the recorder's namespace, ours as a rule.
+  // perf's events have the numbers of the recorder's namespace, which is usually the
+  // process' too.
   if ((header.features_optional & ARCTRACE_FEATURE_PERF) != 0) return true;
   if (inode == 0 || inode == kFirstPidNamespace) return true;
   const arctrace_pid_namespace_body body{.process = process.id, .inode = inode};
@@ -130,10 +132,10 @@ bool write_own_thread(ThreadState& state, ProcessState& process) {
 }
 
 bool write_definition(ThreadState& state, ProcessState& process, Definition& definition) {
-  // What was over before this process began concerns its ancestors only; what was over
-  // before all was begun anew, only records that were made before. What an ancestor has
-  // patched stands in the ancestor's records, and may take many times the room of the
-  // other definitions of a short child.
+  // Definitions that were retired before this process began concern its ancestors only;
+  // those retired before all was begun anew, only records that were made before. An
+  // ancestor's patches are in the ancestor's records, and may take many times the space
+  // of the other definitions of a short child.
   const uint64_t since =
       std::max(process.start_ticks, IpcAtomics::load_acquire(process.since_ticks));
   if (IpcAtomics::load_acquire(definition.retired_ticks) <= since ||
@@ -149,7 +151,7 @@ bool write_definition(ThreadState& state, ProcessState& process, Definition& def
   __builtin_memcpy(&length, body + definition.cut_at, sizeof length);
   if (size > body_max()) {
     const uint32_t rest = size - padded_size(length);
-    if (rest > body_max()) return true;  // this block size can't hold it at all
+    if (rest > body_max()) return true;  // a block of this size can't have it at all
     length = (body_max() - rest) & ~3u;
     size = rest + length;
   }
@@ -164,7 +166,7 @@ bool write_definition(ThreadState& state, ProcessState& process, Definition& def
                      ticks);
 }
 
-// Whether definitions of this process that are over take room that others may need.
+// Whether retired definitions of this process take space that others may need.
 bool is_worth_compacting(ProcessState& process) {
   const Geometry& geometry = session.view.geometry();
   if (geometry.mode != ARCTRACE_MODE_OVERWRITE) return false;
@@ -177,8 +179,8 @@ bool is_worth_compacting(ProcessState& process) {
              kTimes * (valid + geometry.block_size);
 }
 
-// Has all that holds written again, and lets go what was written before, as soon as no
-// record needs it.
+// Has all definitions that are not retired written again, and gives the earlier copies up
+// as soon as no record needs them.
 void compact(const ThreadState& state, ProcessState& process) {
   if (!claim_work(Work::kCompactDefinitions, process, state.slot.writer)) return;
   const BufferView& view = session.view;
@@ -200,7 +202,7 @@ void compact(const ThreadState& state, ProcessState& process) {
   end_work(Work::kCompactDefinitions);
 }
 
-// Counts what there was no room for, each definition once.
+// Counts the definitions for which there was no space, each once.
 void count_missing(ThreadState& state, ProcessState& process) {
   uint64_t missing = 0;
   uint32_t no = 0;
@@ -235,14 +237,14 @@ void count_missing(ThreadState& state, ProcessState& process) {
   add_to_lost(slot, ARCTRACE_LOST_DEFINITIONS, missing - 1);
 }
 
-// The round for which the process' definitions are to be written.
+// The generation for which the process' definitions are to be written.
 uint32_t definitions_round(ProcessState& process) {
   return IpcAtomics::load_relaxed(session.view.control().definitions_round) +
          IpcAtomics::load_acquire(process.compactions);
 }
 
 // Two threads may write the same definition at once: the second copy is equal. False:
-// there is no room.
+// there is no space.
 bool emit_missing(ThreadState& state, ProcessState& process) {
   const uint32_t round = definitions_round(process);
   if (uint32_t seen = IpcAtomics::load_relaxed(process.round);
@@ -254,7 +256,8 @@ bool emit_missing(ThreadState& state, ProcessState& process) {
     state.definitions.has_thread = false;
   }
   if (IpcAtomics::load_acquire(process.defined) == 0) {
-    // Once there was no room, each slow path tries again: not with eight system calls.
+    // If there was no space, each slow path tries again; it does not read the facts
+    // again, by eight system calls.
     const bool are_read = IpcAtomics::load_relaxed(facts_read_for) == process.id;
     const ProcessFacts& facts = are_read ? last_process_facts() : process_facts();
     IpcAtomics::store_relaxed(facts_read_for, process.id);
@@ -270,7 +273,7 @@ bool emit_missing(ThreadState& state, ProcessState& process) {
     if (!write_own_thread(state, process)) return false;
     state.definitions.has_thread = true;
   }
-  // If another round begins meanwhile, the thread that began it writes the rest;
+  // If another generation begins meanwhile, the thread that began it writes the rest;
   // otherwise this loop might never end.
   while (IpcAtomics::load_relaxed(process.round) == round) {
     uint64_t done = IpcAtomics::load_acquire(process.emitted);
@@ -327,7 +330,7 @@ bool emit_definitions(ThreadState& state, ProcessState& process) {
   if (session.view.geometry().mode != ARCTRACE_MODE_OVERWRITE) {
     return state.definitions.are_enough;
   }
-  // They may never fit into the half of the blocks that they get.
+  // The definitions may never fit into the half of the blocks that they get.
   count_missing(state, process);
   return true;
 }
@@ -342,4 +345,4 @@ void emit_from_this_thread() {
   }
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

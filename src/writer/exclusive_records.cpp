@@ -1,16 +1,67 @@
-#include "src/writer/exclusive_records.hpp"
+// Reserves records in the thread's exclusive block on the slow path: changes the block,
+// writes its opening records, and rebases times that are too far from the block's base. A
+// block that is full while the buffer fills up is shown to the shim first.
 
 #include <optional>
 
-#include "src/protocol/reported_losses.hpp"
+#include "src/base/memory.hpp"
+#include "src/process/process_identity.hpp"
+#include "src/process/session.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/protocol/losses.hpp"
 #include "src/writer/definitions.hpp"
-#include "src/writer/full_blocks.hpp"
 #include "src/writer/opening_records.hpp"
+#include "src/writer/slow_path.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
+
 namespace {
 
-// Appends to the exclusive block if there is room. REQUIRES: ticks - base fits 32 bits.
+arctrace_shim_full_block* full_block_hook;  // null: there is none
+
+// Whether the recorder falls behind. In overwrite mode the buffer is always full, and
+// nobody has to keep up. The answer is a hint: the counts are of two moments, and other
+// programs may overwrite them.
+bool recorder_is_behind() {
+  const Geometry& geometry = session.view.geometry();
+  return geometry.mode != ARCTRACE_MODE_OVERWRITE &&
+         blocks_in_use<IpcAtomics>(session.view.control()) >= geometry.block_count / 2;
+}
+
+void define_switched_off(const uint64_t* functions, uint32_t count, uint64_t ticks) {
+  const arctrace_patches_body body{.process = 0,
+                                   .verdict = ARCTRACE_PATCH_THROTTLED,
+                                   .count = count,
+                                   .listed = count,
+                                   .reserved = 0};
+  const BodyPart parts[] = {
+      {&body, sizeof body},
+      {functions, count * static_cast<uint32_t>(sizeof *functions)}};
+  add_definition(ARCTRACE_TYPE_PATCHES, parts, 2,
+                 offsetof(arctrace_patches_body, reserved), ticks);
+}
+
+// Shows the thread's open block to the shim before it is closed because it is full. Does
+// nothing unless the recorder falls behind, with half of the buffer's blocks in use, or
+// while another thread of the process examines its block.
+void look_at_full_block(const ThreadState& state, const ProcessState& process,
+                        uint64_t ticks) {
+  if (full_block_hook == nullptr || !state.block.is_open || !recorder_is_behind()) return;
+  if (!claim_work(Work::kLookAtFullBlock, process, state.slot.writer)) return;
+  std::byte* begin =
+      session.view.block(state.block.taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
+  const std::byte* end = state.block.pos;
+  uint32_t count;
+  do {
+    uint64_t functions[ARCTRACE_SHIM_SWITCHED_OFF_MAX];
+    count = full_block_hook(begin, end, functions);
+    if (count != 0) define_switched_off(functions, count, ticks);
+  } while (count == ARCTRACE_SHIM_SWITCHED_OFF_MAX);
+  // The end of this work also releases the table in which the hook counts.
+  end_work(Work::kLookAtFullBlock);
+}
+
+// Appends to the exclusive block if there is space. REQUIRES: ticks - base fits 32 bits.
 Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
@@ -19,14 +70,16 @@ Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
   return begin_compact(state, begin, type, length, ticks_from_base(state, ticks));
 }
 
-// In order with the changes of the block that it frames, for a signal handler between.
+// The store stays in order with the changes of the block around it, because a signal
+// handler may come in between.
 void set_has_block(ThreadState& state, bool value) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   state.block.is_open = value;
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-// LOST and STACK at the start of a fresh exclusive block, leaving `keep` bytes free.
+// Writes LOST and STACK at the start of a fresh exclusive block, so that `keep` bytes
+// stay free.
 void write_opening(ThreadState& state, uint32_t keep, const OpeningMoment& moment) {
   const auto room = [&] {
     return static_cast<uint32_t>(state.block.end - state.block.pos);
@@ -85,12 +138,12 @@ bool take_block(ThreadState& state) {
 struct Opening {
   std::byte* end;
   bool has_stack;
-  uint64_t base_ticks;  // from which what follows counts its ticks
+  uint64_t base_ticks;  // the base of the ticks of the records after it
 };
 
-// Finds what is already in a block that this thread owns and is opening: a writer call
-// that never came back may have begun to open it. `base_ticks`: the header's, or those of
-// a TIME record there.
+// Finds the records that are already in a block that this thread owns and is opening: a
+// writer call that never came back may have begun to open it. `base_ticks`: the header's,
+// or those of a TIME record there.
 Opening opening_of(std::byte* block, uint32_t size, uint64_t base_ticks) {
   constexpr uint32_t kTime = ARCTRACE_WORD0(
       ARCTRACE_TYPE_TIME, ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body));
@@ -112,17 +165,17 @@ Opening opening_of(std::byte* block, uint32_t size, uint64_t base_ticks) {
   return {block + offset, has_stack, base_ticks};
 }
 
-// A clock that went back (a migration between unsynchronised CPUs) reads as no time.
+// If the clock went back (a migration between unsynchronised CPUs), no time has passed.
 uint64_t not_before_base(const ThreadState& state, uint64_t ticks) {
   const uint64_t base = state.block.base_ticks;
   return static_cast<int64_t>(ticks - base) < 0 ? base : ticks;
 }
 
 // Writes a TIME record, from which later records count their ticks. False: there is no
-// room.
+// space.
 bool write_time(ThreadState& state, uint64_t ticks) {
-  // Its own stamp is as late as 32 bits can say: not before the records that precede it,
-  // and not after those that follow.
+  // The record's own stamp is as late as 32 bits can say: not before the records that
+  // precede it, and not after those that follow.
   const Reservation time = append(state, ARCTRACE_TYPE_TIME, sizeof(arctrace_time_body),
                                   state.block.base_ticks + UINT32_MAX);
   if (time.word0 == nullptr) return false;
@@ -133,8 +186,9 @@ bool write_time(ThreadState& state, uint64_t ticks) {
 }
 
 // Has the block that was taken begin with the thread's opening records, or go on with
-// those that an earlier call wrote there: they keep their times, because the calls of the
-// handler that left that one came after them. Returns the time of what follows them.
+// those that an earlier call wrote there. These keep their times, because the calls of
+// the handler that abandoned that call came after them. Returns the time of the records
+// after them.
 uint64_t open_block(ThreadState& state, const ProcessState& process, uint32_t keep,
                     uint64_t ticks) {
   std::byte* block = session.view.block(state.block.taken.index);
@@ -142,7 +196,7 @@ uint64_t open_block(ThreadState& state, const ProcessState& process, uint32_t ke
   const Opening begun = opening_of(block, size, state.block.base_ticks);
   OpeningMoment moment{{ticks, 0}, {}, 0};
   if (!begun.has_stack) moment = opening_moment(state, ticks);
-  // What the call writes with its own time, too, is not to precede what stands here.
+  // The call's other records with its own time must not precede these ones, either.
   bool is_rebased = moment.frames.ticks != ticks;
   if (begun.end == block + ARCTRACE_BLOCK_HEADER_SIZE) {
     state.block.base_ticks = moment.frames.ticks;
@@ -161,7 +215,7 @@ uint64_t open_block(ThreadState& state, const ProcessState& process, uint32_t ke
   return moment.frames.ticks;
 }
 
-// Opens a fresh exclusive block with room for `keep` bytes after its opening records.
+// Opens a fresh exclusive block with space for `keep` bytes after its opening records.
 // `ticks` becomes the time of the record that follows them.
 bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
                   uint64_t& ticks) {
@@ -183,7 +237,7 @@ bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
   return true;
 }
 
-// Has later records count their ticks from this time. False: no room in this block.
+// Has later records count their ticks from this time. False: no space in this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength =
       ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body);
@@ -196,6 +250,8 @@ bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
 }
 
 }  // namespace
+
+void set_full_block_hook(arctrace_shim_full_block* hook) { full_block_hook = hook; }
 
 Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_t type,
                               uint32_t body_size, uint64_t ticks) {
@@ -218,9 +274,9 @@ Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_
       }
     }
   }
-  // A block whose opening was begun by an earlier call may have less room, or a STACK
-  // from before a loss. A second block is right, unless the program writes into the
-  // buffer by mistake, or a signal handler loses records once more.
+  // A block whose opening was begun by an earlier call may have less space, or a STACK
+  // from before a loss. A second block will do, unless the program overwrites the buffer
+  // by mistake, or a signal handler loses records once more.
   constexpr int kTries = 2;
   for (int tries = 0; tries < kTries && change_block(state, process, length, ticks);
        ++tries) {
@@ -243,4 +299,4 @@ void close_block(ThreadState& state) {
   Handout<IpcAtomics>::close(session.view, state.block.taken);
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

@@ -1,3 +1,4 @@
+// Reserves events in place, and commits or discards them.
 #include "src/writer/held_records.hpp"
 
 #include <arctrace/arctrace.h>
@@ -6,15 +7,17 @@
 #include "src/writer/loss.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/record_filter.hpp"
+#include "src/writer/slow_path.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
 constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
 
-// In one step, because a signal handler may claim one too. The first place is left to
-// calls that interrupt none (fast_held.hpp), and that no filter of fields is about: what
-// is committed there is not looked at.
+// Claims one of the thread's places for records that are reserved in place, in one step,
+// because a signal handler may claim one too. The first place is for calls that interrupt
+// none (hold_first()), and for events without a filter of fields: what is committed there
+// is not checked.
 HeldRecord* claim_held(bool may_be_first, ThreadState& state) {
   for (uint32_t i = may_be_first ? 0 : 1; i < ARCTRACE_HELD_COUNT; ++i) {
     HeldRecord& held = state.held[i];
@@ -27,18 +30,18 @@ HeldRecord* claim_held(bool may_be_first, ThreadState& state) {
 }
 
 // The word of the thread's slot that names the block of `held`. A fork child that goes on
-// with a call of its parent leaves its parent's alone.
+// with a call of its parent must not change its parent's word.
 uint32_t& name_of(ThreadState& state, const HeldRecord& held) {
   return state.slot.slot().held[&held - state.held];
 }
 
-// Stores `payload` after everything else, because this hands `held` over to other calls.
+// Stores `payload` last, because this store hands `held` over to other calls.
 void hand_over(HeldRecord& held, uint64_t payload) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   held.payload = payload;
 }
 
-// Whether the filter admits the event, as it is filled in. `length`: of its record, which
+// Whether the filter admits the event, which is filled in. `length`: of its record, which
 // begins at `head`.
 bool is_admitted(const std::byte* head, uint32_t length, const void* payload) {
   const auto* from = static_cast<const std::byte*>(payload);
@@ -81,7 +84,7 @@ __attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr
   held->word0 = record.word0;
   held->committed = record.committed;
   held->is_by_fields = is_by_fields;
-  // B4 release: the block is named as held before its shared name goes, or before its
+  // B4 release: the block is named as pinned before its shared name goes, or before its
   // owner can close it.
   IpcAtomics::store_release(name_of(*state, *held), record.block + 1);
   release(record);
@@ -108,8 +111,8 @@ __attribute__((noinline)) void settle_record(const void* payload, bool keep) {
   ThreadState* state = thread_local_state.state;
   if (payload == nullptr || state == nullptr || !state->attached) return;
   for (HeldRecord& held : state->held) {
-    // Read before `payload` is compared: a handler may fork, and in the child the state
-    // is wiped.
+    // The head is read before `payload` is compared: a handler may fork, and in the child
+    // the state is wiped.
     std::byte* const head = held.word0;
     const uint32_t committed = held.committed;
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -127,4 +130,4 @@ __attribute__((noinline)) void settle_record(const void* payload, bool keep) {
   }
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

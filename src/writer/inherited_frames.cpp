@@ -1,18 +1,18 @@
-#include "src/writer/inherited_frames.hpp"
-
+// Saves the open frames of a thread that forks, for its child (definitions.hpp).
 #include "src/base/memory.hpp"
 #include "src/process/process_identity.hpp"
-#include "src/stack/left_frames.hpp"
-#include "src/writer/thread_local.hpp"
+#include "src/stack/abandoned_frames.hpp"
+#include "src/writer/definitions.hpp"
+#include "src/writer/thread_state.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
-// Those of this process. They survive fork, so that a child that takes no identity leaves
-// them to its own child.
+// The inherited frames of this process. They survive fork, so that a child that takes no
+// identity passes them to its own child.
 ForkFrames inherited;
 uint32_t inherited_from;  // identity of the process that had them open; 0: none
-uint32_t inherited_left;  // so many of them, the innermost, were left since
+uint32_t inherited_left;  // so many of them, the innermost, have ended since
 
 // Whether the thread is the one of a forked process that began in its parent's frames.
 bool has_inherited(const ThreadState& state, const ProcessState& process) {
@@ -37,7 +37,8 @@ void keep_frames_for_child(uintptr_t stack_end) {
     kept.count = own->count > inherited_left ? own->count - inherited_left : 0;
     copy_bytes(kept.keys, own->keys, kept.count * sizeof kept.keys[0]);
   }
-  // Without those that a jump has left, which the thread has not noticed yet.
+  // Frames that a jump has abandoned are not counted, though the thread has not noticed
+  // that yet.
   const uint32_t depth = depth_above(local.stacks, state->open, MachineFrame(stack_end));
   const uint32_t inherited_depth = kept.depth;
   const bool has_room = kept.count + depth <= OpenFrames::kMax;
@@ -82,4 +83,4 @@ const ForkFrames* inherited_frames(const ProcessState& process) {
   return are_its ? &inherited : nullptr;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

@@ -1,21 +1,23 @@
 // Loss accounting. A thread's losses are counted in its slot, by cause; the counters only
-// grow. LOST records report them and advance `reported` (reported_losses.hpp). The
-// difference is what the collector, or the slot's next owner, still has to report.
+// grow. LOST records count them and advance `reported` (src/protocol/losses.hpp). The
+// difference is the number for which the collector, or the slot's next owner, still has
+// to write LOST records.
 #pragma once
 
 #include <arctrace/format.h>
 
 #include <cstdint>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/writer/thread_state.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
-// Adds to a count of the slot's. fetch-add, because a signal handler of the same thread
-// may come between load and store. V3, matches V4: whoever sees the count also sees that
-// the slot was asked for (slot_next), and so whether it may have had an owner before.
+// Adds to a count of the slot by fetch-add, because a signal handler of the same thread
+// may come between load and store. V3, matches V4: a process that sees the count also
+// sees that the slot was asked for (slot_next), and so whether it may have had an owner
+// before.
 inline void add_to_lost(arctrace_writer_slot& slot, arctrace_loss_cause cause,
                         uint64_t count) {
   IpcAtomics::fetch_add_acq_rel(slot.lost[cause], count);
@@ -31,8 +33,8 @@ inline void count_lost(arctrace_writer_slot& slot, ThreadState& state,
   add_to_lost(slot, cause, 1);
 }
 
-// Counts the entry and the exit of a call for which there is no room among those that the
-// thread has open.
+// Counts the entry and the exit of a call for which there is no space among the thread's
+// open calls.
 inline void count_lost_call(ThreadState& state, uint64_t ticks) {
   arctrace_writer_slot& slot = state.slot.slot();
   count_lost(slot, state, ARCTRACE_LOST_NESTED, ticks);
@@ -64,12 +66,12 @@ struct Losses {
   uint32_t cause;
   uint32_t flags;
   uint64_t count;
-  uint64_t until;  // reported[cause], once it is written
+  uint64_t until;  // the value of reported[cause] once the record is written
 };
 
-// Calls emit(losses) for each cause with losses among those `counted` that are not
-// reported yet, those of the slot's earlier owner (ARCTRACE_LOST_INHERITED) before its
-// own. emit() returns false if there is no room, true if it has reported them
+// Calls emit(losses) for each cause with losses among those `counted` that no LOST record
+// counts yet, those of the slot's earlier owner (ARCTRACE_LOST_INHERITED) before its own.
+// emit() returns false if there is no space, true if it has written the record
 // (ReportedLosses::commit()). Only for the slot's owner.
 template <class Emit>
 bool report_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
@@ -92,4 +94,4 @@ bool report_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
   return all;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

@@ -1,13 +1,14 @@
+// Finds the contents of LOST and STACK records, and wakes the collector.
 #include "src/writer/opening_records.hpp"
 
 #include <atomic>
 
-#include "src/buffer/wake_word.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/os/kernel_use.hpp"
-#include "src/protocol/block_counts.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/writer/writer_call.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
 uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -33,7 +34,8 @@ OpeningMoment opening_moment(ThreadState& state, uint64_t ticks) {
   arctrace_writer_slot& slot = state.slot.slot();
   OpeningMoment moment{
       {ticks, 0}, {}, state.loss.pending ? state.loss.since_ticks : ticks};
-  // In this order with what follows: a handler that comes later sets them again.
+  // The order with the next stores matters: a handler that comes later sets these words
+  // again.
   state.loss.stack_differs = false;
   state.loss.pending = false;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -42,7 +44,8 @@ OpeningMoment opening_moment(ThreadState& state, uint64_t ticks) {
     moment.losses = later;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     moment.frames = frames_moment(state, moment.frames.ticks);
-    // A nested call that lost a change has left its count (WriterCall::leave_nested).
+    // A nested call that lost a change has not reset its count
+    // (WriterCall::leave_nested).
     if (thread_local_state.nesting == 0) break;
     moment.frames.ticks = later_of(moment.frames.ticks, session_ticks());
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -117,4 +120,4 @@ bool is_known_empty(const ThreadState& state) {
          IpcAtomics::load_relaxed(session.view.control().freed) + 1;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

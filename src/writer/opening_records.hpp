@@ -1,5 +1,6 @@
-// The records with which a thread begins in a block, LOST and STACK, and what a thread
-// does when blocks run short: it wakes the collector, and does not search again in vain.
+// The records with which a thread begins in a block, LOST and STACK; and the steps of a
+// thread when blocks run short: it wakes the collector, and does not search again in
+// vain.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,9 @@
 #include "src/process/session.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/writer/loss.hpp"
-#include "src/writer/reservation.hpp"
+#include "src/writer/record.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 // How many frames are open at a moment.
 struct FramesMoment {
@@ -20,23 +21,24 @@ struct FramesMoment {
 };
 
 // The moment for the STACK record of an outermost call that was made at `ticks`. If
-// signal handlers that interrupted it have left frames open, or have left some that were
-// open before, it is later than `ticks`, and than the records that they had written
-// before. Otherwise readers would take the STACK as older than those records.
+// signal handlers that interrupted the call have entered frames that stay open, or ended
+// frames that were open before, it is later than `ticks`, and than the records that they
+// had written before. Otherwise readers would take the STACK for older than those
+// records.
 FramesMoment frames_moment(const ThreadState& state, uint64_t ticks);
 
-// What LOST and STACK records tell of one moment.
+// The state at one moment that LOST and STACK records have.
 struct OpeningMoment {
   FramesMoment frames;
   CountedLosses losses;  // until then
-  uint64_t since_ticks;  // of those that are not reported yet
+  uint64_t since_ticks;  // of losses that no LOST record counts yet
 };
 
 // The moment for a call that was made at `ticks`, to be found before the LOST and STACK
-// records that precede its record. It is later than `ticks` as above, and also if signal
-// handlers have lost changes of their frames.
-// What handlers lose from then on is left to the next LOST and STACK. `pending` and
-// `stack_differs` are cleared.
+// records that precede its record. It is later than `ticks` in the case of
+// frames_moment(), and also if signal handlers have lost changes of their frames. Losses
+// of handlers from then on are for the next LOST and STACK. `pending` and `stack_differs`
+// are cleared.
 OpeningMoment opening_moment(ThreadState& state, uint64_t ticks);
 
 // The body of a STACK record with `count` frames, in bytes.
@@ -44,13 +46,13 @@ constexpr uint32_t stack_body_size(uint32_t count) {
   return static_cast<uint32_t>(sizeof(arctrace_stack_body) + count * sizeof(uint64_t));
 }
 
-// Whether the number of the stack follows its frames: of a coroutine's, and of those that
-// were open before the thread's first record.
+// Whether the number of the stack follows its frames: for a coroutine's, and for frames
+// that were open before the thread's first record.
 inline bool stack_has_number(const ThreadState& state) {
   return state.coroutine != 0 || state.begins_in_frames;
 }
 
-// The same as `state` needs it.
+// The size with the number, if `state` needs it.
 inline uint32_t stack_body_size(const ThreadState& state, uint32_t count) {
   const size_t number = stack_has_number(state) ? sizeof(uint32_t) : 0;
   return stack_body_size(count) + static_cast<uint32_t>(number);
@@ -64,44 +66,45 @@ inline BlockIdentity block_identity(const ThreadState& state, const ProcessState
           process.pid, state.slot.tid, state.block.serial, ticks};
 }
 
-// STACK may take a quarter of a block, so that deep stacks leave room for records.
+// The space for STACK: a quarter of a block, so that with deep stacks there is space for
+// records.
 uint32_t stack_room();
 
-// What a STACK record reports: that the outermost `open` frames are open, and which the
-// innermost `count` of them are that readers may know.
+// The contents of a STACK record: that the outermost `open` frames are open, and which
+// the innermost `count` of them are that readers may know.
 struct StackReport {
   uint32_t open;
   uint32_t count;
 };
 
-// Of the outermost `open` frames, what a STACK record with a body of at most `room` bytes
-// can report.
+// The contents of a STACK record with a body of at most `room` bytes about the outermost
+// `open` frames.
 StackReport reportable_frames(const ThreadState& state, uint32_t open, uint32_t room);
 
-// A STACK record's body.
+// Fills in a STACK record's body.
 void fill_stack(std::byte* body, ThreadState& state, const StackReport& report);
 
-// That part of it which a COROUTINE record has, too.
+// Fills in the part of the body that a COROUTINE record has, too.
 void fill_frames(std::byte* body, const ThreadState& state, const StackReport& report);
 
 void fill_lost(std::byte* body, const Losses& losses, uint64_t since_ticks);
 
-// LOST records did not have room: they are written later.
+// Notes that there was no space for LOST records: they are written later.
 inline void put_off_losses(ThreadState& state, const OpeningMoment& moment) {
   state.loss.pending = true;
-  // A signal handler's loss may have set a later one.
+  // A signal handler's loss may have set a later time.
   state.loss.since_ticks = moment.since_ticks;
 }
 
 // Wakes the collector if more blocks are in use than the high-water mark: one writer does
-// so, at most once in each of its rounds.
+// so, at most once in each of the collector's passes.
 void wake_past_mark();
 
 // To be called when the thread has found no block; `freed` is control.freed from before
 // the search.
 void note_no_block(ThreadState& state, uint64_t freed);
 
-// Whether no block has become free since the thread found none: then it need not ask.
+// Whether no block has become free since the thread found none: then it need not search.
 bool is_known_empty(const ThreadState& state);
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

@@ -1,31 +1,31 @@
+// Judges threads, events and names by the record filter, and stores the verdicts.
 #include "src/writer/record_filter.hpp"
 
 #include "src/base/memory.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/os/thread_id.hpp"
+#include "src/os/kernel_use.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/record_filter.hpp"
 #include "src/writer/definitions.hpp"
-#include "src/writer/thread_local.hpp"
+#include "src/writer/thread_state.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
-// A verdict is the round of the filter, which is even and not 0, shifted to the left by
-// two, and these bits.
+// A verdict is the generation of the filter, which is even and not 0, shifted to the left
+// by two, and these bits.
 constexpr uint64_t kAdmitted = 1;
 constexpr uint64_t kByThread = 2;  // of a process: it depends on the thread
 constexpr uint64_t kByFields = 2;  // of an event: it depends on its fields
 constexpr uint32_t kRoundShift = 2;
 
-// By id. Events and names with higher ids are judged each time.
+// Verdicts are stored by id. Events and names with higher ids are judged each time.
 constexpr uint32_t kVerdictsKept = 1024;
 uint64_t event_verdicts[kVerdictsKept];
 uint64_t instant_verdicts[kVerdictsKept];
-uint64_t event_layouts[kVerdictsKept];  // addresses of bodies; 0: not looked for yet
+uint64_t event_layouts[kVerdictsKept];  // addresses of bodies; 0: not searched for yet
 
-// Relaxed: who has the event's id got it after its definition was made.
+// Relaxed: a caller that has the event's id got it after the definition was made.
 EventFacts facts_of_event(uint32_t event) {
   if (event >= kVerdictsKept) return EventFacts(find_event(event));
   const uint64_t seen = IpcAtomics::load_relaxed(event_layouts[event]);
@@ -35,11 +35,12 @@ EventFacts facts_of_event(uint32_t event) {
   return EventFacts(layout);
 }
 
-// From so many on, a thread passes what it has counted on to the session.
+// At this count, a thread adds what it has counted to the session's count.
 constexpr uint32_t kFilteredOutMax = uint32_t{1} << 31;
 
-// Counts a record that the filter has left out. Relaxed: the counts publish nothing. If
-// the process is killed as it passes 2^31 of them on, these are counted twice.
+// Counts a record that the filter has excluded. Relaxed: the counts publish nothing. If
+// the process is killed while it adds 2^31 of them to the session's count, these are
+// counted twice.
 void count_filtered_out() {
   arctrace_control& control = session.view.control();
   ThreadState* state = thread_local_state.state;
@@ -57,8 +58,8 @@ bool is_of_round(uint64_t verdict, uint32_t round) {
   return verdict >> kRoundShift == round;
 }
 
-// Remembers what judge(text) says in `verdict`; while the filter is being changed, all is
-// admitted, and nothing is remembered.
+// Stores the result of judge(text) in `verdict`; while the filter is being changed,
+// everything is admitted, and nothing is stored.
 template <class Judge>
 uint64_t verdict_now(uint64_t& verdict, const Judge& judge) {
   const uint32_t round = IpcAtomics::load_acquire(record_filter_area(session.view).round);
@@ -72,7 +73,7 @@ uint64_t verdict_now(uint64_t& verdict, const Judge& judge) {
   return made;
 }
 
-// Of what has this id.
+// The verdict on the event or name with this id.
 template <class Judge>
 uint64_t verdict_of(uint64_t (&verdicts)[kVerdictsKept], uint32_t id,
                     const Judge& judge) {
@@ -142,4 +143,4 @@ bool instant_is_admitted(uint32_t name) {
   return (verdict & kAdmitted) != 0;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

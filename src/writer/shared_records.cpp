@@ -1,20 +1,21 @@
+// Reserves records in the session's shared chain, and definitions in the process' own.
 #include "src/writer/shared_records.hpp"
 
-#include "src/protocol/reported_losses.hpp"
+#include "src/protocol/losses.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "src/writer/opening_records.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 namespace {
 
-// The name of the calling writer call.
+// The slot's word in which the calling writer call names a block.
 uint32_t* own_active(ThreadState& state) {
   return &state.slot.slot().active[thread_local_state.nesting];
 }
 
-// Lets the fast path write what the thread may write into the chain before the next
-// decision. Unless a loss is to be reported first: a handler's, too, that comes in
-// between.
+// Lets the fast path write the bytes that the thread may write into the chain before the
+// next decision. It does not if a loss is to be recorded first, also one of a handler
+// that comes in between.
 void grant_chain_bytes(ThreadState& state) {
   ChainPosition& chain = state.chain;
   const uint32_t max = record_length_max(session.view.geometry());
@@ -25,12 +26,12 @@ void grant_chain_bytes(ThreadState& state) {
   if (state.loss.pending) chain.take_grant_back();
 }
 
-// Of a STACK record that lists only the innermost frames.
+// The size of a STACK record that lists only the innermost frames.
 constexpr uint32_t kShortStackRoom = stack_body_size(4);
 
 // Whether readers may not know the frames further out from an earlier STACK, or would
-// have to read far back for it. In a crowd of threads each record may be its writer's
-// first in a block.
+// have to read far back for it. With many threads, each record may be its writer's first
+// in a block.
 bool needs_whole_stack(const ThreadState& state, uint32_t round, uint64_t ticks) {
   return state.chain.block == 0 || state.chain.stack_round != round ||
          (ticks > state.chain.stack_ticks &&
@@ -38,8 +39,8 @@ bool needs_whole_stack(const ThreadState& state, uint32_t round, uint64_t ticks)
          session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
 }
 
-// Reserves in the session's chain; while the free blocks are kept for definitions, only
-// in its open block. The record is null if there is no room.
+// Reserves in the session's chain; while the free blocks are reserved for definitions,
+// only in its open block. The record is null if there is no space.
 SharedReservation reserve_data(ThreadState& state, ProcessState& process, uint32_t length,
                                uint64_t ticks) {
   uint64_t& chain = session.view.control().shared_current;
@@ -100,10 +101,11 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   std::byte* begin = got.record;
   if (!nesting.nested() && !is_first && got.name != chain &&
       session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
-    // The chain has moved on, and the new block may be the first of what is kept.
+    // The chain has moved on, and the new block may be the first that is reserved for
+    // definitions.
     IpcAtomics::store_release(word_at(begin), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_active(own_active(state));
-    state.chain.leave_block();  // with a STACK now, whatever the chain does: once only
+    state.chain.leave_block();  // the next record comes with a STACK in any case, once
     return reserve_shared(nesting, state, process, type, body_size, moment);
   }
   if (stack_length != 0) {
@@ -176,4 +178,4 @@ Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16
           nullptr};
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

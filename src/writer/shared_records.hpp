@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
+#include "src/buffer/clock.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "src/writer/opening_records.hpp"
-#include "src/writer/reservation.hpp"
-#include "src/writer/writer_call.hpp"
+#include "src/writer/record.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 // Begins a record in full form at `begin`, which is reserved.
 inline void fill_full_head(std::byte* begin, uint32_t word0, uint32_t writer,
@@ -24,15 +24,15 @@ inline void fill_full_head(std::byte* begin, uint32_t word0, uint32_t writer,
 }
 
 // Counts a user record that has been begun in a shared block. A signal handler may count
-// one in between. Without a bus lock, which would wait until the record's stores have
-// reached a cache line that another writer holds.
+// one in between. No bus lock is used, because it would wait until the record's stores
+// have reached a cache line that another writer has.
 inline void count_written_shared(ThreadState& state) {
   IpcAtomics::add_amid_signals(state.slot.slot().written_shared, 1);
 }
 
-// Reserves in the session's shared chain what most records need: room in the block in
-// which this thread's STACK stands already. False: there is none, or something is to be
-// written or decided before. Only for the outermost writer call.
+// Reserves the usual record in the session's shared chain: in the block that has this
+// thread's STACK already, if it has space. False: there is no space, or something is to
+// be written or decided before. Only for the outermost writer call.
 __attribute__((always_inline)) inline bool reserve_in_known_block(ThreadState& state,
                                                                   uint16_t type,
                                                                   uint32_t body_size,
@@ -40,8 +40,8 @@ __attribute__((always_inline)) inline bool reserve_in_known_block(ThreadState& s
                                                                   Reservation& reserved) {
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
   // A handler may fork, and in its child, which goes on here, the state is wiped. Slot
-  // and block are read before the grant, of which a wiped state has none; what else is
-  // needed, before the block's opening is compared, which no wiped state has.
+  // and block are read before the grant, because a wiped state has none; the other values
+  // are read before the block's opening is compared, because no wiped state has one.
   uint32_t& active = state.slot.slot().active[0];
   arctrace_block_header* const header =
       __atomic_load_n(&state.chain.known.header, __ATOMIC_RELAXED);
@@ -68,23 +68,44 @@ __attribute__((always_inline)) inline bool reserve_in_known_block(ThreadState& s
   return true;
 }
 
+// The fast path in the session's shared chain, in the block that has this thread's STACK.
+struct KnownSharedBlock {
+  ThreadState& state;  // as an OwnBlock handed it over
+
+  // As OwnBlock::record(), within the writer call that the OwnBlock has begun.
+  template <class Here, class Fits, class Use>
+  __attribute__((always_inline)) bool record(Here /*here*/, uint16_t type,
+                                             uint32_t body_size, const Fits& fits,
+                                             const Use& use) const {
+    if (__builtin_expect(!fits(state), 0)) return OutermostCall::refuse();
+    Reservation record;
+    if (__builtin_expect(
+            !reserve_in_known_block(state, type, body_size, read_counter(), record), 0)) {
+      return OutermostCall::refuse();
+    }
+    use(Nesting::kOutermost, state, record);
+    OutermostCall::end();
+    return true;
+  }
+};
+
 // Whether nothing has changed since the thread found no block for the shared chain: then
 // it need not search them all again.
 bool is_known_full(const ThreadState& state);
 
-// In the session's shared chain, at the time of `moment`. Outside signal handlers (the
-// shared scope) a thread's first record in a block brings a STACK of that moment along,
-// in one reservation.
+// Reserves in the session's shared chain, at the time of `moment`. Outside signal
+// handlers (the shared scope) a thread's first record in a block brings a STACK of that
+// moment along, in one reservation.
 Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& process,
                            uint16_t type, uint32_t body_size, const FramesMoment& moment);
 
-// Before the record of a thread that has lost records, in the shared chain: reports the
-// losses in records of their own, and has a STACK precede that record if a change of the
-// frames is among them. `moment` becomes that of what follows. False: there is no room.
+// Writes the losses of a thread into the shared chain before its next record, in LOST
+// records, and has a STACK precede that record if a change of the frames is among them.
+// `moment` becomes that of the next record. False: there is no space.
 bool begin_in_chain(ThreadState& state, ProcessState& process, FramesMoment& moment);
 
 // Reserves a full-form record of class definitions in the process' own chain.
 Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,
                                uint32_t body_size, uint64_t ticks);
 
-}  // namespace arctrace
+}  // namespace arctrace::writer

@@ -1,3 +1,4 @@
+// Maps the arenas of thread states, and claims, clears and finds states.
 #include "src/writer/thread_state.hpp"
 
 #include <sys/mman.h>
@@ -6,11 +7,14 @@
 #include "src/base/raw_syscall.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/robust_lock.hpp"
-#include "src/os/thread_id.hpp"
-#include "src/protocol/dead_slot.hpp"
-#include "src/stack/made_stacks.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/stack/coroutine_stacks.hpp"
+#include "src/stack/open_calls.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
+
+thread_local constinit ThreadLocal thread_local_state{};
+
 namespace {
 
 constexpr uint32_t kArenaStates = 64;
@@ -21,12 +25,13 @@ struct Arena {
   ThreadState states[kArenaStates];
 };
 
-// Beside each arena: what fork does not wipe.
+// The memory beside each arena that fork does not wipe.
 struct PendingCallsArena {
   PendingCalls stacks[kArenaStates];
 };
 
-// Never unmapped. The tables themselves survive fork, so that a child reuses the arenas.
+// Arenas are never unmapped. The tables themselves survive fork, so that a child reuses
+// the arenas.
 uint64_t arenas[kArenas];
 uint64_t pending_calls_arenas[kArenas];
 
@@ -48,7 +53,7 @@ T* mapped(uint64_t& address, bool wiped_on_fork) {
   return static_cast<T*>(made);
 }
 
-// REQUIRES: the state is not live, `seen` is its lock's word.
+// Claims a state. REQUIRES: the state is not live, `seen` is its lock's word.
 bool claim(ThreadState& state, uint32_t seen, PendingCalls& calls, uint32_t tid) {
   if (!robust_lock({state.lock, state.robust_prev, state.robust_next}, seen, tid)) {
     return false;
@@ -59,7 +64,8 @@ bool claim(ThreadState& state, uint32_t seen, PendingCalls& calls, uint32_t tid)
   return true;
 }
 
-// In a fork child, whose states were wiped: only the thread that forked lives on.
+// Claims a state again in a fork child, whose states were wiped: only the thread that
+// forked lives on.
 bool claim_again(ThreadState& state, uint32_t tid) {
   PendingCalls* own = nullptr;
   for_each_pending_calls([&](PendingCalls& stack) {
@@ -73,11 +79,11 @@ bool claim_again(ThreadState& state, uint32_t tid) {
   return true;
 }
 
-// Where to look for a free state. A crowd of threads must not look at all states each; so
-// arenas that were found full are looked at again only after as many claims as there are
-// states in them. Threads that change these words at once do no harm.
+// Where to search for a free state. If many threads begin, they must not check all states
+// each; so arenas that were found full are checked again only after as many claims as
+// there are states in them. Threads that change these words at once do no harm.
 uint32_t full_arenas;  // before the first that may have a free state
-uint32_t claims;       // since all were looked at
+uint32_t claims;       // since all were checked
 
 uint32_t first_arena() {
   if (IpcAtomics::load_relaxed(claims) <
@@ -88,7 +94,7 @@ uint32_t first_arena() {
   return 0;
 }
 
-// A state was found in that arena, counted from 0.
+// Notes that a state was found in that arena, counted from 0.
 void note_claim(uint32_t arena) {
   IpcAtomics::store_relaxed(full_arenas, arena);
   IpcAtomics::fetch_add_relaxed(claims, uint32_t{1});
@@ -104,8 +110,8 @@ ThreadState* claim_from(uint32_t first, uint32_t tid) {
       ThreadState& state = arena->states[i];
       PendingCalls& stack = calls->stacks[i];
       const uint32_t seen = IpcAtomics::load_acquire(state.lock);
-      // Wiped by fork, but with calls: the thread that forked may have to return from
-      // them, and has not yet claimed its state again.
+      // The state was wiped by fork, but has calls: the thread that forked may have to
+      // return from them, and has not yet claimed its state again.
       const bool is_forked = seen == 0 && stack.has_calls();
       if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
       if (stack.owner == nullptr) {
@@ -132,7 +138,7 @@ void clear_thread_state(ThreadState& state) {
   state.filtered.reported_depth = 0;
   state.filtered.seen = false;
   state.filtered.may_wait = false;
-  if (state.parked != 0) reinterpret_cast<ParkedStacks*>(state.parked)->clear();
+  if (state.parked != 0) reinterpret_cast<SavedFrames*>(state.parked)->clear();
 }
 
 void visit_claimed_states(void (*visit)(void* context, ThreadState& state),
@@ -155,9 +161,9 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
   return state == nullptr && first != 0 ? claim_from(0, tid) : state;
 }
 
-// It need not be wiped by fork: the state that leads to it is.
-ParkedStacks* parked_stacks(ThreadState& state) {
-  return mapped<ParkedStacks>(state.parked, false);
+// Fork need not wipe this memory, because the state that leads to it is wiped.
+SavedFrames* saved_frames(ThreadState& state) {
+  return mapped<SavedFrames>(state.parked, false);
 }
 
 CallEdges::LargeTable* make_large_edges(ThreadState& state) {
@@ -180,7 +186,7 @@ void visit_arenas(void (*visit)(void* context, uintptr_t address, uint64_t size)
     visit(context, reinterpret_cast<uintptr_t>(arena), sizeof(Arena));
     for (ThreadState& state : arena->states) {
       const uint64_t parked = IpcAtomics::load_acquire(state.parked);
-      if (parked != 0) visit(context, parked, sizeof(ParkedStacks));
+      if (parked != 0) visit(context, parked, sizeof(SavedFrames));
     }
     const uint64_t calls = IpcAtomics::load_acquire(pending_calls_arenas[a]);
     if (calls == 0) continue;
@@ -198,8 +204,8 @@ void forget_dead_threads_calls() {
   for_each_pending_calls([tid](PendingCalls& stack) {
     uint32_t lock = IpcAtomics::load_acquire(*stack.owner);
     if (lock == 0 || is_live(lock) || !stack.has_calls()) return;
-    // Held meanwhile: a thread that took it over would lose calls that it must return
-    // from.
+    // The lock is held meanwhile: a thread that took the state over would lose calls that
+    // it must return from.
     const uint32_t dead = lock;
     if (!IpcAtomics::compare_exchange_acq_rel(*stack.owner, lock, tid)) return;
     stack.drop_own();
@@ -207,4 +213,46 @@ void forget_dead_threads_calls() {
   });
 }
 
-}  // namespace arctrace
+namespace {
+
+bool lives(ThreadState& state) { return is_live(IpcAtomics::load_acquire(state.lock)); }
+
+// Clears the state, except for the name that the program gave the thread, and its pending
+// calls.
+void renew(ThreadState& state) {
+  char name[sizeof state.name];
+  copy_bytes(name, state.name, sizeof name);
+  PendingCalls* const calls = state.calls;
+  clear_thread_state(state);
+  state.calls = calls;
+  copy_bytes(state.name, name, sizeof name);
+  if (!lives(state) || state.local == nullptr) return;
+  ThreadLocal& local = *state.local;
+  local.change = {};
+  local.filter_context = {};
+  local.filter_outermost = {};
+  local.reporting = 0;
+  local.vfork_has_begun = false;
+  local.last_writer = 0;
+  local.last_process = 0;
+}
+
+}  // namespace
+
+bool is_any_thread_writing() {
+  bool found = false;
+  for_each_claimed_state([&](ThreadState& state) {
+    if (!lives(state)) return;
+    const ThreadLocal* local = state.local;
+    found = found || local == nullptr || local->guard != 0 || local->owner != 0 ||
+            local->is_vforking;
+  });
+  return found;
+}
+
+void renew_thread_states() {
+  for_each_claimed_state([](ThreadState& state) { renew(state); });
+  for_each_pending_calls([](PendingCalls& calls) { calls.leave_unrecorded(); });
+}
+
+}  // namespace arctrace::writer

@@ -1,7 +1,8 @@
 // The private memory of a thread that writes: its position in its block, its slot, its
-// losses, its open frames. States live in arenas that fork wipes (MADV_WIPEONFORK). A
-// child finds zeros there, however it was forked, so its first record takes the slow
-// path, where it gets a new identity.
+// losses, its open frames; and its thread-local variables, which it has even while it has
+// no state. States live in arenas that fork wipes (MADV_WIPEONFORK). A child finds zeros
+// there, however it was forked, so its first record takes the slow path, where it gets a
+// new identity.
 #pragma once
 
 #include <arctrace/format.h>
@@ -10,21 +11,20 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "src/stack/call_edges.hpp"
-#include "src/stack/filtered_frames.hpp"
-#include "src/stack/made_stacks.hpp"
-#include "src/stack/open_frames.hpp"
-#include "src/stack/parked_stacks.hpp"
-#include "src/stack/pending_calls.hpp"
+#include "src/stack/coroutine_stacks.hpp"
+#include "src/stack/open_calls.hpp"
+#include "src/stack/saved_frames.hpp"
 
-namespace arctrace {
+namespace arctrace::writer {
 
 // The thread's position in its exclusive block.
 struct ExclusiveBlock {
-  // The longest record for which the fast path compares its place as it is.
+  // The longest record for which the fast path compares the record's beginning with
+  // `limit`.
   static constexpr uint32_t kShortRecord = 16;
 
   std::byte* pos;
@@ -40,29 +40,29 @@ struct ExclusiveBlock {
   void set_room(std::byte* from, std::byte* to) {
     pos = from;
     end = to;
-    limit = to - kShortRecord + sizeof(uint32_t);  // records begin at words
+    limit = to - kShortRecord + sizeof(uint32_t);  // records begin at multiples of a word
   }
-  // No record is written there any more.
+  // Ends the space: no record is written there any more.
   void take_room() { limit = end = pos; }
   void forget() { pos = limit = end = nullptr; }
 };
 
 // The writer slot that the thread holds, and its identity there.
 struct SlotHolder {
-  // From `none` to the slot, in bytes. 0 in a fork child, whose state is wiped: there a
-  // call that its parent's handler interrupted may go on, and what it stores in its slot
-  // goes to `none`.
+  // The distance in bytes from `none` to the slot. It is 0 in a fork child, whose state
+  // is wiped: if a call goes on there that its parent's handler interrupted, its stores
+  // to the slot go to `none`.
   uintptr_t distance;
   arctrace_writer_slot none;
   uint32_t index;
   uint32_t writer;
   uint32_t tid;
   uint16_t retry;      // records to lose before the thread asks for a slot again
-  uint32_t looked_at;  // slots that it has looked at in vain
+  uint32_t looked_at;  // slots that it has checked in vain
   uint64_t start_ticks;
 
   bool is_wiped() const { return distance == 0; }
-  // Which slot it is, is read at each call.
+  // The thread's slot; its address is computed at each call.
   arctrace_writer_slot& slot() {
     return *reinterpret_cast<arctrace_writer_slot*>(
         reinterpret_cast<uintptr_t>(&none) +
@@ -70,51 +70,51 @@ struct SlotHolder {
   }
 };
 
-// How far the thread's definitions have got.
+// How far the thread's definitions are written.
 struct DefinitionProgress {
-  bool are_enough;        // what its records need has been defined once
+  bool are_enough;        // all definitions that its records need were written once
   bool has_thread;        // its THREAD record is written ...
-  uint32_t thread_round;  // ... for this round (definitions_round() in definitions.hpp)
-  bool is_counted;        // as lost, because there was no room for its THREAD record
+  uint32_t thread_round;  // ... for this generation (see definitions_round())
+  bool is_counted;        // as lost, because there was no space for its THREAD record
 };
 
-// Where the thread writes in the session's shared chain.
+// The thread's position in the session's shared chain.
 struct ChainPosition {
   uint64_t block;        // name of the shared block that has the thread's STACK; 0: none
   uint64_t since_ticks;  // when `left` was set
-  uint64_t not_before;   // the thread's earlier records elsewhere are not later than that
-  uint32_t left;  // bytes to write before it is decided again where the thread writes
+  uint64_t not_before;   // the thread's earlier records elsewhere are not later than this
+  uint32_t left;  // bytes to write before the next decision where the thread writes
   uint32_t stack_round;  // control.definitions_round when a whole STACK was written
   uint64_t stack_ticks;  // when that was
-  // Of `left`, what the fast path may write into `known` before the thread takes the slow
-  // path again. 0: it may not, because something is to be written or decided first.
+  // The part of `left` that the fast path may write into `known` before the thread takes
+  // the slow path again. 0: none, because something is to be written or decided first.
   uint32_t granted;
   KnownBlock known;  // the same block as `block`; valid while `granted` is not 0
 
-  // Ends what grant_chain_bytes() has begun; also by a signal handler in between. Of what
-  // the fast path took last, `unused` bytes were not written.
+  // Takes the grant of grant_chain_bytes() back; a signal handler may do so, too.
+  // `unused` bytes that the fast path took last were not written.
   void take_grant_back(uint32_t unused = 0) {
     const uint32_t back = granted + unused;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     granted = 0;
-    // If it interrupted the fast path, what was granted may just have wrapped.
+    // If this interrupted the fast path, `granted` may just have wrapped.
     if (back <= INT32_MAX) left += back;
   }
-  // The thread's next record in the chain comes with a STACK.
+  // Has the thread's next record in the chain come with a STACK.
   void leave_block() {
     take_grant_back();
     block = 0;
   }
 };
 
-// Losses that no LOST record reports yet.
+// Losses that no LOST record counts yet.
 struct PendingLosses {
   bool pending;
-  // A change of the open frames was lost: what readers know of them is wrong until the
-  // thread's next STACK.
+  // A change of the open frames was lost: readers have wrong frames until the thread's
+  // next STACK.
   bool stack_differs;
   uint64_t since_ticks;
-  uint64_t freed_seen;  // control.freed + 1 when no block was to be had: ask again later
+  uint64_t freed_seen;  // control.freed + 1 when no block was free: search again later
   uint64_t full_chain;  // the shared chain's word at that time
   uint64_t at_start[ARCTRACE_LOST_CAUSES];  // the slot's counts, of earlier owners
 };
@@ -122,20 +122,20 @@ struct PendingLosses {
 // A record reserved in place (arctrace_reserve).
 struct HeldRecord {
   static constexpr uint64_t kUnused = 0;
-  static constexpr uint64_t kClaimed = 1;  // a writer call is at work on it
-  static constexpr uint64_t kOfBlock = 2;  // hold_block()
+  static constexpr uint64_t kClaimed = 1;  // a writer call is changing it
+  static constexpr uint64_t kOfBlock = 2;  // the place pins a block (hold_block())
   uint64_t payload;                        // address, or one of these
   std::byte* word0;
   uint32_t committed;
-  bool is_by_fields;  // the filter is asked of its fields once these are filled in
+  bool is_by_fields;  // the filter checks its fields once these are filled in
 };
 
 // The WAITING record of the thread, and the open frames that are published there.
 struct PublishedCalls {
   std::byte* body;      // null: there is no record
-  uint32_t held;        // which of the slot's held[] words keeps its block
+  uint32_t held;        // which of the slot's held[] words pins its block
   uint32_t round;       // DefinitionProgress::thread_round when it was written
-  uint64_t freed_seen;  // control.freed + 1 when it was last asked for
+  uint64_t freed_seen;  // control.freed + 1 when a place for it was last searched
   uint32_t count;
   uint32_t frames[ARCTRACE_WAITING_CALLS_MAX];  // indices
   uint64_t ticks[ARCTRACE_WAITING_CALLS_MAX];   // of the entries
@@ -151,24 +151,24 @@ struct ThreadState {
   PendingLosses loss;
   ChainPosition chain;
   bool has_own_blocks;     // in the adaptive scope, at present
-  bool begins_in_frames;   // that were open when it was joined, and no STACK tells yet
-  PendingCalls* calls;     // in memory that fork keeps
+  bool begins_in_frames;   // in frames open when it was joined, that no STACK has yet
+  PendingCalls* calls;     // in memory that fork does not wipe
   uint32_t vfork_depth;    // open frames when vfork was called
   uint32_t coroutine;      // on whose stack the open frames are; 0: the thread's own
   bool vfork_is_recorded;  // its VFORK_BEGIN was not lost
-  // A made stack (made_stacks.hpp) that counts as the thread's own, because the thread
-  // was forked there; 0: none.
+  // A coroutine stack (coroutine_stacks.hpp) that counts as the thread's own, because the
+  // thread was forked there; 0: none.
   uintptr_t forked_on;
   bool is_switching;  // the open frames are being exchanged for those of another stack
-  FollowedStack followed;  // on the coroutine's
+  CurrentStackCache followed;  // the current-stack cache, on the coroutine's stack
   HeldRecord held[ARCTRACE_HELD_COUNT];
   PublishedCalls published;
   uint64_t filter_verdict;  // of the record filter (record_filter.cpp)
   char name[64];            // as arctrace_thread_name gave it; empty: the kernel's
 
   // The lock shows whether the thread lives, so that the state can be reused after its
-  // death. What precedes the lock is cleared then; what follows robust_next has counts
-  // that say how much of it is in use.
+  // death. The members before the lock are cleared then; those after robust_next have
+  // counts that say how much of them is in use.
   uint32_t lock;
   uint32_t lock_padding[5];
   uint64_t robust_prev;
@@ -177,8 +177,8 @@ struct ThreadState {
   OpenFrames open;
   CallEdges::SmallTable edges;
   FilteredFrames filtered;  // of the open frames
-  uint64_t parked;          // address of its ParkedStacks; 0: it never needed any
-  ThreadLocal* local;       // the thread's; null: it has only just taken the state
+  uint64_t parked;          // address of its SavedFrames; 0: none was needed so far
+  ThreadLocal* local;       // the thread's; null: it has only just claimed the state
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
               ARCTRACE_ROBUST_NODE_OFFSET);
@@ -190,18 +190,85 @@ inline void require_stack(ThreadState& state) {
   state.chain.leave_block();
 }
 
-// A cleared state for the calling thread, taken for its life; `current` itself if that is
-// this thread's already, or was before a fork. Null if there is no memory or no robust
-// list.
+// A change of the number of open frames whose record is being written. A signal handler
+// that finds it unfinished, or a call after one that a handler's jump abandoned, sees by
+// the record whether the change counts.
+struct StackChange {
+  std::byte* word0;  // of the record; null: there is none
+  FrameCount depth;  // of open frames when the record is complete
+};
+
+struct ThreadLocal {
+  ThreadState* state;  // null before the first record
+  // The stack pointer of the outermost writer call in progress, or 0; its lowest bit is
+  // set once another call has interrupted that one.
+  uintptr_t guard;
+  uint32_t nesting;        // writer calls in progress inside the outermost one
+  uint32_t nested_frames;  // see added_frames()
+  StackChange change;      // of the innermost call in progress
+  // These are here, not in the state: a hook that is interrupted by a handler which forks
+  // goes on in the child, where the state is wiped.
+  CallEdges edges;
+  // The number of outermost frames of which a call in progress is about to record that
+  // some have ended; 0: none.
+  uint32_t leaving;
+  ThreadStacks stacks;   // here, not in the state: a fork child runs on the same ones
+  PendingCalls* calls;   // the state's; here for the same reason
+  uint32_t made_before;  // the last coroutine stack that was made before the thread began
+  // The number of the session, as stack_switch.hpp counts them, in which it is known
+  // which functions were open when the thread began.
+  uint32_t frames_known_in;
+  // The filter's context inside the innermost open frame, and outside all of them: a fork
+  // child begins with the former.
+  FilterContext filter_context;
+  FilterContext filter_outermost;
+  // Index + 1 of the frame whose waiting entry `change` records; 0: none.
+  uint32_t reporting;
+  // See share_storage().
+  uint32_t owner;       // id of the thread whose storage this is; 0: it is not shared
+  uintptr_t own_guard;  // that thread's guard, while its storage is shared
+  uintptr_t window_of_thread;  // a stack pointer of the thread; others near it are, too
+  bool is_vforking;            // a task that the thread waits for uses its storage
+  bool vfork_has_begun;        // in this session, while calls were recorded
+  // The identities that the thread last had. They survive fork, so that a child finds its
+  // parent's here.
+  uint32_t last_writer;
+  uint32_t last_process;
+};
+// The model is initial-exec, because the dynamic TLS model may allocate on first use,
+// inside a hook.
+extern thread_local constinit ThreadLocal thread_local_state
+    __attribute__((tls_model("initial-exec")));
+
+inline uintptr_t stack_pointer() {
+  uintptr_t sp;
+#if defined(__x86_64__)
+  asm volatile("mov %%rsp, %0" : "=r"(sp));
+#else
+  asm volatile("mov %0, sp" : "=r"(sp));
+#endif
+  return sp;
+}
+
+// An address above the calling function's frame, and above all stack pointers that it
+// has. It is inlined, because the result belongs to the frame of the calling function.
+__attribute__((always_inline)) inline uintptr_t frame_end() {
+  return reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa());
+}
+
+// A cleared state for the calling thread, claimed for its lifetime; `current` itself if
+// that is this thread's already, or was before a fork. Null if there is no memory or no
+// robust list.
 ThreadState* claim_thread_state(ThreadState* current, uint32_t tid);
 
-// The state's ParkedStacks, which are made now if it has none. Null: no memory.
-ParkedStacks* parked_stacks(ThreadState& state);
+// The state's SavedFrames, which are made now if it has none. Null: no memory.
+SavedFrames* saved_frames(ThreadState& state);
 
-// Clears what a thread has left there, but for the lock and what belongs to it.
+// Clears the state of an earlier thread, except for the lock and the members that belong
+// to it.
 void clear_thread_state(ThreadState& state);
 
-// Calls visit(state) for each that was claimed, by a thread that lives or is dead.
+// Calls visit(state) for each claimed state, whether its thread lives or is dead.
 void visit_claimed_states(void (*visit)(void* context, ThreadState& state),
                           void* context);
 template <class Visit>
@@ -232,8 +299,18 @@ void for_each_arena(const Visit& visit) {
       const_cast<Visit*>(&visit));
 }
 
-// Forgets the calls of threads that are dead, because another one's stack may be made
+// Forgets the calls of threads that are dead, because another thread's stack may be made
 // where theirs was.
 void forget_dead_threads_calls();
 
-}  // namespace arctrace
+// Whether any thread is in a writer call, or shares its thread-local storage with another
+// task: for a process that leaves its session for another one. REQUIRES: the other
+// threads are stopped outside of the functions of this library.
+bool is_any_thread_writing();
+
+// Clears the states of all threads, so that the next record of each attaches it anew, to
+// the session that the process has joined by then. Calls that return to the shim's stubs
+// still do, unrecorded. REQUIRES: no thread is in a writer call or begins one.
+void renew_thread_states();
+
+}  // namespace arctrace::writer

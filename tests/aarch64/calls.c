@@ -11,7 +11,7 @@ static __attribute__((noinline)) void outer(int n) {
   inner(-n);
 }
 
-// What a hook meets for the first time has its arguments in vector registers.
+// Has its arguments in vector registers when a hook sees it for the first time.
 static __attribute__((noinline)) double half(volatile double n) { return n / 2; }
 
 static void* run(void* unused) {

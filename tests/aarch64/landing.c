@@ -1,7 +1,7 @@
 // Calls library functions through registers, while the shim's code is guarded: an
-// indirect branch to anything but a landing pad (bti) ends the program by SIGILL. Only
-// for that time, because C's start files, which are in the shim too, have no landing
-// pads.
+// indirect branch to anything but a landing pad (bti) ends the program by SIGILL. The
+// guard is on only for these calls, because C's start files, which are in the shim too,
+// have no landing pads.
 #define _GNU_SOURCE
 #include <link.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static int protect(struct dl_phdr_info* info, size_t size, void* protection) {
   return 1;
 }
 
-// Jumped to.
+// The program jumps to this function.
 __attribute__((noinline)) static long last(const char* text) {
   return strtol(text, NULL, 10);
 }

@@ -1,9 +1,9 @@
-// Instead of src/os/robust_lock.cpp where an emulator has no robust lists (qemu-user:
-// get_ and set_robust_list are not implemented): the process that started us marks the
-// lock when we are gone.
+// Replaces src/os/robust_lock.cpp where an emulator has no robust lists (qemu-user does
+// not implement get_ and set_robust_list): the process that started us marks the lock
+// when we are gone.
 #include "src/os/robust_lock.hpp"
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 
 namespace arctrace {
 

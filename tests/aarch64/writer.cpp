@@ -1,5 +1,5 @@
-// A writer of tests/processes as a program of its own: it runs emulated, the test does
-// not.
+// A writer of tests/processes as a program of its own, because it runs emulated and the
+// test does not.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-"""What the attacks share: the command, and running all tests of a file again as a user."""
+"""Shared code of the attacks: the command, and running all tests of a file again as a user."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ needs_root = unittest.skipUnless(is_root(), "needs root")
 
 
 def become(user):
-    """This process, or a child before exec (preexec_fn), becomes that user for good."""
+    """Makes this process, or a child before exec (preexec_fn), that user for good."""
     os.setgroups([])
     os.setgid(user)
     os.setuid(user)
@@ -42,7 +42,7 @@ def main():
         os.chdir("/")
         become(NOBODY)
         os.environ.update(HOME="/nonexistent", USER="nobody")
-        # Root's Python may be where a user cannot read it.
+        # A user may not be able to read root's Python.
         python = next((p for p in (sys.executable, "/usr/bin/python3") if readable(p)), None)
         if python is None:
             sys.exit(cases.SKIPPED)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that claim to be far larger than what they hold, where a command comes across them."""
+"""Files that claim to be far larger than they are, where a command comes across them."""
 
 import os
 import pathlib

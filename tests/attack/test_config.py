@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Options that come from a file of another user's, or that others can write to."""
+"""Options in a file that belongs to another user, or that others can write to."""
 
 import os
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Disks that fill up while a recording goes on: what is in the file, what is missing, and that it
-is said."""
+"""Disks that fill up while a recording goes on: what the file has, what it lacks, and that the recorder says so."""
 
 import contextlib
 import os
@@ -17,7 +16,7 @@ from command import SANITIZED, arctrace, destroy_left_buffer, read, read_dump, r
 from support import API
 from tracing import TracedTest
 
-# Writes as many records as each line of its input says, and says when it has.
+# Writes as many records as each line of its input says, and answers when it has.
 WRITER = API + """
 ring = name("ring")
 for line in sys.stdin:
@@ -75,7 +74,7 @@ class DiskTest(TracedTest):
         self.write(recorder)
         self.fill()
         for _ in range(20):
-            self.write(recorder)  # more than the buffer holds
+            self.write(recorder)  # more than fits into the buffer
         (self.disk / "filler").unlink()
         self.write(recorder, 1)
         status, errors = self.end(recorder)
@@ -156,7 +155,7 @@ class DiskTest(TracedTest):
                     path.unlink()
 
     def test_names_without_a_reserve(self):
-        """On a disk that is too small for it, records that are in the file make way."""
+        """On a disk that is too small for the reserve, records in the file are removed for the names."""
         subprocess.run(["mount", "-o", "remount,size=192k", self.disk], check=True)
         recorder = self.start("--block-size=4k")
         for _ in range(3):
@@ -170,13 +169,13 @@ class DiskTest(TracedTest):
         self.assertEqual(len(info["processes"]), 1)
         records = read_dump(self.trace, "--type", "INSTANT")
         self.assertEqual({r["name"] for r in records}, {"ring"})
-        # Those that made way are in the file no more, nor in the buffer.
+        # Removed records are neither in the file nor in the buffer.
         unsaved = int(re.search(r"([\d,]+) records did not fit", errors)[1].replace(",", ""))
         self.assertGreater(summary["lost_by_cause"]["file"], unsaved)
         self.assertIn(f"{summary['records']:,} records, {summary['lost']:,} lost", errors)
 
     def test_names_of_many_processes(self):
-        """They are more than the reserve; no more records make way than they need."""
+        """The names need more than the reserve; no more records are removed for them than necessary."""
         subprocess.run(["mount", "-o", "remount,size=512k", self.disk], check=True)
         done = arctrace("record", "-o", self.trace, "-b", "32M", "--", "sh", "-c",
                         "for i in $(seq 100); do /bin/ls / >/dev/null; done; exit 5")
@@ -192,7 +191,7 @@ class DiskTest(TracedTest):
         self.assertEqual(arctrace("destroy", buffer).returncode, 0)
 
     def test_a_flight_recorder_without_room(self):
-        """What the last snapshot has no room for is counted, named, and still in the buffer."""
+        """What the last snapshot has no space for is counted, named, and still in the buffer."""
         subprocess.run(["mount", "-o", "remount,size=1m", self.disk], check=True)
         recorder = self.start("--mode=overwrite", "--block-size=4k")
         for _ in range(10):
@@ -278,7 +277,7 @@ class DiskTest(TracedTest):
             self.assertEqual(self.buffers(recorder), [])
 
     def test_a_full_device(self):
-        """The exit status is the command's, and nothing is missing in silence."""
+        """The exit status is the command's, and every loss is told."""
         done = start_arctrace("record", "-o", "/dev/full", "--", "sh", "-c", "exit 7", stderr=subprocess.PIPE,
                               text=True)
         with done:
@@ -295,7 +294,7 @@ class DiskTest(TracedTest):
         self.assertEqual(arctrace("destroy", command[2]).returncode, 0)
 
 
-# A disk that refuses late what it has taken: the failure is seen by fsync() only.
+# A disk that refuses late what it has accepted: only fsync() sees the failure.
 LATE_ERROR = """
 #include <errno.h>
 int fsync(int fd) { (void)fd; errno = EIO; return -1; }

@@ -91,7 +91,7 @@ class LimitsTest(TracedTest):
 
     @staticmethod
     def functions(rows):
-        """Those that are not made up, as [loader] is."""
+        """The rows that are functions, not made up, as [loader] is."""
         return [row for row in rows if not row["name"].startswith("[")]
 
     def test_json_of_a_deep_tree_can_be_read(self):
@@ -111,7 +111,7 @@ class LimitsTest(TracedTest):
                              (f"f{(row['level'] - 1) % 3}", ROUNDS))
             nodes[row["id"]] = row["level"]
         self.assertEqual(max(nodes.values()), DEPTH)
-        # A shallow one has no such rows.
+        # A shallow trace has no such rows.
         shallow = json.loads(arctrace("report", self.run_program(DEEP, 50, 1),
                                       "--format=json").stdout)["threads"][0]
         self.assertNotIn("deeper", shallow)
@@ -123,7 +123,7 @@ class LimitsTest(TracedTest):
         self.assertEqual(len([row for row in rows if "  [" not in row]), 20_001)
 
     def test_one_thread_after_another(self):
-        """With few slots: each thread that ends makes room for the next one."""
+        """There are few slots: each thread that ends frees one for the next thread."""
         recorded = self.record(sys.executable, "-c", SEQUENCE, "20000",
                                options=("--no-libcall", "--slots=16"))
         self.assertEqual(recorded.status, 0, recorded.stderr)
@@ -139,7 +139,7 @@ class LimitsTest(TracedTest):
         return path
 
     def test_libraries_that_come_and_go(self):
-        """Modules that were unloaded make room for those that the newest records need."""
+        """Modules that were unloaded free space for those that the newest records need."""
         program = self.compile("loads", LOADS)
         libraries = [self.compile(f"lib{i}.so", CALLED, "-shared", "-fPIC",
                                   "-finstrument-functions") for i in range(3)]
@@ -155,7 +155,7 @@ class LimitsTest(TracedTest):
         self.assertEqual([name for name in names if name.startswith("0x")], [])
 
     def test_processes_that_come_and_go(self):
-        """Names for which there is no room are counted."""
+        """Names for which there is no space are counted."""
         for size in ("1M", "4M"):
             recorded = self.record(sys.executable, "-c", FORKS, "1000",
                                    options=("--no-libcall", "--mode=overwrite", "-b", size))
@@ -171,7 +171,7 @@ class LimitsTest(TracedTest):
             recorded.trace.unlink()  # without a time for each of its threads
 
     def user_seconds(self, trace, *options):
-        """What a report took, in CPU time."""
+        """The CPU time that a report took."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         done = arctrace("report", trace, "--limit=10000000", *options,
                         stdout=subprocess.DEVNULL)
@@ -179,9 +179,10 @@ class LimitsTest(TracedTest):
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
     def ratio_of_times(self, small, large, most):
-        """Of all views together, because one alone takes no longer than the clock can tell. Of each
-        the least time counts, of two, or of up to eight while the ratio is larger than `most`: other
-        work on the machine makes any of them longer, and none shorter."""
+        """The ratio of the CPU times of all views together, because one alone takes no longer than
+        the clock can tell. Of each the least time of two runs counts, or of up to eight while the
+        ratio is larger than `most`: other work on the machine makes runs longer, and none
+        shorter."""
         least = collections.defaultdict(lambda: math.inf)
         for turn in range(8):
             for view in VIEWS:
@@ -213,8 +214,7 @@ class LimitsTest(TracedTest):
             self.assertLess(ratio, most, what)
 
     def test_identities_end(self):
-        """A session that has given nearly all identities says so, and what it refuses is
-        counted."""
+        """A session that has given nearly all identities says so, and refused ones are counted."""
         end = 0x7FFF0000
         name = f"identities-{os.getpid()}"
         self.assertEqual(arctrace("create", name, "--start", "-b", "1M").returncode, 0)

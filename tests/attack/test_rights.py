@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whoever is traced, or leaves files about, gets no more rights by the recorder or the reader."""
+"""Nobody who is traced, or who plants files, gets more rights by the recorder or the reader."""
 
 import grp
 import os
@@ -46,7 +46,7 @@ os._exit(0)
 class CodeNamesTest(TracedTest):
     @attack.needs_root
     def test_files_that_the_process_may_not_read(self):
-        # Where the hostile process still sees it: not in /tmp.
+        # The hostile process must still see the file, so it is not in /tmp.
         secret = pathlib.Path(f"/dev/shm/arctrace-secret-{os.getpid()}")
         secret.write_text("5000 20 secret\n")
         secret.chmod(0o600)
@@ -91,7 +91,7 @@ class ModulesTest(TracedTest):
         subprocess.run(["gcc", "-x", "c", "-finstrument-functions", "-o", hidden / "program", "-"],
                        input=PROGRAM, text=True, check=True)
         trace = theirs / "arctrace.data"
-        # Without the names that the user's recorder could read itself.
+        # The recorder stores no names, because the user's recorder could read them itself.
         done = arctrace("record", "--no-symbols", "-o", trace, "--", hidden / "program", cwd=theirs,
                         preexec_fn=lambda: attack.become(NOBODY))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -118,7 +118,7 @@ class SharedBufferTest(TracedTest):
 print(api.arctrace_attach(os.environb[b"ARCTRACE_SESSION"]))
 """], env={**os.environ, "ARCTRACE_SESSION": str(session)}, stdout=subprocess.PIPE, check=False)
         self.assertEqual(done.stdout, b"-13\n")  # EACCES
-        # A command may look at it.
+        # A command may read the session.
         self.assertEqual(arctrace("info", session).returncode, 0)
 
     def test_a_cut_buffer_ends_neither_programs_nor_the_collector(self):
@@ -147,7 +147,7 @@ while sys.stdin.readline(): api.arctrace_instant(name("x")), print("alive")
                 program.stdin.close()
                 self.assertEqual(program.wait(timeout=600), 0)
             session.unlink()
-            # It says that it ends early, which the checks of whole traces would refuse.
+            # The trace says that it ends early, which the checks of whole traces would refuse.
             (self.directory / "x.data").unlink()
 
 

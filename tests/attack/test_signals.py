@@ -14,26 +14,26 @@ import attack
 from command import ARCTRACE, arctrace, read, run, start_arctrace
 from tracing import TracedTest
 
-# The check for leaks at the exit stops the process, and takes a signal amid that for a failure.
+# LeakSanitizer's check at exit stops the process, and takes a signal during that for a failure.
 NO_LEAK_CHECK = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
-# Between system calls. A sanitized command takes ten times as long.
+# System calls from one signal to the next. A sanitized command takes ten times as long.
 STEP = int(os.environ.get("ARCTRACE_SIGNAL_STEP", "51" if os.environ.get("ARCTRACE_SANITIZE") else "17"))
 
 
 @unittest.skipUnless(shutil.which("strace"), "no strace")
 class SignalTest(TracedTest):
     def run_with(self, number, at, *command):
-        """The command under strace, which sends the signal at its system call of that number.
-        Returns its status, as subprocess has it, whether it came so far, and the buffers that it
-        has made, if any is left."""
+        """Runs the command under strace, which sends the signal at its system call of that number. Returns the
+        status, as subprocess has it, whether the command reached that call, and the buffers that it made and
+        did not remove."""
         log = self.directory / "strace.log"
         inject = f"--inject=!exit_group,exit:signal={number.name}:when={at}"
         done = run("strace", "-o", log, inject, *command, cwd=self.directory, env={**os.environ, **NO_LEAK_CHECK})
         text = log.read_text(errors="replace")
         log.unlink()
         has_come = f"--- {number.name} " in text or "killed by" in text
-        # Others record on this machine too, and leave buffers for a while.
+        # Other recorders run on this machine too, and have buffers for a while.
         named = set(re.findall(r"/dev/shm/arctrace-\d+-\d+-\w+", text))
         if "record" in command and not has_come:
             self.assertTrue(named, text)
@@ -80,10 +80,10 @@ class SignalTest(TracedTest):
                     recorder.kill()
                 recorder.wait()
             for path in pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*"):
-                # What was there is a whole buffer, which can be destroyed.
-                # The command may live a moment longer than its recorder.
+                # The remaining buffer is whole, and can be destroyed. The command may live a moment longer than
+                # its recorder.
                 self.assertEqual(arctrace("destroy", "--force", path).returncode, 0)
-            # The file of a recorder that was killed amid its end is cut off.
+            # The file of a recorder that was killed while it ended is cut off.
             for path in self.directory.glob("arctrace.data*"):
                 path.unlink()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A collector that is killed: what the next one writes, what is recovered, and snapshots of a
-buffer that is drained are good files, in which nothing is nameless that a file has the name of."""
+buffer that is drained are good files, in which everything has its name if a file has it."""
 
 import collections
 import os
@@ -72,12 +72,12 @@ class TakeoverTest(TracedTest):
             recovered = arctrace("recover", self.session, "-o", self.directory / "recovered",
                                  *definitions)
             self.assertEqual(recovered.returncode, 0, recovered.stderr)
-            # Without the names that others have: no file is a bad one.
+            # Alone, without the names that other files have, it is still a good file.
             bare = arctrace("recover", self.session, "-o", self.directory / "bare")
             self.assertEqual(bare.returncode, 0, bare.stderr)
             program.stdin.close()
         found = self.names(*(f"{turn}.data" for turn in range(ROUNDS)), "recovered")
-        # A collector that is killed between writing a block and freeing it leaves it to the
+        # A collector that is killed between writing a block and freeing it leaves the block to the
         # next one too: at most one block each, of the same handout (COL-7).
         self.assertGreaterEqual(found.total(), 2 * ROUNDS * 3 * 3000)
         self.assertLessEqual(found.total(), 2 * ROUNDS * 3 * 3000 + ROUNDS * 8192 // 8)
@@ -102,7 +102,7 @@ class TakeoverTest(TracedTest):
 
 class RespawnTest(TakeoverTest):
     def test_killed_collectors(self):
-        """With --respawn, whoever kills the collector's process ends nothing."""
+        """With --respawn, killing the collector's process ends nothing."""
         supervisor = self.attach("out", "--respawn")
         with subprocess.Popen([sys.executable, "-c", WRITER], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True,

@@ -12,7 +12,7 @@ from tracing import TracedTest
 
 NASTY = ("\x1b[31m\x9b\x7f\u202e\u2066\u2028\u2029\u061c\u200b\ufeff\u180e"
          "\U000e0021")
-# C0 without the newline, DEL, C1, and what orders or separates text or is not seen.
+# C0 without the newline, DEL, C1, and characters that order or separate text or are invisible.
 HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e"
                      "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 READERS = (["info"], ["dump"], ["report"], ["check"], ["info", "--format=json"],

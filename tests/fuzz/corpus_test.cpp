@@ -1,5 +1,5 @@
-// Runs each target, without a fuzzer, on the files of its folder in the corpus: what
-// broke something once must never do so again.
+// Runs each target, without a fuzzer, on the files of its folder in the corpus: inputs
+// that broke something once must never do so again.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -10,15 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "reader/analysis/invariants.hpp"
+#include "reader/analysis/function_totals.hpp"
 #include "reader/export/export_formats.hpp"
-#include "reader/render/info_json.hpp"
-#include "reader/render/info_text.hpp"
+#include "reader/render/info.hpp"
 #include "reader/report/view_types.hpp"
 #include "reader/streams/record_describer.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/content_check.hpp"
-#include "reader/trace/event_filter.hpp"
+#include "reader/trace/event_fields.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/key_scan.hpp"
 
@@ -35,8 +34,8 @@ struct Schedules : ScheduleListener {
   std::vector<ScheduleListener*> listeners;
 };
 
-// Every view of one replay, the flow as text while it is replayed, the others as text and
-// JSON at its end.
+// Runs every view of one replay, the flow as text while it is replayed, the others as
+// text and JSON at its end.
 class Exercise {
  public:
   explicit Exercise(Trace& trace)
@@ -93,7 +92,7 @@ class Exercise {
     for (const ViewType& type : view_types()) {
       std::unique_ptr<View> view = make_view(type.name);
       if (view->call_listener() != nullptr)
-        continue;  // there can be one: that of the flow
+        continue;  // only one listener is possible, the flow's
       if (ScheduleListener* listener = view->schedule_listener(); listener != nullptr) {
         schedules_.listeners.push_back(listener);
       }
@@ -143,7 +142,7 @@ class Exercise {
   ContentChecker content_;
 };
 
-// One export, with the gaps as the command hands them out.
+// Runs one export, with the gaps as the command hands them out.
 std::string exported(Trace& trace, const ExportFormat& format) {
   std::string text;
   const WriteText write = [&](std::string_view piece) {
@@ -197,7 +196,7 @@ void exercise_exports(Trace& trace) {
   }
 }
 
-// A condition of --where on each of the first fields that events have.
+// Applies a condition of --where to each of the first fields that events have.
 void exercise_conditions(Trace& trace) {
   constexpr size_t kConditionsMax = 8;
   const Definitions& definitions = trace.definitions();
@@ -206,7 +205,7 @@ void exercise_conditions(Trace& trace) {
     for (const EventLayout* layout : definitions.layouts(static_cast<ProcessIndex>(i))) {
       for (const EventField& field : layout->fields) {
         if (conditions.size() == kConditionsMax) break;
-        // Fields of all types can be equal to that. The name may be hostile, too.
+        // Fields of all types can be equal to 1. The name may be hostile, too.
         const std::string text = field.name + " = 1";
         const FieldCondition condition = split_condition(text);
         if (condition.field == field.name && condition.operand == "1") {
@@ -228,7 +227,7 @@ void exercise_conditions(Trace& trace) {
   require(admitted + filter->left_out() == events, "each event is shown or counted");
 }
 
-// The names that a file has itself. No file that it names is opened.
+// Reads the names that a file has itself. No file that it names is opened.
 void exercise_symbols(const Trace& trace, std::vector<std::byte> bytes) {
   const std::unique_ptr<Input> input = memory_input("input", std::move(bytes));
   UsedKeys keys;
@@ -249,8 +248,8 @@ void exercise_symbols(const Trace& trace, std::vector<std::byte> bytes) {
   }
 }
 
-// The middle of the trace as a range, for which an index is used, and with all that a
-// check of the file does.
+// Reads the middle of the trace as a range, which uses an index, with all that a check of
+// the file does.
 void exercise_range(const Summary& sums, const std::vector<std::byte>& bytes) {
   const auto third = static_cast<int64_t>(static_cast<uint64_t>(sums.duration_ns) / 3);
   TimeRange range;

@@ -1,4 +1,4 @@
-// All that the commands do with a trace, for the sanitizers to watch.
+// Does all that the commands do with a trace, for the sanitizers to watch.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace arctrace::fuzz {
 // Aborts with a message if `holds` is false.
 void require(bool holds, const char* what);
 
-// Opens it, and if that can be done reads, checks, replays, describes and reports it.
-// Returns whether it could be opened.
+// Opens the trace, and if that can be done reads, checks, replays, describes and reports
+// it. Returns whether it could be opened.
 bool exercise_trace(std::vector<std::byte> bytes);
 
 }  // namespace arctrace::fuzz

@@ -1,5 +1,5 @@
-// What a user or another one's file hands to the command and the shim: options, files of
-// options, and the names of debug files.
+// Targets for what a user's or another one's file hands to the command and the shim:
+// options, files of options, and the names of debug files.
 #include <arctrace/format.h>
 #include <elf.h>
 #include <sys/stat.h>
@@ -20,7 +20,6 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/command_line.hpp"
-#include "reader/cli/options/config_file.hpp"
 #include "reader/symbols/debug_files.hpp"
 #include "src/shim_protocol/options.hpp"
 #include "tests/fuzz/exercise.hpp"
@@ -35,7 +34,7 @@ std::string text_of(Bytes input) {
   return {reinterpret_cast<const char*>(input.data()), input.size()};
 }
 
-// A directory of this process', removed at its end.
+// A directory of this process, removed at its end.
 class Scratch {
  public:
   Scratch() {
@@ -137,7 +136,7 @@ void options(Bytes input) {
   std::vector<std::string> arguments;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line) && arguments.size() < 100;) {
-    // Nothing that asks for a file of options elsewhere.
+    // Skips options that name a file of options elsewhere.
     if (!line.starts_with("--config")) arguments.push_back(line);
   }
   parse(arguments);
@@ -157,7 +156,7 @@ void debug_link(Bytes input) {
     return true;
   }();
   require(is_made, "files for the search");
-  // A path that the trace names, then what the module says.
+  // The input is a path that the trace names, then what the module says.
   const std::string text = text_of(input);
   const size_t cut = std::min(text.find('\n'), text.size());
   const std::string named = text.substr(0, cut);

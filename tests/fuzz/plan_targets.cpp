@@ -1,4 +1,5 @@
-// What `arctrace functions` reads: programs of others, and the plans in its cache.
+// Targets for what `arctrace functions` reads: other people's programs, and the plans in
+// its cache.
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -6,7 +7,7 @@
 #include <vector>
 
 #include "src/base/checksum.hpp"
-#include "src/recorder/patch_analysis/patch_analysis.hpp"
+#include "src/recorder/patch_analysis/patch_plan.hpp"
 #include "src/recorder/patch_analysis/plan_file.hpp"
 #include "src/recording/patching/module_code_file.hpp"
 #include "tests/fuzz/exercise.hpp"
@@ -22,15 +23,16 @@ void module_code(Bytes input) {
             "an error is one line");
     return;
   }
-  PatchPlan plan = analyse_patches_untrusted(file->code);
+  recorder::PatchPlan plan = recorder::analyse_patches_untrusted(file->code);
   plan.build_id = file->build_id;
   plan.stamp = file->stamp;
-  const auto bytes = encode_plan(plan);
-  require(bytes && decode_plan_untrusted(*bytes) == plan, "the cache keeps any plan");
+  const auto bytes = recorder::encode_plan(plan);
+  require(bytes && recorder::decode_plan_untrusted(*bytes) == plan,
+          "the cache keeps any plan");
 }
 
 void patch_plan(Bytes input) {
-  // No input would ever have the right checksum.
+  // The target puts the right checksum in, because no input would ever have it.
   constexpr size_t kChecksumAt = 12;
   std::vector<std::byte> bytes(input.begin(), input.end());
   if (bytes.size() < kChecksumAt + 4) return;
@@ -38,8 +40,8 @@ void patch_plan(Bytes input) {
   checksum.add(std::span(bytes).subspan(kChecksumAt + 4));
   const uint32_t value = checksum.value();
   std::memcpy(bytes.data() + kChecksumAt, &value, sizeof value);
-  const std::optional<PatchPlan> plan = decode_plan_untrusted(bytes);
-  if (plan) require(encode_plan(*plan) == bytes, "a plan has one form");
+  const std::optional<recorder::PatchPlan> plan = recorder::decode_plan_untrusted(bytes);
+  if (plan) require(recorder::encode_plan(*plan) == bytes, "a plan has one form");
 }
 
 }  // namespace arctrace::fuzz

@@ -14,9 +14,8 @@
 #include "reader/symbols/argument_registers.hpp"
 #include "reader/symbols/function_types.hpp"
 #include "src/recorder/buffer/buffer.hpp"
-#include "src/recorder/file/block_scan.hpp"
-#include "src/recorder/jit/jit_dump.hpp"
-#include "src/recorder/jit/perf_map.hpp"
+#include "src/recorder/file/trace_file.hpp"
+#include "src/recorder/jit/perf_files.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 #include "tests/fuzz/exercise.hpp"
 #include "tests/support/trace_builder.hpp"
@@ -31,7 +30,7 @@ constexpr uint32_t kBlockSize = 4096;
 
 std::vector<std::byte> copy_of(Bytes input) { return {input.begin(), input.end()}; }
 
-// Of a file in memory.
+// A descriptor of a file in memory with these bytes.
 int open_bytes(Bytes bytes) {
   const int fd = memfd_create("fuzz", MFD_CLOEXEC);
   const auto size = static_cast<ssize_t>(bytes.size());
@@ -39,19 +38,19 @@ int open_bytes(Bytes bytes) {
   return fd;
 }
 
-// As `arctrace recover` does it.
+// Recovers the image as `arctrace recover` does.
 void recover(Bytes image) {
   const int fd = open_bytes(image);
-  const absl::StatusOr<Buffer> buffer =
-      Buffer::copy_untrusted(fd, 0, UINT64_MAX, "input");
+  const absl::StatusOr<recorder::Buffer> buffer =
+      recorder::Buffer::copy_untrusted(fd, 0, UINT64_MAX, "input");
   close(fd);
   if (!buffer.ok()) return;
   const std::string path = "/dev/shm/fuzz-" + std::to_string(getpid());
-  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+  absl::StatusOr<recorder::TraceFile> file = recorder::TraceFile::create(path);
   require(file.ok(), "a file in shared memory");
-  SnapshotPast past;
-  past.syncs = buffer_syncs(*buffer, false);
-  write_snapshot_file(*buffer, *file, past);
+  recorder::SnapshotPast past;
+  past.syncs = recorder::buffer_syncs(*buffer, false);
+  recorder::write_snapshot_file(*buffer, *file, past);
   require(file->error() == 0 && file->publish().ok(), "room in shared memory");
   std::ifstream written(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(written)),
@@ -64,15 +63,16 @@ void recover(Bytes image) {
 void walk_as_the_collector(Bytes input) {
   std::vector<std::byte> block(kBlockSize, std::byte{0xFF});
   std::copy_n(input.begin(), std::min<size_t>(input.size(), kBlockSize), block.begin());
-  const BlockContents contents = scan_block_untrusted(block);
+  const recorder::BlockContents contents = recorder::scan_block_untrusted(block);
   require(contents.used >= ARCTRACE_BLOCK_HEADER_SIZE && contents.used <= kBlockSize,
           "what is used is in the block");
-  for_each_full_record(block, [](uint16_t, uint64_t, std::span<const std::byte> body) {
-    require(body.size() <= kBlockSize, "a record is in the block");
-  });
+  recorder::for_each_full_record(
+      block, [](uint16_t, uint64_t, std::span<const std::byte> body) {
+        require(body.size() <= kBlockSize, "a record is in the block");
+      });
   std::vector<std::byte> copy =
-      copy_live_block_untrusted(block.data(), kBlockSize, kBlockSize);
-  require(scan_block_untrusted(copy).records <= contents.records,
+      recorder::copy_live_block_untrusted(block.data(), kBlockSize, kBlockSize);
+  require(recorder::scan_block_untrusted(copy).records <= contents.records,
           "a copy has no record of its own");
 }
 
@@ -122,20 +122,22 @@ void definitions(Bytes input) {
 void code_file(Bytes input) {
   const int fd = open_bytes(input);
   uint64_t taken = 0;
-  const CodeSink sink = [&](const NamedCode& code) {
-    require(is_code_range(code.start, code.size), "code has bytes");
-    require(!code.name.empty() && code.name.size() <= kCodeNameMax, "code has a name");
+  const recorder::CodeSink sink = [&](const recorder::NamedCode& code) {
+    require(recorder::is_code_range(code.start, code.size), "code has bytes");
+    require(!code.name.empty() && code.name.size() <= recorder::kCodeNameMax,
+            "code has a name");
     return ++taken % 7 != 0;
   };
-  const CodeFileSummary map = read_perf_map_untrusted(fd, sink);
+  const recorder::CodeFileSummary map = recorder::read_perf_map_untrusted(fd, sink);
   require(map.names + map.left_out >= taken, "all are counted");
   taken = 0;
-  JitDumpOwner owner;  // so that any dump is its own
+  recorder::JitDumpOwner owner;  // makes the owner match, so that any dump is its own
   constexpr size_t kPidOffset = 20;
   if (input.size() >= kPidOffset + sizeof owner.pid) {
     std::memcpy(&owner.pid, &input[kPidOffset], sizeof owner.pid);
   }
-  const CodeFileSummary dump = read_jit_dump_untrusted(fd, owner, sink);
+  const recorder::CodeFileSummary dump =
+      recorder::read_jit_dump_untrusted(fd, owner, sink);
   require(dump.names + dump.left_out >= taken, "all are counted");
   close(fd);
 }

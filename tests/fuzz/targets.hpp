@@ -1,5 +1,5 @@
-// What is fuzzed: each target takes any bytes, and aborts if something does not hold that
-// must hold of any.
+// The fuzz targets: each takes any bytes, and aborts if something is false that must be
+// true for any.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ using Bytes = std::span<const std::byte>;
 
 // A trace file, as info, dump, check and report read it.
 void trace_file(Bytes input);
-// The image of a buffer that was left behind: read as it is, and recovered.
+// The image of an abandoned buffer: read as it is, and recovered.
 void buffer_image(Bytes input);
 // One block with its header, as the collector and the reader walk it.
 void block(Bytes input);

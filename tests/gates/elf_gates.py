@@ -1,4 +1,4 @@
-"""What the libraries that are loaded into traced programs must look like, read from the ELF files.
+"""Gates for the ELF files of the libraries that are loaded into traced programs.
 
 Each gate takes the path of a library and returns its findings, one line each; none: it passes.
 """
@@ -36,7 +36,8 @@ def exports(library, wanted):
 
 
 def imports(library, allowed):
-    """No symbol that a libc may lack, unless it is weak: musl starts no program with such a library."""
+    """No symbol is needed that a libc may lack, unless it is weak: musl starts no program with such a
+    library."""
     rows = [line.split() for line in run("readelf", "-W", "--dyn-syms", library).splitlines()]
     names = {row[7].split("@")[0] for row in rows
              if len(row) >= 8 and row[4] == "GLOBAL" and row[6] == "UND"}
@@ -59,7 +60,7 @@ def unversioned(library, public, private):
 
 
 def versions(library, highest):
-    """No symbol version of glibc later than `highest`: the loader starts no program with such a library
+    """No symbol version of glibc is later than `highest`: the loader starts no program with such a library
     where libc is earlier, not even for a weak symbol."""
     def number(version):
         return [int(part) for part in version.split(".")]
@@ -68,7 +69,7 @@ def versions(library, highest):
 
 
 def needed(library, allowed):
-    """No dependency but `allowed`: whatever else a program may not have, or have otherwise."""
+    """There is no dependency but `allowed`: a program may lack others, or have other versions of them."""
     names = [re.search(r"\[(.*)\]", value)[1] for tag, value in dynamic(library) if tag == "NEEDED"]
     return [f"needs {name}" for name in names if name not in allowed]
 
@@ -79,20 +80,20 @@ def soname(library, wanted):
 
 
 def text_relocations(library):
-    """None: they make the code pages writable for a moment and private to the process."""
+    """There are no text relocations: they make code pages writable for a moment and private to the process."""
     found = [tag for tag, value in dynamic(library) if tag == "TEXTREL" or "TEXTREL" in value]
     return ["has text relocations"] if found else []
 
 
 def not_unloadable(library):
-    """NODELETE: hooks and thread-locals are still used after a dlclose."""
+    """The library is NODELETE: hooks and thread-locals are still used after a dlclose."""
     if any(tag == "FLAGS_1" and "NODELETE" in value for tag, value in dynamic(library)):
         return []
     return ["can be unloaded (no NODELETE)"]
 
 
 def bound_at_load(library):
-    """NOW: a lazy binding would run the dynamic loader, and its lock, inside a hook."""
+    """The library binds NOW: a lazy binding would run the dynamic loader, with its lock, inside a hook."""
     if any(tag == "FLAGS" and "BIND_NOW" in value for tag, value in dynamic(library)):
         return []
     return ["binds its symbols lazily (no BIND_NOW)"]
@@ -103,7 +104,7 @@ def static_tls(library):
     if not re.search(r"^\s+TLS\s", run("readelf", "-lW", library), re.M):
         return []
     findings = []
-    # AArch64's linker leaves the flag out; its relocations tell.
+    # AArch64's linker omits the flag; its relocations tell.
     if machine(library) == "X86-64" and not any(
             tag == "FLAGS" and "STATIC_TLS" in value for tag, value in dynamic(library)):
         findings.append("has thread-locals, but no STATIC_TLS")
@@ -117,10 +118,11 @@ def executable_stack(library):
     return [] if flags == ["RW "] else [f"the stack's flags are {flags}, not RW"]
 
 
-# Registers, and x87's operations, which can do without naming one. fs: is a prefix, no operation.
+# Matches registers, and x87's operations, which need not name one. fs: is a prefix, no operation.
 VECTOR_REGISTER = re.compile(r"%(?:[xyz]?mm\d+|k[0-7]|st)\b")
 VECTOR_OPERATION = re.compile(r"^(?:f(?!s$)\w+|emms|v?(?:ld|st)mxcsr|xsave\w*|xrstor\w*|vzero\w+)$")
-# AArch64's, with SVE's, and the words that say how they round; but not the addresses of jumps.
+# Matches AArch64's registers, with SVE's, and the words that say how they round; but not the addresses of
+# jumps.
 AARCH64_REGISTER = re.compile(r"\b(?:[bhsdqvz](?:[12]?\d|3[01])|p(?:\d|1[0-5])|fpcr|fpsr)\b")
 AARCH64_ADDRESS = re.compile(r"^(?:adrp?|bl?|b\.\w+|cbn?z|tbn?z|\.\w+)$")
 
@@ -131,15 +133,15 @@ def is_vector_instruction(of_machine, operation, operands):
     return bool(VECTOR_REGISTER.search(operands) or VECTOR_OPERATION.match(operation))
 
 
-# Saves the vector state around a call of the loader, and puts it back.
+# This function saves the vector state around a call of the loader, and restores it.
 KEEPS_VECTORS = {"arctrace_keep_vectors": {"xsave", "xrstor", "stp", "ldp"}}
-# Only stores registers, which leaves them as they are.
-STORES_VECTORS = re.compile(r"arctrace\d+store_vectors")
+# This one only stores registers, which does not change them.
+STORES_VECTORS = re.compile(r"writer\d+store_vectors")
 STORE = re.compile(r"^(?:movq\s+%xmm\d,(?:0x\w+)?\(%r\w+\)|stp\s+d\d, d\d, \[x\d+(?:, #\d+)?\])$")
 
 
 def vector_instructions(library):
-    """None: hooks don't save the program's vector (and x87) state, so they mustn't use it."""
+    """No function uses vector (or x87) registers, because hooks don't save the program's."""
     findings, function = {}, "?"
     of_machine = machine(library)
     objdump = {"AArch64": "aarch64-linux-gnu-objdump", "X86-64": "x86_64-linux-gnu-objdump"}

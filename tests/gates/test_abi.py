@@ -16,7 +16,7 @@ import cases
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEADERS = HERE.parents[1] / "include/arctrace"
-# Of abidiff's exit status: it could not compare, or it found a change.
+# Bits of abidiff's exit status: it could not compare, or it found a change.
 ERROR, CHANGE = 3, 4
 
 
@@ -25,7 +25,7 @@ class Abi(unittest.TestCase):
     library = None
 
     def changes(self, released):
-        """What a program may notice that was linked with `released`, the text of abidw; additions are no changes."""
+        """Changes that a program that was linked with `released`, the text of abidw, may notice; additions are none."""
         with tempfile.NamedTemporaryFile("w", suffix=".abi", encoding="utf-8") as file:
             file.write(released)
             file.flush()

@@ -70,7 +70,7 @@ class Selection(unittest.TestCase):
 
     @cases.in_gate
     def test_a_header_by_what_compilers_recorded(self):
-        run, _ = self.selected("reader/trace/rules.hpp")
+        run, _ = self.selected("reader/trace/findings.hpp")
         self.assertLessEqual({"spec", "trace"}, run)
         self.assertNotIn("shim", run)
 
@@ -113,8 +113,8 @@ class Selection(unittest.TestCase):
     @cases.in_gate
     def test_sources_for_tidy(self):
         tidy = changed.tidy_sources
-        self.assertEqual(["reader/report/tree_view.cpp"],
-                         tidy(self.build, ["reader/report/tree_view.hpp", "README.md"]))
+        self.assertEqual(["reader/report/group_view.cpp"],
+                         tidy(self.build, ["reader/report/group_view.hpp", "README.md"]))
         self.assertEqual(["reader/trace/text_escape.cpp"],
                          tidy(self.build, ["reader/trace/text_escape.cpp"]))
 

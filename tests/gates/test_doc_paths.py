@@ -43,10 +43,10 @@ def anchors(text):
 
 
 def missing(document, text, known, read):
-    """What a document names and is not there: links; code that begins with a directory of the
+    """Missing things that a document names: links; code that begins with a directory of the
     project; and names of source files without their directory, but for docs/guide, which shows
     the user's own. `src/a.{hpp,cpp}`, `NAME` and globs stand for several files and are not
-    looked at, nor is what stands in blocks of code."""
+    checked, nor are blocks of code."""
     directory = pathlib.PurePath(document).parent
     found = []
     text_only = BLOCK.sub("", text)

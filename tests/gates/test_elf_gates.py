@@ -1,4 +1,4 @@
-"""Holds the two libraries against the gates, and the gates against libraries with each fault.
+"""Tests the two libraries by the gates, and the gates by libraries with each fault.
 
 usage: test_elf_gates.py LIBARCTRACE LIBARCTRACE_SHIM [unittest options]
 """
@@ -14,8 +14,8 @@ import cases
 import elf_gates
 
 HERE = pathlib.Path(__file__).resolve().parent
-GLIBC = "2.17"  # so that the loader takes them; docs/guide/limits.md names it
-LIBC = {"libc.so.6"}  # musl takes that for itself, but has no ld-linux
+GLIBC = "2.17"  # makes the loader accept them; docs/guide/limits.md names it
+LIBC = {"libc.so.6"}  # musl stands in for that itself, but has no ld-linux
 
 
 def listed(name):
@@ -31,7 +31,7 @@ class Gates:
     soname = None
 
     def listed(self, name):
-        """With what only one machine's library has."""
+        """The names in the list, with those that only one machine's library has."""
         of_machine = f"{pathlib.Path(name).stem}_{elf_gates.machine(self.library)}.txt"
         return listed(name) | (listed(of_machine) if (HERE / of_machine).exists() else set())
 
@@ -168,7 +168,7 @@ class GatesFindFaults(FaultyLibraries):
 
 
 class AArch64FindsFaults(FaultyLibraries):
-    """The same of the gate that knows registers, for the cross-built libraries."""
+    """The gate that knows registers finds them in the cross-built libraries, too."""
 
     compiler = "aarch64-linux-gnu-gcc"
 

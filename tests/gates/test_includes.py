@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The architecture as the #include lines have it: docs/architecture.md, "Rooms".
+"""The #include lines keep the architecture: docs/architecture.md, "Layers".
 
 1. Direction: a file includes only files of its own directory, or of one that stands above it in
-   ROOMS (which is ordered bottom to top).
+   LAYERS (which is ordered bottom to top).
 2. Products: a file includes only files of its own product, and of the products that PRODUCTS
    permits it.
 3. Circles: no two modules (a header with the source files of its name) of one product include
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # (directory, product), bottom to top. A directory that is not listed belongs to the nearest one
 # above it that is.
-ROOMS = [
+LAYERS = [
     ("include/arctrace", "shared"),
     ("bpf", "kernel programs"),
     ("src/base", "shared"),
@@ -43,8 +43,6 @@ ROOMS = [
     ("writer_shim/functions", "shim"),
     ("writer_shim/patch", "shim"),
     ("writer_shim/libc", "shim"),
-    ("writer_shim/arch/x86_64", "shim"),
-    ("writer_shim/arch/aarch64", "shim"),
     ("writer_shim", "shim"),
     ("src/cost_probe", "cost probe"),
     ("src/recorder/buffer", "recorder"),
@@ -83,7 +81,7 @@ ROOMS = [
     ("reader/cli", "command"),
 ]
 
-# What a product may include beside itself.
+# The products whose files a product may include beside its own.
 PRODUCTS = {
     "shared": set(),
     "kernel programs": {"shared"},
@@ -108,15 +106,15 @@ LIBRARIES = [
     (re.compile(r"CLI/"), ("reader/cli/",)),
     (re.compile(r"gelf\.h|libelf\.h|dwarf\.h|elfutils/"), ("reader/symbols/", "src/recorder/")),
 ]
-# The shim sees of the writer only what is made for it.
+# The shim may use only the part of the writer that is made for it.
 WRITER_INTERFACE = {"src/api/shim_interface.h"}
 
-RANK = {directory: rank for rank, (directory, _) in enumerate(ROOMS)}
-PRODUCT = dict(ROOMS)
+RANK = {directory: rank for rank, (directory, _) in enumerate(LAYERS)}
+PRODUCT = dict(LAYERS)
 SUFFIX = re.compile(r"(\.bpf)?\.(h|hpp|cpp|c|S)$")
 
 
-def room(path):
+def layer(path):
     """The listed directory that a file belongs to, None if there is none."""
     for parent in pathlib.PurePosixPath(path).parents:
         if str(parent) in RANK:
@@ -128,7 +126,7 @@ def read_tree(root):
     """{file: the project's files that it includes}."""
     listed = subprocess.run(
         ["git", "-c", f"safe.directory={root}", "ls-files", "--cached", "--others",
-         "--exclude-standard", *sorted({directory.split("/")[0] for directory, _ in ROOMS})],
+         "--exclude-standard", *sorted({directory.split("/")[0] for directory, _ in LAYERS})],
         cwd=root, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     files = {name for name in listed if SUFFIX.search(name) and (root / name).exists()}
     return {name: included_by(root, name, files) for name in files}
@@ -151,12 +149,12 @@ def wrong_directions(tree):
     """["FILE includes TARGET: why"] for each include that points up, or out of its product."""
     wrong = []
     for name, targets in sorted(tree.items()):
-        own = room(name)
+        own = layer(name)
         if own is None:
-            wrong.append(f"{name} stands in no room that docs/architecture.md lists")
+            wrong.append(f"{name} stands in no layer that docs/architecture.md lists")
             continue
         for target in sorted(targets):
-            other = room(target)
+            other = layer(target)
             if other is None:
                 continue
             if PRODUCT[other] != PRODUCT[own]:
@@ -241,7 +239,7 @@ class Includes(unittest.TestCase):
         if wrong:
             self.fail("\n" + "\n".join(wrong))
 
-    def test_headers_of_libraries_stay_in_their_rooms(self):
+    def test_headers_of_libraries_stay_in_their_layers(self):
         wrong = wrong_libraries({name: (ROOT / name).read_text(encoding="utf-8") for name in self.tree})
         if wrong:
             self.fail("\n" + "\n".join(wrong))
@@ -251,19 +249,19 @@ class Includes(unittest.TestCase):
         if found:
             self.fail("modules that include one another:\n" + "\n".join(found))
 
-    def test_architecture_lists_the_rooms(self):
+    def test_architecture_lists_the_layers(self):
         text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-        missing = [name for name, _ in ROOMS if f"`{name}/`" not in text]
+        missing = [name for name, _ in LAYERS if f"`{name}/`" not in text]
         if missing:
             self.fail("docs/architecture.md does not name " + ", ".join(missing))
 
-    def test_rooms_are_there(self):
-        used = {room(name) for name in self.tree}
-        self.assertEqual([name for name, _ in ROOMS if name not in used], [])
+    def test_layers_are_there(self):
+        used = {layer(name) for name in self.tree}
+        self.assertEqual([name for name, _ in LAYERS if name not in used], [])
 
 
 class PlantedFaults(unittest.TestCase):
-    """What must not pass."""
+    """Faults that the test must find."""
 
     def test_upward_include_is_found(self):
         tree = {"src/base/a.hpp": {"src/buffer/b.hpp"}, "src/buffer/b.hpp": set()}
@@ -278,13 +276,13 @@ class PlantedFaults(unittest.TestCase):
         self.assertIn("interface", wrong_directions(tree)[0])
 
     def test_what_a_recording_never_includes_is_found(self):
-        for target in ("reader/report/flat_view.hpp", "reader/cli/options/options.hpp", "reader/terminal/screen.hpp",
+        for target in ("reader/report/views.hpp", "reader/cli/options/options.hpp", "reader/terminal/screen.hpp",
                        "src/writer/b.hpp"):
             tree = {"src/recording/a.cpp": {target}, target: set()}
             self.assertIn("may not use", wrong_directions(tree)[0], target)
 
     def test_what_the_library_never_includes_is_found(self):
-        for target in ("reader/render/text_style.hpp", "reader/report/flat_view.hpp", "src/recorder/drain/drain.hpp"):
+        for target in ("reader/render/text_style.hpp", "reader/report/views.hpp", "src/recorder/drain/drain.hpp"):
             tree = {"reader/c_api/a.cpp": {target}, target: set()}
             self.assertIn("may not use", wrong_directions(tree)[0], target)
 
@@ -293,7 +291,7 @@ class PlantedFaults(unittest.TestCase):
             "src/recording/a.cpp": "#include <CLI/CLI.hpp>\n# include <gelf.h>\n#include <elf.h>\n",
             "reader/symbols/b.cpp": "#include <elfutils/libdw.h>\n", "reader/cli/c.hpp": "#include <CLI/App.hpp>\n"})), 2)
 
-    def test_file_outside_all_rooms_is_found(self):
+    def test_file_outside_all_layers_is_found(self):
         self.assertEqual(len(wrong_directions({"src/a.cpp": set()})), 1)
 
     def test_circle_is_found(self):

@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def isolated(script, *arguments):
-    """The command, when all that have its output open have ended."""
+    """Runs the script isolated, and returns when all processes that have its output open have ended."""
     return subprocess.run([ROOT / "tests/harness/isolate", sys.executable, "-c", script, *arguments],
                           capture_output=True, text=True, check=False)
 

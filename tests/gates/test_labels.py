@@ -1,5 +1,5 @@
-"""test_labels.py CTEST BUILD: every test has one of the labels `unit` and `integration`, and no file of tests is left
-out of what is built."""
+"""test_labels.py CTEST BUILD: every test has one of the labels `unit` and `integration`, and every file of tests
+is built."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ import cases
 CTEST, BUILD = sys.argv[1:3]
 del sys.argv[1:3]
 KINDS = {'unit', 'integration'}
-# Of integration tests.
+# Labels that integration tests have besides their kind.
 PARTS = {'attach', 'attack', 'command', 'kernel', 'libcall', 'protocol', 'shim'}
 KNOWN = KINDS | PARTS | {'threads', 'long', 'tree', 'gate', 'canary'}
 

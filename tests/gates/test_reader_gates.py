@@ -1,5 +1,4 @@
-"""What libarctrace-reader must look like: its own symbols with their version, and nothing else.
-
+"""libarctrace-reader exports its own symbols with their version, and nothing else.
 usage: test_reader_gates.py LIBRARY [unittest options]
 """
 

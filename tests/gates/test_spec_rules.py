@@ -35,7 +35,7 @@ def texts():
             try:
                 yield name, path.read_text(encoding="utf-8")
             except UnicodeDecodeError:
-                continue  # the fuzzers' corpus
+                continue  # a file of the fuzzers' corpus
 
 
 class Rules(unittest.TestCase):

@@ -23,19 +23,19 @@ import unittest
 SKIPPED = 77  # what ctest is told to take for a skipped test (SKIP_RETURN_CODE)
 KEPT_BYTES_MAX = 256 << 20  # of a failed case's directory
 IS_GATE = bool(os.environ.get("ARCTRACE_GATE"))  # the short form of the tests
-# Of all that is chosen at random: tools/run-tests sets one for a whole run, and the same again for
-# what failed.
+# The seed of all random choices: tools/run-tests sets one for a whole run, and the same one when it
+# repeats what failed.
 SEED = int(os.environ.get("ARCTRACE_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
 
 
 def shortened(variants):
-    """All of these, of which the gate takes the first only."""
+    """All of these; in the gate only the first."""
     return list(variants)[:1] if IS_GATE else list(variants)
 
 
 def in_gate(case):
-    """Decorator of a case, or of a class of cases, for the gate. Of a file where something has it
-    the gate runs only that, else all that is not not_in_gate()."""
+    """Decorator of a case, or of a class of cases, for the gate. If a file has cases with it, the gate
+    runs only these, else all that are not not_in_gate()."""
     case.is_in_gate = True
     return case
 
@@ -51,7 +51,7 @@ class GateLoader(unittest.TestLoader):
 
     def __init__(self, module):
         super().__init__()
-        self.unmarked = True  # whether those without a mark are in the gate
+        self.unmarked = True  # whether cases without a mark are in the gate
         classes = [found for found in vars(module).values()
                    if isinstance(found, type) and issubclass(found, unittest.TestCase)]
         self.unmarked = not any(self.mark(found, name) for found in classes
@@ -59,7 +59,7 @@ class GateLoader(unittest.TestLoader):
 
     @staticmethod
     def mark(found, name):
-        """True or False of what is marked, else None."""
+        """True or False for what is marked, else None."""
         return getattr(getattr(found, name), "is_in_gate", getattr(found, "is_in_gate", None))
 
     def getTestCaseNames(self, testCaseClass):
@@ -69,8 +69,8 @@ class GateLoader(unittest.TestLoader):
 
 
 def case_name(test):
-    """Class.method, as the command line of unittest takes it; Class for what fails in setUpClass.
-    The class may be another module's that this one has imported."""
+    """Class.method, as the command line of unittest takes it; Class for what fails in setUpClass. The
+    class may be one that this module has imported."""
     name = test.id()
     if "(" in name:  # setUpClass (__main__.Class)
         return name.partition("(")[2].rstrip(")").rpartition(".")[2]
@@ -78,7 +78,7 @@ def case_name(test):
 
 
 def log_path():
-    """Where the outcomes of cases go, or None."""
+    """The file for the outcomes of cases, or None."""
     directory, test = os.environ.get("ARCTRACE_CASES"), os.environ.get("ARCTRACE_TEST")
     return pathlib.Path(directory, f"{test}.tsv") if directory and test else None
 
@@ -97,12 +97,12 @@ def keep(case):
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
-        except OSError:  # another user's, or gone meanwhile
+        except OSError:  # another user's file, or one that is gone meanwhile
             continue
 
 
 class Result(unittest.TextTestResult):
-    """Also writes each case's outcome to the file of ARCTRACE_CASES."""
+    """A result that also writes each case's outcome to the file of ARCTRACE_CASES."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -128,10 +128,10 @@ class Result(unittest.TextTestResult):
         self.note("skipped", getattr(test, "test_case", test), reason)
 
     def fail(self, test):
-        case = getattr(test, "test_case", test)  # of a subtest
+        case = getattr(test, "test_case", test)  # a subtest has its case as test_case
         self.failed.add(case_name(case))
         keep(case)
-        if not isinstance(case, unittest.TestCase):  # setUpClass, which is no test that stops
+        if not isinstance(case, unittest.TestCase):  # a failure in setUpClass does not call stopTest()
             self.note("failed", case)
 
     def addFailure(self, test, err):

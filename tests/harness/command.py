@@ -20,8 +20,8 @@ SANITIZED = bool(os.environ.get("ARCTRACE_SANITIZE"))
 # A command that takes longer hangs.
 TIMEOUT_S = 600
 
-# Lines of the recorder beside its summary are known by these parts of them.
-HINT = "; to record a program's own functions, "  # how these can be recorded, if none was
+# Parts by which lines of the recorder beside its summary are known.
+HINT = "; to record a program's own functions, "  # how to record a program's own functions, if none was
 NO_FUNCTION = "arctrace: no function was recorded"
 # Names may be missing, because the machine was too busy to read all symbols in time.
 LATE = "there was no time to search all of it"
@@ -105,7 +105,7 @@ def lines_without(errors, *parts):
 
 
 def destroy_left_buffer(errors):
-    """Destroys the buffer, if there is one, that a recorder left with records that it could not write, and
+    """Destroys the buffer, if there is one, that a recorder abandoned with records that it could not write, and
     which it says how to recover."""
     for buffer in re.findall(r"run arctrace recover (?:--merge=\S+ )?(\S+),", errors):
         read("destroy", buffer)

@@ -1,4 +1,4 @@
-"""Tests as ctest knows them, and what became of their cases: for tools/run-tests and tools/soak."""
+"""Tests as ctest knows them, and the outcomes of their cases: for tools/run-tests and tools/soak."""
 
 import json
 import pathlib
@@ -32,7 +32,7 @@ class Test:
 
 
 def ctest_tests(preset, arguments):
-    """{name: Test} of what ctest would run with these arguments."""
+    """{name: Test} of the tests that ctest would run with these arguments."""
     shown = subprocess.run(["ctest", "--preset", preset, "--show-only=json-v1", *arguments], cwd=ROOT,
                            stdout=subprocess.PIPE, text=True, check=True)
     return {test["name"]: Test(test) for test in json.loads(shown.stdout)["tests"]}
@@ -45,16 +45,16 @@ def ctest_outcomes(path):
         output = case.findtext("system-out") or ""
         state = {"run": "passed", "fail": "failed"}.get(case.get("status"), "skipped")
         if state == "skipped" and case.find("skipped") is None:
-            state = "failed"  # its program is not there
+            state = "failed"  # the test's program does not exist
         outcomes[case.get("name")] = (state, float(case.get("time") or 0), output)
     return outcomes
 
 
 class Cases:
-    """What a test wrote of its cases."""
+    """The outcomes of cases that a test has written."""
 
     def __init__(self, path):
-        self.states = {}  # the last of each
+        self.states = {}  # the last state of each
         self.reasons = {}
         self.seconds = {}
         try:
@@ -72,8 +72,8 @@ class Cases:
         return [name for name, found in self.states.items() if found == state]
 
     def failed(self):
-        """The cases to run again, or [None] for the whole test: where the program ended within one,
-        or failed outside of all."""
+        """The cases to run again, or [None] for the whole test, if its program ended within a case or
+        failed outside of all."""
         return [None] if self.named("begun") else self.named("failed") or [None]
 
 

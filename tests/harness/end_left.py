@@ -1,8 +1,7 @@
-"""end_left.py COMMAND...: runs a test, and when it has ended, ends the processes that it has left.
-
-Whoever waits for a test's output waits for all that have it open: a program that a failed test has left would keep
-tools/run-tests waiting for ever, or use a CPU beside all later tests. The exit status is the command's, or 128 and the
-number of the signal that ended it. What was left is named on standard error.
+"""end_left.py COMMAND...: runs a test, and when it has ended, ends the processes that it has left running.
+A program that a failed test has left running would keep tools/run-tests waiting for the end of the test's output,
+which the program has open, or use a CPU beside all later tests. The exit status is the command's, or 128 and the
+number of the signal that ended it. Processes that were ended are named on standard error.
 """
 
 import ctypes
@@ -23,7 +22,7 @@ def children():
             with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
                 text = file.read()
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         name, _, rest = text.partition("(")[2].rpartition(")")
         if int(rest.split()[1]) == os.getpid():
             found[int(entry)] = name
@@ -36,7 +35,7 @@ def status_of(wait_status):
 
 
 def end_children():
-    """Children that end leave theirs to this process, so that none is left when it has none."""
+    """Ends the children until there are none. The children of one that ends become this process's own."""
     while left := children():
         for pid, name in left.items():
             print(f"left by the test, and ended: {name} ({pid})", file=sys.stderr)
@@ -50,10 +49,10 @@ def main():
         raise OSError(ctypes.get_errno(), "prctl")
     test = os.fork()
     if test == 0:
-        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these
             signal.signal(ignored, signal.SIG_DFL)
         os.execvp(sys.argv[1], sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends the test
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the signal is meant for the test
     while True:
         pid, wait_status = os.waitpid(-1, 0)
         if pid == test:

@@ -1,4 +1,4 @@
-"""Waiting for a state, in tests that must hold on a machine that does other work."""
+"""Waiting for states in tests, which must pass on a machine that does other work, too."""
 
 import pathlib
 import re
@@ -9,9 +9,8 @@ POLL_S = 0.02
 
 
 def wait_until(condition, what, patience_s=PATIENCE_S):
-    """Calls `condition` until what it returns is true, and returns that. AssertionError if that
-    takes longer than `patience_s`: `what` says what was waited for, and may be a function that
-    returns that."""
+    """Calls `condition` until it returns something true, and returns that. AssertionError if that takes longer
+    than `patience_s`: `what` says what was waited for, and may be a function that returns that."""
     end = time.monotonic() + patience_s
     while not (found := condition()):
         if time.monotonic() > end:
@@ -30,7 +29,7 @@ def command_of(recorder):
 
 
 def is_stopped(pid):
-    """Whether all threads of the process stand still by SIGSTOP."""
+    """Whether all threads of the process are stopped by SIGSTOP."""
     return all((thread / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0] == "T"
                for thread in pathlib.Path(f"/proc/{pid}/task").iterdir())
 
@@ -45,8 +44,8 @@ def sleeps(pid):
 
 
 def wait_for_rounds(pid, rounds=5):
-    """Until a thread of the process has slept, and worked again, so many times: what does its work in
-    rounds, as a recorder does, has then seen whatever there was before."""
+    """Waits until a thread of the process has slept, and worked again, so many times. A thread that works in
+    passes, as a recorder's does, has then seen everything that was there before."""
     before = sleeps(pid)
     wait_until(lambda: any(count >= before.get(thread, 0) + rounds for thread, count in sleeps(pid).items()),
                f"{rounds} rounds of process {pid}")

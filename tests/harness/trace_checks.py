@@ -1,4 +1,4 @@
-"""What must hold of every trace and its reports, whatever was recorded.
+"""Checks for every trace and its reports, whatever was recorded.
 
 A test derived from TracedTest (tracing.py) has all this checked at its end, for each trace in its directory.
 """
@@ -11,19 +11,19 @@ import subprocess
 from command import SANITIZED, read, read_report, start_arctrace
 
 FILE_MAGIC = b"ARCTFILE"
-# Beyond this JSON is nested too deep for Python; what is called further in is not shown. A gap there stands one level
-# further in.
+# Beyond this depth JSON is nested too deep for Python; calls further in are not shown. A gap at this depth stands one
+# level further in.
 DEPTH_MAX = 199
-# A sanitized command takes a second for what it says of one trace, and the views do not depend on the
-# kind of hook: then only one of them is looked at.
+# A sanitized command takes a second for what it says of one trace, and the views do not depend on the kind of hook;
+# then only one view is checked.
 ALL_VIEWS = not SANITIZED and not os.environ.get("ARCTRACE_FIXTURE_KIND")
-# Records that are read one by one; of more than these only their order is looked at.
+# How many records are read one by one; for longer traces only the order of records is checked.
 RECORDS_MAX = 200_000
 
 
 def assert_time_order(trace):
-    """dump has the records of all processes in order of time. Its times are aligned, so that
-    lines compare like numbers."""
+    """dump has the records of all processes in order of time. Its times are aligned, so that lines compare like
+    numbers."""
     last = b""
     with start_arctrace("dump", "--no-header", "--fields=time", trace, stdout=subprocess.PIPE) as dump:
         for line in dump.stdout:
@@ -35,7 +35,7 @@ def assert_time_order(trace):
 
 
 class Sums:
-    """Calls and times of a function, from wherever they come."""
+    """Calls and times of a function, summed over all rows that have it."""
 
     def __init__(self):
         self.calls = self.self_ns = self.total_ns = 0
@@ -59,7 +59,7 @@ def function_of(row):
 
 
 def walk(root):
-    """Each node with the functions that it stands in."""
+    """Each node with the functions around it."""
     nodes = [(root, frozenset())]
     while nodes:
         node, outer = nodes.pop()
@@ -69,7 +69,7 @@ def walk(root):
 
 
 class ReportChecks:
-    """The views of one trace against each other."""
+    """Compares the views of one trace with each other."""
 
     def __init__(self, test, trace):
         self.test = test
@@ -89,7 +89,7 @@ class ReportChecks:
             self.check_sums_agree()
         if self.tree["summary"]["records"] <= RECORDS_MAX:
             self.check_times()
-        elif not SANITIZED:  # whose dump of millions takes minutes; the order is the same one
+        elif not SANITIZED:  # a sanitized dump of millions takes minutes; the order is the same
             assert_time_order(self.trace)
 
     def check_trees(self):
@@ -106,7 +106,7 @@ class ReportChecks:
                                       f"{self.trace}: thread {thread['tid']} is longer than the trace")
 
     def check_arcs(self):
-        """A function is the sum of its parents; its children are what it did not do itself."""
+        """A function is the sum of its parents; its children are the time that it did not spend itself."""
         for own in self.arcs["arcs"]:
             self.equal(Sums().of(own["parents"]).values(), Sums().of([own]).values(),
                        f"parents of {own['name']}")
@@ -132,8 +132,8 @@ class ReportChecks:
                        "functions")
 
     def check_times(self):
-        """dump is in order of time, and a thread's time lies between that from its first to its
-        last call or exit, and that of the recording."""
+        """dump is in order of time, and a thread's time is at least that from its first to its last call or exit, and
+        at most that of the recording."""
         spans = {}  # by writer: pid and tid, first and last of all, first and last of frames
         end_ns = 0
         lines = read("dump", "--no-header", "--fields=time,writer,pid,tid,type", self.trace)
@@ -149,7 +149,7 @@ class ReportChecks:
                 times[1:] = [time_ns] if times else []
                 if not times:
                     times.append(time_ns)
-        # A thread that executes a program is another one then, of the same number.
+        # A thread that executes a program is another thread from then on, with the same number.
         bounds = collections.defaultdict(lambda: [0, 0])
         for thread, everything, frames in spans.values():
             for bound, times in enumerate((frames, everything)):
@@ -175,14 +175,14 @@ def traces_below(directory):
 
 
 def check_trace(test, trace, with_views=True):
-    """`arctrace check` finds nothing, and the views agree with each other, if they are looked at."""
+    """`arctrace check` finds nothing, and the views, if they are checked, agree with each other."""
     read("check", trace)
     if with_views:
         ReportChecks(test, trace).check()
 
 
 def assert_indexed(test, trace):
-    """The file's header leads to an INDEX (SPEC FILE-7); that it is right is for check."""
+    """The file's header leads to an INDEX (SPEC FILE-7); `arctrace check` verifies its content."""
     content = trace.read_bytes()
     (offset,) = struct.unpack_from("<Q", content, 160)
     test.assertGreater(offset, 4096, trace)

@@ -31,7 +31,7 @@ class Recorded:
 
     @property
     def own_lines(self):
-        """What the recorder said itself."""
+        """The recorder's own lines."""
         return own_lines(self.stderr)
 
     @property
@@ -52,7 +52,7 @@ class Recorded:
         return read_info(self.trace, *options)
 
     def functions(self, *options):
-        """The rows of the view flat, without the parts of a process' life, such as [constructors]."""
+        """The rows of the view flat, without phases of a process, such as [constructors]."""
         return [row for row in self.report("flat", *options)["functions"] if not row["name"].startswith("[")]
 
     def calls(self, *options):
@@ -68,10 +68,11 @@ class TracedTest(unittest.TestCase):
 
     maxDiff = None
     RECORDED = Recorded
-    # Whether the views of each trace are held against each other at the end of a test, and not only `check` run.
+    # Whether the views of each trace are compared with each other at the end of a test, and not only `check` is
+    # run.
     CHECKS_VIEWS = True
-    # What compare() lets the recorder say beside its summary, by parts of these lines; and whether records may be
-    # lost, where the test does not say so.
+    # Parts of the lines that compare() lets the recorder print beside its summary; and whether records may be lost,
+    # where the test does not say so.
     MAY_SAY = ()
     MAY_LOSE = False
 
@@ -105,7 +106,7 @@ class TracedTest(unittest.TestCase):
 
     def record_quietly(self, *command, compiler=None, options=(), directory=None, may_say=(), may_lose=False,
                        **run_options):
-        """record() in a place of its own, if none is given; the recorder says nothing beside its summary."""
+        """record() in a directory of its own, if none is given; the recorder prints nothing beside its summary."""
         directory = directory or self.place("traced", compiler)
         traced = self.record(*command, options=options, directory=directory, **run_options)
         said = lines_without("".join(traced.own_lines), *self.MAY_SAY, *may_say)

@@ -1,4 +1,4 @@
-// Joining a session so that a write outside the buffer faults.
+// Joins a session so that a write outside the buffer faults.
 #pragma once
 
 #include <string>

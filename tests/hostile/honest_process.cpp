@@ -29,7 +29,7 @@ class Calls {
  public:
   explicit Calls(uint64_t seed) : random_(seed) {}
 
-  // One call, or a few that belong together.
+  // Makes one call, or a few that belong together.
   void next() {
     const uint32_t size = random_.below(random_.below(8) == 0 ? 5000 : 300);
     switch (random_.below(12)) {
@@ -77,7 +77,7 @@ class Calls {
     }
   }
   void define() {
-    if (defined_++ > 200) return;  // each is kept for good
+    if (defined_++ > 200) return;  // each definition stays for good
     arctrace_define_name("a name");
     const arctrace_field field{"field", ARCTRACE_FIELD_U32};
     arctrace_define_event("an event", 0, &field, 1);

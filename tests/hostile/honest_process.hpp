@@ -8,7 +8,7 @@
 
 namespace arctrace::testing {
 
-// Joins, and writes until stage.ended. `number` of the honest ones.
+// Joins, and writes until stage.ended. `number`: which of the honest processes it is.
 void write_honestly(const std::string& path, uint32_t number, uint64_t seed,
                     Stage& stage);
 

@@ -1,6 +1,6 @@
-// One process scribbles over the whole buffer, while honest ones write, one collects or
-// records the flight, and one reads. Nobody may crash or hang, no honest process may
-// write outside the buffer, and what is left can be read, with findings.
+// One process scribbles over the whole buffer, while honest ones write, one drains it or
+// takes snapshots, and one reads. Nobody may crash or hang, no honest process may write
+// outside the buffer, and the remaining buffer can be read, with findings.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include "reader/trace/trace.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/collector.hpp"
-#include "src/recorder/drain/collector_lock.hpp"
+#include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 #include "tests/hostile/honest_process.hpp"
@@ -28,10 +28,10 @@
 namespace arctrace::testing {
 namespace {
 
-// For what is to come at once, on a machine that does much else.
+// How long to wait for what should come at once, on a machine that does much else.
 constexpr uint32_t kPatienceSeconds = 300;
 
-// Reads it to its end as `arctrace check` does; returns the findings.
+// Reads the trace to its end as `arctrace check` does; returns the number of findings.
 uint64_t read_whole(reader::Trace& trace) {
   reader::ContentChecker content(trace);
   reader::Replay replay(trace.definitions(), nullptr);
@@ -51,63 +51,65 @@ uint64_t read_file_whole(const std::string& path) {
   return read_whole(*trace);
 }
 
-// The live buffer as info, dump and check read it, and snapshots of it.
-void read_live(const Buffer& buffer, const std::string& snapshot, Stage& stage) {
+// Reads the live buffer as info, dump and check do, and takes snapshots of it.
+void read_live(const recorder::Buffer& buffer, const std::string& snapshot,
+               Stage& stage) {
   stage.await_begin();
   while (!stage.ended) {
     absl::StatusOr<reader::Trace> live = reader::Trace::open(buffer.path());
-    // Its header may be scribbled on just now.
+    // The scribbler may be writing over the buffer's header just now.
     if (live.ok()) {
       stage.findings += read_whole(*live);
       ++stage.reads;
     }
-    absl::StatusOr<TraceFile> file = TraceFile::create(snapshot);
+    absl::StatusOr<recorder::TraceFile> file = recorder::TraceFile::create(snapshot);
     REQUIRE(file.ok());
-    SnapshotPast past;
-    past.syncs = buffer_syncs(buffer, true);
-    write_snapshot_file(buffer, *file, past);
+    recorder::SnapshotPast past;
+    past.syncs = recorder::buffer_syncs(buffer, true);
+    recorder::write_snapshot_file(buffer, *file, past);
     REQUIRE(file->publish().ok());
     stage.findings += read_file_whole(snapshot);
     ++stage.reads;
   }
 }
 
-void collect(Buffer& buffer, const std::string& output, Stage& stage) {
-  REQUIRE(std::freopen("/dev/null", "w", stderr) != nullptr);  // it prints its snapshots
-  absl::StatusOr<TraceFile> file = TraceFile::create(output);
+void collect(recorder::Buffer& buffer, const std::string& output, Stage& stage) {
+  REQUIRE(std::freopen("/dev/null", "w", stderr) != nullptr);  // taking a snapshot prints
+  absl::StatusOr<recorder::TraceFile> file = recorder::TraceFile::create(output);
   REQUIRE(file.ok());
   REQUIRE(file->publish().ok());
-  FlightOptions flight;
+  recorder::FlightOptions flight;
   flight.output = output;
   flight.snapshots_kept.files = 2;
   flight.every_ns = 200'000'000;
   flight.on_crash = true;
-  const CollectorLock collector_lock(buffer.view());
-  std::unique_ptr<Recorder> recorder;
+  const recorder::CollectorLock collector_lock(buffer.view());
+  std::unique_ptr<recorder::Recorder> recorder;
   if (buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE) {
-    recorder = std::make_unique<FlightRecorder>(buffer, *std::move(file), flight);
-  } else {
     recorder =
-        std::make_unique<Collector>(buffer, *std::move(file), RecorderFacts{{"test"}});
+        std::make_unique<recorder::FlightRecorder>(buffer, *std::move(file), flight);
+  } else {
+    recorder = std::make_unique<recorder::Collector>(buffer, *std::move(file),
+                                                     recorder::RecorderFacts{{"test"}});
   }
   stage.await_begin();
   while (!stage.ended) usleep(1000);
   CHECK(recorder->finish().file_error == 0);
 }
 
-Buffer small_session(arctrace_mode mode, arctrace_scope scope, Random& random) {
-  BufferOptions options = small_buffer(384 + 64 * random.below(60), 4 + random.below(60),
-                                       4 + random.below(12));
+recorder::Buffer small_session(arctrace_mode mode, arctrace_scope scope, Random& random) {
+  recorder::BufferOptions options = small_buffer(
+      384 + 64 * random.below(60), 4 + random.below(60), 4 + random.below(12));
   options.mode = mode;
   options.scope = scope;
   options.high_water_percent = 50;
-  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+  absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::create(options);
   REQUIRE_MESSAGE(buffer.ok(), buffer.status().ToString());
-  set_gate(buffer->view(), ARCTRACE_GATE_ALL);
+  recorder::set_gate(buffer->view(), ARCTRACE_GATE_ALL);
   return *std::move(buffer);
 }
 
-// Whether each actor has had a turn, and the reader has seen what the scribbler did.
+// Whether each actor has worked, and the reader has seen what the scribbler did.
 bool all_have_played(const Stage& stage) {
   const auto has_called = [](const auto& count) { return count > 0; };
   return std::all_of(stage.calls.begin(), stage.calls.end(), has_called) &&
@@ -117,7 +119,7 @@ bool all_have_played(const Stage& stage) {
 void play(arctrace_mode mode, arctrace_scope scope, uint32_t seconds) {
   Random random(test_seed() + uint64_t{mode} * 8 + uint64_t{scope});
   const TemporaryDirectory directory;
-  Buffer buffer = small_session(mode, scope, random);
+  recorder::Buffer buffer = small_session(mode, scope, random);
   CAPTURE(buffer.view().geometry().block_size);
   CAPTURE(buffer.view().geometry().block_count);
   const std::shared_ptr<Stage> stage = make_stage();

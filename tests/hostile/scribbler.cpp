@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "src/buffer/geometry.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -33,7 +33,7 @@ class Scribbler {
   Scribbler& operator=(const Scribbler&) = delete;
   ~Scribbler() { munmap(base_, geometry_.total_size); }
 
-  // Returns how many words it wrote.
+  // Scribbles some words; returns how many.
   uint64_t burst() {
     const uint64_t before = words_;
     const uint32_t times = 1 + random_.below(200);
@@ -46,7 +46,7 @@ class Scribbler {
     }
     return words_ - before;
   }
-  // Others get a turn.
+  // Lets the other processes run.
   void pause() {
     if (random_.below(4) != 0) usleep(random_.below(400));
   }
@@ -60,7 +60,7 @@ class Scribbler {
     return static_cast<uint32_t>(random_.next() % (size / 4) * 4);
   }
 
-  // A place of a word, rather where there is much to break.
+  // The offset of a word, more often where there is much to break.
   uint64_t place() {
     switch (random_.below(10)) {
       case 0:

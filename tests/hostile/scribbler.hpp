@@ -8,9 +8,9 @@
 
 namespace arctrace::testing {
 
-// Until stage.ended: random words, flipped bits, words from elsewhere in the buffer, and
-// words that would make sense, over header, control page, slots, block headers and
-// blocks; now and then it repairs something, so that the others get on to new code.
+// Writes until stage.ended: random words, flipped bits, words from elsewhere in the
+// buffer, and plausible words, over header, control page, slots, block headers and
+// blocks; now and then it repairs something, so that the others reach new code.
 void scribble(const std::string& path, uint64_t seed, Stage& stage);
 
 }  // namespace arctrace::testing

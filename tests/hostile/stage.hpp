@@ -1,5 +1,5 @@
-// What the processes of one round share besides the buffer: when it ends, and how far
-// each has come.
+// State that the processes of one run share besides the buffer: its end, and how far each
+// has come.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct Stage {
   std::atomic<uint64_t> reads;                       // traces read to their end
   std::atomic<uint64_t> findings;                    // in them
 
-  // For each process but the scribbler: reports that it is ready, waits for the
+  // Called by each process but the scribbler: tells that it is ready, and waits for the
   // beginning.
   void await_begin();
 };
@@ -30,8 +30,8 @@ struct Stage {
 // A zeroed Stage in memory that children share.
 std::shared_ptr<Stage> make_stage();
 
-// How a child of start_child() ended, as wait_for_child() reports it; one that is still
-// there after so many seconds is killed: "hangs".
+// How a child of start_child() ended, as wait_for_child() tells it. A child that still
+// runs after `seconds` is killed: "hangs".
 std::string wait_at_most(int pid, uint32_t seconds);
 
 }  // namespace arctrace::testing

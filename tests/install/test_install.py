@@ -20,7 +20,7 @@ UNDER_RECORD = "enabled 1 lost 0\n"
 
 
 def run(*command, **environment):
-    """What command prints; its errors go to the test's output."""
+    """What the command prints; its errors go to the test's output."""
     return subprocess.run(
         command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True
     ).stdout
@@ -35,7 +35,7 @@ class Install(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         cls.directory = pathlib.Path(directory.name)
         run("cmake", "--install", cls.build, "--prefix", str(cls.directory / "first"))
-        # Whatever holds the first path in it fails from here on.
+        # Files that contain the first path fail from here on.
         cls.prefix = cls.directory / "moved"
         (cls.directory / "first").rename(cls.prefix)
         cls.libraries = cls.prefix / cls.libdir
@@ -45,7 +45,7 @@ class Install(unittest.TestCase):
                    PKG_CONFIG_PATH=str(self.libraries / "pkgconfig")).split()
 
     def check_program(self, program, **environment):
-        """Runs untraced, and recorded by the installed command."""
+        """Runs the program untraced, and recorded by the installed command."""
         self.assertEqual(run(program, **environment), WITHOUT_SESSION)
         trace = f"{program}.data"
         recorded = run(self.prefix / "bin/arctrace", "record", "-o", trace, "--", program,
@@ -56,7 +56,7 @@ class Install(unittest.TestCase):
     def test_pkg_config(self):
         for source, compiler in (("outside.c", ["cc", "-std=c11"]),
                                  ("outside.cpp", ["c++", "-std=c++20"])):
-            # The compiler's default, and without PIE: each reaches the library's data in its way.
+            # -pie is the compiler's default; each mode reaches the library's data in its own way.
             for mode in ("-pie", "-no-pie"):
                 with self.subTest(source=source, mode=mode):
                     program = self.directory / f"by-pkg-config-{source}{mode}"

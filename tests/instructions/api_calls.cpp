@@ -1,4 +1,4 @@
-// Records of the API; see calls.c.
+// Writes records by the API; see calls.c.
 #include <arctrace/arctrace.hpp>
 #include <cstdint>
 #include <cstdlib>

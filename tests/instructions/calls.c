@@ -1,5 +1,5 @@
-/* Calls of functions with compiled-in hooks, as programs make them. In the last round the
- * calls stand between two breakpoints, between which count_steps counts. */
+/* Calls functions with compiled-in hooks, as programs do. The calls of the last iteration
+ * stand between two breakpoints, between which count_steps counts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ NOINLINE static void through_pointers(void) {
 
 NOINLINE static void others(void) { TEN(first(); second();) }
 
-/* One function from 40 places, by each of which it calls 20 times. */
+/* Calls one function from 40 places, 20 times from each. */
 NOINLINE static void in_many_places(void) {
   for (int i = 0; i < ROUNDS; ++i) {
     MARK(i);

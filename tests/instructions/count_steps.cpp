@@ -1,18 +1,26 @@
-// count_steps CMD...: runs CMD, whose calls stand between two breakpoints each (int3), in
-// whatever thread or child, and prints for each how many instructions it executes between
-// them. Exit status 1 if there are none.
+// count_steps [--places FILE] CMD...: runs CMD, each of whose counted calls stands
+// between two breakpoints (int3), in any thread or child, and prints how many
+// instructions each call executes. FILE gets a line "PATH OFFSET" for each of these
+// instructions: the program or library that has it, and its offset in that file. Exit
+// status 1 if there are no calls.
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
 
 namespace {
 
-// A stop of one of the threads.
+// One thread's stop.
 struct Stop {
   pid_t tid;  // -1: the process has ended
   int signal;
@@ -25,14 +33,35 @@ Stop next_stop(pid_t of) {
   return {tid, WIFSTOPPED(status) ? WSTOPSIG(status) : 0};
 }
 
-bool is_at_breakpoint(pid_t tid) {
+uint64_t instruction_pointer(pid_t tid) {
   user_regs_struct registers{};
   ptrace(PTRACE_GETREGS, tid, nullptr, &registers);
-  const long word = ptrace(PTRACE_PEEKTEXT, tid, registers.rip, nullptr);
+  return registers.rip;
+}
+
+bool is_at_breakpoint(pid_t tid) {
+  const long word = ptrace(PTRACE_PEEKTEXT, tid, instruction_pointer(tid), nullptr);
   return (word & 0xFF) == 0xCC;
 }
 
-// Lets the thread do one step; false: it has ended.
+// Writes a line for each address that lies in a mapping of a file.
+void write_places(pid_t tid, const std::set<uint64_t>& addresses, std::ostream& places) {
+  std::ifstream maps("/proc/" + std::to_string(tid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    uint64_t begin = 0, end = 0, offset = 0;
+    char dash = 0;
+    std::string rights, device, inode, path;
+    words >> std::hex >> begin >> dash >> end >> rights >> offset >> device >> inode;
+    if (!(words >> path) || path[0] != '/') continue;
+    for (auto at = addresses.lower_bound(begin); at != addresses.end() && *at < end;
+         ++at) {
+      places << path << ' ' << *at - begin + offset << '\n';
+    }
+  }
+}
+
+// Lets the thread do one step. Returns false if the thread has ended.
 bool step(pid_t tid) {
   int signal = 0;
   for (;;) {
@@ -44,7 +73,7 @@ bool step(pid_t tid) {
   }
 }
 
-// Whether a thread that got SIGTRAP stands after a breakpoint, not at another event.
+// Whether a thread that got SIGTRAP is behind a breakpoint, not at another event.
 bool is_after_breakpoint(pid_t tid) {
   siginfo_t info{};
   if (ptrace(PTRACE_GETSIGINFO, tid, nullptr, &info) != 0) return false;
@@ -52,11 +81,14 @@ bool is_after_breakpoint(pid_t tid) {
 }
 
 // Prints the steps of one thread up to its next breakpoint.
-bool count(pid_t tid) {
+bool count(pid_t tid, std::ostream* places) {
   long steps = 0;
+  std::set<uint64_t> addresses;
   for (; !is_at_breakpoint(tid); ++steps) {
+    if (places != nullptr) addresses.insert(instruction_pointer(tid));
     if (!step(tid)) return false;
   }
+  if (places != nullptr) write_places(tid, addresses, *places);
   step(tid);  // the breakpoint itself
   std::printf("%ld\n", steps);
   return true;
@@ -65,6 +97,13 @@ bool count(pid_t tid) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::ofstream file;
+  if (argc > 3 && std::strcmp(argv[1], "--places") == 0) {
+    file.open(argv[2]);
+    argv += 2;
+    argc -= 2;
+  }
+  std::ostream* const places = file.is_open() ? &file : nullptr;
   if (argc < 2) return EXIT_FAILURE;
   const pid_t pid = fork();
   if (pid == 0) {
@@ -82,7 +121,9 @@ int main(int argc, char** argv) {
     int signal = stop.signal;
     if (signal == SIGTRAP) {
       signal = 0;
-      if (is_after_breakpoint(stop.tid)) calls += count(stop.tid) ? 1 : 0;
+      if (is_after_breakpoint(stop.tid)) {
+        calls += count(stop.tid, places) ? 1 : 0;
+      }
     } else if (signal == SIGSTOP) {
       signal = 0;  // a thread begins
     }

@@ -1,5 +1,5 @@
-/* switches COUNT WHAT: steps of a "switch" to a coroutine and back, or of a "call" where
- * no frame is open, if COUNT coroutines have stacks; see calls.c. */
+/* switches COUNT WHAT: counts the steps of a "switch" to a coroutine and back, or of a
+ * "call" where no frame is open, while COUNT coroutines have stacks; see calls.c. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How many instructions a traced call takes more than the same call untraced, by single steps:
-the same number on any machine and under any load. A rise above the limits is a regression; who
+"""Counts by single steps how many instructions a traced call takes more than the same call untraced: the
+same number on any machine and under any load. A rise above the limits is a regression; a change that
 lowers the number lowers the limit."""
 
 import collections
@@ -11,12 +11,13 @@ import tempfile
 import unittest
 
 import cases
+import walks
 from command import ARCTRACE, run
 
 PROGRAMS = pathlib.Path(os.environ["ARCTRACE_PROGRAMS"])
 
-# (program, arguments): most instructions added. Of the 840 calls in many places some take others'
-# places among the known calls: which ones, is a matter of addresses.
+# (program, arguments): most instructions added. Some of the 840 calls in many places evict other known
+# calls; which ones depends on addresses.
 LIMITS = {
     ("calls_cyg", "repeated"): 120,
     ("calls_cyg", "in_turn"): 240,
@@ -84,7 +85,7 @@ WORST_LIMITS = {
 }
 
 
-# What the public headers tell of the calls of api_calls: (header, a text with the numbers, these calls).
+# Costs of the calls of api_calls in the public headers: (header, a text with the numbers, these calls).
 TOLD = [
     ("arctrace.h", r"FUNCTIONS; at most (\d+) instructions for both", ["scope"]),
     ("arctrace.h", r"EVENTS; at most (\d+) instructions for 8 bytes", ["event"]),
@@ -93,17 +94,21 @@ TOLD = [
     ("arctrace.hpp", r"FUNCTIONS; at most (\d+) instructions for both", ["scope"]),
     ("arctrace.hpp", r"EVENTS; at most (\d+) instructions for a number", ["event"]),
 ]
-HEADERS = pathlib.Path(__file__).resolve().parents[2] / "include/arctrace"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADERS = ROOT / "include/arctrace"
+
+# The walks of docs/architecture.md that the calls of these programs take.
+WALKS = {("api_calls", "event"): "An event of the API",
+         ("library_calls", "repeated"): "A library call"}
 
 
 CLOCKS = pathlib.Path("/sys/devices/system/clocksource/clocksource0/available_clocksource")
 
 
 def with_counter(directory):
-    """What to put before a command that records, so that its records are stamped by the CPU's
-    counter; None: nothing helps. Where the kernel does not trust the counter, it is made to say
-    that it does: only with the counter is there a fast path, and counts of instructions hold with
-    any clock."""
+    """The words to put before a command that records, so that its records are stamped by the CPU's
+    counter; None: nothing helps. If the kernel does not trust the counter, it is made to say that it
+    does: only with the counter is there a fast path, and counts of instructions hold with any clock."""
     if not CLOCKS.exists() or "tsc" in CLOCKS.read_text(encoding="utf-8").split():
         return []
     clocks = pathlib.Path(directory, "clocks")
@@ -112,8 +117,26 @@ def with_counter(directory):
     return prefix if run(*prefix, "true").returncode == 0 else None
 
 
+def source_files(places):
+    """The project's files that have the code at `places` (count_steps --places), by line tables."""
+    found = set()
+    by_path = collections.defaultdict(list)
+    for line in places.splitlines():
+        path, offset = line.rsplit(" ", 1)
+        if pathlib.Path(path).name.startswith("libarctrace"):
+            by_path[path].append(f"{int(offset):#x}")
+    for path, offsets in by_path.items():
+        # Our linker gives the code's segment the same addresses as offsets in the file.
+        for line in run("addr2line", "-i", "-e", path, *offsets, check=True).stdout.splitlines():
+            parts = pathlib.PurePath(line.split(":")[0]).parts
+            # A compiler's cache may return an object that was compiled in another directory.
+            names = ["/".join(parts[i:]) for i in range(1, len(parts))]
+            found |= {name for name in names[-6:] if (ROOT / name).is_file()}
+    return found
+
+
 class ToldCosts(unittest.TestCase):
-    """What the public headers tell is what the tests hold the library to."""
+    """The costs in the public headers are the ones that the tests check."""
 
     def test_headers(self):
         for header, text, calls in TOLD:
@@ -161,17 +184,30 @@ class Instructions(unittest.TestCase):
 
     def test_own_blocks(self):
         limits = LIMITS.items()
-        if cases.IS_GATE:  # one way to call of each kind
+        if cases.IS_GATE:  # one way to call for each kind
             limits = [(call, limit) for call, limit in limits
                       if not call[0].startswith("calls_") or call[1] == "repeated"]
         self.check(dict(limits), "--scope=thread")
+
+    def test_walks(self):
+        """The files whose instructions a call executes are those that its walk names."""
+        for call, walk in WALKS.items():
+            with self.subTest(call=call):
+                places = pathlib.Path(self.directory, "places")
+                program, *arguments = call
+                run(*self.record, "--scope=thread", "--", PROGRAMS / "count_steps", "--places", places,
+                    PROGRAMS / program, *arguments, check=True)
+                executed = source_files(places.read_text(encoding="utf-8"))
+                print(walk, *sorted(executed))
+                self.assertTrue(executed, "no line tables")
+                self.assertLessEqual(executed, walks.files_of(walk))
 
     def test_shared_chain(self):
         self.check(SHARED_LIMITS, "--scope=shared")
 
     def test_coroutines(self):
-        """A switch, there and back, costs about the same however many there are; a call costs
-        what it does without."""
+        """A switch, there and back, costs about the same however many coroutines there are; a call costs
+        what it does without them."""
         self.check(COROUTINE_LIMITS, "--scope=thread")
 
     def test_searches_have_an_end(self):

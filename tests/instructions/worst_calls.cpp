@@ -1,6 +1,6 @@
 // worst_calls full|threads|processes: calls of the API where the writer has to search.
-// What would take a crowd to bring about, this program writes into the buffer itself.
-// Each call is between two breakpoints.
+// States that would need very many threads or processes are written into the buffer
+// directly. Each call is between two breakpoints.
 #include <arctrace/arctrace.h>
 #include <arctrace/format.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ void call_between_breakpoints() {
   asm volatile("int3" ::: "memory");
 }
 
-// A full buffer in which, time and again, there seems to be a free block.
+// Writes into a full buffer in which, time and again, there seems to be a free block.
 void write_into_full(arctrace_control& control) {
   while (arctrace_lost(nullptr) == 0) arctrace_instant(1);
   for (int i = 0; i < kFullCalls; ++i) {
@@ -45,7 +45,7 @@ void write_into_full(arctrace_control& control) {
   }
 }
 
-// Nearly all slots are those of other processes.
+// Makes nearly all slots look like those of other processes.
 void make_crowd(const arctrace_session_header& header, arctrace_control& control,
                 std::byte* base) {
   control.slot_next = header.slot_count;

@@ -34,8 +34,9 @@ class AttachTest(TracedTest):
 
     @staticmethod
     def wait_for_rounds(place, threads=1, times=10):
-        """Until each thread of the program in this place has begun so many rounds more, so that it has gone through
-        whole ones (rounds.h), and a timer of 1 ms has expired between them. `threads`: so many go round, at least."""
+        """Waits until each thread of the program in this place has begun so many more iterations, so that it has made
+        whole ones (rounds.h), and a timer of 1 ms has expired between them. `threads`: how many threads iterate, at
+        least."""
         wait_until(lambda: len(list(place.glob("round-*"))) >= threads, f"rounds of {threads} threads")
         files = list(place.glob("round-*"))
         for _ in range(times):
@@ -46,7 +47,7 @@ class AttachTest(TracedTest):
 
     @staticmethod
     def wait_for_calls(pid, *numbers):
-        """Until, of the threads of a process, as many wait in each of these system calls as its number is there."""
+        """Waits until, for each system call, so many threads of a process wait in it as its number says."""
         def waiting():
             return [task.read_text(encoding="ascii").split()[0] for task in pathlib.Path(f"/proc/{pid}/task").glob("*/syscall")]
         wait_until(lambda: all(waiting().count(str(number)) >= numbers.count(number) for number in numbers),
@@ -54,8 +55,8 @@ class AttachTest(TracedTest):
 
     def attach_for_rounds(self, program, place, *options, end=signal.SIGINT, command=("record",), trace="arctrace.data",
                           pids=True, **rounds):
-        """Records the program until it has worked for a while; what the recorder says. `command` and `pids`: a
-        collector of a session that the program has joined needs no -p."""
+        """Records the program until it has worked for a while; returns what the recorder printed. `command` and `pids`:
+        a collector of a session that the program has joined needs no -p."""
         with start_arctrace(*command, "-o", self.directory / trace, *(["-p", str(program.pid)] if pids else []),
                             *options, text=True, stderr=subprocess.PIPE) as recorder:
             self.addCleanup(recorder.kill)
@@ -98,9 +99,9 @@ class AttachTest(TracedTest):
         return {f["name"]: f["calls"] for f in read_report(self.directory / trace, "flat")["functions"]}
 
     def record_hooked(self, program, wanted, *options, room="4M", standing=None):
-        """Until its threads have called all of the wanted functions meanwhile. One in whose hook a handler was running
-        is left out, and said to be. `room`: of the buffer; with little, records are lost, in handlers, too. `standing`:
-        a function that is open all the time; it is there once."""
+        """Records the program until its threads have called all of the wanted functions meanwhile. A function in whose
+        hook a handler was running is left out, and the recorder says so. `room`: the buffer's size; with little,
+        records are lost, in handlers, too. `standing`: a function that is open all the time; it counts once."""
         named = set()
         for number in range(100):
             # The threads of a busy machine may get no CPU within 5 ms.
@@ -118,9 +119,9 @@ class AttachTest(TracedTest):
         read("check", self.directory / "arctrace.data")
 
     def run_to_step(self, mode, last, *options, again=False, what="kill"):
-        """Kills the recorder, as it joins a program, when it makes its ptrace() call number `last`; or, if `what` is
-        "stop", has the program stop then and go on, or if it is "suspend", the recorder itself. How many such calls
-        there were, and the program."""
+        """Kills the recorder, while it joins a program, at its ptrace() call number `last`; or, if `what` is "stop",
+        has the program stop then and continue, or if it is "suspend", the recorder itself. Returns how many such
+        calls there were, and the program."""
         buffers = tempfile.mkdtemp(dir="/dev/shm")
         self.addCleanup(shutil.rmtree, buffers)
         program, place = self.start(mode)
@@ -129,12 +130,12 @@ class AttachTest(TracedTest):
         who = {"stop": program.pid, "suspend": -program.pid}.get(what, what)
         done = run(AT_STEP, last, who, ARCTRACE, "record", f"--buffer-dir={buffers}",
                    "-b", "1M", "-o", self.directory / "step.data", "--duration=10ms", "-p", program.pid, *options)
-        # What a thread that stands still holds, another one may wait for.
+        # A thread that is stopped may hold a lock for which another one waits.
         waits = what == "stop" and "it was stopped by a signal meanwhile; continue it (kill -CONT)" in done.stderr
-        # The only thread of "loads" is nearly always there.
+        # The only thread of "loads" is nearly always in malloc or the loader.
         waits |= mode == "loads" and "each of its threads was in malloc or in the dynamic loader" in done.stderr
         self.assertEqual(done.returncode, 2 if waits else 0, done.stderr)
-        # A child of the recorder restores them.
+        # A child of the recorder restores the scheduling policies.
         wait_until(lambda: not any(self.policies(program.pid)), "the threads are scheduled as before")
         for file in self.directory.glob("step.data*"):
             file.unlink()

@@ -17,7 +17,7 @@ CHROMIUM = shutil.which("chromium")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1400,900")
-SECONDS = 300  # for what hangs: a busy machine is slow
+SECONDS = 300  # how long to wait for what hangs; a busy machine is slow
 
 
 class Socket:
@@ -121,14 +121,14 @@ class Browser:
             self.problems.append(values["entry"]["text"] + " " + values["entry"].get("url", ""))
 
     def run(self, expression):
-        """The value of an expression, of which a promise is awaited."""
+        """The value of an expression; a promise is awaited."""
         done = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in done:
             raise RuntimeError(json.dumps(done["exceptionDetails"])[:2000])
         return done["result"].get("value")
 
     def wait(self, expression):
-        """Until the expression is true."""
+        """Waits until the expression is true."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             if self.run(f"Boolean({expression})"):

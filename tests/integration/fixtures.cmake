@@ -1,5 +1,5 @@
 # Fixtures that are built as a user would build them, by gcc and by clang, into DIRECTORY/gcc and
-# DIRECTORY/clang, where DIRECTORY is the binary directory of the including one, or one below it that
+# DIRECTORY/clang, where DIRECTORY is the binary directory of the including file, or one below it that
 # `built` names. Each such directory has a target, made by add_fixture_targets(): fixtures.NAME.gcc.
 find_program(FIXTURE_GCC NAMES gcc REQUIRED)
 find_program(FIXTURE_GXX NAMES g++ REQUIRED)

@@ -1,5 +1,5 @@
-"""What the tests of the kernel's records share: whether these can be had here, the programs of
-kernel/, and what must hold of their recordings whoever wrote them, BPF or perf events."""
+"""Shared code of the tests of the kernel's records: whether the kernel can record here, the programs of kernel/, and
+what must hold of their recordings whoever wrote them, BPF or perf events."""
 
 import pathlib
 import subprocess
@@ -24,20 +24,20 @@ NO_KERNEL = obstacle()
 
 
 def build(directory, name):
-    """A program of SOURCES."""
+    """Compiles a program of SOURCES."""
     subprocess.run(["gcc", "-O1", "-finstrument-functions", "-pthread", SOURCES / f"{name}.c", "-o",
                     directory / name], check=True)
     return directory / name
 
 
 def measured_of(output):
-    """What a program of SOURCES says of itself."""
+    """The numbers that a program of SOURCES prints."""
     return {name: int(value) for name, value in (line.split() for line in output.splitlines())}
 
 
 def whole(test, attempt):
-    """What `attempt` returns, a Recorded or a tuple of which the last is what arctrace printed, as soon as nothing
-    is lost: on a busy machine the recorder may come too late."""
+    """Repeats `attempt`, which returns a Recorded or a tuple that ends with what arctrace printed, until nothing
+    is lost, and returns its result: on a busy machine the recorder may come too late."""
     for _ in range(ATTEMPTS):
         recorded = attempt()
         printed = recorded.stderr if isinstance(recorded, Recorded) else recorded[-1]
@@ -67,7 +67,7 @@ class ProgramTest(TracedTest):
         return done.trace, measured_of(done.stdout), done.stderr
 
     def record_whole(self, *options, **how):
-        """The same, and nothing is lost."""
+        """record_program(), repeated until nothing is lost."""
         return whole(self, lambda: self.record_program(*options, **how))
 
     def functions(self, trace, *options):
@@ -75,19 +75,20 @@ class ProgramTest(TracedTest):
 
 
 def check_switches(test, row, measured, name):
-    """How often the thread left its CPU in a call, against the program's counts within it and around."""
+    """How often the thread left its CPU in a call lies between the program's counts within the call and around
+    it."""
     test.assertLessEqual(measured[f"{name}_switches_least"], row["switches"], name)
     test.assertLessEqual(row["switches"], measured[f"{name}_switches_most"], name)
 
 
 def check_time_on_and_off_the_cpu(test, trace, measured):
-    """Of the program waits, of which nothing is lost."""
+    """Checks the program waits, of which nothing is lost."""
     functions = {f["name"]: f for f in read_report(trace, "flat")["functions"]}
     for function in functions.values():
         test.assertEqual(function["cpu_ns"] + function["off_cpu_ns"], function["cum_ns"])
     sleeper = functions["sleeper"]
     check_switches(test, sleeper, measured, "sleeper")
-    # It slept for what it asked for, and was back on the CPU before it looked at the clock.
+    # The program slept for what it asked for, and was back on the CPU before it read the clock.
     test.assertGreater(sleeper["off_cpu_ns"], 0.9 * measured["asked_ns"])
     test.assertLessEqual(sleeper["off_cpu_ns"], measured["slept_ns"])
     calls = sorted((row for row in read_report(trace, "invocations")["invocations"]
@@ -101,8 +102,8 @@ def check_time_on_and_off_the_cpu(test, trace, measured):
         least, most = (measured[f"computer_{i}_on_cpu_ns_{end}"] for end in ("least", "most"))
         agreeing += 0.99 * least < call["cpu_ns"] < 1.01 * most
     test.assertGreater(functions["computer"]["cpu_ns"], 0.95 * measured["computations"] * measured["compute_ns"])
-    # A hypervisor that takes the CPU in the middle of a switch, as they like to, is counted on either
-    # side, by the kernel in the program's account and in its records: but hardly in each call.
+    # A hypervisor may take the CPU in the middle of a switch; the kernel counts that time on either side, in the
+    # program's account and in its records, but hardly in each call.
     test.assertGreaterEqual(agreeing, 3, (calls, measured))
     on, off = ({f["name"]: f for f in read_report(trace, "flat", f"--clock={clock}")["functions"]}
                for clock in ("cpu", "off-cpu"))
@@ -114,8 +115,8 @@ def check_time_on_and_off_the_cpu(test, trace, measured):
 
 
 def check_every_switch(test, trace, measured):
-    """Of the program waits, of which nothing is lost: between its counts, which are made in frames,
-    there are as many as it says."""
+    """Checks the program waits, of which nothing is lost: between its counts, which are made in frames, there are
+    as many switches as it says."""
     own = [record for record in read_dump(trace, "--type", "ENTER,EXIT,SWITCH")
            if record["tid"] == measured["tid"]]
     times = [record["time_ns"] for record in own]
@@ -136,17 +137,17 @@ def check_every_switch(test, trace, measured):
 
 
 def running(thread):
-    """[(begin, end)] of a thread of the view threads."""
+    """[(begin, end)] of the states of a thread of the view threads."""
     return [(s["start_ns"], s["start_ns"] + s["duration_ns"]) for s in thread["states"] if s["state"] == "running"]
 
 
 def overlap(first, second):
-    """For how long both last, each a list of (begin, end)."""
+    """How long both are in such a state; each argument is a list of (begin, end)."""
     return sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in first for b in second)
 
 
 def check_two_on_one_cpu(test, trace, measured):
-    """Of the program states, with the argument hogs: each was preempted as often as it counted, and
+    """Checks the program states with the argument hogs: each process was preempted as often as it counted, and
     while one was running the other one was not."""
     threads = {t["tid"]: t for t in read_report(trace, "threads")["threads"]}
     calls = {row["tid"]: row for row in read_report(trace, "invocations")["invocations"] if row["name"] == "hog"}
@@ -163,7 +164,7 @@ def check_two_on_one_cpu(test, trace, measured):
         for state in hog["states"]:  # without gaps
             test.assertEqual(state["start_ns"], end or state["start_ns"])
             end = state["start_ns"] + state["duration_ns"]
-        # It had no CPU while the other one had it.
+        # This process had no CPU while the other one had it.
         other, = (one for one in both if one != tid)
         span = [(call["start_ns"], call["stop_ns"])]
         test.assertGreater(overlap(span, running(threads[other])), 0)
@@ -174,12 +175,12 @@ def check_two_on_one_cpu(test, trace, measured):
 
 
 class BracketsTest(ProgramTest):
-    """Frames around one system call each."""
+    """Tests of frames around one system call each."""
 
     PROGRAM = "brackets"
 
     def check_brackets(self, seconds):
-        """What the kernel stamps lies between the user's stamps."""
+        """The kernel's stamps lie between the user's stamps."""
         trace, measured, _ = self.record_whole("--syscalls", arguments=[str(seconds)])
         inside = None
         brackets = 0

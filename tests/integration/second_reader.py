@@ -1,9 +1,9 @@
 """A second reader of live buffers and of trace files, written from the text of SPEC.md alone.
 
-It shares no code with the product. What records are called and what their bodies hold it takes from the table of
-record types in SPEC.md; how a live buffer is read is its section "Reading a live buffer, step by step", whose rules
-(LIVE-1 ...) stand beside the lines that follow them. Its shape is the simplest that the text permits: it keeps all
-records in lists, and knows nothing of stacks and times.
+It shares no code with the product. Names and bodies of records come from the table of record types in SPEC.md; its
+section "Reading a live buffer, step by step" says how a live buffer is read, and the rules there (LIVE-1 ...) stand
+beside the lines that implement them. The reader is as simple as the text permits: it has all records in lists, and
+knows nothing of stacks and times.
 
 Python has no acquire load. So this reader copies by LIVE-5 (b), which needs a machine that keeps loads in order and
 stores in order: x86-64, and no other one (`IN_ORDER`).
@@ -37,7 +37,7 @@ KINDS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "s32": "i", "s64": "q", 
 
 
 class NotValid(Exception):
-    """A rule of SPEC.md does not hold; the text begins with its name."""
+    """A rule of SPEC.md is broken; the text begins with its name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Record:
         return TYPES[self.type][0] if self.type in TYPES else str(self.type)
 
     def fields(self):
-        """What the table says that the body has, by name; NotValid: it is too short for that (R3)."""
+        """The fields that the table gives the body, by name; NotValid: the body is too short for them (R3)."""
         try:
             return decode(TYPES[self.type][1], self.body, 0)[0]
         except struct.error as error:
@@ -61,7 +61,7 @@ class Record:
 
 @functools.cache
 def parts_of(text):
-    """The parts of a body that the table describes so: (name, what it is, what belongs to that)."""
+    """The parts of a body that the table describes so: (name, kind, what the kind refers to)."""
     parts, kind = [], ""
     for part in re.split(r", (?![^()]*(?:\([^()]*\)[^()]*)*\))", text):
         if part in ("none", "anything", "payload"):
@@ -78,7 +78,7 @@ def parts_of(text):
 
 
 def decode(text, body, at):
-    """(fields, where they end) of a body that the table describes so. What follows them belongs to a later version
+    """(fields, where they end) of a body that the table describes so. Anything after them belongs to a later version
     (REC-4)."""
     fields = {}
     for name, what, of_it in parts_of(text):
@@ -112,7 +112,7 @@ class Block:
     writer: int = 0
     base_ticks: int = 0
     records: list = dataclasses.field(default_factory=list)
-    in_progress: int = 0  # torn, if their writers are dead
+    in_progress: int = 0  # torn, if the writers are dead
 
 
 def heads(words, form, first):
@@ -123,7 +123,7 @@ def heads(words, form, first):
         word0 = words[at]
         if word0 == FILL:
             if form == COMPACT:
-                return  # it has no holes: this is the end
+                return  # a compact block has no holes, so this is the end
             at += 1
             continue
         length = word0 & 0xFFFF
@@ -154,7 +154,7 @@ def add_records(block, found, content):
 
 
 def header_of(content):
-    """An empty Block with what the 128 bytes of a block's header say of it (section 2)."""
+    """An empty Block with the values of the 128 bytes of a block's header (section 2)."""
     magic, form, block_class, writer = struct.unpack_from("<IHHI", content, 64)
     if magic != BLOCK_MAGIC or form not in (COMPACT, FULL) or block_class not in CLASSES:
         raise NotValid(f"B2: magic {magic:#x}, form {form}, class {block_class}")
@@ -163,7 +163,7 @@ def header_of(content):
 
 
 def add_longer(blocks, others):
-    """Adds blocks, by handout. Of copies of one block the longer one counts."""
+    """Adds blocks, by handout. If there are two copies of a block, the longer one counts."""
     for other in others:
         block = blocks.get(other.handout)
         if block is None or len(other.records) > len(block.records):
@@ -194,7 +194,7 @@ def open_map(path):
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """What a writer slot says of its owner (LIVE-9)."""
+    """A writer slot's facts about its owner (LIVE-9)."""
 
     live: bool
     writer: int
@@ -205,12 +205,12 @@ class Slot:
 
 @dataclasses.dataclass
 class Reading:
-    """What one look at a buffer has found."""
+    """What one reading of a buffer has found."""
 
     blocks: dict  # by handout
     slots: list
     session_lost: tuple
-    cpu_lost: int  # by the kernel's writer, and not reported yet
+    cpu_lost: int  # by the kernel's writer, and in no LOST record yet
 
 
 class Buffer:
@@ -233,7 +233,7 @@ class Buffer:
         self.words = memoryview(self.memory).cast("I")
         self.longs = memoryview(self.memory).cast("Q")
         self.read_geometry(size)
-        self.whole = {}  # copies that will never change, by handout
+        self.whole = {}  # copies that can't change any more, by handout
 
     def read_geometry(self, size):
         """LIVE-2."""
@@ -252,7 +252,7 @@ class Buffer:
         self.ticks_per_second, self.start_ticks = struct.unpack_from("<QQ", header, 112)
 
     def time_ns(self, ticks):
-        """Since the session's start, by its header alone (LIVE-8)."""
+        """Time since the session's start, by its header alone (LIVE-8)."""
         return (ticks - self.start_ticks) * 10**9 / self.ticks_per_second
 
     def read_slots(self):
@@ -278,10 +278,10 @@ class Buffer:
         return {name - 1 for name in names}
 
     def read(self, file=None):
-        """A Reading of what the buffer holds now, and of `file`, that of a collector that drains it."""
-        slots = self.read_slots()  # before the blocks: what a dead writer has written is all there
-        # LIVE-4: what the data need is defined before them, so definitions come last; and first, because they may be
-        # overwritten when the data are.
+        """A Reading of what the buffer contains now, and of `file`, that of a collector that drains it."""
+        slots = self.read_slots()  # read before the blocks, so that all of a dead writer's records are there
+        # LIVE-4: definitions come before the data that need them, so definitions are copied last; and first, too,
+        # because they may be overwritten when the data are.
         blocks = self.copy_blocks(DEFINITIONS)
         blocks.update(self.copy_blocks(DATA))
         if file is not None:
@@ -296,7 +296,7 @@ class Buffer:
 
     def copy_blocks(self, wanted):
         """Copies of the blocks of a class, by handout; the oldest is copied first."""
-        before = self.longs[(4096 + 64) // 8]  # LIVE-3: what is handed out from now on is left for the next reading
+        before = self.longs[(4096 + 64) // 8]  # LIVE-3: blocks handed out from now on are for the next reading
         listed = []
         for index in range(self.block_count):
             at = self.blocks_offset + index * self.block_size
@@ -306,8 +306,8 @@ class Buffer:
             handout = self.longs[at // 8 + 12]
             if self.words[at // 4 + 17] >> 16 == wanted and handout < before:
                 listed.append((handout, index, phase))
-        names = self.named()  # after the phases
-        # All are copied before one is decoded, which takes longer.
+        names = self.named()  # read after the phases
+        # All blocks are copied before one is decoded, which takes longer.
         copies = {handout: self.copy_block(index) for handout, index, _ in sorted(listed) if handout not in self.whole}
         blocks = {}
         for handout, index, phase in listed:
@@ -320,17 +320,17 @@ class Buffer:
         return blocks
 
     def copy_block(self, index):
-        """copy_content() of a block, or None if its contents have gone meanwhile."""
+        """copy_content() of a block, or None if the block was reused meanwhile."""
         at = self.blocks_offset + index * self.block_size
         words = self.words[at // 4:(at + self.block_size) // 4]
         identity = words[16], words[24], words[25]  # magic, handout
         copy = self.copy_content(words, at)
-        # LIVE-6: whoever wipes the block takes its magic first.
+        # LIVE-6: a writer that wipes the block clears its magic first.
         is_whole = identity[0] == BLOCK_MAGIC and (words[16], words[24], words[25]) == identity
         return copy if is_whole else None
 
     def decode_block(self, copy):
-        """The Block of which this is a copy; None if there is none."""
+        """The Block that the copy has; None if the copy is None."""
         if copy is None:
             return None
         words, content = copy
@@ -343,8 +343,8 @@ class Buffer:
 
     def copy_content(self, words, at):
         """LIVE-5 (b): (words in which heads are found, bytes with the bodies). The words are loaded one by one,
-        downwards; so where a word of a record is seen, its word 0 was loaded later, and is seen too. The bodies
-        are loaded after all of them, so the body of a record whose word 0 was whole is whole."""
+        downwards; so where a word of a record is seen, its word 0 was loaded later, and is seen too. The bodies are
+        loaded after all words, so the body of a record whose word 0 was whole is whole."""
         downwards = words[::-1].tolist()
         return downwards[::-1], self.memory[at:at + self.block_size]
 
@@ -377,7 +377,7 @@ class File:
 
     def update(self, only_definitions=False):
         """Reads the chunks that have come; with `only_definitions` only their definitions, and all of them again the
-        next time. NotValid: one is not as it should be."""
+        next time. NotValid: a chunk breaks a rule."""
         offset = self.offset
         with open(self.path, "rb") as file:
             if file.read(8) != b"ARCTFILE":
@@ -386,7 +386,7 @@ class File:
                 file.seek(offset)
                 head = file.read(32)
                 if len(head) < 32 or head[:4] != b"CHNK":
-                    return  # the next one is not there yet
+                    return  # the next chunk is not there yet
                 _, kind, _, size, _, _, checksum, _ = struct.unpack("<IHHIIIIQ", head)
                 payload = file.read(size)
                 if len(payload) < size:
@@ -402,7 +402,7 @@ class File:
 
     def add_chunk(self, kind, payload):
         if kind not in (1, 2):
-            return  # not records
+            return  # this chunk has no records
         block = header_of(payload) if kind == 1 else Block(None, FULL, None)
         words = memoryview(payload).cast("I").tolist()
         add_records(block, heads(words, block.form, 32 if kind == 1 else 0), payload)

@@ -1,4 +1,4 @@
-"""What the tests of the page of arctrace view share: the trace that it shows, and its server."""
+"""Shared code of the tests of the page of arctrace view: the trace that it shows, and its server."""
 
 import http.client
 import json
@@ -15,15 +15,15 @@ from command import LIBRARY, read, start_arctrace
 from test_kernel import NO_KERNEL
 from tracing import TracedTest
 
-SECONDS = 300  # for what hangs: a busy machine is slow
+SECONDS = 300  # how long to wait for what hangs; a busy machine is slow
 HOSTILE = "a\"b'\\<script>document.title='owned'</script><img src=x onerror=alert(1)>\x1b[2J\u202e\n\t end"
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 def record_program(directory, turns=None, options=("--buffer-size=1G",)):
-    """The trace of view/program.c, with the kernel's records where they can be had; or of many turns, without them and with
-    these options."""
+    """The trace of view/program.c, with the kernel's records where these are possible; or of many turns, without kernel
+    records and with these options."""
     program, trace = directory / "program", directory / "arctrace.data"
     subprocess.run(["gcc", "-O0", "-g", "-pthread", "-finstrument-functions", f"-I{HERE.parents[1] / 'include'}",
                     HERE / "view/program.c", "-o", program, LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}"],
@@ -52,7 +52,7 @@ class Server:
         return json.loads(self.get("api/" + name, **values))
 
     def wait_whole(self):
-        """Until the whole trace has been read."""
+        """Waits until the whole trace has been read."""
         end = time.monotonic() + SECONDS
         while not (progress := self.api("progress"))["is_whole"]:
             if progress["problem"] or time.monotonic() > end:
@@ -86,7 +86,7 @@ class Server:
 
 
 def row_sums(answer):
-    """Calls of the rows of a time line: exact ones, and those in crowds."""
+    """Calls of the rows of a time line: exact ones, and those in density buckets."""
     exact = crowded = 0
     for _, rows, *_ in answer["lanes"]:
         for level, stretches, crowds in rows:

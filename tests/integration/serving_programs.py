@@ -1,6 +1,6 @@
 """Programs that wait for work, and programs that wait for something else."""
 
-# A server that answers whoever connects, with epoll; until it is killed.
+# A server with epoll that answers every client, until it is killed.
 EPOLL_SERVER = r"""
 #include <netinet/in.h>
 #include <stdio.h>
@@ -75,8 +75,8 @@ int main(int count, char** arguments) {
 }
 """
 
-# Looks whether there is something to read, reads it, and writes it, again and again: from standard
-# input, or from the files of its arguments.
+# Polls for something to read, reads it, and writes it, again and again: from standard input, or
+# from the files of its arguments.
 COPIER = r"""
 #include <fcntl.h>
 #include <poll.h>
@@ -194,7 +194,7 @@ int main(int count, char** arguments) {
 """
 
 # Asks the server at the port (argument 1) as often as it is told (argument 2), one question after
-# the other, each when the server (its number is argument 3) sleeps.
+# the other, each when the server (its process number is argument 3) sleeps.
 CLIENT = r"""
 #include <netinet/in.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-"""What integration tests share beside the harness: the real program, the beginning of programs that write records
-by the C API, and how the command shows durations and sizes."""
+"""Shared code of integration tests beside the harness: the real program, the first lines of programs that write
+records by the C API, and how the command shows durations and sizes."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ from command import LIBRARY
 LUA = pathlib.Path(os.environ["ARCTRACE_LUA"])  # where tools/lua built; fixture lua
 WORKLOAD = pathlib.Path(__file__).resolve().parent / "lua/workload.lua"
 
-# What a Python program begins with that writes records by the C API.
+# The first lines of a Python program that writes records by the C API.
 API = f"""
 import ctypes, os, sys, threading, time
 api = ctypes.CDLL({str(LIBRARY)!r})

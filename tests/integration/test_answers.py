@@ -1,5 +1,5 @@
-"""What reports say of single functions, against sums over the calls that `dump` has: distributions,
-histograms, the slowest calls, graphs, differences."""
+"""Compares what reports say of single functions with sums over the calls that `dump` has: distributions, histograms,
+the slowest calls, graphs, differences."""
 
 import collections
 import json
@@ -16,7 +16,7 @@ from kernel_programs import NO_KERNEL
 from trace_checks import walk
 from tracing import TracedTest
 
-# Three threads with calls within one another, of times that differ by factors of thousands.
+# Three threads make nested calls, of times that differ by factors of thousands.
 PROGRAM = support.API + """
 import random
 names = ["outer", "middle", "inner", "leaf", "again"]
@@ -77,8 +77,8 @@ def calls_of(records):
 
 
 def times_below(records, name):
-    """Of each call of the function that ended, in the order of their ends: its duration, and the
-    time in each path below it."""
+    """For each call of the function that ended, in the order of their ends: its duration, and the time in each path
+    below it."""
     stacks = collections.defaultdict(list)
     now = {}
     calls = []
@@ -102,7 +102,7 @@ def times_below(records, name):
 
 
 def bucket_of(duration_ns):
-    """32 of equal width for each power of two."""
+    """The histogram's bucket of a duration: there are 32 of equal width for each power of two."""
     shift = max(duration_ns.bit_length() - 6, 0)
     return shift, duration_ns >> shift
 
@@ -111,7 +111,7 @@ def duration(call):
     return call.stop_ns - call.start_ns
 
 
-# main calls work() so many times, and that a function of a library.
+# main calls work() TIMES times, which calls a function of a library.
 TWO_FUNCTIONS = """
 #include <stdlib.h>
 volatile long number = -1;
@@ -134,7 +134,7 @@ class AnswersTest(TracedTest):
         return done.trace, calls
 
     def check_distribution(self, row, durations):
-        """Of a function, against its calls."""
+        """Compares a function's row with its calls."""
         durations = sorted(durations)
         count = len(durations)
         self.assertEqual(row["min_ns"], durations[0])
@@ -398,10 +398,10 @@ print(longest_ns)
             self.assertTrue(several["noise_known"])
             row = next(row for row in several["functions"] if row["name"] == "outer")
             values = [[sums[trace]["outer"][1] for trace in side] for side in (before, after)]
-            # Two values a side: t is 4.303, and squares are half of the difference's.
+            # Each side has two values: t is 4.303, and squares are half of the difference's.
             variance = sum((a - b) ** 2 / 2 for a, b in values) / 2
             self.assertAlmostEqual(row["base_noise_ns"], 4.303 * math.sqrt(variance), delta=1)
-        # The time of a run is the one that its summary has.
+        # The time of a run is its summary's.
         for runs, traces in (("runs_a", before), ("runs_b", after)):
             self.assertEqual([run["wall_ns"] for run in several[runs]],
                              [read_report(trace, "summary")["wall_ns"] for trace in traces])
@@ -441,7 +441,8 @@ print(longest_ns)
         self.assertEqual(self.diff(traces["new"], traces["new"])["paired_programs"], [])
 
     def test_own_functions_that_are_not_recorded(self):
-        """Of slow calls of a plain program, and where a function is asked for that is not in the trace."""
+        """The slowest calls of a plain program come with this hint, also if a function is asked for that is not in the
+        trace."""
         program = self.directory / "plain"
         subprocess.run(["gcc", "-O1", "-fno-builtin", "-DTIMES=10", "-x", "c", "-", "-o", program],
                        input=TWO_FUNCTIONS, text=True, check=True)
@@ -464,7 +465,7 @@ print(longest_ns)
     @cases.in_gate
     @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
     def test_waiting_to_be_patched_is_taken_off(self):
-        """All of it, on the CPU and waiting, from the call itself and from those around it."""
+        """All time of the function, on the CPU and waiting, in the call itself and in those around it."""
         program = self.directory / "plain"
         subprocess.run(["gcc", "-O1", "-DTIMES=10", "-x", "c", "-", "-o", program], input=TWO_FUNCTIONS, text=True,
                        check=True)
@@ -489,7 +490,7 @@ print(longest_ns)
         self.assertRegex(rest, r"\[patching\] [0-9.]+ [mu]?s$")
 
     def summary(self, *command, options=(), status=0):
-        """Of a recording: the text, and the JSON, which are checked for what always holds."""
+        """A recording's report: the text, and the JSON, which are checked for what always holds."""
         done = self.record(*command, options=options)
         self.assertEqual(done.status, status, done.stderr)
         text = read("report", done.trace)
@@ -542,7 +543,7 @@ time.sleep(5)
 
     def test_summary_of_many_processes(self):
         text, report = self.summary("sh", "-c", "for i in $(seq 40); do env true; done")
-        # The shell and seq; each program's process before and after its exec.
+        # These are the shell and seq; each program's process counts before and after its exec.
         self.assertGreater(report["summary"]["processes"], 80)
         self.assertRegex(text, r"(?m) 40  env  ")
         self.assertRegex(text, r"(?m) 40  true  ")

@@ -1,4 +1,4 @@
-"""Processes that run are joined, recorded and left, and do not notice."""
+"""Running processes are joined, recorded and released, and do not notice."""
 
 import os
 import pathlib
@@ -67,7 +67,7 @@ class Attach(AttachTest):
                     self.assert_unharmed(program, place)
 
     def test_again(self):
-        """What was recorded joins again, with other options, whether its recorder ended or was killed."""
+        """A program that was recorded joins again, with other options, whether its recorder ended or was killed."""
         buffers = tempfile.mkdtemp(dir="/dev/shm")  # a recorder that is killed leaves its buffer there
         self.addCleanup(shutil.rmtree, buffers)
         for mode in MODES:
@@ -89,13 +89,13 @@ class Attach(AttachTest):
                 attach("--auto-args", end=signal.SIGKILL)
                 functions = attach("--no-libcall")[1]
                 excluded = {name: functions[name] for name in functions if name in ("close", "open", "access", "getppid")}
-                # A handler may have interrupted one in its hook, after that had asked the filter.
+                # A handler may have interrupted one function in its hook, after the hook had asked the filter.
                 self.assertLessEqual(sum(excluded.values()), 1 if mode == "signals" else 0, functions)
                 self.assertTrue({"close", "access", "getppid"}.issubset(attach()[1]))
                 self.assert_unharmed(program, place)
 
     def test_functions_whose_hooks_are_code(self):
-        """Their bytes change while threads run them, and while handlers have interrupted them there."""
+        """The bytes of hooks change while threads run them, and while handlers have interrupted them there."""
         calls = {f"hooked_{i}" for i in range(8)}
         for mode in HOOKED:
             for _ in range(10 if LONG else 1):
@@ -108,7 +108,7 @@ class Attach(AttachTest):
                     self.assert_unharmed(program, place)
 
     def test_handler_that_returns_into_a_hook(self):
-        """Its bytes stay as they are, until the next recording."""
+        """The bytes of a hook in which a thread stands do not change until the next recording."""
         program, place = self.start("gcc/patchable", "stands")
         functions = {f"hooked_{i}" for i in range(1, 8)} | {"sum_of"}
         wait_until((place / "stands").exists, "the handler stands")
@@ -118,7 +118,7 @@ class Attach(AttachTest):
         self.assert_unharmed(program, place)
 
     def test_modules_that_come_later(self):
-        """Their functions and library calls are recorded, also when the program is joined again."""
+        """Functions and library calls of loaded libraries are recorded, also when the program is joined again."""
         program, place = self.start("loads")
         for _ in range(2):
             self.attach_for_rounds(program, place, "--nest-libcall")
@@ -129,7 +129,7 @@ class Attach(AttachTest):
         self.assert_unharmed(program, place)
 
     def test_memory_after_many_recordings(self):
-        """What a session took is given back when the next one is joined."""
+        """The memory of a session is released when the next one is joined."""
         program, place = self.start("sleeps")
 
         def resident():
@@ -162,10 +162,10 @@ class Attach(AttachTest):
             (place / "stop").touch()
             self.assertEqual(recorder.stdout.read(), "as always\n")
         for file in self.directory.glob("began.data*"):
-            file.unlink()  # cut off
+            file.unlink()  # the file is cut off
 
     def test_children(self):
-        """Those that begin from then on are recorded, and so is what they execute."""
+        """Children that begin from then on are recorded, and so is what they execute."""
         program, place = self.start("executes")
         self.attach_for_rounds(program, place)
         self.assert_unharmed(program, place)
@@ -173,7 +173,7 @@ class Attach(AttachTest):
         self.assertEqual(names, {"attach_joined", "true"})
 
     def test_several_and_their_end(self):
-        """Recording ends when all of them have."""
+        """Recording ends when all processes have ended."""
         one, place = self.start("sleeps")
         other, other_place = self.start("computes")
         recorder = start_arctrace("record", "-o", self.directory / "arctrace.data", "-p", f"{one.pid},{other.pid}",
@@ -190,7 +190,7 @@ class Attach(AttachTest):
 
     @cases.in_gate
     def test_session(self):
-        """A process that joined a session is part of it for the collectors that follow, too."""
+        """A process that joined a session is part of it for later collectors, too."""
         name = f"attach-{os.getpid()}"
         read("create", name, "-b", "8M", "--start")
         self.addCleanup(arctrace, "destroy", "--force", name)
@@ -231,14 +231,14 @@ class Attach(AttachTest):
         self.assert_unharmed(program, place)
 
     def live_lines(self, pid):
-        """`arctrace live --plain -p PID`, once it has printed a call."""
+        """`arctrace live --plain -p PID`, after it has printed a call."""
         live = start_arctrace("live", "--plain", "-p", pid, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(self.end, live)
         self.assertTrue(any(" EXIT " in line and "getppid" in line for line in live.stdout))
         return live
 
     def test_live_lines(self):
-        """Until Ctrl-C, or until the process has ended."""
+        """Runs until Ctrl-C, or until the process has ended."""
         program, place = self.start("sleeps")
         live = self.live_lines(program.pid)
         live.send_signal(signal.SIGINT)
@@ -263,7 +263,8 @@ class Attach(AttachTest):
         self.assert_unharmed(program, place)
 
     def test_threads_without_calls(self):
-        """Each is there once, by its name; also if others begin to call when the process is joined again."""
+        """Each thread is there once, by its name; also if other threads begin to call when the process is joined
+        again."""
         program = subprocess.Popen(
             [sys.executable, "-c", "import ctypes, os, sys, threading, time\n"
              "over = threading.Event()\n"
@@ -297,7 +298,7 @@ class Attach(AttachTest):
         self.assert_unharmed(program, place)
 
     def test_threads_that_cannot_be_stopped(self):
-        """They are waited for, and the others go on meanwhile, and can be stopped again."""
+        """Threads in vfork() are waited for; the others continue meanwhile, and can be stopped again."""
         program, place = self.start("vforks")
         for i in range(10):
             done = self.attach(program.pid, options=("--duration=10ms",))
@@ -306,7 +307,7 @@ class Attach(AttachTest):
 
     @cases.in_gate
     def test_refusals(self):
-        """One line, exit status 2, and nothing happens."""
+        """A refusal is one line with exit status 2, and nothing happens."""
         program, place = self.start("sleeps")
         stopped, stopped_place = self.start("sleeps")
         stopped.send_signal(signal.SIGSTOP)
@@ -347,7 +348,7 @@ class Attach(AttachTest):
             done = arctrace("live", "--plain", *options)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n"), line in done.stderr),
                              (2, "", 1, True), done.stderr)
-        # One that cannot be joined keeps the others from it.
+        # A process that cannot be joined keeps the others from being joined.
         self.assertEqual(self.attach(program.pid, 999999999, trace="refused.data").returncode, 2)
         with start_arctrace("record", "-o", self.directory / "arctrace.data", "-p", program.pid, text=True,
                             stderr=subprocess.PIPE) as recorder:
@@ -384,7 +385,7 @@ class Attach(AttachTest):
             self.assertEqual(program.returncode, 0)
 
     def test_libc_that_is_gone_or_damaged(self):
-        """A line says so, and nothing happens."""
+        """A line says that libc can't be found, and nothing happens."""
         with open(f"/proc/{os.getpid()}/maps", encoding="utf-8") as maps:
             libc = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libc.so.6"))
         copy = self.directory / "libc.so.6"
@@ -415,9 +416,9 @@ class Attach(AttachTest):
             self.assert_unharmed(program, place)
 
     def test_recorder_killed_at_each_step(self):
-        """Whatever a thread does for the recorder then, it returns to where it was. Not in calls
-        that end with EINTR when a thread is stopped: one that was stopped, and nothing else done to
-        it yet, sees that, as after SIGSTOP and SIGCONT."""
+        """Whatever a thread does for the recorder when this is killed, it returns to where it was. The calls do not
+        include those that end with EINTR when a thread is stopped: a thread that has only been stopped yet sees
+        that, as after SIGSTOP and SIGCONT."""
         modes = [mode for mode in MODES if mode != "polls"]
 
         def killed(mode, last, again=False):
@@ -432,7 +433,7 @@ class Attach(AttachTest):
                     killed(mode, last, again=True)
         steps = killed("sleeps", 1_000_000)
         self.assertGreater(steps, 50)
-        # All of the first and last ones; of those amid dlopen(), which are alike, some.
+        # The test takes all of the first and last calls, and some of those during dlopen(), which are alike.
         middle = range(20, steps - 40, 1 if LONG else max(1, steps // 12))
         for last in [*range(1, 20, 1 if LONG else 2), *middle, *range(max(20, steps - 40), steps + 1, 1 if LONG else 4)]:
             for mode in [*modes, *HOOKED] if LONG else [random.choice(["sleeps", "computes", "signals", "gcc/patchable"])]:
@@ -441,8 +442,8 @@ class Attach(AttachTest):
 
     @cases.in_gate
     def test_program_stopped_at_each_step(self):
-        """By SIGSTOP, and SIGCONT at once, later or after the recording: what a thread is doing for the recorder is
-        done to its end, so that no lock of the loader stays held."""
+        """The program is stopped by SIGSTOP, and continues at once, later or after the recording: what a thread is
+        doing for the recorder is finished, so that no lock of the loader stays held."""
         steps, program, place = self.run_to_step("loads", 1_000_000)
         self.assert_unharmed(program, place)
         for last in range(random.randrange(5), steps, 1 if LONG else max(1, steps // (10 if cases.IS_GATE else 60))):
@@ -453,7 +454,7 @@ class Attach(AttachTest):
 
     @cases.in_gate
     def test_recorder_stopped_at_each_step(self):
-        """By Ctrl-Z: it stops when all threads of the program have gone on."""
+        """The recorder is suspended by Ctrl-Z: it stops when all threads of the program continue."""
         steps, program, place = self.run_to_step("threads", 1_000_000)
         self.assert_unharmed(program, place)
         for last in range(1 + random.randrange(5), steps, 1 if LONG else max(1, steps // (8 if cases.IS_GATE else 40))):
@@ -463,8 +464,8 @@ class Attach(AttachTest):
 
     @cases.not_in_gate
     def test_loader_that_another_thread_holds(self):
-        """A thread that does not come back from dlopen is let go after 10 s, and comes back by itself; another process
-        is recorded all the same."""
+        """A thread that does not come back from dlopen is released after 10 s, and comes back by itself; another
+        process is recorded all the same."""
         (self.directory / "holds.c").write_text(HOLDS, encoding="utf-8")
         (self.directory / "held.c").write_text(HELD, encoding="utf-8")
         run("gcc", "-shared", "-fPIC", "held.c", "-o", "held.so", cwd=self.directory, check=True)
@@ -488,7 +489,7 @@ class Attach(AttachTest):
 
     @unittest.skipIf(os.geteuid() != 0, "needs root")
     def test_another_user(self):
-        """Who may not write into the buffer is not even stopped."""
+        """A process that may not write into the buffer is not even stopped."""
         program = subprocess.Popen(["sleep", "600"], user=65534, group=65534, extra_groups=[])
         self.addCleanup(self.end, program)
         done = self.attach(program.pid, options=("--duration=1ms",))

@@ -1,4 +1,4 @@
-"""The functions in which the threads of a program are when it is joined."""
+"""Functions that threads of a program are in when it is joined."""
 
 import subprocess
 
@@ -20,8 +20,8 @@ def walk(node, path=()):
 
 class OpenFunctions(AttachTest):
     def record_open(self, fixture, *arguments, options=(), warned=None, threads=1):
-        """Records the program from within its functions to its end. The trees of its threads: nodes by their paths.
-        `warned`: whether a pattern may have matched nothing. `threads`: so many go round."""
+        """Records the program from within its functions to its end. Returns the trees of its threads: nodes by their
+        paths. `warned`: whether a pattern may have matched nothing. `threads`: how many threads iterate."""
         program, place = self.start(fixture, *arguments)
         trace = self.directory / "arctrace.data"
         trace.unlink(missing_ok=True)
@@ -31,7 +31,7 @@ class OpenFunctions(AttachTest):
             self.assertIn("joined process", recorder.stderr.readline())
             self.wait_for_rounds(place, threads)
             (place / "leave").touch()
-            self.wait_for_rounds(place, threads)  # of which each thread begins but the first in `last`
+            self.wait_for_rounds(place, threads)  # each thread but the first begins them in `last`
             self.assert_unharmed(program, place)
             errors = recorder.stderr.read()
         self.assertEqual(recorder.returncode, 0, errors)
@@ -42,7 +42,7 @@ class OpenFunctions(AttachTest):
         return [dict(walk(thread["root"])) for thread in read_report(trace, "tree")["threads"]]
 
     def assert_opened(self, tree, path):
-        """The functions on this path were open, and all but the first were left unseen."""
+        """The functions on this path were open, and the ends of all but the first were not seen."""
         for depth in range(1, len(path) + 1):
             node = tree[path[:depth]]
             self.assertEqual(node["calls"], 1, path[:depth])
@@ -54,19 +54,19 @@ class OpenFunctions(AttachTest):
 
     @cases.in_gate
     def test_calls(self):
-        """Library calls stand in the functions that make them, also after some of these were left."""
+        """Library calls stand in the functions that make them, also after some of these have ended."""
         for compiler in ("gcc", "clang"):
             with self.subTest(compiler=compiler):
                 (tree,) = self.record_open(f"{compiler}/open_functions", "calls")
                 self.assert_opened(tree, ("main", "outer", "inner", "loop"))
-                # Called through the same pointer from the same place as inner, without a hook.
+                # This function is called through the same pointer and from the same place as inner, without a hook.
                 self.assertGreater(tree["main", "outer", "geteuid"]["calls"], 0)
                 self.assertEqual([path for path in tree if path[-1] == "geteuid"], [("main", "outer", "geteuid")])
                 self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [("main", LAST_SEEN)])
 
     def test_threads(self):
         trees = self.record_open("gcc/open_functions", "threads", threads=3)
-        (main,) = [tree for tree in trees if ("main",) in tree]  # it waits for the others
+        (main,) = [tree for tree in trees if ("main",) in tree]  # main waits for the others
         self.assertIn(("main", "puts"), main)
         self.assertEqual(len(trees), 4)
         for tree in trees:
@@ -76,7 +76,8 @@ class OpenFunctions(AttachTest):
             self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [("thread_main", LAST_SEEN)])
 
     def test_handlers(self):
-        """A signal has interrupted what calls the handler, which is on the same stack or on another."""
+        """A signal has interrupted the function that the handler stands in; the handler is on the same stack or on
+        another."""
         for mode in ("handler", "signal_stack"):
             with self.subTest(mode=mode):
                 (tree,) = self.record_open("gcc/open_functions", mode)
@@ -84,7 +85,7 @@ class OpenFunctions(AttachTest):
                 self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [("main", "spin", LAST_SEEN)])
 
     def test_without_symbols(self):
-        """Functions without names are told from each other."""
+        """Functions without names are distinguished."""
         (tree,) = self.record_open("gcc/open_stripped", "calls")
         (path,) = [path[:-1] for path in tree if path[-1] == "getppid"]
         self.assertEqual(len(path), 4)
@@ -94,8 +95,8 @@ class OpenFunctions(AttachTest):
         self.assert_opened(tree, path)
 
     def test_threads_that_wait(self):
-        """Threads that make no call meanwhile are in the functions in which they wait, at a second join, too, if that is
-        certain; of one that runs nothing is known. The buffer is overwritten in the second mode."""
+        """Threads that make no call meanwhile are in the functions in which they wait, at a second join, too, if that
+        is certain; of a running thread nothing is known. The buffer is overwritten in the second mode."""
         for fixture in ("gcc/open_functions", "clang/open_functions"):
             for options in ((), ("--mode=overwrite",)):
                 with self.subTest(fixture=fixture, options=options):
@@ -130,18 +131,18 @@ class OpenFunctions(AttachTest):
         self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [(UNKNOWN, LAST_SEEN)])
 
     def test_deep_stack(self):
-        """The innermost ones are found; that there are others is said."""
+        """The innermost functions are found, and a mark says that there are others."""
         (tree,) = self.record_open("gcc/open_functions", "deep")
         functions = self.functions()
         self.assertEqual([functions[name] for name in (UNKNOWN, "descend", "loop")], [1, 511, 1])
         self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [(UNKNOWN, LAST_SEEN)])
 
     def test_compiled_in_hooks(self):
-        """The ends of functions that report them are seen: as that of an open function the first one."""
+        """Functions with exit hooks have known ends: the first exit is that of an open function."""
         (tree,) = self.record_open("gcc/open_instrumented", "calls")
         path = ("main", "outer", "inner", "loop")
         for depth in range(1, len(path) + 1):
-            # That of an inlined function may be seen first, whose frame unwinding does not tell.
+            # The exit of an inlined function may be seen first, whose frame unwinding does not find.
             marks = {name: count for name, count in tree[path[:depth]]["marks"].items() if name != "orphan_exits"}
             self.assertEqual(marks, {"entered_before": 1})
         self.assertEqual(tree["main", "outer", "sibling"]["calls"], 1)
@@ -149,21 +150,21 @@ class OpenFunctions(AttachTest):
         self.assertGreater(tree["main", "last", LAST_SEEN]["calls"], 0)
 
     def test_patched_functions(self):
-        """Functions that nobody rebuilt, and that begin from then on, stand in those that were open."""
+        """Functions of a program that was not rebuilt, patched from then on, stand in those that were open."""
         (tree,) = self.record_open("gcc/open_functions", "calls", options=("-P", ".", "-Z", "1"))
         self.assert_opened(tree, ("main", "outer", "inner", "loop"))
         self.assertGreater(tree["main", "outer", "sibling", "geteuid"]["calls"], 0)
         self.assertEqual([path for path in tree if path[-1] == LAST_SEEN], [("main", "last", LAST_SEEN)])
 
     def test_small_functions(self):
-        """That some functions are too small for -P is no refusal of the program."""
+        """Functions that are too small for -P are no reason to refuse the program."""
         program, _ = self.start("gcc/open_functions", "calls")
         done = self.attach(program.pid, options=("-P", ".", "--duration=50ms"))
         self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 3), done.stderr)
         self.assertIn("without calls and loops were not patched: -Z 1 takes them, too\n", done.stderr)
 
     def test_again(self):
-        """A second recording finds what is open then, the functions of the first one's hooks among them."""
+        """A second recording finds the functions that are open then, also those with the first one's hooks."""
         program, place = self.start("gcc/open_functions", "calls")
         for _ in range(2):
             self.attach_for_rounds(program, place, "-P", ".", "-Z", "1")
@@ -180,7 +181,7 @@ class OpenFunctions(AttachTest):
         self.assertEqual([path for path in tree if path[-1] == "access"], [])
 
     def test_left_out(self):
-        """Of an open function that -N matches nothing is shown, nor of what it calls, until it is left."""
+        """An open function that -N matches is not shown, nor what it calls, until it ends."""
         for fixture in ("gcc/open_functions", "gcc/open_instrumented"):
             with self.subTest(fixture=fixture):
                 (tree,) = self.record_open(fixture, "calls", options=("-N", "inner"), warned=False)
@@ -192,7 +193,7 @@ class OpenFunctions(AttachTest):
                 self.assertEqual(self.record_open(fixture, "calls", options=("-N", "main"), warned=False), [])
 
     def test_asked_for(self):
-        """An open function that -F matches is shown with what it calls; what calls it is not."""
+        """An open function that -F matches is shown with what it calls; its callers are not."""
         for fixture in ("gcc/open_functions", "gcc/open_instrumented"):
             with self.subTest(fixture=fixture):
                 (tree,) = self.record_open(fixture, "calls", options=("-F", "inner"), warned=False)
@@ -207,7 +208,7 @@ class OpenFunctions(AttachTest):
                 (tree,) = self.record_open(fixture, "calls", options=("-L", "libc.so*"), warned=False)
                 self.assertEqual({len(path) for path in tree}, {1})
                 self.assertIn(("getppid",), tree)
-                # main, loop and nanosleep have more bytes, outer and inner fewer, and getppid.
+                # main, loop and nanosleep have more bytes than that; outer, inner and getppid have fewer.
                 (tree,) = self.record_open(fixture, "calls", options=("-Z", "48"), warned=False)
                 self.assertEqual({len(path) for path in tree if path[-1] == "nanosleep"}, {2, 3})
                 self.assertEqual([path for path in tree if path[-1] == "getppid"], [])

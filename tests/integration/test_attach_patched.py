@@ -1,4 +1,4 @@
-"""Functions of programs that run already are patched (record -p PID -P), while threads run them, again and again."""
+"""Functions of running programs are patched (record -p PID -P), while threads run them, again and again."""
 
 import json
 import os
@@ -17,24 +17,24 @@ from states import wait_until
 COUNTED = ("-Z", "1", "-P", "counted_part", "-P", "counted_a", "-P", "counted_b")
 CALLS = {"counted_a": 7, "counted_b": 11}
 HOOKED = {f"hooked_{i}" for i in range(8)}
-ROOM = "64M"  # for all records: functions that flood a buffer that is nearly full are switched off
+ROOM = "64M"  # space for all records, because functions that flood a nearly full buffer are switched off
 
 
 class AttachPatched(AttachTest):
     def record_patched(self, program, place, *options):
-        """Until each of its four threads has been through several rounds."""
+        """Records until each of the program's four threads has made several iterations."""
         errors = self.attach_for_rounds(program, place, "-b", "256M", *options, threads=4, times=3)
         self.assertIn(" 0 lost", errors)
         read("check", self.directory / "arctrace.data")
 
     def patches(self):
-        """What info says of them."""
+        """What info says of the patches."""
         shown = arctrace("info", "-v", "--format=json", self.directory / "arctrace.data", check=True)
         [process] = json.loads(shown.stdout)["processes"]
         return process["patches"]
 
     def calls_in_parts(self):
-        """Of each whole part that was recorded, the calls in it."""
+        """The calls in each whole part that was recorded."""
         parts = []
         open_parts = {}
         for record in read_dump(self.directory / "arctrace.data"):
@@ -66,7 +66,8 @@ class AttachPatched(AttachTest):
         self.assert_unharmed(program, place)
 
     def check_values(self):
-        """Of the second argument of counted_a, and what counted_b returns for the parts' first sum, 1."""
+        """The values of the second argument of counted_a, and of what counted_b returns for the parts' first sum,
+        1."""
         sum_of_a = 1
         for i in range(CALLS["counted_a"]):
             sum_of_a = sum_of_a * 3 + i
@@ -79,7 +80,7 @@ class AttachPatched(AttachTest):
         self.assertEqual({record["retval"] for record in records if record["type"] == "RESULT"}, set(results))
 
     def test_other_recordings(self):
-        """What was patched for one recording is recorded in the next one only if that asks for it."""
+        """Functions that were patched for one recording are recorded in the next one only if that asks for them."""
         program, place = self.start("counts")
         self.record_patched(program, place, *COUNTED)
         self.assertIn("counted_a", self.functions())
@@ -106,7 +107,8 @@ class AttachPatched(AttachTest):
             self.assert_unharmed(program, place)
 
     def test_functions_with_hooks(self):
-        """They are recorded by their hooks, at the first time too, when these change in the same moment."""
+        """Functions with hooks are recorded by these, at the first time too, when the hooks change at the same
+        time."""
         for mode in ("gcc/patchable", "clang/xray"):
             program, place = self.start(mode)
             for _ in range(2):
@@ -116,15 +118,16 @@ class AttachPatched(AttachTest):
             self.assert_unharmed(program, place)
 
     def test_handler_that_returns_into_the_bytes(self):
-        """They stay as they are until the next recording, and the trace says so."""
+        """Functions in which a thread stands are not patched until the next recording, and the trace says so."""
         program, place = self.start("gcc/plain", "stands")
         wait_until((place / "stands").exists, "the handler stands")
-        # By name: when the recorder gets no CPU, what a pattern matches may be switched off.
+        # Functions are asked for by name: when the recorder gets no CPU, what a pattern matches may be switched off.
         options = ("-Z", "1", *(option for name in sorted(HOOKED) for option in ("-P", name)), "-P", "sum_of")
         for _ in range(20):
             self.record_hooked(program, HOOKED - {"hooked_0"} | {"sum_of"}, *options, room=ROOM, standing="hooked_0")
             patches = self.patches()
-            # A thread that waits for a CPU may be in another one's bytes, which then is known from that thread only.
+            # A thread that waits for a CPU may be in another function's bytes, which then is known from that thread
+            # only.
             if patches["left"] == {"in_use": 1}:
                 break
         self.assertEqual((patches["patched"], patches["left"]), (8, {"in_use": 1}))
@@ -134,7 +137,7 @@ class AttachPatched(AttachTest):
         self.assert_unharmed(program, place)
 
     def test_memory_after_many_recordings(self):
-        """What is patched already is not patched again."""
+        """A patched function is not patched again."""
         program, place = self.start("counts")
 
         def mappings():
@@ -150,7 +153,7 @@ class AttachPatched(AttachTest):
         self.assert_unharmed(program, place)
 
     def test_modules_that_come_later(self):
-        """They are patched as they are loaded, by the patterns of each recording."""
+        """Libraries are patched as they are loaded, by the patterns of each recording."""
         plugin = pathlib.Path(os.environ["PLUGIN"]).with_name("libattach_plain_plugin.so")
         with unittest.mock.patch.dict(os.environ, PLUGIN=str(plugin)):
             program, place = self.start("loads")
@@ -158,7 +161,7 @@ class AttachPatched(AttachTest):
             for _ in range(10):
                 self.attach_for_rounds(program, place, "--no-libcall", "-Z", "1", "-P", option)
                 read("check", self.directory / "arctrace.data")
-                # Those that were open as the program was joined are there once, and so is [patching].
+                # Functions that were open as the program was joined are there once, and so is [patching].
                 functions = {name for name, calls in self.functions().items() if calls > 1}
                 if functions:  # the program may have waited for a CPU meanwhile
                     break
@@ -180,13 +183,13 @@ class AttachPatched(AttachTest):
         program, place = self.start("counts")
         self.assertEqual(collect(*COUNTED, pids=True), {*CALLS, "counted_part"})
         read("ctl", name, "-N", "counted_b")
-        # The buffer has records from before.
+        # The buffer still has records from before.
         wait_until(lambda: "counted_b" not in collect(), "counted_b is filtered out")
         self.assertEqual(collect(), {"counted_a", "counted_part"})
         self.assert_unharmed(program, place)
 
     def test_refusals(self):
-        """One line, and nothing happens."""
+        """A refusal is one line, and nothing happens."""
         program, place = self.start("counts")
         done = self.attach(program.pid, options=("-P", "lib:nothing-like-it", "--duration=10ms"))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -212,7 +215,7 @@ class AttachPatched(AttachTest):
         self.assert_unharmed(program, place)
 
     def test_recorder_killed_at_each_step(self):
-        """The program goes on, and what was patched by then is recorded when it is joined again."""
+        """The program continues, and functions that were patched by then are recorded when it is joined again."""
         for again in (False, True):
             steps, program, place = self.run_to_step("counts", 1_000_000, *COUNTED, again=again)
             self.assert_unharmed(program, place)

@@ -1,4 +1,4 @@
-"""Servers under load are joined, left and joined again at random moments, also by recorders that are killed: each
+"""Servers under load are joined, released and joined again at random moments, also by recorders that are killed: each
 request is answered as always."""
 
 import http.client
@@ -43,12 +43,12 @@ PAGE = "0123456789" * 500
 class AttachServers(TracedTest):
     def setUp(self):
         super().setUp()
-        self.wrong = []  # answers
+        self.wrong = []  # wrong answers
         self.answers = 0
         self.is_over = False
 
     def connect(self):
-        """To the server's socket, as soon as it takes connections."""
+        """A connection to the server's socket, as soon as it accepts connections."""
         def connected():
             client = socket.socket(socket.AF_UNIX)
             client.settimeout(TIMEOUT)
@@ -65,7 +65,7 @@ class AttachServers(TracedTest):
             self.wrong.append(answer)
 
     def ask_redis(self):
-        """Until the test is over."""
+        """Sends requests until the test is over."""
         number = 0
         with self.connect() as client, client.makefile("rwb") as stream:
             while not self.is_over:
@@ -93,7 +93,7 @@ class AttachServers(TracedTest):
             self.wrong.append(error)
 
     def join_once(self, pids, buffers):
-        """True: the recorder was left to its end, and has joined."""
+        """True: the recorder ended by itself, and has joined."""
         with start_arctrace("record", "-p", ",".join(map(str, pids)), "-o", self.directory / "joined.data", "-b", "8M",
                             f"--buffer-dir={buffers}", *random.choice(OPTIONS),
                             f"--duration={random.randint(1, 60)}ms", text=True, stderr=subprocess.PIPE) as recorder:
@@ -153,12 +153,12 @@ class AttachServers(TracedTest):
         (self.directory / "pages").mkdir()
         (self.directory / "pages/page.txt").write_text(PAGE, encoding="utf-8")
         (self.directory / "nginx.conf").write_text(
-            # A recorder of root's cannot record other users' processes.
+            # A recorder that root runs cannot record other users' processes.
             CONFIGURATION.replace("USER", "user root;" if os.geteuid() == 0 else "").replace("WORKERS", str(WORKERS)),
             encoding="utf-8")
 
         def workers(pid):
-            """All of them: the first answers while the others are not started yet."""
+            """All worker processes: the first answers before the others are started."""
             children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
             wait_until(lambda: len(children.read_text(encoding="ascii").split()) >= WORKERS, f"{WORKERS} workers", TIMEOUT)
             return [int(child) for child in children.read_text(encoding="ascii").split()]

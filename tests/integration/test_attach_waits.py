@@ -1,4 +1,5 @@
-"""Programs that wait in system calls, or allocate all the time, are joined and left, and do not notice."""
+"""Programs that wait in system calls, or allocate all the time, are joined and released, and do not
+notice."""
 
 import ctypes.util
 import time
@@ -28,7 +29,7 @@ class Waits(AttachTest):
         return dict(line.split(":", 1) for line in output.splitlines())
 
     def test_calls_end_as_always(self):
-        """With the same result, not with EINTR, and not before their time."""
+        """System calls end with the same result, not with EINTR, and not before their time."""
         undisturbed = self.rows(0)
         self.assertEqual(len(undisturbed), CALLS)
         self.assertEqual(self.rows(40 if LONG else 8), undisturbed)

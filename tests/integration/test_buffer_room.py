@@ -31,7 +31,7 @@ class BufferRoom(TracedTest):
             self.assertIn(word, done.stderr)
 
     def assert_recorded(self, done, *notes):
-        """With one line for each note before the summary."""
+        """The run succeeded, with one line for each note before the summary."""
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = lines_without(done.stderr, HINT)
         self.assertEqual(len(lines), len(notes) + 1, done.stderr)
@@ -47,7 +47,7 @@ class SharedMemory(BufferRoom):
                             "no more than 512000 bytes (RLIMIT_FSIZE, ulimit -f); -b sets a smaller size")
 
     def test_small(self):
-        """A container's usual 64 MiB, and less."""
+        """/dev/shm has a container's usual 64 MiB, and less."""
         for size, buffer in ((64, "8M"), (16, "2M"), (5, "512k")):
             with self.subTest(size=size):
                 done = self.within(f"mount -t tmpfs -o size={size}m tmpfs /dev/shm")
@@ -57,7 +57,7 @@ class SharedMemory(BufferRoom):
                 self.assertLess(session["buffer_size"], size * MIB / 4 + 1)
 
     def test_asked_for(self):
-        """More than a quarter, and more than there is."""
+        """A buffer takes more than a quarter of /dev/shm, and more than there is."""
         mounts = "mount -t tmpfs -o size=64m tmpfs /dev/shm"
         self.assert_recorded(self.within(mounts, "-b", "32M"))
         self.assert_refused(self.within(mounts, "-b", "64M"), "no room for a buffer of 72M in /dev/shm",
@@ -83,7 +83,7 @@ class SharedMemory(BufferRoom):
         self.assert_recorded(self.within(mounts, command="ls"))
 
     def test_other_directory(self):
-        """Named, where /dev/shm is of no use."""
+        """A directory is named where /dev/shm can't be used."""
         other = self.directory / "memory"
         other.mkdir()
         mounts = f"mount -t tmpfs -o size=400m tmpfs {other} && mount -t tmpfs -o ro tmpfs /dev/shm"
@@ -93,7 +93,7 @@ class SharedMemory(BufferRoom):
 
 class OtherDirectory(BufferRoom):
     def test_on_a_disk(self):
-        """Recorded, with a line on what that costs; nothing stays."""
+        """A directory on a disk is used, with a line on what that costs; nothing stays."""
         directory = self.directory / "buffers"
         directory.mkdir()
         kind = subprocess.run(["stat", "-f", "-c", "%T", directory], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -105,7 +105,7 @@ class OtherDirectory(BufferRoom):
         self.assertEqual(list(directory.iterdir()), [])
 
     def test_session(self):
-        """By its path."""
+        """A session in another directory is found by its path."""
         directory = pathlib.Path(f"/dev/shm/arctrace-test-{os.getpid()}")
         directory.mkdir()
         self.addCleanup(shutil.rmtree, directory)
@@ -138,7 +138,7 @@ class MemoryLimit(BufferRoom):
         self.skipTest("may not make a cgroup with a memory limit")
 
     def recorded(self, *options, mounts="true"):
-        """In the cgroup."""
+        """Runs arctrace record in the cgroup."""
         return self.within(f"{mounts} && echo $$ > {self.group}/cgroup.procs", *options)
 
     def test_usual_size(self):

@@ -1,4 +1,4 @@
-"""The stamps of user and kernel while the rate of the system's clock changes."""
+"""Compares the stamps of user and kernel while the rate of the system's clock changes."""
 import contextlib
 import os
 import subprocess
@@ -30,7 +30,7 @@ class ClockRateTest(BracketsTest):
                     self.skipTest(f"the clock's rate can't be changed: {state}")
                 yield
             finally:
-                slew.stdin.close()  # however we end, it makes the rate what it was
+                slew.stdin.close()  # restores the rate, however this test ends
 
     def record_program(self, *options, arguments=(), program=None):
         """The rate is steady for a while after the recording has begun, however long that takes."""

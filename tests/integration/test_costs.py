@@ -1,5 +1,5 @@
-"""What recording itself costs: `report --corrected` against what programs measure of themselves
-without a recorder, and the sums of reports against ones over the records that `dump` has."""
+"""The cost of recording itself: `report --corrected` against programs' own measurements without a recorder, and
+the sums of reports against sums over the records that `dump` has."""
 
 import collections
 import contextlib
@@ -16,8 +16,8 @@ from command import ARCTRACE, LIBRARY, arctrace, read, read_dump, read_report, r
 from trace_checks import walk
 from tracing import TracedTest
 
-# Calls functions that take next to nothing, tens and hundreds of ns, and one that calls the short
-# ones, and prints what a call of each takes as far as it can see: only true without a recorder.
+# Calls functions that take next to nothing, tens and hundreds of ns, and one that calls the short ones, and
+# prints how long a call of each takes by its own clock, which is right only without a recorder.
 FUNCTIONS = """
 #include <stdint.h>
 CALLED void nothing(void);
@@ -95,7 +95,7 @@ PLAIN_HEAD = """
 HERE = "#define CALLED\n#define DEFINED\n" + FUNCTIONS
 THERE = "#define CALLED extern\n" + FUNCTIONS
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
-# clang would make many calls of one: of those from many places fewer are known.
+# clang would duplicate a call into many places, and of calls from many places fewer are known.
 COMMON = ["-O2", "-fno-inline", "-fno-optimize-sibling-calls", "-fno-unroll-loops"]
 HOOKS = {"-finstrument-functions": ["-finstrument-functions"],
          "-pg": ["-pg"],
@@ -106,15 +106,14 @@ HOOKS = {"-finstrument-functions": ["-finstrument-functions"],
          "XRay": ["-fxray-instrument", "-fxray-instruction-threshold=1"]}
 RUNS = 5
 ATTEMPTS = 4
-QUIET = 1.05  # the longest of the times that a program measures on a quiet machine, as a multiple of the shortest
+QUIET = 1.05  # the longest of a program's times divided by the shortest, on a quiet machine
 STARTED_REALTIME_OFFSET = 136  # of start_realtime_ns in the header of a buffer
-# Recording costs more than was measured while others use the processor, and where calls are nested.
+# Recording costs more than was measured while others use the processor, and in nested calls.
 CLOSER = 1.2
 
 
 def record_costs(records):
-    """By kind of call, {"inside": ps, "outside": ps} of an entry or an exit; of arguments, of one
-    record."""
+    """{kind of call: {"inside": ps, "outside": ps}} of an entry or an exit; for arguments, of one record."""
     costs = [record for record in records if record["type"] == "HOOK_COSTS"][0]
     found = {}
     for kind in ("library_call", "function", "patched", "api", "arguments", "xray", "return"):
@@ -125,8 +124,8 @@ def record_costs(records):
 
 
 def sums_of(records, costs, kind):
-    """Own times in ns and what recording took of them in ps, both by path, and calls by name, as
-    the format has them; `kind` is that of the functions of NAMES."""
+    """Own times in ns and recording's part of them in ps, both by path, and calls by name, as the format defines
+    them; `kind` is the kind of the functions of NAMES."""
     stacks = collections.defaultdict(list)
     now = {}
     base_ns, overhead_ps, calls = (collections.Counter() for _ in range(3))
@@ -198,15 +197,14 @@ class CostsTest(TracedTest):
         return {"a library call": (caller, ("--nest-libcall",)), "the API": (named, ())}
 
     def times_of(self, trace, *options):
-        """{function: median ns of a call} as a report has them: averages tell how busy the machine
-        is."""
+        """{function: median ns of a call} of a report, because averages depend on how busy the machine is."""
         rows = read_report(trace, "flat", *options)["functions"]
         return {row["name"]: row["p50_ns"] for row in rows if row["name"] in NAMES}
 
     def least_times(self, program, options):
-        """The least median times of a call of each function: as the program itself measures them
-        without a recorder, as recorded, and corrected, which take turns. And whether the machine was
-        quiet meanwhile: the program always measured the same."""
+        """The least median times of a call of each function: as the program itself measures them without a
+        recorder, as recorded, and corrected, which take turns. And whether the machine was quiet meanwhile, so
+        that the program always measured the same."""
         ways = [collections.defaultdict(lambda: float("inf")) for _ in range(3)]
         measured = []
         for _ in range(RUNS):
@@ -223,10 +221,11 @@ class CostsTest(TracedTest):
         return *ways, max(measured) < QUIET * min(measured)
 
     def check_kind(self, kind, program, options):
-        """Until the corrected times are closer, which other programs may keep them from."""
+        """Repeats until the corrected times are closer, which other programs may prevent."""
         was_quiet = False
         for attempt in range(ATTEMPTS):
-            # What was measured of the hooks while others used the processor is kept, too.
+            # Each attempt has its own cache, because costs of hooks are stored also if others used the processor
+            # while they were measured.
             cache = str(self.directory / f"cache{kind}{attempt}")
             with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": cache}):
                 untraced, recorded, corrected, is_quiet = self.least_times(program, options)
@@ -237,8 +236,8 @@ class CostsTest(TracedTest):
             for name in NAMES:
                 with self.subTest(kind=kind, function=name):
                     self.assertLessEqual(corrected[name], recorded[name], text)
-            # Calls of the API take time without a recorder, too, which the corrected times lack. Of a
-            # single short call the clock's steps are larger than what is to be seen.
+            # Calls of the API take time without a recorder, too, which the corrected times lack. For a single
+            # short call the clock's steps are larger than the difference.
             error = abs(recorded["all"] - untraced["all"])
             if kind == "the API" or CLOSER * abs(corrected["all"] - untraced["all"]) < error:
                 return
@@ -256,7 +255,7 @@ class CostsTest(TracedTest):
                 self.skipTest(f"{kind}: no compiler makes these hooks here")
 
     def check_sums(self, trace, kind, *options):
-        """Costs and corrected times of a report against those of the records."""
+        """Compares costs and corrected times of a report with those of the records."""
         records = read_dump(trace)
         costs = record_costs(records)
         self.assertGreater(costs[kind]["inside"] + costs[kind]["outside"], 0)
@@ -273,7 +272,7 @@ class CostsTest(TracedTest):
                 self.assertEqual(rows[name]["overhead_ns"],
                                  sum(overhead_ps[path] for path in paths) // 1000)
                 self.assertEqual(rows[name]["base_ns"], expected)
-        # What is called is part of its caller, also without the cost.
+        # A callee's time is part of its caller's, also without the cost.
         for thread in read_report(trace, "tree", "--corrected")["threads"]:
             for node, _ in walk(thread["root"]):
                 self.assertEqual(node["cum_ns"], node["base_ns"] +
@@ -294,7 +293,7 @@ class CostsTest(TracedTest):
         text = arctrace("report", trace).stdout
         self.assertGreater(summary["overhead_ns"], 0)
         self.assertRegex(text, r"recording cost (about .* ns a call|less than 1 %)")
-        # Of the calls that a filter hides the costs are known, but not the number.
+        # For calls that a filter hides the costs are known, but not the number.
         filtered = arctrace("report", trace, "-t", "1h").stdout
         self.assertNotIn("ns a call", filtered)
         rows = [line for line in text.splitlines() if line.endswith("nothing [recording]")]
@@ -381,7 +380,7 @@ int main(void) {
         self.assertTrue([row for row in rows if row["overhead_ns"] > 0])
 
     def test_snapshots_and_buffers_have_the_costs(self):
-        # Those that another build keeps do not hold for this one.
+        # Costs that another build has stored do not apply to this one.
         cache = mock.patch.dict(os.environ, {"XDG_CACHE_HOME": str(self.directory / "cache")})
         cache.start()
         self.addCleanup(cache.stop)
@@ -391,7 +390,7 @@ int main(void) {
             self.assertEqual(record_costs(read_dump(trace)), expected)
             self.check_corrected(trace)
             self.check_corrected(session)
-            # They are measured where that disturbs nothing.
+            # With an empty cache the snapshot measures the costs, because that disturbs nothing there.
             another = {**os.environ, "XDG_CACHE_HOME": str(self.directory / "another")}
             trace = self.snapshot(session, environment=another)
             self.assertGreater(record_costs(read_dump(trace))["library_call"]["inside"], 0)
@@ -399,7 +398,7 @@ int main(void) {
             shutil.copyfile(session, copy)
             self.assertEqual(record_costs(read_dump(self.snapshot(copy, command="recover"))),
                              expected)
-            # Of another machine nothing is known.
+            # The costs of another machine are not known.
             with open(copy, "r+b") as file:
                 file.seek(STARTED_REALTIME_OFFSET)
                 started = int.from_bytes(file.read(8), "little")
@@ -445,13 +444,13 @@ int main(void) {
         self.assertTrue(text.startswith(boot + " "), text)
         marked = text.replace("\n1 ", "\n1 1", 1)
         kept.write_text(marked)
-        self.assertNotEqual(recorded_costs(), first)  # they were read from there
+        self.assertNotEqual(recorded_costs(), first)  # they were read from the cache
         for damaged in (marked.replace(boot, "another-boot"), marked[:-4] + "x", "", "1 2 3\n"):
             kept.write_text(damaged)
             self.assertGreater(recorded_costs()["library_call"]["inside"], 0)
             self.assertTrue(kept.read_text().startswith(boot + " "))
             self.assertNotEqual(kept.read_text(), damaged)
-        kept.chmod(0o666)  # anybody could have written it
+        kept.chmod(0o666)  # anybody could have written the file
         kept.write_text(marked)
         recorded_costs()
         self.assertNotEqual(kept.read_text(), marked)
@@ -462,7 +461,7 @@ int main(void) {
         environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
         built = pathlib.Path(ARCTRACE).resolve().parent.parent
         programs = [pathlib.Path(ARCTRACE)]
-        for name in ("one", "two"):  # each with a shim of its own
+        for name in ("one", "two"):  # each has its own shim
             other = self.directory / name
             for part in ("bin", "lib"):
                 (other / part).mkdir(parents=True)
@@ -483,7 +482,7 @@ int main(void) {
         self.assertEqual(text.count(boot), len(programs), text)
         for program in programs:
             self.assertEqual(record_with(program), text)
-        # Those of another boot hold no longer, and room for builds is bounded.
+        # Costs of another boot are invalid, and the number of builds is bounded.
         many = [f"{boot} {number} 2 3.4" for number in range(20)]
         kept.write_text("\n".join(["of-another-boot 1 2 3.4", *many, ""]))
         lines = record_with(programs[0]).splitlines()

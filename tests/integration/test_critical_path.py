@@ -1,4 +1,4 @@
-"""Critical paths of programs whose paths are known, against what the programs say of themselves."""
+"""Compares critical paths of programs whose paths are known with what the programs measure themselves."""
 import collections
 import os
 import subprocess
@@ -9,9 +9,9 @@ from command import arctrace, read, read_report
 from kernel_programs import NO_KERNEL, SOURCES, whole
 from tracing import TracedTest
 
-# Computes for argument 2 ms of its own CPU time as often as it is told, in one of several shapes
-# (argument 1). Prints the CPU time in ns that each role took: "ROLE NS". Whoever computes does so
-# when those sleep that are to wait for it: otherwise the path could lead past it.
+# Computes for argument 2 ms of its own CPU time as often as it is told, in one of several shapes (argument 1).
+# Prints the CPU time in ns that each role took: "ROLE NS". A thread computes only when those sleep that are to
+# wait for it; otherwise the path could bypass it.
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -183,7 +183,7 @@ class CriticalPathTest(TracedTest):
                        check=True)
 
     def path_of(self, *command, options=()):
-        """(rows, wall, what the program says of each role). The sum is the wall, and that is the
+        """(rows, wall, what the program says of each role). The rows add up to the wall time, which is the
         summary's; nothing is lost."""
         done = whole(self, lambda: self.record(*command, options=("--kernel=bpf", *options)))
         self.trace = done.trace
@@ -199,12 +199,12 @@ class CriticalPathTest(TracedTest):
         return rows, report["wall_ns"], said
 
     def time(self, rows, **wanted):
-        """Of the rows that have these members."""
+        """The time of the rows that have these members."""
         return sum(row["ns"] for row in rows
                    if all(row[key] == value for key, value in wanted.items()))
 
     def tids(self, rows, least_ns):
-        """The threads that run for so long on the path: each may do that in several parts."""
+        """The threads that run for so long on the path, each perhaps in several parts."""
         times = collections.Counter()
         for row in rows:
             times[row["tid"]] += row["ns"] if row["state"] == "running" else 0
@@ -212,7 +212,7 @@ class CriticalPathTest(TracedTest):
 
     def check_computed(self, shape, role, times):
         rows, _, said = self.path_of(self.directory / "shapes", shape, "20")
-        # All of that time is on the path, as running; more runs, the program's start.
+        # All of that time is on the path, as running; the program's start adds more.
         self.assertGreaterEqual(self.time(rows, state="running"), said[role] * 0.98)
         self.assertGreaterEqual(said[role], times * 20_000_000)
         return rows
@@ -221,7 +221,7 @@ class CriticalPathTest(TracedTest):
     def test_fork_and_join(self):
         rows = self.check_computed("join", "child", 1)
         self.assertEqual({row["process"] for row in rows}, {"shapes"})
-        # The child's, and before and after it the parent's.
+        # One is the child's, and before and after it comes the parent's.
         self.assertGreaterEqual(len({row["tid"] for row in rows}), 2)
 
     @cases.in_gate
@@ -237,7 +237,7 @@ class CriticalPathTest(TracedTest):
         self.assertGreaterEqual(len(self.tids(rows, 15_000_000)), 2)
 
     def test_full_pipe(self):
-        """Whoever writes waits for the one that reads."""
+        """A writer waits for the reader."""
         self.check_computed("full", "consumer", 3)
 
     def test_loopback(self):
@@ -259,9 +259,9 @@ class CriticalPathTest(TracedTest):
         shapes = self.directory / "shapes"
         rows, _, _ = self.path_of(
             "sh", "-c", f"{shapes} join 20 & {shapes} join 20 & wait; {shapes} join 20")
-        # Of the two that run at the same time, one is on the path; the last one is.
+        # Of the two that run at the same time, only the last one is on the path.
         self.assertGreaterEqual(self.time(rows, process="shapes", state="running"), 2 * 20_000_000 * 0.98)
-        # What the shell waits for is there instead of its waiting.
+        # The processes that the shell waits for are there instead of its waiting.
         self.assertNotIn("wait", {row["state"] for row in rows if row["process"] == "sh"})
         text = read("report", self.trace)
         self.assertIn("depended on", text)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Thousands of threads on the default buffer, which has 1,024 blocks: nothing is lost, in any
-mode, however many of them were busy once. A ring may give way to newer records where the CPUs'
-other work keeps the threads from sharing blocks for long: how many is counted."""
+mode, however many of them were busy once. A ring may overwrite records where the CPUs' other
+work keeps the threads from sharing blocks for long; how many is counted."""
 
 import sys
 
@@ -10,7 +10,8 @@ import support
 from command import read_info
 from tracing import TracedTest
 
-# Arguments: threads, records of each when it begins, depth of its stack. Then each writes little.
+# Arguments: threads, records of each at its beginning, depth of its stack. After that each writes
+# little.
 PROGRAM = support.API + """
 threads, busy, depth = (int(argument) for argument in sys.argv[1:])
 ring = name("ring")
@@ -50,7 +51,7 @@ class CrowdTest(TracedTest):
         for mode in ("drop", "overwrite", "stop"):
             with self.subTest(mode=mode):
                 summary = self.check_crowd(2500, 0, 20, f"--mode={mode}")
-                # None writes enough to get a block of its own, however quick it is.
+                # No thread writes enough to get a block of its own, however quick it is.
                 self.assertEqual(summary["own_blocks"]["threads"], 0)
 
     def test_all_were_busy_once(self):

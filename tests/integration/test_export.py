@@ -1,5 +1,5 @@
-"""export: each format read by a program or library of others, and its sums against the report's;
-files that appear whole or not at all; bad input."""
+"""export: programs or libraries of others read each format, and its sums are the report's; files appear whole or
+not at all; bad input."""
 
 import collections
 import csv
@@ -31,8 +31,8 @@ STATUS_INTERRUPTED = 130
 
 HOSTILE = 'a"b\\c;<script>\x1b[2J\u202e\n\t operator()'
 
-# Calls within one another in threads and a forked process, with counters and instants; names
-# that do harm; a call that does not end.
+# Nested calls in threads and a forked process, with counters and instants; names that do harm; a call that does
+# not end.
 PROGRAM = support.API + f"""
 hostile = {HOSTILE!r}
 """ + """
@@ -117,7 +117,7 @@ def state_of(pid):
 
 
 def size_of_open_file(pid, directory):
-    """Of the file without a name in a directory that a process has open; None if it has none."""
+    """The size of the file without a name in a directory that a process has open; None if it has none."""
     try:
         for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
             if os.readlink(link).startswith(f"{directory}/#"):
@@ -128,7 +128,7 @@ def size_of_open_file(pid, directory):
 
 
 class Sums:
-    """Calls and time of their own of each function, from calls that begin and end."""
+    """Calls and self time of each function, from calls that begin and end."""
 
     def __init__(self):
         self.calls = collections.Counter()
@@ -167,8 +167,8 @@ class ExportTest(TracedTest):
         return output.read_bytes()
 
     def sums_of_report(self, trace, *options):
-        """{function: (calls, base_ns)}, without the call that does not end, and without the parts
-        of a process' life, which are no calls."""
+        """{function: (calls, base_ns)}, without the call that does not end, and without the phases of a process,
+        which are no calls."""
         sums = {}
         for row in read_report(trace, "flat", *options)["functions"]:
             if row["name"].startswith("["):
@@ -219,7 +219,7 @@ class ExportTest(TracedTest):
             lane = event["track_uuid"][0] if event["track_uuid"] else sequence["track"]
             self.assertIn(lane, tracks)
             if tracks[lane]["name"] == ["gaps"]:
-                continue  # as recording ends
+                continue  # recording ends
             kind = event["type"][0]
             if kind == "TYPE_SLICE_BEGIN":
                 sums.begin(lane, sequence["names"][event["name_iid"][0]], sequence["now"])
@@ -271,7 +271,7 @@ class ExportTest(TracedTest):
                 sums.end(lane, ends.pop())
         self.assertEqual(sums.values(), self.sums_of_report(trace))
         self.assertEqual(open_calls, ["endless"])
-        # One object for each record, with the names in full.
+        # Both views have one object for each record, with the names in full.
         flow = read("report", trace, "--view=flow", "--format=json")
         plain = sum(len(line) for line in flow.encode().split(b"},"))
         self.assertLess(2 * len(data), plain)
@@ -403,7 +403,7 @@ class ExportTest(TracedTest):
                     for line in text.splitlines():
                         stack, number = line.rsplit(" ", 1)
                         found[stack.split(";")[-1]][i] += int(number)
-                found.pop("all", None)  # what is outside of calls
+                found.pop("all", None)  # the time outside of calls
                 self.assertEqual(
                     dict(found), {n: sums for n, sums in expected.items() if sums != [0, 0]})
                 rows = [json.loads(line) for line in
@@ -416,7 +416,7 @@ class ExportTest(TracedTest):
     # ---- Files ------------------------------------------------------------------------------
 
     def refused(self, trace, output, *options):
-        """The one line that an export ends with which is refused."""
+        """The one line with which an export that is refused ends."""
         before = sorted(self.directory.iterdir())
         done = export(trace, output, *options)
         self.assertEqual(done.returncode, STATUS_ERROR, done.stderr)
@@ -495,7 +495,7 @@ api.arctrace_write(big, b"x" * 40000, ctypes.c_size_t(40000))
     def test_a_full_disk_leaves_nothing(self):
         trace = self.record_program()
         for form in FORMATS:
-            # There is room for a block of 1,024 bytes.
+            # The limit leaves space for a block of 1,024 bytes.
             if len(self.export(trace, form)) <= 1024:
                 continue
             before = sorted(self.directory.iterdir())
@@ -533,7 +533,7 @@ for i in range(8000):
                                     stderr=subprocess.PIPE) as process:
                     size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
                     self.assertLess(4 * size, len(whole))
-                    # When it waits for room in the pipe, the export is in the middle.
+                    # When it waits for space in the pipe, the export is in the middle.
                     wait_until(lambda: waiting_bytes(process.stdout) >= size // 2 and state_of(process.pid) == "S",
                                "the export waits for room in the pipe")
                     output = self.interrupted(process, STATUS_INTERRUPTED)
@@ -547,17 +547,17 @@ for i in range(8000):
         before = sorted(self.directory.iterdir())
         output = self.directory / "out"
         for _ in range(20):
-            # With a low priority: on a busy machine it does not run much while we wait for a CPU.
+            # The low priority keeps the export from running far while we wait for a CPU on a busy machine.
             with subprocess.Popen(["nice", "-n", "19", ARCTRACE, "export", "--to=ndjson", "-o", output,
                                    recorded.trace], stderr=subprocess.PIPE) as process:
-                # The file is there, as yet without a name.
+                # The file exists, as yet without a name.
                 while (size_of_open_file(process.pid, self.directory) is None
                        and process.poll() is None):
                     pass
                 process.send_signal(signal.SIGSTOP)
                 while process.poll() is None and state_of(process.pid) != "T":
                     pass
-                # Not beyond the last look for a signal, when the file is whole or nearly so.
+                # The signal must come before the last check for one, when the file is whole or nearly so.
                 size = size_of_open_file(process.pid, self.directory)
                 if size is None or size > whole // 2:
                     process.send_signal(signal.SIGCONT)
@@ -581,14 +581,14 @@ for i in range(8000):
         turns = TURNS + 20 * 100
         self.assertEqual(calls, {"outer": turns, "inner x": 3 * turns,
                                  self.safe(HOSTILE): 3 * turns, "endless": 1})
-        # What each file repeats of the definitions is no finding.
+        # Definitions that each file repeats are no finding.
         done = export(files, self.directory / "folded", "--to=folded")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn(b"warning", done.stderr)
         gaps = {row["name"] for row in objects if row["type"] == "gap"}
-        self.assertLessEqual(gaps, {"recording off"})  # at its end
+        self.assertLessEqual(gaps, {"recording off"})  # recording goes off at the end
         self.assertEqual({flag for row in objects for flag in row.get("flags", [])}, {"open"})
-        # All but a part in the middle.
+        # All files but one in the middle are exported.
         middle = files[len(files) // 2]
         content = middle.read_bytes()
         middle.write_bytes(content[:-5000])

@@ -24,7 +24,7 @@ class Formats(TracedTest):
                 self.assertTrue(read_report(file, "flat")["functions"])
 
     def test_a_damaged_one_is_noticed(self):
-        """The check above can fail."""
+        """The check of test_each_is_read can fail."""
         bytes_of_file = bytearray(sorted(FORMATS.glob("*.trace"))[-1].read_bytes())
         bytes_of_file[-200:-100] = bytes(100)
         damaged = self.directory / "damaged"

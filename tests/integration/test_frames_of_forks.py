@@ -21,7 +21,7 @@ MARK = " [inherited by fork]"
 INHERITED = 16  # enum arctrace_reader_call_flag
 
 DEPTH = 40
-# Forks within that many calls of deep().
+# Forks within so many calls of deep().
 PROGRAM = """
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ class FramesOfForksTest(TracedTest):
         self.assertEqual({start for _, is_call, start in frames if not is_call}, {self.fork_ns})
 
     def by_mark(self, frames):
-        """check() of what is told apart by its name."""
+        """check() for output that tells inherited frames by the name."""
         self.check([(name.removesuffix(MARK), not name.endswith(MARK), start) for name, start in frames])
 
     def test_reports(self):
@@ -116,7 +116,7 @@ class FramesOfForksTest(TracedTest):
             self.assertEqual(dict(base.execute(counts)), CALLS, counts)
         self.check(base.execute("SELECT name, is_call, start_ns FROM frames JOIN functions f ON f.id = function_id")
                    .fetchall())
-        # The time of those that are no calls is their function's all the same.
+        # The time of frames that are no calls counts for their function all the same.
         self.assertEqual(dict(base.execute("SELECT name, self_ns FROM function_sums")),
                          {row["name"]: row["base_ns"] for row in read_report(self.trace, "flat")["functions"]
                           if not row["name"].startswith("[")})
@@ -150,7 +150,7 @@ class FramesOfForksTest(TracedTest):
             sequences[number][0] += int(packet["timestamp"][0])
             if event["type"] == ["TYPE_SLICE_BEGIN"] and event["name_iid"]:
                 begins.append((sequences[number][1][event["name_iid"][0]], sequences[number][0]))
-        # Their clock has another begin.
+        # The times in this view count from another time.
         main_ns, = (time for name, time in begins if name == "main")
         origin_ns = main_ns - next(row["time_ns"] for row in read_report(self.trace, "flow")["flow"]
                                    if row.get("name") == "main")

@@ -1,5 +1,5 @@
-"""arctrace functions: figures and verdicts, checked by what objdump and readelf say of the same
-files; names, patterns, the cache, and bad input."""
+"""arctrace functions: figures and verdicts are checked by what objdump and readelf say of the same files; names,
+patterns, the cache, and bad input."""
 
 import bisect
 import json
@@ -40,7 +40,7 @@ def output_of(*command):
 
 
 class Independent:
-    """What binutils say of a file."""
+    """Facts that binutils print about a file."""
 
     def __init__(self, path):
         self.boundaries, self.targets, self.leas = [], [], []
@@ -61,7 +61,7 @@ class Independent:
                           re.finditer(r"R_X86_64_I?RELATIV\w*\s+([0-9a-f]+)$", output_of("readelf", "-rW", path), re.M)]
 
     def table_targets(self):
-        """Where the entries of .rodata lead that stand where a lea begins."""
+        """The targets of jump tables: entries of .rodata that a lea points to."""
         address, offset, size = self.sections.get(".rodata", (0, 0, 0))
         text, _, text_size = self.sections[".text"]
         starts = sorted({lea for lea in self.leas if address <= lea < address + size})
@@ -95,7 +95,7 @@ class FunctionsTest(TracedTest):
         return program
 
     def assert_safe(self, path):
-        """Nothing leads between the bytes that would be moved, and these are whole instructions."""
+        """No jump leads between the bytes that would be moved, and these are whole instructions."""
         seen = Independent(path)
         areas = sorted((row["address"] + row["kept"], row["moved"], row["address"], row["size"])
                        for row in self.listed(path)["list"] if row["verdict"] == "patchable")
@@ -138,7 +138,7 @@ class FunctionsTest(TracedTest):
         self.assertEqual(rows["tiny"]["verdict"], "too_short")
         self.assertEqual(rows["_start"]["verdict"], "other_frame")
         named = {rows[name]["address"]: name for name in ("plain", "reader", "table", "main", "tiny")}
-        # Without symbols: the same by the unwind table; with a debug file: the names again.
+        # Without symbols the unwind table gives the same functions, and with a debug file they have their names again.
         debug = self.directory / "program.debug"
         subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
         stripped = self.directory / "stripped"
@@ -150,7 +150,7 @@ class FunctionsTest(TracedTest):
         subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", stripped], check=True)
         found = {row["address"]: row for row in self.listed(stripped)["list"]}
         self.assertEqual({address: found[address]["name"] for address in named}, named)
-        # Without section headers.
+        # The program has no section headers here.
         bare = self.directory / "bare"
         data = bytearray(stripped.read_bytes())
         data[40:48] = bytes(8)
@@ -204,7 +204,7 @@ class FunctionsTest(TracedTest):
             plans[0].write_bytes(damaged)
             self.assertEqual(self.listed(program), first)
             self.assertEqual(plans[0].read_bytes(), whole)
-        # Another program with this build-id is not taken for it.
+        # Another program with this build-id is not confused with it.
         other = self.directory / "other"
         data = bytearray(program.read_bytes())
         at = next(row for row in first["list"] if row["linker_name"] == "plain")["address"]

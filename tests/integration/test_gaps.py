@@ -1,5 +1,5 @@
-"""Time of which records are missing is shown as such, and belongs to no function: functions that
-were off, records that gave way, losses."""
+"""Time of which records are missing is shown as such, and belongs to no function: functions that were off,
+overwritten records, losses."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ import support
 from command import arctrace, read, read_dump, read_info, read_report, start_arctrace
 from tracing import TracedTest
 
-# Calls tick() for ever, each time for some milliseconds; for each line of its input says when it
-# has called it three times more; ends when its input does.
+# Calls tick() for ever, each time for some milliseconds; for each line of its input prints when it has made
+# three more calls; ends when its input does.
 TICKS = support.API + """
 main, tick = key("main_loop"), key("tick")
 count, wanted, end = 0, 3, False
@@ -32,14 +32,14 @@ while not end:
         print("ticked", flush=True)
 api.arctrace_exit(main)
 """
-# Writes far more records than the buffer holds.
+# Writes far more records than fit into the buffer.
 FLOOD = support.API + """
 f = key("f")
 for i in range(20000):
     api.arctrace_enter(f)
     api.arctrace_exit(f)
 """
-# Three threads, of which some write little and some enough for blocks of their own, by turns.
+# Three threads that alternate: some write little, and some enough for blocks of their own.
 THREADS = support.API + """
 f, g = key("f"), key("g")
 def work(times):
@@ -107,7 +107,7 @@ class GapsTest(TracedTest):
         for node in nodes(threads[0]["root"]):
             base[node["name"]] = base.get(node["name"], 0) + node["base_ns"]
         self.assertGreaterEqual(base["[functions off]"], off * 0.99e9)
-        # The ticks themselves were on for far less time than the gap has.
+        # The ticks were recorded for far less time than the gap has.
         self.assertLess(base["tick"], threads[0]["root"]["cum_ns"] - off * 0.99e9)
         for view in ("flat", "flow", "invocations", "kinds", "log-rt"):
             self.assertEqual(read_report(trace, view)["gaps"], tree["gaps"], view)
@@ -117,7 +117,7 @@ class GapsTest(TracedTest):
         self.assertEqual(enabled, ["all", "events, marks, kernel", "all"])
 
     def test_a_buffer_that_is_read_as_it_is(self):
-        """It has no recorder's records, but its control page says what they would."""
+        """A snapshot has no records of the recorder, but its control page has the same facts."""
         session = f"gaps-{os.getpid()}"
         read("create", session, "-b", "1M", "--block-size", "8k", "--start", "--mode=overwrite")
         self.addCleanup(arctrace, "destroy", "--force", session)
@@ -138,7 +138,7 @@ class GapsTest(TracedTest):
             off, = [g for g in read_report(path, "summary")["gaps"] if g["reason"] == "functions off"]
             length = off["to_ns"] - off["from_ns"]
             self.assertGreaterEqual(length, 500_000_000)
-            # The rest of the thread's life, however long that is on a busy machine.
+            # The gap lasts to the thread's end, however long that is on a busy machine.
             life, = [t["root"]["cum_ns"] for t in read_report(path, "tree")["threads"]
                      if any(n["name"] == "tick" for n in nodes(t["root"]))]
             self.assertLess(functions["tick"]["base_ns"], life - 0.99 * length)
@@ -162,7 +162,7 @@ class GapsTest(TracedTest):
         self.assertIn(" GAP          overwritten of=thread ", text)
 
     def test_nothing_is_overwritten(self):
-        """A buffer that is large enough: no gap is made up, in blocks of whatever scope."""
+        """The buffer is large enough: no gap is invented, in blocks of whatever scope."""
         for scope in ("adaptive", "thread", "shared"):
             with self.subTest(scope=scope):
                 done = self.record(sys.executable, "-c", THREADS,
@@ -178,7 +178,7 @@ class GapsTest(TracedTest):
                 self.assertNotIn("GAP", {r["type"] for r in read_dump(done.trace)})
 
     def test_names_in_a_full_buffer(self):
-        """Processes that begin when there is no room for records any more have their names."""
+        """Processes that begin when there is no space for records any more have their names."""
         for scope in ("thread", "shared", "adaptive"):
             done = self.record("sh", "-c", '"$@"; for i in 1 2 3 4 5; do /bin/true; done', "sh",
                                sys.executable, "-c", FLOOD,

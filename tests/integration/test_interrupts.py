@@ -1,4 +1,5 @@
-"""Interrupts that come upon recorded threads: as many as the kernel counts, nobody's time, and told by CPU."""
+"""Interrupts that come upon recorded threads are as many as the kernel counts, are nobody's own time, and are shown
+for each CPU."""
 
 import collections
 import json
@@ -61,7 +62,7 @@ CPU_INTERRUPTS = {"timer interrupt": "LOC", "reschedule interrupt": "RES", "call
 
 
 def covered_ns(records):
-    """How much time the interrupts of one CPU took, those within others once."""
+    """How much time the interrupts of one CPU took, counting nested ones once."""
     covered, until = 0, 0
     for record in sorted(records, key=lambda r: r["time_ns"]):
         end = record["time_ns"] + record["duration_ns"]
@@ -103,7 +104,7 @@ class InterruptsTest(TracedTest):
         for what, count in found.items():
             if what in told["counted"]:  # devices have other names there
                 self.assertLessEqual(count, told["counted"][what], what)
-        # Timers end while the thread computes, and what they leave to be done follows them.
+        # Timers end while the thread computes, and the kernel's deferred work comes after them.
         share = self.share_of_cpu(trace, told["busy"], begin, end)
         self.assertGreaterEqual(found["LOC"], 40 * share / 2, (found, share))
         self.assertGreater(sum(found[what] for what in SOFTIRQS.values()), 0, found)
@@ -118,7 +119,7 @@ class InterruptsTest(TracedTest):
         return on_cpu / (end - begin)
 
     def check_who_was_interrupted(self, trace, told, records):
-        """Who has no CPU has no interrupt: one that ends a sleep comes upon whoever runs then."""
+        """A thread without a CPU has no interrupt: one that ends a sleep comes upon the thread that runs then."""
         switches = read_dump(trace, "--type", "SWITCH")
         for tid in (told["busy"], told["asleep"]):
             begun = [r["time_ns"] for r in records if r["tid"] == tid]
@@ -134,7 +135,7 @@ class InterruptsTest(TracedTest):
         self.assertTrue(any(r["tid"] == told["busy"] for r in records))
 
     def check_times(self, trace, records):
-        """What interrupts take is the same in all views, and in none the interrupted thread's own."""
+        """The time of interrupts is the same in all views, and in none the interrupted thread's own."""
         threads = read_report(trace, "threads")["threads"]
         for thread in threads:
             states = collections.Counter()

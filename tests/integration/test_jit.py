@@ -1,5 +1,5 @@
-"""Names of generated code: from perf-PID.map and jitdump files, of processes that live, end, fork,
-are killed or are in a container, in every view, and without the files once they are recorded."""
+"""Names of generated code: from perf-PID.map and jitdump files, of processes that live, end, fork, are
+killed or are in a container, in every view; the files are not needed after recording."""
 
 import contextlib
 import glob
@@ -72,8 +72,8 @@ class GeneratedCodeTest(TracedTest):
         return [file for process in read_info(trace)["processes"] for file in process["code_files"]]
 
     def run_until_held(self, held, *command, options=()):
-        """Records a command that waits for a line; it gets one when the recorder has opened a file
-        of that name, or names."""
+        """Records a command that waits for a line, which it gets when the recorder has opened a file of
+        that name, or of these names."""
         trace = self.directory / "arctrace.data"
         with start_arctrace("record", "-o", trace, *options, "--", *command, cwd=self.directory,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -97,13 +97,13 @@ class GeneratedCodeTest(TracedTest):
         recorded = self.record("./generates", "map")
         pid, *results = recorded.stdout.split()
         self.assertEqual(results, ["6", "12"])
-        os.remove(f"/tmp/perf-{pid}.map")  # the trace is enough
+        os.remove(f"/tmp/perf-{pid}.map")  # the names are in the trace
         read("check", recorded.trace)
         self.assertEqual(self.generated(recorded.trace), {FIRST: 3, "second": 4})
         self.assertEqual(self.files(recorded.trace),
                          [{"path": f"/tmp/perf-{pid}.map", "kind": "perf_map", "names": 2,
                            "left_out": 0, "cut": False}])
-        # A library call that generated code leads to stands in it.
+        # A library call that generated code makes stands in that code.
         root = read_report(recorded.trace, "tree")["threads"][0]["root"]
         first = next(node for node in root["children"] if node["name"] == FIRST)
         self.assertEqual([child["name"] for child in first["children"]], ["getppid"])
@@ -196,7 +196,7 @@ class GeneratedCodeTest(TracedTest):
                 f"mount --bind {old}/{libraries.relative_to('/tmp')} {libraries}")
 
     def outside(self):
-        """The program, where it is still seen when /tmp is another."""
+        """The program, copied to where it is still visible when another /tmp is mounted."""
         copy = pathlib.Path("/dev/shm") / f"generates-{os.getpid()}"
         shutil.copy(self.directory / "generates", copy)
         self.addCleanup(copy.unlink)
@@ -213,7 +213,7 @@ class GeneratedCodeTest(TracedTest):
         for option, kind in (("--perf-basic-prof", "perf_map"), ("--perf-prof", "jitdump")):
             with self.subTest(option=option):
                 bare = run(*command(option), cwd=self.directory)
-                # Without its many short calls, which take long to check.
+                # The many short calls are filtered out, because they take long to check.
                 recorded = self.record(*command(option), options=("-t", "100us"))
                 self.assertEqual(recorded.stdout, bare.stdout)
                 self.assertEqual(recorded.status, bare.returncode)

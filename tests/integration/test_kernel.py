@@ -1,4 +1,4 @@
-"""The kernel writes into the same buffer: time on and off the CPU, and the users who may not see it."""
+"""The kernel writes into the same buffer: time on and off the CPU, and users who may not see it."""
 import collections
 import contextlib
 import json
@@ -19,7 +19,7 @@ from kernel_programs import (ATTEMPTS, NO_KERNEL, BracketsTest, ProgramTest, che
                              check_time_on_and_off_the_cpu, check_two_on_one_cpu, measured_of, overlap, whole)
 from tracing import TracedTest
 
-# Writes 1000 records, prints where, goes on when it may, and writes 500 more.
+# Writes 1000 records, prints where, waits for a line, and writes 500 more.
 WRITER = support.API + """
 ring = name("ring")
 for i in range(1000): api.arctrace_instant(ring)
@@ -39,7 +39,7 @@ for _ in range(int(sys.argv[1])): os.write(fd, page)
 print(os.getpid())
 """
 
-# A line to `cat` (its number is argument 1) each time that it sleeps, in a read.
+# Writes a line to `cat` (its process number is argument 1) each time that it sleeps, in a read.
 FEEDER = """
 for i in 1 2 3 4 5; do
   while read -r call rest < /proc/$0/syscall && [ $call = running ]; do :; done
@@ -93,7 +93,7 @@ class KernelTest(ProgramTest):
     def test_every_switch_is_there(self):
         trace, measured, _ = self.record_whole()
         left, (begins, ends) = check_every_switch(self, trace, measured)
-        # Also those before the program was executed, of which it knows.
+        # The records include switches before the program was executed, which it counts, too.
         self.assertLessEqual(sum(time < begins for time in left), measured["switches"])
         self.assertGreaterEqual(sum(time < ends for time in left), measured["switches"])
         records = read_dump(trace, "--type", "SWITCH")
@@ -102,7 +102,7 @@ class KernelTest(ProgramTest):
 
     def test_who_gets_a_cpu_leaves_it_next(self):
         trace, _, _ = self.record_whole()
-        # Of other processes not all switches are recorded.
+        # For processes that are not recorded not all switches are there.
         traced = {r["pid"] for r in read_dump(trace, "--type", "ENTER")}
         self.assertEqual(len(traced), 2)
         running = {}
@@ -176,7 +176,7 @@ class KernelTest(ProgramTest):
         self.assertGreater(len(read_dump(trace, "--type", "SWITCH")), 100)
 
     def test_who_wakes(self):
-        """A timer's interrupt wakes a sleeper, the other process a reader of the pipe."""
+        """A timer's interrupt wakes a sleeper, and the other process wakes a reader of the pipe."""
         for _ in range(ATTEMPTS):  # single events of the scheduler were seen to be missing, in ftrace, too
             trace, measured, _ = self.record_whole(program=self.build("states"), arguments=["wakes"])
             if len(self.woken_by_child(trace, measured)) >= measured["rounds"]:
@@ -185,7 +185,7 @@ class KernelTest(ProgramTest):
 
     @staticmethod
     def woken_by_child(trace, measured):
-        """The contexts in which the program's child woke it."""
+        """The contexts in which the program's child woke the program."""
         return [record["context"] for record in read_dump(trace, "--type", "WAKING")
                 if (record["woken_tid"], record["tid"]) == (measured["tid"], measured["child"])]
 
@@ -195,26 +195,26 @@ class KernelTest(ProgramTest):
         woken = [record for record in read_dump(trace, "--type", "WAKING")
                  if record["woken_tid"] == measured["tid"]]
         by_child = self.woken_by_child(trace, measured)
-        # Whenever it writes, the other one sleeps; and once when it ends.
+        # Whenever the child writes, the program sleeps; and once more when the child ends.
         self.assertGreaterEqual(len(by_child), measured["rounds"])
         self.assertEqual(set(by_child), {"thread"})
-        # Until there is a child, timers alone wake it. On a busy machine the kernel lets a thread
-        # of its own end some of them.
+        # Until there is a child, only timers wake the program. On a busy machine one of the kernel's own threads
+        # handles the end of some of them.
         asleep = [record["context"] for record in woken if record["time_ns"] < forked]
         self.assertGreaterEqual(len(asleep), measured["sleeps"])
         self.assertTrue(set(asleep) & INTERRUPTS, asleep)
 
     def test_interrupts_of_user_mode_wake(self):
-        """Timers that end while another process computes on the same CPU are not its doing."""
+        """Timers that end while another process computes on the same CPU do not count as its wake-ups."""
         cpu = min(os.sched_getaffinity(0))
         hog = subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"],
                                stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
         self.addCleanup(hog.wait)
         self.addCleanup(hog.kill)
         self.addCleanup(hog.stdout.close)
-        hog.stdout.readline()  # from then on it only computes
+        hog.stdout.readline()  # from here on it only computes
         by_hog = []
-        for _ in range(5):  # until it had its CPU when a timer ended
+        for _ in range(5):  # repeats until the hog had its CPU when a timer ended
             done = self.record("taskset", "-c", str(cpu), self.build("brackets"), "1",
                                options=("--kernel=bpf", "--no-libcall"))
             tid = measured_of(done.stdout)["tid"]
@@ -240,7 +240,7 @@ class KernelTest(ProgramTest):
         written = [r for r in records if r["operation"] == "write" and r["bytes"] == 4096 and r["tid"] == writer]
         begun = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO"}
         ended = {r["sector"]: r for r in written if r["type"] == "BLOCK_IO_END"}
-        # It has waited for each of them.
+        # The program has waited for each of the requests.
         self.assertGreaterEqual(len(ended), 20)
         self.assertEqual(set(ended), set(begun))
         for sector, end in ended.items():
@@ -248,7 +248,7 @@ class KernelTest(ProgramTest):
             self.assertEqual((end["tid"], end["device"]),
                              (begun[sector]["tid"], begun[sector]["device"]))
             self.assertGreater(end["time_ns"], begun[sector]["time_ns"])
-        # The view of what happens has the thread's requests, within the functions that made them.
+        # The flow has the thread's requests, within the functions that made them.
         shown = collections.Counter((e["type"], e["tid"]) for e in read_report(trace, "flow")["flow"]
                                     if e.get("type", "").startswith("BLOCK_IO"))
         for what in ("BLOCK_IO", "BLOCK_IO_END"):
@@ -257,7 +257,7 @@ class KernelTest(ProgramTest):
 
     @contextlib.contextmanager
     def recording_of_cat(self, trace):
-        """The recorder, and `cat`, which waits for its input: a recorder's start may take long."""
+        """The recorder, and `cat`, once that waits for its input: a recorder's start may take long."""
         with start_arctrace("record", "--kernel=bpf", "-o", trace, "--", "cat", stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
             recorder.stdin.write("begin\n")
@@ -268,13 +268,13 @@ class KernelTest(ProgramTest):
         self.assertEqual(recorder.returncode, 0)
 
     def test_the_recorder_sleeps(self):
-        """While nothing happens. The kernel can't wait on the memory of a BPF map: a recorder that
-        tries takes a whole CPU, and never sleeps."""
+        """The recorder sleeps while nothing happens. The kernel can't wait on the memory of a BPF map: a recorder
+        that tries takes a whole CPU, and never sleeps."""
         with self.recording_of_cat(self.directory / "idle.data") as (recorder, _):
             threads = list(pathlib.Path(f"/proc/{recorder.pid}/task").iterdir())
 
             def ticks():
-                """Of the CPU, taken by all its threads."""
+                """CPU time of all threads of the recorder, in ticks."""
                 words = pathlib.Path(f"/proc/{recorder.pid}/stat").read_text().rpartition(")")[2].split()
                 return int(words[11]) + int(words[12])
 
@@ -290,7 +290,7 @@ class KernelTest(ProgramTest):
 
     @cases.in_gate
     def test_a_program_without_calls(self):
-        """It has its life and its times on and off the CPU all the same."""
+        """A thread without calls has its lifetime and its times on and off the CPU all the same."""
         trace = self.record("sleep", "0.2", options=("--kernel", "--no-libcall")).trace
         thread, = read_report(trace, "threads")["threads"]
         self.assertEqual(thread["name"], "sleep")
@@ -309,7 +309,7 @@ class KernelTest(ProgramTest):
         names = read_dump(trace, "--type", "NAMED")
         named = {r["name"] for r in names}
         self.assertIn("bash", named)
-        # Also those that existed before and only had a CPU before or after a recorded thread.
+        # These include threads that existed before and only had a CPU before or after a recorded thread.
         own = {r["tid"] for r in read_dump(trace, "--type", "FORKED,EXECED,EXITED")}
         switches = read_dump(trace, "--type", "SWITCH")
         foreign = {r["next_tid"] for r in switches} | {r["tid"] for r in switches}
@@ -324,7 +324,7 @@ class KernelTest(ProgramTest):
         tids = {r["tid"] for r in read_dump(self.directory / "own.data", "--type", "SYSCALL")}
         self.assertTrue(tids)
         self.assertNotIn(recorder.pid, tids)
-        # Its threads, as all that are not recorded, are seen beside recorded ones only.
+        # The recorder's threads, like all that are not recorded, appear only beside recorded ones.
         switches = read_dump(self.directory / "own.data", "--type", "SWITCH")
         recorded = {r["child_tgid"] for r in read_dump(self.directory / "own.data",
                                                        "--type", "FORKED")}
@@ -345,11 +345,11 @@ class KernelTest(ProgramTest):
         """A CPU that switches all the time finds blocks as long as there are free ones."""
         least_kib = min(512 * os.cpu_count(), 16384)
         size = ("-b", f"{least_kib}k", "--block-size", "4k")
-        # Nobody frees blocks: whoever finds none must have used them up.
+        # No block is freed: a CPU that finds none must have used them up.
         trace, _, printed = self.record_program(*size, "--mode=stop", "--syscalls")
         self.assertNotIn(" 0 lost", printed)
         self.assertGreater(trace.stat().st_size, least_kib << 9)
-        # On a busy machine the recorder may come too late: what it has not is counted.
+        # On a busy machine the recorder may come too late; records that it did not save are counted.
         trace, measured, _ = self.record_program(*size)
         left = sum(record["tid"] == measured["tid"] for record in read_dump(trace, "--type", "SWITCH"))
         lost = read_info(trace)["summary"]["lost_by_cause"].get("kernel", 0)
@@ -366,7 +366,7 @@ class KernelTest(ProgramTest):
             self.assertIn(f"-b must be at least {least_kib}k", lines[0])
 
     def test_processes_of_other_pid_namespaces(self):
-        """Two programs that call themselves the same, as nobody else does."""
+        """Two programs have the same process number, each in its own PID namespace."""
         contained = ["unshare", "--pid", "--fork", "--mount-proc"]
         tried = subprocess.run([*contained, "true"], stderr=subprocess.PIPE, text=True,
                                check=False)
@@ -396,7 +396,7 @@ class KernelTest(ProgramTest):
         self.assertGreater(functions["computer"]["cpu_ns"], 0.95 * total["computations"] * measured[0]["compute_ns"])
 
     def test_killed_recorder(self):
-        """The program goes on, what it wrote can be had, and a message says where."""
+        """The program continues, its records can be recovered, and a message says where they are."""
         cut = self.directory / "cut"
         recorder = start_arctrace("record", "-o", cut, "--kernel=bpf", "--no-libcall", "-b", "8M", "--",
                                   sys.executable, "-c", WRITER, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -418,14 +418,14 @@ class KernelTest(ProgramTest):
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.read(), "")  # until it has ended
         trace = self.directory / "recovered.data"
-        # What the recorder had come to write is in its file.
+        # The recorder's file has what it could write before it was killed.
         done = arctrace("recover", session, f"--merge={cut}", "-o", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
         read("check", trace)
         self.assertEqual(len(read_dump(trace, "--type", "INSTANT")), 1500)
         self.assertGreater(len(read_dump(trace, "--type", "SWITCH")), 0)
         done = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
-        # One of them is named, which may be another test's, where it has no /run of its own.
+        # The message names one of the buffers, perhaps another test's, where it has no /run of its own.
         told = re.search(r"([0-9]+) buffers? in kernel memory left behind by killed recorders: run arctrace "
                          r"recover (\S+), then arctrace destroy (\S+)\n", done.stderr)
         self.assertTrue(told, done.stderr)
@@ -441,18 +441,18 @@ class KernelTest(ProgramTest):
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
 class StampsTest(BracketsTest):
     def test_user_and_kernel_stamps_are_in_order(self):
-        """Also seconds later."""
+        """The stamps still agree seconds later."""
         self.check_brackets(120 if os.environ.get("ARCTRACE_TEST_LONG") else 3)
 
 
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
 class KernelFramesTest(ProgramTest):
-    """What the kernel does is in frames of the thread for which it does it."""
+    """What the kernel does for a thread is in that thread's frames."""
 
     PROGRAM = "states"
 
     def children(self, trace, name):
-        """What the function calls, and how often."""
+        """{callee of the function: calls}"""
         arcs = {arc["name"]: arc for arc in read_report(trace, "arcs")["arcs"]}
         return {child["name"]: child["calls"] for child in arcs[name]["children"]}
 
@@ -479,7 +479,7 @@ class KernelFramesTest(ProgramTest):
                 if "release" in row["waker"]["path"] and "take" in row["woken"]["path"]]
         self.assertEqual([row["waker"]["path"][-1] for row in rows], ["K:futex"])
         self.assertEqual([row["woken"]["path"][-1] for row in rows], ["K:futex"])
-        # It is not released before the other one sleeps.
+        # The mutex is not released before the other thread sleeps.
         self.assertEqual(rows[0]["wake_ups"], measured["rounds"])
         self.assertEqual(rows[0]["waker"]["tid"], measured["tid"])
         waiter = rows[0]["woken"]["tid"]

@@ -16,7 +16,7 @@ from kernel_programs import ATTEMPTS, NO_KERNEL, SOURCES
 from states import wait_until
 from tracing import TracedTest
 
-# Prints its session. For each line of its input asks for its priority 100 times, in a function, and answers.
+# Prints its session. For each line of its input it asks for its priority 100 times, in a function, and answers.
 ASKS = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ class KernelSessionsTest(TracedTest):
 
     @staticmethod
     def buffers():
-        """Those in the kernel's memory."""
+        """The buffers in the kernel's memory."""
         return set(pathlib.Path("/run/arctrace").glob("arctrace-*"))
 
     def create(self, *options):
@@ -62,7 +62,7 @@ class KernelSessionsTest(TracedTest):
         return pathlib.Path(done.stdout.strip())
 
     def attach(self, name="attached.data", *options):
-        """(the collector, its file), once it collects."""
+        """(the collector, its file), once the collector works."""
         trace = self.directory / name
         collector = start_arctrace("attach", self.name, "-o", trace, *options, stderr=subprocess.PIPE, text=True)
         self.addCleanup(collector.kill)
@@ -70,21 +70,21 @@ class KernelSessionsTest(TracedTest):
         return collector, trace
 
     def end(self, collector):
-        """What the collector says at its end."""
+        """Ends the collector; returns what it printed."""
         collector.send_signal(signal.SIGINT)
         _, printed = collector.communicate()
         self.assertEqual(collector.returncode, 0, printed)
         return printed
 
     def works(self, program):
-        """The CPU time that it counted itself."""
+        """Records the program; returns the CPU time that it counted itself."""
         done = arctrace("record", f"--session={self.name}", "--", program)
         self.assertEqual(done.returncode, 0, done.stderr)
         return int(done.stdout)
 
     def test_a_program_of_the_session(self):
-        """It is there from its exec on, with all threads and the CPU time that the kernel counts; the command that
-        started it is not."""
+        """A program is recorded from its exec on, with all threads and the CPU time that the kernel counts; the
+        command that started it is not."""
         program = self.build((SOURCES / "works.c").read_text(encoding="ascii"))
         tried = []
         for i in range(ATTEMPTS):
@@ -119,7 +119,7 @@ class KernelSessionsTest(TracedTest):
         self.assertFalse(path.exists())
         self.assertNotIn(self.name, read("list"))
         self.assertIn("no session", refused("ctl", self.name, "--on", "marks"))
-        # What is left of a name whose buffer the machine has lost is in nobody's way.
+        # A name whose buffer the machine has lost can be used again.
         os.unlink(self.create())
         self.create()
 
@@ -134,7 +134,7 @@ class KernelSessionsTest(TracedTest):
         self.assertIn("--on", refused("ctl", plain, "--on", "system-calls"))
 
     def test_collected_twice(self):
-        """The kernel writes while somebody collects; what programs write meanwhile is kept."""
+        """The kernel writes while a collector runs; records of programs in between are saved by the next one."""
         program = self.build(ASKS, "-finstrument-functions")
         path = self.create("--start", "--syscalls")
         asker = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={
@@ -152,14 +152,14 @@ class KernelSessionsTest(TracedTest):
         asker.stdin.close()
         asker.wait()
         self.end(collector)
-        # What a program has written into the block that it still has is in both files.
+        # Records in a block that the program still has are in both files.
         for trace, calls in ((first, 1), (second, 3)):
             read("check", trace)
             functions = {f["name"]: f["calls"] for f in read_report(trace, "flat")["functions"]}
             self.assertEqual((functions["asks"], functions["K:getpriority"]), (calls, 100), functions)
 
     def session_variables(self):
-        """With which a program joins the session."""
+        """The variables with which a program joins the session."""
         lines = read("env", self.name).splitlines()
         return dict(line.removeprefix("export ").replace("'", "").split("=", 1) for line in lines if "=" in line)
 
@@ -169,7 +169,7 @@ class KernelSessionsTest(TracedTest):
         self.assertEqual(asker.stdout.readline(), "asked\n")
 
     def wait_until_traced(self, path, pid):
-        """Until there are records of the kernel's of the process: it is looked for a hundred times a second."""
+        """Waits until there are records of the kernel's of the process; checks a hundred times a second."""
         def has_records():
             os.kill(pid, signal.SIGSTOP)
             os.kill(pid, signal.SIGCONT)
@@ -177,7 +177,7 @@ class KernelSessionsTest(TracedTest):
         wait_until(has_records, "a record of the kernel's")
 
     def test_events_by_name(self):
-        """They are recorded from when `ctl` returns on, and until it is called; each view says so."""
+        """Events are recorded from when `ctl` returns on, and until it is called; each view says so."""
         program = self.build(ASKS, "-finstrument-functions")
         trace = self.directory / "events.data"
         recorder = start_arctrace("record", "--kernel=bpf", "-o", trace, "--", program, stdin=subprocess.PIPE,
@@ -217,7 +217,7 @@ class KernelSessionsTest(TracedTest):
         self.assertEqual(words, ["all", "all, syscalls, page-faults", "all, page-faults"])
 
     def test_others_are_nobodys_business(self):
-        """Whoever may write to the buffer can't have processes recorded that have nothing to do with it."""
+        """A user who may write to the buffer can't have unrelated processes recorded."""
         path = self.create("--start")
         collector, trace = self.attach()
         other = subprocess.Popen(["sh", "-c", "while read line; do sleep 0.01; done"], stdin=subprocess.PIPE)

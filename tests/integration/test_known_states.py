@@ -1,4 +1,4 @@
-"""What threads did where records of the kernel's are missing: in each view running, ready, blocked and not known add up
+"""States of threads where records of the kernel's are missing: in each view running, ready, blocked and not known add up
 to the time of the thread, and no time on a CPU is shown that the program did not have."""
 import collections
 import contextlib
@@ -86,7 +86,7 @@ print(int(1e9 * (used.ru_utime + used.ru_stime)))
 """
 
 
-# 512 KiB for each CPU is the least with the kernel's records.
+# 512 KiB for each CPU is the least that is permitted with the kernel's records.
 SMALL_BUFFER = f"{max(1, (os.cpu_count() + 1) // 2)}M"
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -104,7 +104,7 @@ def not_known(row):
 @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
 class KnownStatesTest(TracedTest):
     def check_sums(self, trace):
-        """All threads' sums (cpu, off the CPU, not known), which are the same in each view."""
+        """The sums (cpu, off the CPU, not known) of all threads, which are the same in each view."""
         sums = [0, 0, 0]
         walls = {}
         for thread in read_report(trace, "tree")["threads"]:
@@ -128,7 +128,7 @@ class KnownStatesTest(TracedTest):
         self.assertEqual(sum(row["ns"] for row in path["critical_path"]), path["wall_ns"])
         self.assertLessEqual(sums[0], os.cpu_count() * summary["wall_ns"])
         if not read_info(trace)["session"]["finished"]:
-            return sums  # what was cut off is not exported
+            return sums  # cut-off calls are not exported
         exported = trace.with_suffix(".db")
         read("export", "--to=sqlite", "--force", "-o", exported, trace)
         with contextlib.closing(sqlite3.connect(exported)) as database:
@@ -141,8 +141,8 @@ class KnownStatesTest(TracedTest):
 
     @staticmethod
     def is_as_used(on_cpu, used, stolen):
-        """`used` is the kernel's own count, which leaves out what the machine's host took meanwhile. How much that was
-        is known to within ticks, so that it can't be told of each recording on a machine whose host is busy."""
+        """`used` is the kernel's own count, which excludes what the machine's host took meanwhile. That is known to
+        within ticks only, so it can't be decided for each recording on a machine whose host is busy."""
         return 0.97 * used <= on_cpu <= 1.03 * used + stolen + os.cpu_count() * TICK_NS
 
     def check_at_most(self, on_cpu, used, stolen):
@@ -177,7 +177,7 @@ class KnownStatesTest(TracedTest):
         _, _, unknown = self.check_sums(trace)
         off, = (gap for gap in read_report(trace, "summary")["gaps"] if gap["reason"] == "kernel off")
         self.assertGreaterEqual(off["to_ns"] - off["from_ns"], 0.6e9)
-        # The shell, and the child that it waits for.
+        # These are the shell, and the child that it waits for.
         self.assertGreaterEqual(unknown, 2 * 0.6e9)
         for thread in read_report(trace, "threads")["threads"]:
             for state in thread["states"]:
@@ -202,8 +202,8 @@ class KnownStatesTest(TracedTest):
 
     @cases.in_gate
     def test_threads_of_other_processes(self):
-        """These share the CPUs with the recorded ones; how long each had one is not in the trace."""
-        for attempt in range(ATTEMPTS):  # which of them share a CPU is not in our hands
+        """Other processes share the CPUs with the recorded ones; how long each had one is not in the trace."""
+        for attempt in range(ATTEMPTS):  # the test can't choose which of them share a CPU
             seen = self.record_beside_others(self.directory / f"shared-{attempt}.data")
             if seen:
                 break
@@ -230,20 +230,20 @@ class KnownStatesTest(TracedTest):
 
     @cases.in_gate
     def test_processes_from_their_fork_to_their_end(self):
-        """All their time on a CPU is there, and the critical path knows what they did: in one recording of some, and
-        in each one no more than they did."""
+        """All time of short processes on a CPU is there, and the critical path knows what they did: in one recording of
+        several, and in none more than they did."""
         tried = []
         for attempt in range(ATTEMPTS):
             tried.append(self.record_processes(self.directory / f"processes-{attempt}.data"))
             *cpu, not_known_ns, wall_ns = tried[-1]
-            # Waits that threads of other processes ended are not known.
+            # A wait that a thread of another process ended is not known.
             if self.is_as_used(*cpu) and not_known_ns < 0.1 * wall_ns:
                 return
         self.fail(f"CPU time, the kernel's count, stolen, not known, wall: {tried}")
 
     def record_processes(self, trace):
-        """Their CPU time by the trace and by the kernel, what was stolen meanwhile, and how much of how long a critical
-        path is not known."""
+        """The processes' CPU time by the trace and by the kernel, what was stolen meanwhile, and how much of how long a
+        critical path is not known."""
         before = stolen_ns()
         used = int(read("record", "--kernel=bpf", "-b", "64M", "-o", trace, "--", sys.executable, "-c",
                         MEASURED, PROCESSES))
@@ -268,8 +268,8 @@ class KnownStatesTest(TracedTest):
         return on_cpu, used, stolen, not_known_ns, path["wall_ns"]
 
     def test_nothing_is_lost(self):
-        # What the kernel does to give a thread a CPU that was idle it counts as the thread's, from before there is a
-        # record of it: some microseconds in a virtual machine, which must not be much of all.
+        # The kernel counts its work to give a thread an idle CPU as the thread's, from before there is a record of it:
+        # some microseconds in a virtual machine, which must be a small part of all.
         tried = []
         for _ in range(ATTEMPTS):
             trace, _, used, stolen, printed = self.record_senders(lambda recorder: None, "-b", "256M", turns=400_000)
@@ -290,10 +290,10 @@ class KnownStatesTest(TracedTest):
         self.check_at_most(on_cpu, used, stolen)
 
     def test_removed_files(self):
-        """Nothing is known of the time whose files are gone, nor of that of files that are not read."""
+        """Nothing is known of the time whose files were removed, or are not read."""
         trace, _, used, stolen, printed = self.record_senders(lambda recorder: None, "--size-limit", "1M", "-b", "8M")
         self.assertIn("removed", printed)
-        # The last one may be about little more than the end; some have none of the kernel's records.
+        # The last file may have little more than the end; some have no records of the kernel's.
         trace = next(file for file in sorted(trace.parent.glob("senders.data.*"), key=lambda file: -file.stat().st_size)
                      if "cpu_ns" in read_report(file, "tree")["threads"][0]["root"])
         on_cpu, _, unknown = self.check_sums(trace)

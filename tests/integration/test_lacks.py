@@ -1,5 +1,5 @@
 """Recordings that lack something in a known way. What every view, export and the library show of a function is either
-right, or says that something is missing, and what: never less without a word."""
+right, or comes with what is missing: never less without a word."""
 
 import contextlib
 import csv
@@ -22,7 +22,7 @@ from states import wait_until
 from tmux_terminal import Terminal
 from tracing import TracedTest
 
-# For each line of input it calls a function so many times, and answers; at its end it says how often in all.
+# For each line of input it calls a function so many times, and answers; at its end it prints how often in all.
 STEPS = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +42,8 @@ int main(int count, char** arguments) {
   return 0;
 }
 """
-# Calls step 100 times, then loses records for the cause that its argument names, by the API of the library that its tracer
-# has loaded. Prints how often it called step.
+# Calls step 100 times, then loses records for the cause that its argument names, by the API of the library that its
+# tracer has loaded. Prints how often it called step.
 LOSES = r"""
 #include <dlfcn.h>
 #include <pthread.h>
@@ -109,10 +109,10 @@ int main(int count, char** arguments) {
   return 0;
 }
 """
-# Where the control page has the next identity of a process, and from where on none is given.
+# Where the control page has a process' next identity, and the one from which on none is given.
 PROCESS_NEXT, NO_IDENTITY = 4096 + 320, 0x7FFF0000
-# What the library says of a recording: how often step was called, by its sums and by its calls, and all that it has of
-# what is missing.
+# Prints what the library says of a recording: how often step was called, by its sums and by its calls, and all that it
+# has about what is missing.
 LIBRARY_PROGRAM = """
 import json, sys
 import arctrace
@@ -148,8 +148,8 @@ class LacksTest(TracedTest):
 
     def rounds(self, *options, each=1000, rounds=10, between=None, hooks=("-finstrument-functions",),
                own_directory=None):
-        """Records so many rounds; `between` is called with the round, the program's session and the recorder before
-        each. Returns the trace and how often step was called."""
+        """Records so many steps; before each, `between` is called with the step's number, the program's session and the
+        recorder. Returns the trace and how often step was called."""
         directory = own_directory or self.directory
         trace = directory / "arctrace.data"
         with start_arctrace("record", "--no-libcall", *options, "-o", trace, "--", self.build(self.directory, *hooks),
@@ -171,7 +171,7 @@ class LacksTest(TracedTest):
     # ---- What is shown ----
 
     def shown(self, view, report):
-        """How often step was called, by this view; None: it does not say."""
+        """How often step was called, by this view; None if the view does not say."""
         def of(rows, key="calls"):
             return sum(row[key] for row in rows if row["name"] == "step")
         if view == "tree":
@@ -209,12 +209,13 @@ class LacksTest(TracedTest):
             calls = sum(event.get("ph") in ("X", "B") and event["name"] == "step"
                         for event in json.loads(content)["traceEvents"])
         elif to == "html":
-            content = b""  # its data are those of the page, which has tests of its own
+            content = b""  # a page has data that have tests of their own
         out.unlink()
         return calls, content
 
     def in_library(self, files):
-        """(how often step was called by its sums, by its calls; whether the recording was finished; all it says)"""
+        """(how often step was called by its sums, by its calls; whether the recording was finished; all that it
+        says)"""
         python, package = os.environ.get("ARCTRACE_PYTHON"), os.environ.get("ARCTRACE_PYTHON_PACKAGE")
         if python is None:
             return None
@@ -224,7 +225,7 @@ class LacksTest(TracedTest):
 
     @staticmethod
     def on_page(files):
-        """(how often step was called, all that the page has of what is missing)"""
+        """(how often step was called, all that the page has about what is missing)"""
         server = Server("--partial", *files)
         try:
             server.wait_whole()
@@ -235,7 +236,7 @@ class LacksTest(TracedTest):
             server.close()
 
     def on_screen(self, files, said):
-        """Waits until tui says so, and leaves it."""
+        """Waits until tui says so, and quits it."""
         terminal = Terminal(200, 50)
         try:
             terminal.type(f"{ARCTRACE} tui --partial {' '.join(map(str, files))}; echo status=$?")
@@ -246,8 +247,8 @@ class LacksTest(TracedTest):
             terminal.close()
 
     def check(self, files, calls, said, most=None, always=False):
-        """All that is shown of a recording in which step was called so often, of which `most` are in it, or any
-        number. `said`: what text, JSON and exports must say if they show fewer, or `always`."""
+        """Checks all that is shown of a recording in which step was called so often, of which `most` calls are in it,
+        or any number. `said`: what text, JSON and exports must say if they show fewer, or `always`."""
         files = [files] if isinstance(files, pathlib.Path) else files
         flat = self.shown("flat", read_report(files[0], "flat", *files[1:]))
         self.assertLessEqual(flat, calls)
@@ -266,7 +267,7 @@ class LacksTest(TracedTest):
                 self.assertEqual(shown, flat, view)
             if is_less:
                 self.assertTrue(said in found.stdout, (view, "JSON"))
-                if view != "log-rt":  # whose text is for programs
+                if view != "log-rt":  # its text is for programs
                     self.assertTrue(said in done.stdout, (view, done.stdout[:2000], done.stdout[-2000:]))
         for to in EXPORTS:
             shown, content = self.exported(to, files)
@@ -279,7 +280,7 @@ class LacksTest(TracedTest):
             self.assertEqual(sums, listed)
             if is_finished:
                 self.assertEqual(sums, flat)
-            else:  # it does not read what a killed recorder left in the buffer
+            else:  # exports do not read the buffer of a killed recorder
                 self.assertLessEqual(sums, flat)
             if is_less and is_finished:
                 self.assertIn(said, content)
@@ -288,7 +289,7 @@ class LacksTest(TracedTest):
         if is_less:
             self.assertIn(said, content)
             self.on_screen(files, said)
-        if is_less and not said.startswith(("ctl", "-")):  # info has filters in its own words
+        if is_less and not said.startswith(("ctl", "-")):  # info describes filters in other words
             self.assertIn(said, read("info", *files) + "".join(str(record) for record in read_dump(*files, "--type=GAP"))
                           + read("info", "--format=json", *files))
         return flat
@@ -356,7 +357,8 @@ class LacksTest(TracedTest):
         self.assertLess(self.check(snapshot, calls * 9 // 10, "overwritten"), calls * 9 // 10)
 
     def test_killed_recorder(self):
-        """What the program writes after that is in the buffer, which readers of the file read with it."""
+        """What the program writes after the recorder's death is in the buffer, which readers of the file read with
+        it."""
         session = None
 
         def kill(number, its_session, recorder):
@@ -368,7 +370,7 @@ class LacksTest(TracedTest):
                 os.kill(recorder.pid, signal.SIGKILL)
         trace, calls = self.rounds(between=kill)
         self.assertEqual(self.check(trace, calls, "nothing"), calls)
-        trace.unlink()  # it is cut off
+        trace.unlink()  # the file is cut off
         read("destroy", session)
 
     def test_full_disk(self):
@@ -399,7 +401,7 @@ class LacksTest(TracedTest):
 
     @cases.in_gate
     def test_losses_by_cause(self):
-        """Those that are not of a full buffer or disk."""
+        """Losses whose cause is not a full buffer or disk."""
         for why, options in (("too_big", ()), ("nested", ()), ("no_slot", ("--slots", "4")),
                              ("definitions", ("--mode=overwrite", "-b", "64k"))):
             with self.subTest(why=why):
@@ -414,13 +416,13 @@ class LacksTest(TracedTest):
             recorder.send_signal(signal.SIGSTOP)
             recorder.stdin.write("\n")
             recorder.stdin.flush()
-            recorder.stdout.readline()  # the program has done all that it does
+            recorder.stdout.readline()  # the program has finished
             recorder.send_signal(signal.SIGCONT)
         trace, calls = self.record_losses("kernel", "--kernel=bpf", "-b", SMALL_BUFFER, meanwhile=stop_for_a_while)
         self.assertEqual(self.check(trace, calls, "kernel", always=True), calls)
 
     def test_no_identity(self):
-        """Of a session that has given all: the program is not in the trace, and what it lost is counted."""
+        """A session has given all its identities: the program is not in the trace, and its losses are counted."""
         name = f"lacks-{os.getpid()}"
         path = read("create", name, "-b", "1M", "--start").strip()
         self.addCleanup(arctrace, "destroy", "--force", name)

@@ -1,5 +1,5 @@
-"""Functions of which calls were left out on purpose: reports, their JSON and the exports say so, with since when and by
-what; the others have no mark. Calls of functions that were switched off are in shim/test_patched.py."""
+"""Reports, their JSON and the exports say of which functions calls were left out on purpose, since when and by what;
+the others have no mark. Functions that were switched off are tested in shim/test_patched.py."""
 
 import base64
 import contextlib
@@ -19,7 +19,8 @@ from tracing import TracedTest
 
 ROUND = 50
 ATTEMPTS = 5
-# For each line of input 50 times: inner in outer, then leaf, then beside. Prints its session, then a line for each.
+# For each line of input, 50 times: inner in outer, then leaf, then beside. Prints its session, then a line for each
+# input.
 ROUNDS = support.API + f"""
 outer, inner, leaf, beside = map(key, ("outer", "inner", "leaf", "beside"))
 print(os.environ["ARCTRACE_SESSION"], flush=True)
@@ -37,9 +38,9 @@ NAMES = {"outer", "inner", "leaf", "beside"}
 
 class LeftOutTest(TracedTest):
     def rounds(self, *steps, options=()):
-        """Records a round, then for each step what `ctl` is to change, and another round. Returns the trace, and for
-        each change the moments before and after it, of the machine's clock. A filter that is replaced before the
-        recorder has looked is not known any more, as on a machine that is busy: then all is done once more."""
+        """Records one input, then for each step what `ctl` is to change, and another input. Returns the trace, and for
+        each change the times before and after it, by the machine's clock. A filter that is replaced before the
+        recorder has read it, as on a busy machine, is not known later: then everything is repeated."""
         for _ in range(ATTEMPTS):
             trace, moments = self.record_rounds(steps, options)
             if not any("?" in record["filter"] for record in read_dump(trace, "--type", "ENABLED")):
@@ -70,8 +71,8 @@ class LeftOutTest(TracedTest):
         return trace, moments
 
     def recorded(self, trace):
-        """What rows of functions say that are not complete, by name: of flat, of each node of the tree, and of arcs
-        they say the same."""
+        """The notes on rows of functions that are not complete, by name; flat, each node of the tree, and arcs have the
+        same ones."""
         flat = {row["name"]: row.get("recorded") for row in read_report(trace, "flat")["functions"]
                 if row["name"] in NAMES}
 
@@ -89,7 +90,7 @@ class LeftOutTest(TracedTest):
         return {name: said for name, said in flat.items() if said is not None}
 
     def exported(self, trace):
-        """(name, begin, duration, reason) of what exports say was left out, which is the same in all of them."""
+        """(name, begin, duration, reason) of the calls that exports say were left out, which is the same in all of them."""
         out = self.directory / "out"
         read("export", "--to=csv", "-o", out, trace)
         with open(out, encoding="utf-8") as file:
@@ -133,7 +134,7 @@ class LeftOutTest(TracedTest):
                                      re.MULTILINE))
             self.assertEqual({name: note for name, note in listed.items() if name in NAMES}, noted)
             self.assertEqual(read_report(trace, view)["left_out"], left_out)
-        # The page has the same.
+        # The page has the same notes.
         out = self.directory / "page.html"
         read("export", "--to=html", "-o", out, trace)
         page = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', out.read_text())[1])))
@@ -165,7 +166,7 @@ class LeftOutTest(TracedTest):
         self.assertEqual(found.keys(), {"outer", "inner"})
         since = found["outer"]["until_ns"]
         self.assertEqual(found["outer"], {"until_ns": since, "until_by": "ctl -N outer"})
-        # Others may call it.
+        # Functions that are not filtered may call inner, too.
         self.assertEqual(found["inner"], {"partly": [{"by": "ctl -N outer", "from_ns": since, "to_ns": None}]})
         self.assert_notes(trace, {"outer": "until T", "inner": "partly from T on"})
         exported = self.exported(trace)
@@ -180,7 +181,7 @@ class LeftOutTest(TracedTest):
         self.assertIn(f" {trace}, 1 run; calls were left out: ctl -N outer\n", read("diff", trace, trace))
         (run,) = json.loads(read("diff", "--format=json", trace, trace))["runs_b"]
         self.assertEqual(run["left_out"], read_report(trace, "summary")["left_out"])
-        # Before that nothing is missing.
+        # Nothing is missing before that.
         early = read_report(trace, "flat", "-r", f"~{since - 1}ns")
         self.assertEqual([row for row in early["functions"] if "recorded" in row], [])
 
@@ -203,7 +204,7 @@ class LeftOutTest(TracedTest):
 
     @cases.in_gate
     def test_in_a_flight_recorder(self):
-        """It looks when a filter is set, so that its files know each one."""
+        """The flight recorder reads a filter when it is set, so that its files know each one."""
         trace, _ = self.rounds(("-N", "leaf"), ("-N", "beside"), options=("--mode=overwrite",))
         found = self.recorded(trace)
         self.assertEqual(found.keys(), {"leaf", "beside"})

@@ -1,5 +1,5 @@
-"""A thread's time is its whole life: loader, constructors, exit handlers; ends that nobody
-announces; children of fork, which begin in their parent's frames."""
+"""A thread's time is its whole lifetime: loader, constructors, exit handlers; ends that nobody announces; children of
+fork, which begin in their parent's frames."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ __attribute__((destructor)) static void end(void) { usleep(60000); }
 static void handler(void) { usleep(40000); }
 int main(void) { atexit(handler); usleep(50000); return 3; }
 """
-# A thread ends long before the process, another one with it.
+# A thread ends long before the process, and so does another one with it.
 EARLY = """
 #include <pthread.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ api.arctrace_enter(waits)
 print("ready", before, flush=True)
 time.sleep(100)
 """
-# Spawns a program. Then another thread ends the process, whose handler takes its time.
+# Spawns a program. Then another thread ends the process, whose exit handler takes some time.
 SPAWNS = """
 #include <pthread.h>
 #include <spawn.h>
@@ -66,8 +66,8 @@ int main(void) {
   for (;;) pause();
 }
 """
-# Its first process ends within a function of libc, without a call that can be hooked. OUTLIVES: the
-# second one lives for so many us longer than the recorder needs to learn that.
+# The first process ends within a function of libc, without a call that can be hooked. OUTLIVES: the second one lives
+# for so many us longer than the recorder needs to learn that.
 DAEMON = """
 #include <signal.h>
 #include <unistd.h>
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   return argc;
 }
 """
-# A program without a loader, which the shim can't follow, executes another one.
+# A program without a loader, which the shim can't join, executes another one.
 LAUNCHER = """
 #include <unistd.h>
 int main(int argc, char** argv) { usleep(20000); execv(argv[1], argv + 1); return 1; }
@@ -116,7 +116,7 @@ __attribute__((noinline)) void later(int pid) {
 }
 int main(void) { return pipe(go) != 0 ? 1 : (later(forks()), 0); }
 """
-# Put before those: what forks without libc's fork(), and by the instruction itself.
+# Put before the programs above: forks without libc's fork(), and by the instruction itself.
 OTHER_FORKS = """
 #include <linux/sched.h>
 #include <signal.h>
@@ -142,9 +142,9 @@ __attribute__((no_instrument_function, unused)) static int raw_clone(void) {
   return (int)pid;
 }
 """
-# Forks in functions of which its own records do not tell: the collector stands still when it
-# enters them, or with an argument, later calls overwrite them. The child forks in turn, when there
-# is room again, or when those have been overwritten.
+# Forks in functions that its own records do not tell: the collector is stopped when the functions are entered, or with
+# an argument, later calls overwrite their records. The child forks in turn, when there is space again, or when the
+# records have been overwritten.
 UNTOLD = """
 #include <dirent.h>
 #include <fcntl.h>
@@ -156,7 +156,7 @@ UNTOLD = """
 #include <unistd.h>
 #define PLAIN __attribute__((no_instrument_function, noinline))
 static volatile int sink;
-static int overwrites, recorder, is_flooded[2];
+static int overwrites, recorder, is_throttled[2];
 __attribute__((noinline)) void tiny(void) { ++sink; }
 __attribute__((noinline)) void flood(void) { for (int i = 0; i < 100000; ++i) tiny(); }
 __attribute__((noinline)) void grandchild_work(void) { tiny(); }
@@ -192,7 +192,7 @@ PLAIN void wait_for_rounds(int of) {
 PLAIN void in_child(void) {
   char byte;
   if (overwrites) {
-    if (read(is_flooded[0], &byte, 1) != 1) _exit(1);
+    if (read(is_throttled[0], &byte, 1) != 1) _exit(1);
   } else {
     kill(getppid(), SIGUSR1);
     wait_for_rounds(recorder);
@@ -206,7 +206,7 @@ __attribute__((noinline)) void forks(void) {
   if (pid == 0) in_child();
   if (overwrites) {
     flood();
-    if (write(is_flooded[1], "x", 1) != 1) return;
+    if (write(is_throttled[1], "x", 1) != 1) return;
   }
   while (waitpid(pid, NULL, 0) != pid) {}
 }
@@ -214,7 +214,7 @@ PLAIN void go_on(int number) { kill(recorder, SIGCONT); }
 int main(int argc, char** argv) {
   overwrites = argc > 1;
   recorder = getppid();
-  if (pipe(is_flooded) != 0) return 1;
+  if (pipe(is_throttled) != 0) return 1;
   signal(SIGUSR1, go_on);
   if (!overwrites) kill(recorder, SIGSTOP);
   flood();
@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
-# Threads that leave their frames without a return; the main thread is the last of them.
+# Threads abandon their frames without a return; the main thread is the last of them.
 LEAVE = """
 #include <pthread.h>
 #include <threads.h>
@@ -293,7 +293,7 @@ class LifetimesTest(TracedTest):
         thread, = read_report(done.trace, "tree")["threads"]
         root = thread["root"]
         parts = children(root)
-        # The times that the program slept are what it cannot have been shorter than.
+        # The program cannot have been shorter than its sleeps.
         self.assertGreaterEqual(root["cum_ns"], 250e6)
         self.assertLess(root["cum_ns"], most)
         self.assertGreaterEqual(parts["[constructors]"]["cum_ns"], 100e6)
@@ -304,7 +304,7 @@ class LifetimesTest(TracedTest):
         self.assertGreaterEqual(children(root)["usleep"]["cum_ns"], 50e6)
         for name in ("[loader]", "[constructors]", "[exit]"):
             self.assertEqual(parts[name]["calls"], 1)
-        # Other views have the same life.
+        # Other views have the same lifetime.
         self.assertEqual(read_report(done.trace, "summary")["summary"]["duration_ns"],
                          root["cum_ns"])
         info = read_info(done.trace)
@@ -313,11 +313,11 @@ class LifetimesTest(TracedTest):
                              (info["summary"]["first_ns"], info["summary"]["last_ns"]))
 
     def test_children_of_all_kinds(self):
-        """Whoever executes a program notes when; also one that calls nothing has a life."""
+        """A process that executes a program notes the time; also one that calls nothing has a lifetime."""
         for command in ("/bin/true; exit 0", "exec /bin/true", "(sleep 0.01); exit 0",
                         "env sleep 0.01; exit 0"):
             done = self.record("sh", "-c", command)
-            # What a child inherits is the function that its parent is in.
+            # A child inherits the function that its parent is in.
             forks = [f["module"] for f in read_report(done.trace, "flat")["functions"]
                      if f["name"] == "fork"]
             self.assertEqual(len(set(forks)), len(forks[:1]), (command, forks))
@@ -333,7 +333,7 @@ class LifetimesTest(TracedTest):
             self.assertIn("[loader]", children(thread["root"]))
 
     def test_when_a_spawned_program_was_executed(self):
-        """Its parent knows two moments between which that was."""
+        """The parent of a spawned program knows two times between which the spawning was."""
         done = self.record(compiled(self.directory, SPAWNS, "-pthread", name="spawns"))
         self.assertEqual(done.status, 4)
         records = read_dump(done.trace)
@@ -345,7 +345,7 @@ class LifetimesTest(TracedTest):
         self.assertGreater(parent["within_ticks"], 0)
         per_second = read_info(done.trace)["session"]["ticks_per_second"]
         last_ns = parent["time_ns"] + parent["within_ticks"] * 1e9 / per_second
-        # It is rounded up.
+        # The bound is rounded up.
         self.assertLess(last_ns, end["time_ns"] + 0.07 * (end["time_ns"] - call["time_ns"]))
         for thread in read_report(done.trace, "tree")["threads"]:
             loader = children(thread["root"]).get("[loader]")
@@ -366,7 +366,7 @@ class LifetimesTest(TracedTest):
         self.assertEqual(path_to(other["root"], "[exit]")[-2:], ["exit", "[exit]"])
 
     def test_ends_that_were_not_recorded(self):
-        """The recorder knows how its command ended, and that others did."""
+        """The recorder knows how its command ended, and that other processes did."""
         done = self.record(compiled(self.directory, DAEMON, name="daemon"), options=("--wait",))
         self.assertEqual(done.status, 0)
         exits = [p["exits"] for p in read_report(done.trace, "processes")["processes"]]
@@ -385,7 +385,7 @@ class LifetimesTest(TracedTest):
         self.assertIn("3", exits)
 
     def test_the_command_ended_before_the_recorder_learned_it(self):
-        """Also in a mode in which nobody looks for ends while others are still recorded."""
+        """This also holds in a mode in which ends are not checked while other processes are still recorded."""
         for outlives_us in (300_000, 1_200_000, 5_000_000, 20_000_000):
             program = compiled(self.directory, DAEMON, f"-DOUTLIVES={outlives_us}", name="daemon")
             done = self.record(program, options=("--wait", "--mode=overwrite"))
@@ -396,7 +396,7 @@ class LifetimesTest(TracedTest):
             first = processes.pop(command["pid"])
             ends = [process["end_ns"] for process in processes.values()]
             self.assertTrue(ends)
-            if min(ends) > learned:  # the recorder was quick enough to write that down
+            if min(ends) > learned:  # the recorder was quick enough to write the end
                 break
         self.assertGreater(min(ends), learned)
         self.assertLessEqual(first["end_ns"], learned)
@@ -404,7 +404,7 @@ class LifetimesTest(TracedTest):
         self.assertLessEqual(main["root"]["cum_ns"], learned - first["start_ns"])
 
     def test_ends_that_nobody_saw_are_not_long_lives(self):
-        """In stop and overwrite mode nobody looks for processes that were killed, until the end."""
+        """In stop and overwrite mode killed processes are not detected until the end."""
         for mode in ("stop", "overwrite"):
             with self.subTest(mode=mode):
                 done = self.record(
@@ -419,7 +419,7 @@ class LifetimesTest(TracedTest):
                 self.assertEqual((killed["wall_ns"], killed["longest_ns"]), (0, 0))
 
     def test_a_thread_that_ends_before_its_process(self):
-        """In overwrite mode nobody sees when: it is known to within the time up to the process' end."""
+        """In overwrite mode the time of an end is not seen: it is known to within the time up to the process' end."""
         source = self.directory / "early.c"
         source.write_text(EARLY, encoding="ascii")
         subprocess.run(["gcc", "-finstrument-functions", "-pthread", source, "-o",
@@ -428,13 +428,14 @@ class LifetimesTest(TracedTest):
         main, *others = read_report(trace, "tree")["threads"]
         self.assertNotIn("end_within_ns", main)
         ends = {next(iter(children(t["root"]))): t for t in others}
-        self.assertNotIn("end_within_ns", ends["late"])  # it is in a function
+        self.assertNotIn("end_within_ns", ends["late"])  # this thread is in a function
         early = ends["early"]
         self.assertGreaterEqual(early["end_within_ns"], 300_000_000)
         self.assertLessEqual(early["end_within_ns"], early["root"]["base_ns"])
 
     def test_threads_that_leave_their_frames(self):
-        """When that was is known, in each mode; the frames don't last until the process' end."""
+        """The time at which frames were abandoned is known, in each mode; the frames don't last until the process'
+        end."""
         program = compiled(self.directory, LEAVE, "-finstrument-functions", "-pthread")
         for options in ((), ("--no-libcall",), ("--mode=overwrite", "--no-libcall")):
             threads = read_report(self.record(program, options=options).trace, "tree")["threads"]
@@ -462,11 +463,11 @@ class LifetimesTest(TracedTest):
             os.kill(child, signal.SIGKILL)
             recorder.wait()
             waited = time.monotonic_ns()
-            most = waited - int(entered)  # from before it entered the frame
+            most = waited - int(entered)  # starts before the program entered the frame
             self.assertEqual(recorder.returncode, -signal.SIGKILL)
         thread, = read_report(trace, "tree")["threads"]
         waits = children(thread["root"])["waits"]
-        # The collector sees the end in its next round.
+        # The collector sees the end in its next pass.
         self.assertGreater(thread["end_within_ns"], 0)
         text = read("report", "--view=tree", trace)
         self.assertRegex(text, r", ended up to [0-9.]+ [mun]?s earlier")
@@ -483,8 +484,8 @@ class LifetimesTest(TracedTest):
         self.assertIn("waits", [row["name"] for row in rows])
 
     def test_killed_while_calls_wait(self):
-        """With -t, calls are reported when they have lasted long enough: those that are open when
-        the process is killed are not lost."""
+        """With -t, calls are recorded when they have lasted long enough: those that are open when the process is killed
+        are not lost."""
         program = compiled(self.directory, HANGS, "-finstrument-functions", name="hangs")
         for options in ((), ("--scope=thread",), ("--mode=overwrite",), ("--kernel=require",)):
             trace = self.directory / "hangs.data"
@@ -506,8 +507,8 @@ class LifetimesTest(TracedTest):
                     self.assertGreaterEqual(call["stop_ns"] - call["start_ns"], 0.95 * least)
 
     def waiting_calls(self, trace):
-        """Those of HANGS, recorded with -t 200ms: no other call is there, but for brief ones that lasted
-        as long because the machine did something else."""
+        """The calls of HANGS, recorded with -t 200ms: there are no others but brief ones that lasted as long because
+        the machine did something else."""
         calls = read_report(trace, "invocations")["invocations"]
         brief = [c for c in calls if c["name"] == "brief"]
         for call in brief:
@@ -529,12 +530,12 @@ class LifetimesTest(TracedTest):
                 self.assertTrue(any(" records, " in line for line in recorder.stderr))
                 waited = time.monotonic() - ready
                 os.kill(states.command_of(recorder.pid), signal.SIGKILL)
-            if waited > seconds / 2:  # else it may have come to its waiting call too late
+            if waited > seconds / 2:  # else the program may have come to its waiting call too late
                 break
         self.waiting_calls(self.directory / "lives.data")
 
     def test_before_recording(self):
-        """Nobody has noted when the program was executed: how long it had run at most is known."""
+        """Nobody has noted when the program was executed: only the most that it had run is known."""
         program = compiled(self.directory, WHOLE_LIFE)
         name = f"before-{self.directory.name}"
         read("create", name)
@@ -572,7 +573,7 @@ class LifetimesTest(TracedTest):
         self.assertEqual(path_to(child["root"], "child_work")[1:], ["main", "forks", "child_work"])
         self.assertEqual(path_to(parent["root"], "later")[1:], ["main", "later"])
         self.assertIsNone(path_to(child["root"], "later"))
-        # Its life begins with the fork, and is the view's.
+        # The child's lifetime begins with the fork, and is the view's.
         forked, = (p["start_ns"] for p in read_info(trace)["processes"] if p["origin"] == "fork")
         calls = read_report(trace, "invocations")["invocations"]
         later, = (c["start_ns"] for c in calls if c["name"] == "later")
@@ -593,8 +594,7 @@ class LifetimesTest(TracedTest):
                 self.assertEqual(told, [inside, [*inside, "forks_again"]])
 
     def test_a_child_of_what_calls_no_handlers_of_fork(self):
-        """What it began in is known all the same, though it records late, or its parent has no record
-        of it."""
+        """The function that a child began in is known, even if it records late, or its parent has no record of it."""
         kinds = {"_Fork": "_Fork()", "clone": "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)",
                  "clone3": "syscall(SYS_clone3, &(struct clone_args){.exit_signal = SIGCHLD}, 64)"}
         for kind, call in kinds.items():
@@ -613,8 +613,8 @@ class LifetimesTest(TracedTest):
                                  ["main", "forks", "forks_again", "grandchild_work"])
 
     def test_a_child_whose_fork_is_not_known(self):
-        """It is in none of libc's functions that don't fork, though its parent is by then; that what it
-        is in is a guess is said."""
+        """The child is in none of libc's functions that don't fork, though its parent is by then; a mark says that its
+        frames are a guess."""
         source = OTHER_FORKS + LATE_CHILD.replace("fork()", "raw_clone()")
         program = compiled(self.directory, source, "-finstrument-functions", "-D_GNU_SOURCE")
         trace = self.record(program).trace
@@ -630,7 +630,7 @@ class LifetimesTest(TracedTest):
         self.assertEqual(frames["guessed"], frames["inherited"])
 
     def test_exec_of_which_the_kernel_has_the_moment(self):
-        """The recorder notes it before it forks: what came until the exec is not the program's."""
+        """The recorder notes the exec before it forks: the time up to the exec is not the program's."""
         done = self.record("/bin/true", options=("--kernel",))
         execs = [r["time_ns"] for r in read_dump(done.trace) if r["type"] == "EXECED"]
         if not execs:

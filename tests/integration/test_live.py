@@ -33,7 +33,7 @@ api.arctrace_instant(evil)
 api.arctrace_enter(1 << 63 | evil)
 api.arctrace_exit(1 << 63 | evil)
 """
-PATIENCE = 120  # seconds; what is waited for takes a fraction of one
+PATIENCE = 120  # seconds; what tests wait for takes a fraction of one
 
 
 def dumped(path):
@@ -62,7 +62,7 @@ class Following:
             time.sleep(0.02)
 
     def end(self):
-        """Its status and what it wrote to standard error, once it has ended by itself."""
+        """The status of live and what it wrote to standard error, once it has ended by itself."""
         errors = self.process.stderr.read()
         status = self.process.wait(PATIENCE)
         self.reader.join()
@@ -121,7 +121,7 @@ class LiveTest(TracedTest):
         status, errors = following.end()
         self.assertEqual((status, errors), (130, ""))
         self.assert_same(following.lines, wanted)
-        # It is as it was.
+        # The session has not changed.
         self.assertEqual(dumped(self.name), wanted)
 
     def test_a_session_that_is_collected(self):
@@ -135,14 +135,14 @@ class LiveTest(TracedTest):
             collector.send_signal(signal.SIGINT)
         self.assertEqual(arctrace("destroy", self.name).returncode, 0)
         self.assertEqual(following.end(), (0, ""))
-        # The collector compares the clocks again and again: later lines know more of them.
+        # The collector compares the clocks again and again, so later lines have more exact times.
         without_time = [line.split(maxsplit=1)[1] for line in dumped(trace)]
         self.assertEqual(sorted(line.split(maxsplit=1)[1] for line in following.lines),
                          sorted(without_time))
         read("check", trace)
 
     def test_filters_in_force_and_marks_as_json(self):
-        """What holds already when one begins to look comes first; then each change, and each mark."""
+        """The session's present state comes first; then each change, and each mark."""
         for options in (["-N", "no_such"], ["--event=none", "--no-mark=nothing"], ["--off=kernel"]):
             arctrace("ctl", self.name, *options, check=True)
         following = self.follow("--format=json", self.name)
@@ -179,7 +179,7 @@ class LiveTest(TracedTest):
         self.assertEqual([line["fields"]["id"] for line in lines if line["type"] == "EVENT"], [3, 4, 5])
         self.assertEqual((lines[-1]["type"], lines[-1]["events_left_out"], lines[-1]["where"]),
                          ("LEFT_OUT", 27, ["id >= 3", "seconds < 1.5"]))
-        # A program may define its events at any time: that none has the field shows at the end.
+        # A program may define its events at any time; at the end live says that none has the field.
         done = live("--where", "idd = 1")
         self.assertEqual(done.returncode, 0)
         self.assertIn("30 events left out by --where 'idd = 1'\n", done.stderr)

@@ -1,4 +1,4 @@
-"""The screen of arctrace live, in tmux: at three sizes, its keys, how it is left, what it refuses."""
+"""The screen of arctrace live, in tmux: at three sizes, its keys, ways to quit, what it refuses."""
 
 import os
 import pathlib
@@ -17,8 +17,8 @@ from test_kernel import NO_KERNEL
 from tmux_terminal import Terminal
 from tracing import TracedTest
 
-# Spends its time in inner, within outer, for ever, and less in a function whose name is as long
-# as a name can be, turns the direction of text, and has characters of two columns.
+# Spends its time in inner, within outer, for ever, and less in a function whose name is as long as a name can be, turns
+# the direction of text, and has characters of two columns.
 PROGRAM = support.API + r"""
 outer, inner = key("outer\x1b[31m"), key("inner")
 hostile = key("\u202e\x9bhostile\u4e2d\u4e2d" + "\u4e2d" * 1_000_000)
@@ -32,7 +32,8 @@ while True:
     time.sleep(0.002)
     api.arctrace_exit(hostile)
 """
-# One thread runs in spin, another one sleeps in sleep. In one process they would share Python's lock.
+# One thread runs in spin, another one sleeps in sleep. They are in two processes, because in one they would share
+# Python's lock.
 STATES = support.API + r"""
 if os.fork():
     spin = key("spin")
@@ -71,7 +72,7 @@ class LiveScreenTest(TracedTest):
                       f"{self.program}; echo {status}=$?")
 
     def interrupt(self, terminal):
-        """Ctrl-C is for the command, which ends by it, as live does when it is left."""
+        """Ctrl-C is for the command, which ends by it; quitting live ends the command, too."""
         terminal.press("C-c")
         terminal.wait_for("the session is over")
         terminal.press("q")
@@ -87,7 +88,7 @@ class LiveScreenTest(TracedTest):
             terminal.wait_until(lambda shown: (
                 len(shown) == lines and "records/s" in shown[1] and "none lost" in shown[1]
                 and "function, by self" in shown[2] and "q leave" in shown[-1]
-                # Where there is room, the stack is beside the table, and that has more columns.
+                # If there is space, the stack is beside the table, and the table has more columns.
                 and ("thread 1 of 1" in shown[2]) == (columns >= 120)
                 and ("average" in shown[2]) == (columns >= 200)))
             # Hostile names are escaped.
@@ -103,7 +104,7 @@ class LiveScreenTest(TracedTest):
 
     @cases.in_gate
     def test_what_is_drawn(self):
-        """A picture that comes after another one is made of what differs: nothing is erased first."""
+        """A picture draws only what differs from the one before it: nothing is erased first."""
         terminal = self.terminal()
         self.live(terminal)
         terminal.wait_for("records/s", "inner")
@@ -160,8 +161,8 @@ class LiveScreenTest(TracedTest):
         self.interrupt(terminal)
 
     def wait_for_cpu(self, terminal, function, state, holds):
-        """Until a picture has the thread that is in that function in that state, and `holds` is true of the share of
-        its time on the CPU, in percent, and of the words of the function's row in the table."""
+        """Waits until a picture has the thread that is in that function in that state, and `holds` is true of the share
+        of its time on the CPU, in percent, and of the words of the function's row in the table."""
         for _ in range(2):
             shown = terminal.wait_for("thread ", " of 2", "on CPU ").splitlines()
             head = next(i for i, line in enumerate(shown) if line.startswith("thread "))
@@ -198,7 +199,7 @@ class LiveScreenTest(TracedTest):
     def test_on_and_off_the_cpu_by_proc(self):
         terminal = self.watch_states()
         self.assertNotIn(" on CPU", terminal.shown().splitlines()[2])
-        # Each is so once the window is full of what they do now. How much spin gets is for the scheduler to say.
+        # Each share is right once the window is full of present states. How much spin gets is up to the scheduler.
         self.wait_for_cpu(terminal, "spin", "/proc: running or ready", lambda share, _: share > 1)
         self.wait_for_cpu(terminal, "doze", "/proc: sleeps", lambda share, _: share < 0.1)
         self.leave_states(terminal)
@@ -207,8 +208,8 @@ class LiveScreenTest(TracedTest):
     def test_on_and_off_the_cpu_by_the_kernel(self):
         terminal = self.watch_states("--kernel")
         self.assertIn(" on CPU", terminal.shown().splitlines()[2])
-        # Their wall-clock time is all of the window, and each thread is in one function all the time. Running, or ready:
-        # preempted.
+        # The functions' wall-clock time is all of the window, and each thread is in one function all the time. "kernel:
+        # r" is running, or ready after it was preempted.
         self.wait_for_cpu(terminal, "spin", "kernel: r", lambda share, row: (
             share > 1 and float(row[0]) > 90 and abs(float(row[1]) - share) < share / 5))
         self.wait_for_cpu(terminal, "doze", "kernel: blocked: sleeps", lambda share, row: (
@@ -277,12 +278,12 @@ class LiveScreenTest(TracedTest):
         terminal.wait_for("status=0", gone=("records/s",))
 
     def processes(self):
-        """Those that have the program in their arguments: arctrace, and the program itself."""
+        """Processes that have the program in their arguments: arctrace, and the program itself."""
         found = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 arguments = (process / "cmdline").read_bytes().split(b"\0")
-            except OSError:  # it has ended
+            except OSError:  # the process has ended
                 continue
             if str(self.program).encode() in arguments:
                 found.append(int(process.name))
@@ -293,7 +294,7 @@ class LiveScreenTest(TracedTest):
             os.kill(process, signal.SIGKILL)
 
     def test_a_terminal_that_goes_away(self):
-        """Both end by it: nobody can leave a screen that is not there."""
+        """Both end when the terminal does: nobody can quit on a screen that is not there."""
         terminal = self.terminal()
         self.live(terminal)
         terminal.wait_for("records/s", "inner")

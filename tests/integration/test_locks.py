@@ -1,5 +1,5 @@
-"""The view of locks against sums over the lock calls that `dump` has, and against what a program
-does by its construction."""
+"""Compares the view of locks with sums over the lock calls that `dump` has, and with what a program does by its
+construction."""
 
 import collections
 import pathlib
@@ -119,8 +119,7 @@ int main(void) {
 }
 """
 
-# A thread takes two mutexes again that it has: one refuses that, one is a recursive one. Then
-# the main thread has each.
+# A thread locks two mutexes again that it holds: one refuses that, one is recursive. Then the main thread locks each.
 TAKEN_AGAIN = r"""
 #define _GNU_SOURCE
 #include <errno.h>
@@ -155,7 +154,7 @@ int main(void) {
 }
 """
 
-# Three threads wait until the process ends: for a mutex that the main thread has, for a condition, for a semaphore.
+# Three threads wait until the process ends: for a mutex that the main thread holds, for a condition, for a semaphore.
 NEVER_ENDS = r"""
 #include <pthread.h>
 #include <semaphore.h>
@@ -246,8 +245,8 @@ int main(void) {
 }
 """
 
-# Calls each function of the view, and prints the addresses of its locks by their names; those that
-# may fail to take a lock are called once when they do.
+# Calls each function of the view, and prints the addresses of its locks by their names; functions that may fail to take
+# a lock are also called once when they do.
 EVERY_FUNCTION = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -337,13 +336,13 @@ int main(void) {
 # The view's functions, by the reader's table.
 LOCK_FUNCTIONS = set(re.findall(
     r'\{"(\w+)", \{LockKind',
-    (pathlib.Path(__file__).resolve().parents[2] / "reader/analysis/lock_functions.cpp").read_text(encoding="utf-8")))
+    (pathlib.Path(__file__).resolve().parents[2] / "reader/analysis/function_kinds.cpp").read_text(encoding="utf-8")))
 MAY_FAIL = {name for name in LOCK_FUNCTIONS
             if re.search("(try|timed|clock)(rd|wr)?lock", name)}
 
 
 def locks_of(function, named):
-    """The locks of a call of EVERY_FUNCTION, of which these are the addresses by name."""
+    """The locks of a call of EVERY_FUNCTION, as names whose addresses it prints."""
     name, _, does = function.removeprefix("pthread_").partition("_")
     lock = {"cond": "condition", "spin": "spinlock", "sem": "semaphore"}.get(name, name)
     waits = name in ("cond", "cnd") and does.endswith("wait")
@@ -360,12 +359,12 @@ class Account:
     def __init__(self):
         self.wakes = self.acquired = self.waits = self.waited_ns = self.longest_ns = 0
         self.holds = []  # (start, stop, thread, shared)
-        self.calls = []  # that took it: (start, stop, thread, shared)
-        self.waits_of = []  # those of these that count as waits
+        self.calls = []  # calls that took it: (start, stop, thread, shared)
+        self.waits_of = []  # the calls that count as waits
 
 
 def accounts(records):
-    """By address: what the lock calls of one process did."""
+    """{address: what the lock calls of one process did}"""
     locks = collections.defaultdict(Account)
     calls = collections.defaultdict(list)
     held = {}  # (address, thread): (start, shared)
@@ -424,7 +423,8 @@ def overlap(hold, call):
 
 
 def divided(call, holds):
-    """A wait's time by who had the lock, None: nobody. Of several at one moment it is the one that had it longest."""
+    """A wait's time by the holder of the lock, None: nobody. If several hold it at once, the one that has held it
+    longest counts."""
     inside = [hold for hold in holds if overlap(hold, call)]
     times = sorted({call[0], call[1]} | {time for hold in inside for time in hold[:2] if call[0] < time < call[1]})
     waited = collections.Counter()
@@ -466,7 +466,7 @@ class LocksTest(TracedTest):
             if lock.holds:
                 longest_ns = max(hold[1] - hold[0] for hold in lock.holds)
                 self.assertEqual(row["longest_hold"]["duration_ns"], longest_ns)
-                # Of several that are as long any one.
+                # If several are as long, it may be any of them.
                 longest = next(hold for hold in lock.holds if hold[1] - hold[0] == longest_ns and
                                hold[0] == row["longest_hold"]["start_ns"])
                 self.assertEqual((row["longest_hold"]["pid"], row["longest_hold"]["tid"]),
@@ -498,7 +498,7 @@ class LocksTest(TracedTest):
         busy, idle = (
             next(row for row in by_kind["mutex"] if row["name"] == f"{name} in program")
             for name in ("busy", "idle"))
-        # Each 20 times, and those that make sure that there are waits.
+        # Each thread locks it 20 times, and more locks make sure that there are waits.
         self.assertEqual((busy["acquired"], busy["holds"]), (64, 64))
         self.assertGreaterEqual(busy["held_ns"], 60 * 500_000)
         self.assertGreaterEqual(busy["waits"], 2)
@@ -526,7 +526,7 @@ class LocksTest(TracedTest):
         self.assertIn("--nest-libcall", text)
 
     def test_what_never_ends(self):
-        """It counts up to the end of the process, and is marked."""
+        """A hold or wait that does not end counts up to the end of the process, and is marked."""
         done = self.traced(NEVER_ENDS)
         self.assertEqual(done.status, 0, done.stderr)
         rows = {row["name"]: row for row in read_report(done.trace, "locks")["locks"]}
@@ -538,7 +538,7 @@ class LocksTest(TracedTest):
             self.assertGreater(row["waited_ns"], pause_ns)
             self.assertEqual(row["longest_wait"]["duration_ns"], row["waited_ns"])
         self.assertEqual((had["acquired"], never["acquired"], token["acquired"]), (1, 0, 0))
-        # The main thread has the one from before the other thread waits to the end.
+        # The main thread holds the mutex from before the other thread waits to the end.
         self.assertEqual((had["holds"], had["open_holds"], had["longest_hold"]["open"]), (1, 1, True))
         self.assertGreater(had["held_ns"], had["waited_ns"])
         self.assertEqual(had["longest_hold"]["tid"], had["longest_hold"]["pid"])
@@ -546,20 +546,20 @@ class LocksTest(TracedTest):
                          [(had["longest_hold"]["pid"], had["waited_ns"])])
         self.assertEqual([(share["tid"], share["waited_ns"]) for share in had["longest_hold_waiters"]],
                          [(had["longest_wait"]["tid"], had["waited_ns"])])
-        # The wait gave it up.
+        # The wait released the mutex.
         self.assertEqual((guard["open_waits"], guard["open_holds"]), (0, 0))
         text = read("report", "--view=locks", done.trace)
         self.assertRegex(text, r"mutex had in program.* \[open: 1 wait, 1 hold\] of \d+\n"
                                r" +longest wait: [0-9.]+ ms \[open\] by ")
         self.assertRegex(text, r"(?m)condition never in program \[open: 1 wait\] of ")
-        # The same in a time range that ends before.
+        # The same is true in a time range that ends before.
         until_ns = max(row["longest_wait"]["start_ns"] for row in (had, never, token)) + pause_ns // 2
         cut = read_report(done.trace, "locks", "-r", f"~{until_ns}ns")
         open_waits = {row["name"] for row in cut["locks"] if row["open_waits"] == 1}
         self.assertLessEqual({"had in program", "never in program", "token in program"}, open_waits)
 
     def test_names_of_locks(self):
-        """Variables have their names as long as the recorded file is there."""
+        """Variables have their names as long as the recorded file exists."""
         done = self.traced(WAITED_FOR)
         program = self.directory / "program"
         symbols = dict(line.split()[::-2] for line in subprocess.run(
@@ -576,7 +576,7 @@ class LocksTest(TracedTest):
         self.assertEqual(names(), [f"program+{int(symbols['mutex'], 16):#x}"])
 
     def test_taken_again_by_its_owner(self):
-        """What the second call returned is known with -a only, but each mutex was had twice."""
+        """The second call's result is known with -a only, but each mutex was held twice."""
         for options in (), ("-a",):
             with self.subTest(options=options):
                 done = self.traced(TAKEN_AGAIN, *options)
@@ -597,7 +597,7 @@ class LocksTest(TracedTest):
         self.assertEqual(len(re.findall(r" waits for \w+ in program, which ", text)), 2, text)
 
     def test_every_function_has_its_locks(self):
-        """Also where the entry does not take the fast path."""
+        """Locks are recorded also where the entry does not take the fast path."""
         for options in (), ("-R", "*"), ("-t", "1ns"), ("-F", "*"), ("--scope=shared",), ("-a",):
             with self.subTest(options=options):
                 done = self.traced(EVERY_FUNCTION, *options)
@@ -606,7 +606,7 @@ class LocksTest(TracedTest):
                 records = [record for record in read_dump(done.trace) if record.get("function") in LOCK_FUNCTIONS]
                 found = {record["function"]: record["locks"] for record in records if record.get("locks")}
                 with_args = {record["function"]: record["args"] for record in records if record["type"] == "ARGUMENTS"}
-                # Never both.
+                # No function has both.
                 self.assertEqual(set(found) & set(with_args), set())
                 for function, args in with_args.items():
                     locks = locks_of(function, named)
@@ -627,18 +627,18 @@ class LocksTest(TracedTest):
         rows = {row["address"]: row for row in report["locks"]}
         self.assertEqual(set(rows), set(named.values()))
         rows = {name: rows[address] for name, address in named.items()}
-        # Those that failed took nothing.
+        # Calls that failed took nothing.
         self.assertEqual({name: rows[name]["acquired"] for name in ("mutex", "rwlock", "spinlock", "mtx")},
                          {"mutex": 3, "rwlock": 2, "spinlock": 1, "mtx": 2})
         self.assertEqual(rows["condition"]["wakes"], 2)
         self.assertEqual(rows["cnd"]["wakes"], 2)
         self.assertEqual(rows["semaphore"]["wakes"], 1)
         for name in "mutex", "mtx":
-            self.assertGreater(rows[name]["holds"], rows[name]["acquired"])  # also after waits
+            self.assertGreater(rows[name]["holds"], rows[name]["acquired"])  # waits count, too
         self.assertEqual(rows["rwlock"]["holds"], 2)
 
     def test_locks_are_arguments(self):
-        """In what is exported too."""
+        """Exports have the locks too."""
         done = self.traced(EVERY_FUNCTION)
         named = dict(line.split() for line in done.stdout.splitlines())
         lines = read("export", "--to=ndjson", "-o", "-", done.trace)

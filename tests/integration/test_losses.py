@@ -27,8 +27,7 @@ for t in threads: t.start()
 for t in threads: t.join()
 """
 
-# Processes that each need definitions of their own.
-# All of the children live at once, so that their blocks are not given back.
+# Processes each need definitions of their own. All of the children live at once, so that their blocks are not freed.
 FORKS = support.API + """
 ring = name("ring")
 ready, end = os.pipe(), os.pipe()
@@ -46,8 +45,8 @@ os.close(end[1])
 for child in children: os.waitpid(child, 0)
 """
 
-ATTEMPTED = 20000  # each
-TOO_BIG = ATTEMPTED // 100  # each
+ATTEMPTED = 20000  # each thread's
+TOO_BIG = ATTEMPTED // 100  # each thread's
 
 
 class LossTest(TracedTest):
@@ -89,14 +88,14 @@ class LossTest(TracedTest):
         for which in ("thread0", "thread1", "thread2"):
             thread = threads[which]
             if mode == "overwrite":
-                # Its LOST records may have given way; what it wrote is counted.
+                # Its LOST records may be overwritten; what it wrote is counted.
                 self.assertEqual(thread["records"] + thread["overwritten"], ATTEMPTED - TOO_BIG)
                 self.assertEqual(int(printed[which]), TOO_BIG)
             else:
                 self.assertEqual(thread["records"] + thread["lost"], ATTEMPTED)
                 self.assertEqual(thread["lost"], int(printed[which]))
 
-        # The same in the line that ends the recording, and in the reports.
+        # The line that ends the recording, and the reports, have the same numbers.
         line = recorded.stderr.splitlines()[-1]
         self.assertIn(f"{summary['records']:,} records, {summary['lost']:,} lost (", line)
         for cause, count in summary["lost_by_cause"].items():
@@ -109,7 +108,7 @@ class LossTest(TracedTest):
             self.assertEqual(report[member], summary[member])
 
     def check_last_gaps(self, trace):
-        """What found no room, when nothing makes any, came after the thread's last record."""
+        """Records that found no space, when none is freed, came after the thread's last record."""
         last_ns = {r["tid"]: r["time_ns"] for r in read_dump(trace, "--type", "EVENT,INSTANT")}
         gaps = [gap for gap in read_report(trace, "flat")["gaps"]
                 if gap["reason"] == "lost: full" and gap["tid"] is not None]
@@ -128,7 +127,7 @@ class LossTest(TracedTest):
         self.assertGreater(summary["lost_by_cause"]["full"], 0)
 
     def test_processes_are_counted_alike(self):
-        """Also those whose definitions never fitted, so that they are only counted."""
+        """The sums are right also for processes whose definitions never fitted, so that they are only counted."""
         many = FORKS.replace("range(60)", "range(200)").replace("range(300)", "range(3000)")
         recorded = self.record(
             sys.executable, "-c", many,
@@ -153,7 +152,7 @@ class LossTest(TracedTest):
         self.assertIn(f" 201 processes, {counts['threads']} threads, ", recorded.stderr)
 
     def test_each_of_many_processes_has_its_losses(self):
-        """Those for whose definitions there was no room have a number, and no time that is not known."""
+        """Processes for whose definitions there was no space have a number, and no time that counts as not known."""
         for mode in ("drop", "stop", "overwrite"):
             with self.subTest(mode=mode):
                 program = FORKS.replace("range(60)", "range(200)").replace(
@@ -172,14 +171,14 @@ class LossTest(TracedTest):
                 self.check_each_loss(info, mode, pids)
 
     def test_time_of_processes_that_only_have_losses_is_not_known(self):
-        """Slots are settled at the end in stop mode, long after their owners' ends."""
+        """In stop mode slots are reaped at the end, long after their owners' ends."""
         recorded = self.record(
             "/bin/bash", "-c", "for i in {1..60}; do /bin/true; done; true",
             options=("--mode=stop", "-b", "128k", "--block-size", "4k"))
         self.assertEqual(recorded.status, 0, recorded.stderr)
         processes = read_info(recorded.trace)["processes"]
         self.assertEqual(len(processes), 121)
-        # A child that was forked and what it then executed have one pid.
+        # A forked child and the program that it then executed have one pid.
         undefined = ({p["pid"] for p in processes if p["origin"] == "not known"} -
                      {p["pid"] for p in processes if p["origin"] != "not known"})
         threads = read_report(recorded.trace, "tree")["threads"]
@@ -196,12 +195,11 @@ class LossTest(TracedTest):
                 self.assertEqual(thread["records"] + thread["overwritten"], 300)
             else:
                 self.assertEqual(thread["records"] + thread["lost"], 300)
-        # In overwrite mode also those whose LOST records are overwritten.
+        # In overwrite mode this includes threads whose LOST records are overwritten.
         self.assertEqual(sum(t["lost"] for t in info["threads"]), summary["lost"])
 
     def test_torn_in_every_scope(self):
-        """A record that its dead writer did not commit is torn, in the thread's own block and in
-        one of all."""
+        """A record that its dead writer did not commit is torn, in the thread's own block and in a shared one."""
         program = support.API + """
 api.arctrace_reserve.restype = ctypes.c_void_p
 event = api.arctrace_define_event(b"event", 0, None, 0)

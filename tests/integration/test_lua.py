@@ -1,6 +1,5 @@
-"""The main job: Lua, instrumented, running the workload with its coroutines, errors and children.
-
-The report's counts are held against gcov's, which knows nothing of arctrace; its times against a
+"""The main job: Lua, instrumented, runs the workload with its coroutines, errors and children.
+The report's counts are compared with gcov's, which knows nothing of arctrace; its times with a
 stopwatch around the run.
 """
 
@@ -18,9 +17,9 @@ from support import LUA, WORKLOAD
 from tracing import TracedTest
 
 SIZE = "1"
-# The sanitized command reads the same kind of trace from both; what writes it is not sanitized.
+# The sanitized command reads the same kind of trace from both; the programs that write it are not sanitized.
 COMPILED = ("instrumented",) if SANITIZED else ("instrumented", "clang")
-# All that size 1 records: nothing may be lost where counts are compared.
+# Space for all records of size 1: nothing may be lost where counts are compared.
 ROOM = ("--buffer-size=256M",)
 # Runs a command with a stopwatch around it: prints its process, and the nanoseconds and those of CPU that it took.
 STOPWATCH = """
@@ -35,7 +34,7 @@ print(process.pid, elapsed_ns, round((used.ru_utime + used.ru_stime) * 1e9))
 
 
 def untraced(kind, size=SIZE, **environment):
-    """What the workload prints without arctrace; run the way the traced one is."""
+    """What the workload prints without arctrace; it is run in the same way as when traced."""
     return run("./lua", WORKLOAD, size, cwd=LUA / kind, env={**os.environ, **environment}, check=True).stdout
 
 
@@ -92,13 +91,13 @@ class Lua(TracedTest):
                 self.check_frames(flat["summary"])
 
     def check_frames(self, summary):
-        """Errors and coroutines leave frames by longjmp, one child by exit: no exit is missed."""
+        """Errors and coroutines abandon frames by longjmp, one child by exit: no exit is missed."""
         for none in ("lost", "torn", "unfinished", "invalid", "orphans", "findings", "resyncs"):
             self.assertEqual(summary[none], 0, none)
         for none in ("entered_before", "entry_lost", "exit_lost"):
             self.assertEqual(summary["frames"][none], 0, none)
         self.assertGreater(summary["frames"]["unwound"], 1000)
-        self.assertGreater(summary["frames"]["open"], 10)  # of the child that called os.exit
+        self.assertGreater(summary["frames"]["open"], 10)  # frames of the child that called os.exit
 
     @unittest.skipIf(SANITIZED, "of the writer only, and takes minutes")
     def test_times_agree_with_a_stopwatch(self):
@@ -109,8 +108,8 @@ class Lua(TracedTest):
         main_ns = [row["cum_ns"] for row in rows if row["name"] == "main"]
         self.assertEqual(len(main_ns), 1)
         self.assertLessEqual(main_ns[0], elapsed_ns)
-        # It waits for its children. The rest is exec and the dynamic loader, which a busy machine may keep waiting for
-        # long: only what they use of a CPU counts.
+        # The workload waits for its children. The rest is exec and the dynamic loader, which a busy machine may keep
+        # waiting for long: only their CPU time counts.
         self.assertGreater(main_ns[0], 0.8 * cpu_ns)
 
 

@@ -64,7 +64,7 @@ class Manual(TracedTest):
             self.assertEqual(done.stdout, "", page.name)
 
     def test_examples_run(self):
-        """Those of each page, in their order, in a directory of its own."""
+        """Runs the examples of each page, in their order, in a directory of its own."""
         environment = {**os.environ, "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}", "XDG_CONFIG_HOME": str(self.directory)}
         seen = 0
         for source in sorted((pathlib.Path(__file__).resolve().parents[2] / "man").glob("*.scd")):
@@ -73,7 +73,7 @@ class Manual(TracedTest):
                 continue
             directory = self.directory / source.stem
             directory.mkdir()
-            # A name that no session of the user has.
+            # The name is one that no session of the user has.
             script = "set -e\n" + "\n".join(lines).replace("manual-example", f"manual-{os.getpid()}")
             done = run("bash", "-c", script, cwd=directory, env=environment)
             self.assertEqual(done.returncode, 0, f"{source.name}: {done.stderr}")
@@ -90,7 +90,7 @@ class Manual(TracedTest):
         for words, page in (((), "arctrace.1"), (("record",), "arctrace-record.1")):
             shown = output(ARCTRACE, "help", *words, env=environment)
             self.assertEqual(shown, f"man {PAGES / 'man1' / page}\n")
-        # Without man, the help.
+        # Without man, the help is shown.
         environment["PATH"] = str(self.directory / "none")
         self.assertEqual(output(ARCTRACE, "help", "record", env=environment),
                          output(ARCTRACE, "record", "--help"))
@@ -113,7 +113,7 @@ class Completion(TracedTest):
         self.environment = {**os.environ, "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}", "TERM": "dumb"}
 
     def check_shell(self, offers, has_dynamic=True):
-        """`offers`: from the words of a command line, of which the last one is not finished, to a set."""
+        """`offers`: a function from the words of a command line, the last of which is not finished, to a set."""
         self.assertEqual(offers("arctrace", "rec"), {"record", "recover"})
         self.assertIn("destroy", offers("arctrace", ""))
         self.assertNotIn("complete", offers("arctrace", ""))
@@ -136,7 +136,7 @@ class Completion(TracedTest):
         self.assertIn("setlocale", offers("arctrace", "report", "-F", "setl") | offers("arctrace", "graph", "setl"))
 
     def in_bash(self, *words):
-        # "=" and ":" divide words, as readline has it.
+        # "=" and ":" divide words, as in readline.
         split = [part for word in words for part in re.split(r"(=|:+)", word) if part or not word]
         script = ('source "$1"; COMP_LINE=$2 COMP_POINT=${#2}; shift 2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _arctrace; '
                   'for word in "${COMPREPLY[@]}"; do echo "$word"; done')
@@ -148,14 +148,14 @@ class Completion(TracedTest):
         self.assertEqual(self.in_bash("arctrace", "record", "--mode=o"), {"overwrite"})
         self.assertEqual(self.in_bash("arctrace", "record", "--mode="), {"drop", "overwrite", "stop"})
         self.assertEqual(self.in_bash("arctrace", "record", "--pin", "auto", "--sco"), {"--scope"})
-        # What is recorded is completed as a command, and has options of its own.
+        # The recorded command is completed as a command, and has options of its own.
         self.assertIn("true", self.in_bash("arctrace", "record", "--", "tru"))
         self.assertIn("true", self.in_bash("arctrace", "record", "-b", "1M", "tru"))
         self.assertNotIn("--mode", self.in_bash("arctrace", "record", "ls", "--mo"))
         self.assertEqual(self.in_bash("arctrace", "ctl", "--off", "func"), {"functions"})
 
     def test_bash_words_in_one_name(self):
-        """Spaces are quoted; of what has ":" only the rest is offered."""
+        """Spaces are quoted; for a word with ":" only the rest is offered."""
         program = self.directory / "functions"
         program.write_text("#!/bin/sh\nprintf '%s\\n' 'operator new' std::sort std::vector::size\n", encoding="ascii")
         program.chmod(0o755)
@@ -178,7 +178,7 @@ class Completion(TracedTest):
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
     def test_zsh(self):
-        """In a terminal of zsh's own, because its completion runs only while a line is edited."""
+        """Runs in a terminal of zsh's own, because its completion runs only while a line is edited."""
         driver = self.directory / "driver.zsh"
         driver.write_text("""
 zmodload zsh/zpty

@@ -1,5 +1,5 @@
-"""record --mode=overwrite: the newest records, whole, named and with their first frames; what
-gave way is counted; snapshots while recording goes on."""
+"""record --mode=overwrite: the newest records, whole, named and with their first frames; overwritten ones are counted;
+snapshots while recording goes on."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ from command import arctrace, read, read_dump, read_info, read_report, run, star
 from states import PATIENCE_S, wait_until
 from tracing import TracedTest
 
-# Python itself makes library calls; only what the programs here write is counted.
+# Python itself makes library calls; only records that the programs here write are counted.
 RING = ("--mode=overwrite", "--no-libcall")
 SMALL = (*RING, "-b", "256k", "--block-size", "4k")
 
@@ -50,8 +50,7 @@ done.set()
 still.join()
 """
 
-# Calls functions until its timer's handler has jumped out of what it had interrupted so many times:
-# the argument.
+# Calls functions until its timer's handler has jumped out of what it had interrupted as often as the argument says.
 JUMPS = """
 #include <setjmp.h>
 #include <signal.h>
@@ -94,7 +93,8 @@ class OverwriteTest(TracedTest):
 
     @cases.in_gate
     def test_snapshot_signal_at_any_moment(self):
-        """SIGUSR2 ends no recorder that does not listen yet, or any more; the program has the signal as without us."""
+        """SIGUSR2 does not end a recorder that does not handle it yet, or any more; the program has the signal as
+        without us."""
         status = "grep SigIgn /proc/self/status; exit 7"
         ignored = run("sh", "-c", status).stdout
         for number in range(20):
@@ -102,7 +102,7 @@ class OverwriteTest(TracedTest):
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.addCleanup(recorder.communicate)
             began = time.monotonic()
-            # From when its main file's code runs: what the loader does before is not in its hands.
+            # The recorder ignores it from when its main file's code runs: it can't change what the loader does before.
             wait_until(lambda: recorder.poll() is not None or self.ignores(recorder.pid, signal.SIGUSR2), "it ignores SIGUSR2")
             while recorder.poll() is None:
                 recorder.send_signal(signal.SIGUSR2)
@@ -122,7 +122,8 @@ class OverwriteTest(TracedTest):
 
     @cases.in_gate
     def test_handlers_that_jump(self):
-        """What a jump leaves half done, such as a block that is being taken, is taken over, and costs no record."""
+        """A state that a jump leaves unfinished, such as a block that is being taken, is taken over, and costs no
+        record."""
         (self.directory / "jumps.c").write_text(JUMPS, encoding="utf-8")
         run("gcc", "-O1", "-finstrument-functions", "jumps.c", "-o", "jumps", cwd=self.directory, check=True)
         for scope in cases.shortened(("thread", "adaptive", "shared")):
@@ -134,7 +135,7 @@ class OverwriteTest(TracedTest):
                 kept = [record["time_ns"] for record in recorded.records() if record["type"] in ("ENTER", "EXIT")]
                 ends = [process["end_ns"] for process in recorded.info()["processes"]]
                 self.assertGreater(min(kept), max(ends) / 2)
-                read("check", recorded.trace)  # frames that handlers entered in blocks that gave way are known
+                read("check", recorded.trace)  # frames that handlers entered in overwritten blocks are known
 
     @cases.in_gate
     def test_the_newest_records_with_their_first_frames(self):
@@ -152,7 +153,7 @@ class OverwriteTest(TracedTest):
                 summary = read_info(trace)["summary"]
                 self.assertEqual(summary["lost"], 0)
                 self.assertEqual(summary["records"] + summary["overwritten"], 60010)
-                # Most of the buffer is data still.
+                # Data still take most of the buffer.
                 self.assertGreater(len(ringing), 5000)
 
     def test_nothing_is_overwritten_while_there_is_room(self):
@@ -175,7 +176,7 @@ class OverwriteTest(TracedTest):
                                       threads["idle"]["overwritten"]), (1, 0))
 
     def test_many_processes_come_and_go(self):
-        """Definitions of the dead give way; what is left is named."""
+        """Definitions of dead processes are overwritten; the remaining records have names."""
         child = support.API + """
 r = name("r" + sys.argv[1])
 for i in range(3000): api.arctrace_instant(r)
@@ -188,7 +189,7 @@ for i in range(3000): api.arctrace_instant(r)
         info = read_info(recorded.trace)
         self.assertEqual(info["summary"]["lost"], 0)
         written = info["summary"]["records"] + info["summary"]["overwritten"]
-        self.assertIn(written - 40 * 3000, (0, 2 * 40))  # with vfork, its begin and end
+        self.assertIn(written - 40 * 3000, (0, 2 * 40))  # vfork adds records of its begin and end
         names = {r["name"] for r in read_dump(recorded.trace, "--type", "INSTANT")}
         self.assertIn("r39", names)
         self.assertNotIn("r0", names)
@@ -196,7 +197,7 @@ for i in range(3000): api.arctrace_instant(r)
         self.assertLess(sum(p["origin"] != "not known" for p in info["processes"]), 40)
 
     def start(self, program, *arguments, options=SMALL):
-        """A recorder whose program has reported that it is ready."""
+        """A recorder whose program has printed that it is ready."""
         trace = self.directory / "arctrace.data"
         recorder = start_arctrace("record", "-o", trace, *options, "--", sys.executable, "-c", program, *arguments,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -245,7 +246,7 @@ t.join()
 
     @staticmethod
     def has_ended(pid):
-        """Whether a process that is not ours has; nobody may have waited for it yet."""
+        """Whether a process that is not our child has ended; nobody may have waited for it yet."""
         try:
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
                 return stat.read().rpartition(")")[2].split()[0] in "ZX"
@@ -253,7 +254,7 @@ t.join()
             return True
 
     def wait_for_snapshots(self, trace, what, wanted):
-        """Until the numbers of the snapshots that are there are as wanted, which `what` says."""
+        """Waits until the numbers of the snapshots that are there are as wanted, which `what` says."""
         def wanted_files():
             numbers = sorted(int(file.rsplit(".", 1)[1]) for file in os.listdir(self.directory)
                              if file.startswith(trace.name + ".") and ".new-" not in file)
@@ -262,7 +263,7 @@ t.join()
         return wait_until(wanted_files, lambda: f"{os.listdir(self.directory)} instead of {what}")
 
     def wait_for_files(self, trace, *numbers):
-        """Until these snapshots, and no others, are there."""
+        """Waits until these snapshots, and no others, are there."""
         return self.wait_for_snapshots(trace, numbers, lambda found: found == list(numbers))
 
     def test_snapshot_that_the_program_asks_for_with_what_comes_after(self):
@@ -285,7 +286,7 @@ for _ in sys.stdin:
             read("check", snapshot)
             names = [r["name"] for r in read_dump(snapshot, "--type", "INSTANT")]
             if passed < 0.9:
-                break  # else it got no CPU before the snapshot, which may not have its last record
+                break  # else the program got no CPU before the snapshot, which may lack its last record
         self.assertEqual(names, ["before", "after"] * number)
         recorder.stdin.close()
         self.assertEqual(recorder.wait(PATIENCE_S), 0)
@@ -312,7 +313,7 @@ api.arctrace_instant(name("last words")); os.abort()"""
                          ["last words"])
         recorder.stdin.close()
         recorder.wait(PATIENCE_S)
-        self.wait_for_files(trace, 1)  # those that ended well, or became another, left none
+        self.wait_for_files(trace, 1)  # processes that ended well, or executed another program, caused no snapshot
 
     def test_ring_of_snapshots_is_bounded(self):
         recorder, trace = self.start(
@@ -329,7 +330,7 @@ api.arctrace_instant(name("last words")); os.abort()"""
         recorder, trace = self.start(
             "import sys; print('ready', flush=True); sys.stdin.read()",
             options=(*SMALL, "--snapshot-every=100ms", "--size-limit=1k"))
-        # Only the newest, which is larger than that; a next one may come before we look.
+        # Only the newest snapshot remains, which is larger than that; another one may come before we check.
         self.wait_for_snapshots(trace, "one after the second",
                                 lambda found: len(found) == 1 and found[0] > 2)
         recorder.stdin.close()
@@ -347,7 +348,7 @@ api.arctrace_instant(name("last words")); os.abort()"""
         self.assertEqual(sorted(os.listdir(self.directory)), [trace.name])
 
     def test_without_a_recorder_the_ring_goes_on(self):
-        """The recorder is killed: its program writes on, and the buffer's file can be read."""
+        """The recorder is killed: its program continues to write, and the buffer's file can be read."""
         program = NESTED.replace("for i in range(int(sys.argv[1]))",
                                  "print(os.environ['ARCTRACE_SESSION'], flush=True)\n"
                                  "print('ready', flush=True)\nsys.stdin.readline()\n"
@@ -360,7 +361,7 @@ api.arctrace_instant(name("last words")); os.abort()"""
             session = next(v for v in environ.read().split(b"\0")
                            if v.startswith(b"ARCTRACE_SESSION=")).split(b"=", 1)[1].decode()
         self.addCleanup(os.unlink, session)
-        self.addCleanup(trace.unlink)  # cut off
+        self.addCleanup(trace.unlink)  # the file is cut off
         recorder.kill()
         recorder.wait()
         recorder.stdin.write("go\n")

@@ -68,7 +68,7 @@ class PageTest(ServedTest):
                 page.close()
 
     def test_flame_graph_says_what_was_left_out(self):
-        """A function of which calls were left out says so in its box, to the pointer, and below the bar."""
+        """A function of which calls were left out says so in its box, in the tip at the pointer, and below the bar."""
         program = self.directory / "nested"
         run("gcc", "-O0", "-finstrument-functions", "-x", "c", "-", "-o", program, check=True, input=(
             "static void leaf(void) {} static void outer(void) { leaf(); }"
@@ -92,7 +92,8 @@ class PageTest(ServedTest):
                 server.close()
 
     def test_names_of_functions_are_shortened(self):
-        """Without parameters and results; what is not a function's name as C++ writes it stays as it is."""
+        """Names are shown without parameters and results; one that is not a function's name as C++ writes it is not
+        changed."""
         script = (pathlib.Path(__file__).resolve().parents[2] / "reader/ui/page/format.js").read_text()
         with tempfile.TemporaryDirectory() as directory:
             page = browser.Browser(directory)
@@ -103,7 +104,7 @@ class PageTest(ServedTest):
         self.assertEqual(dict(zip(SHORT_NAMES, found)), SHORT_NAMES)
 
     def walk(self, page, url, pictures, served):
-        """Through all of the page, without an error."""
+        """Goes through all of the page, without an error."""
         name = "served" if served else "file"
         state = "arctracePage.state"
         page.open(url)
@@ -135,7 +136,8 @@ class PageTest(ServedTest):
         self.assertEqual(page.problems, [])
 
     def narrow(self, page):
-        """As on a telephone: nothing is cut at the edge, neither the facts, which have losses last, nor a tab."""
+        """The page is as narrow as on a telephone: nothing is cut at the edge, neither the facts, which have losses
+        last, nor a tab."""
         page.call("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=1, mobile=False)
         page.wait("innerWidth === 420")
         for tab in ("functions", "flame", "locks", "critical", "chosen", "summary"):
@@ -146,7 +148,7 @@ class PageTest(ServedTest):
         page.wait("innerWidth > 1000")
 
     def hatching(self, page, without, url, pictures):
-        """Of a ring of which the newest records are left: what is before is hatched, and says why."""
+        """A ring has only the newest records: the time before them is hatched, and says why."""
         page.open(without)
         page.wait("arctracePage.timeLine.isShown")
         page.wait(HATCHED + " === 0")
@@ -183,7 +185,7 @@ class PageTest(ServedTest):
         self.assertGreater(page.run(f"{state}.view.from"), start)
         page.key("s")
         page.key("0")
-        # A key does nothing where what is in view has not been read yet.
+        # A key does nothing where the visible range has not been read yet.
         page.wait("!arctracePage.timeLine.asking && arctracePage.timeLine.visible().some(({ index }) =>"
                   " arctracePage.timeLine.dataOf(index)?.rows.some((row) => row.level === 4 && row.start.length > 0))")
         page.key("ArrowDown")
@@ -235,7 +237,7 @@ class PageTest(ServedTest):
         page.run("document.activeElement.blur()")
 
     def address(self, page, url, state):
-        """The address brings back what is seen."""
+        """The address restores the view."""
         page.run("arctracePage.timeLine.zoom(0.3)")
         # The address follows after a while.
         page.wait(f"location.hash.includes('view=' + Math.floor({state}.view.from))")
@@ -271,10 +273,11 @@ class EarlyPageTest(TracedTest):
             finally:
                 page.close()
                 server.close()
-        trace.unlink()  # too large for what is looked at in each trace
+        trace.unlink()  # the trace is too large for the checks of each trace
 
     def early(self, page, pictures):
-        """How densely records were written; calls where one zooms in; the rest is said not to be known."""
+        """The page shows how densely records were written, and calls where one zooms in; the rest is marked as not
+        known."""
         page.wait("arctracePage.timeLine.isShown")
         self.assertFalse(page.run("arctracePage.facts.is_whole"))
         pieces = page.run("[...arctracePage.timeLine.whole.values()].map((part) => part.density.start.length)")
@@ -296,12 +299,12 @@ class EarlyPageTest(TracedTest):
         page.key("Escape")
         page.run(f"arctracePage.timeLine.choose({LONG_CALL})")
         page.wait("document.querySelector('#pane').textContent.includes('at least')")
-        # All of that was before the whole trace had been read.
+        # All of that happened before the whole trace had been read.
         self.assertFalse(page.run("arctracePage.facts.is_whole"))
         self.kept = page.run("[arctracePage.state.view.from, arctracePage.state.call.level, arctracePage.facts.functions[arctracePage.state.call.what][0]]")
 
     def late(self, page, pictures):
-        """The page is where it was, and knows all."""
+        """The page has not moved, and knows everything."""
         state = "arctracePage.state"
         page.wait(f"{state}.call && !({state}.call.flags & 384)")
         page.wait("document.querySelector('#pane').textContent.includes('What it called')")
@@ -318,17 +321,17 @@ class EarlyPageTest(TracedTest):
         page.screenshot(pictures / "late.png")
 
 
-# What is outside of the window, or has more text than room.
+# Elements that are outside of the window, or have more text than space.
 CUT_OFF = """[...document.querySelectorAll('header, header .facts, header button, nav, nav button, .bar > *, main')].filter((one) => {
   const box = one.getBoundingClientRect();
   return box.left < 0 || box.right > innerWidth || (one.tagName !== 'MAIN' && one.scrollWidth > one.clientWidth + 1);
 }).map((one) => one.className + ' ' + one.textContent.slice(0, 40))"""
 
-# When records were written most densely.
+# The time at which records were written most densely.
 DENSEST = """[...timeLine.whole.values()].flatMap(({ density }) =>
   [...density.start].map((at, i) => [density.bytes[i] / (density.stop[i] - density.start[i] + 1), at])).sort((a, b) => b[0] - a[0])[0][1]"""
 
-# A call of what is shown that begins and ends there; and one that goes on beyond what was read.
+# A shown call that begins and ends in view; and one that continues beyond what was read.
 SHORT_CALL, LONG_CALL = (f"""(() => {{
   const {{ timeLine, state }} = arctracePage;
   for (const {{ index }} of timeLine.visible()) {{
@@ -352,19 +355,19 @@ HATCHED = """(() => {
 })()"""
 
 
-# Of threads that have a lane: some have no record left.
+# The longest gap of the threads that have a lane, because some have no records any more.
 LONGEST_GAP = """arctracePage.facts.gaps
   .filter((gap) => gap.from_ns !== null && arctracePage.facts.lanes.some((lane) => lane.tid === gap.tid))
   .sort((a, b) => b.to_ns - b.from_ns - (a.to_ns - a.from_ns))[0]"""
 
-# What the pointer is told in the middle of that gap, at the edge of its thread's lane.
+# The tip at the pointer in the middle of that gap, at the edge of its thread's lane.
 GAP_TIP = f"""(() => {{
   const {{ timeLine, facts }} = arctracePage, gap = {LONGEST_GAP};
   const lane = timeLine.visible().find(({{ index }}) => facts.lanes[index].tid === gap.tid);
   return timeLine.tipOf(timeLine.at(timeLine.xOf((gap.from_ns + gap.to_ns) / 2), lane.y + 1));
 }})()"""
 
-# Pans by 7 pixels in each frame; the times between frames and of painting, sorted, in ms.
+# Pans by 7 pixels in each frame; returns the times between frames and of painting, sorted, in ms.
 PAN = """(async () => {
   const timeLine = arctracePage.timeLine, between = [];
   timeLine.frames.length = 0;
@@ -381,7 +384,7 @@ PAN = """(async () => {
 
 @unittest.skipUnless(os.environ.get("ARCTRACE_TEST_LONG"), "ARCTRACE_TEST_LONG is not set")
 class LargeTest(TracedTest):
-    """Ten million calls."""
+    """The page of a trace of ten million calls."""
 
     TURNS = 310_000
 
@@ -411,11 +414,11 @@ class LargeTest(TracedTest):
         finally:
             status, errors = server.close()
         self.assertEqual(status, 0, errors)
-        trace.unlink()  # too large for what is looked at in each trace
+        trace.unlink()  # the trace is too large for the checks of each trace
 
     def reaches_each_call(self, server):
-        """A stretch of 20 us has all its calls, one by one, although all of the trace together has crowds. (Of longer ones a pixel
-        is longer than a nanosecond, and there are calls of a few.)"""
+        """A stretch of 20 us has all its calls, one by one, although all of the trace together has density buckets. (In
+        a longer stretch a pixel is longer than a nanosecond, and there are calls of a few.)"""
         summary = server.api("summary")
         lane = max(range(len(summary["lanes"])), key=lambda i: summary["lanes"][i]["calls"])
         begin = self.busiest(server, lane, summary["from_ns"], summary["until_ns"])
@@ -426,10 +429,11 @@ class LargeTest(TracedTest):
         print(f"read again in {time.monotonic() - begin:.1f} s")
         exact, crowded = row_sums(answer)
         self.assertGreater(exact, 50)
-        self.assertLess(crowded, exact / 10)  # calls of no nanosecond at all
+        self.assertLess(crowded, exact / 10)  # calls that last no nanosecond at all
 
     def busiest(self, server, lane, begin, end):
-        """When the 20 us, or a little more, of a lane begin that have most of its short calls: beside other work a thread may be without a CPU for long."""
+        """The begin of the 20 us, or a little more, that have most short calls of a lane: beside other work a thread
+        may be without a CPU for long."""
         answer = server.api("timeline", pixel=20_000, lanes=lane, **{"from": begin, "until": end})
         most = (0, begin)
         for _, _, crowds in answer["lanes"][0][1]:

@@ -23,12 +23,12 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 SYSCALLS = {"x86_64": {"perf_event_open": 298, "bpf": 321},
             "aarch64": {"perf_event_open": 241, "bpf": 280}}.get(platform.machine(), {})
 
-# One that nobody may run too.
+# An interpreter that the user nobody may run, too.
 PYTHON = next((p for p in ("/usr/bin/python3",) if os.access(p, os.X_OK)), sys.executable)
 
-# Sleeps between marks, on one CPU. "slept": that it has left its CPU since the mark before; "awake": that
-# the time was over before it had. Prints where it records, and "more" after as many sleeps as a line of
-# its input asks for; ends when its input does.
+# Sleeps between marks, on one CPU. "slept": it has left its CPU since the mark before; "awake": the time was over
+# before it had. Prints its session, and "more" after as many sleeps as a line of its input asks for; ends when its
+# input does.
 SLEEPER = support.API + """
 import resource
 marks = [name("awake"), name("slept")]
@@ -42,7 +42,7 @@ for line in iter(sys.stdin.readline, ""):
     print("more", flush=True)
 """
 
-# Writes 1000 records, prints where, goes on when it may, and writes 500 more.
+# Writes 1000 records, prints where, waits for a line, and writes 500 more.
 WRITER = support.API + """
 ring = name("ring")
 for i in range(1000): api.arctrace_instant(ring)
@@ -63,7 +63,7 @@ for fd in os.listdir("/proc/self/fd"):
 
 
 def forbid(*names):
-    """For subprocess' preexec_fn: these system calls fail with EPERM from then on (seccomp)."""
+    """A function for subprocess' preexec_fn: these system calls fail with EPERM from then on (seccomp)."""
     code = [(0x20, 0, 0, 0)]  # the call's number
     for name in names:
         code += [(0x15, 0, 1, SYSCALLS[name]), (0x06, 0, 0, 0x00050000 | errno.EPERM)]
@@ -81,7 +81,7 @@ def forbid(*names):
 
 
 def obstacle(**how):
-    """Why perf's events can't be had, by arctrace's own word; None if they can."""
+    """The reason why perf's events are refused, as arctrace gives it; None if they are available."""
     tried = arctrace("record", "-o", "/dev/null", "--kernel=perf", "--", "true", **how)
     refused = tried.returncode == 2 and "refused" in tried.stderr
     return tried.stderr.strip() if refused else None
@@ -94,7 +94,7 @@ NO_PERF_FOR_NOBODY = ("needs root, to be somebody else" if os.geteuid() != 0
 
 class PerfCase(kernel_programs.ProgramTest):
     KERNEL = "perf"
-    USER = {}  # that records: arguments of subprocess
+    USER = {}  # the user that records, as arguments of subprocess
 
     def setUp(self):
         super().setUp()
@@ -113,7 +113,7 @@ class PerfCase(kernel_programs.ProgramTest):
             yield recorder
 
 
-class Tests:  # of whoever records
+class Tests:  # the same for each user that records
     def test_time_on_and_off_the_cpu(self):
         trace, measured, _ = self.record_whole(program=self.build("waits"))
         for function in kernel_programs.check_time_on_and_off_the_cpu(self, trace, measured).values():
@@ -135,7 +135,7 @@ class Tests:  # of whoever records
         self.assertEqual(read_dump(trace, "--type", "EXECED")[0]["program"], "waits")
         exited = [record["tid"] for record in read_dump(trace, "--type", "EXITED")]
         self.assertEqual(sorted(exited), sorted([child, measured["tid"]]))
-        # Nobody but the command and its child.
+        # Only the command and its child are there.
         self.assertEqual({record["tid"] for record in records}, {child, measured["tid"]})
 
     def test_two_on_one_cpu_are_preempted(self):
@@ -160,14 +160,14 @@ class Tests:  # of whoever records
         self.assertIn("blocked or woken", asked.stdout)
 
     def sleep_more(self, recorder, times):
-        """The program SLEEPER goes on, and is waiting again then."""
+        """Lets the program SLEEPER continue until it waits again."""
         recorder.stdin.write(f"{times}\n")
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.readline(), "more\n")
 
     def sleeps_of(self, trace):
-        """[(begin, end, how often it left its CPU)] of what lies between two marks of SLEEPER, and for
-        which it says that it slept."""
+        """[(begin, end, how often it left its CPU)] of the times between two marks of SLEEPER in which it says that
+        it slept."""
         marks = [(r["time_ns"], r["name"]) for r in read_dump(trace, "--type", "INSTANT")]
         pid = read_info(trace)["processes"][0]["pid"]
         left = [r["time_ns"] for r in read_dump(trace, "--type", "SWITCH") if r["tid"] == pid]
@@ -175,16 +175,16 @@ class Tests:  # of whoever records
                 for (begin, _), (end, mark) in zip(marks, marks[1:]) if mark == "slept"], left
 
     def test_a_snapshot_has_both_up_to_the_same_moment(self):
-        asked_ns = []  # the time by which whatever had happened is to be there
+        asked_ns = []  # a snapshot must have all that happened before this time
         with self.recording(SLEEPER, "--mode=overwrite", "-b", "256k",
                             "--block-size=4k") as recorder:
             recorder.stdout.readline()
-            # The second time more has happened than the buffer holds of it.
+            # The second time more happens than the buffer can store.
             for times in (500, 3000):
                 self.sleep_more(recorder, times)
                 recorder.stdin.write("1000\n")
                 recorder.stdin.flush()
-                time.sleep(0.1)  # it is at work, or not yet
+                time.sleep(0.1)  # the recorder may be at work, or not
                 asked_ns.append(time.monotonic_ns())
                 recorder.send_signal(signal.SIGUSR2)
                 self.assertIn("snapshot: ", recorder.stderr.readline())
@@ -226,12 +226,12 @@ class Tests:  # of whoever records
             session = recorder.stdout.readline().rstrip()
             self.sleep_more(recorder, 60)
             for switch in ("--off=kernel", "--on=kernel"):
-                # What perf has and the recorder has not read is switched off, too.
+                # Events that perf has and the recorder has not read are dropped, too.
                 changes_ns.append(time.monotonic_ns())
                 states.wait_for_rounds(recorder.pid)
                 done = arctrace("ctl", session, switch, **self.USER)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                states.wait_for_rounds(recorder.pid)  # it has seen it
+                states.wait_for_rounds(recorder.pid)  # the recorder has seen the change
                 changes_ns.append(time.monotonic_ns())
                 self.sleep_more(recorder, 60)
             recorder.stdin.close()
@@ -248,12 +248,12 @@ class Tests:  # of whoever records
         self.assertEqual(set(unrecorded), {False})
 
     def test_killed_recorder(self):
-        """The program goes on, and what it wrote and perf reported can be had."""
+        """The program continues, and its records and perf's can be recovered."""
         self.addCleanup((self.directory / "live.data").unlink, missing_ok=True)
         with self.recording(WRITER) as recorder:
             session = recorder.stdout.readline().rstrip()
             self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
-            states.wait_for_rounds(recorder.pid)  # what perf had by then it has seen
+            states.wait_for_rounds(recorder.pid)  # the recorder has read what perf had by then
             recorder.kill()
             recorder.wait()
             recorder.stdin.write("\n")
@@ -263,7 +263,7 @@ class Tests:  # of whoever records
             recorder.stdin.flush()
             self.assertEqual(recorder.stdout.read(), "")  # until it has ended
         trace = self.directory / "recovered.data"
-        # What the recorder had come to write is in its file.
+        # The recorder's file has what it could write before it was killed.
         done = arctrace("recover", session, f"--merge={self.directory / 'live.data'}", "-o", trace, **self.USER)
         self.assertEqual(done.returncode, 0, done.stderr)
         read("check", trace)
@@ -289,7 +289,7 @@ class PerfAsNobodyTest(Tests, PerfCase):
     USER = NOBODY
 
     def test_it_is_what_there_is(self):
-        """Without rights: perf's events, and one line reports what is missing and why."""
+        """Without rights the recorder takes perf's events, and one line says what is missing and why."""
         done = self.record("true", options=("--kernel",))
         self.assertEqual(done.status, 0)
         self.assertRegex(done.stderr, r"(?m)^arctrace: warning: recording the kernel by perf "
@@ -311,7 +311,7 @@ class PerfAsNobodyTest(Tests, PerfCase):
 class ForbiddenTest(PerfCase):
     @cases.in_gate
     def test_without_bpf_and_perf(self):
-        """Neither is to be had: one line, and a recording all the same."""
+        """Neither is available: the recorder prints one line, and records all the same."""
         forbidden = forbid("bpf", "perf_event_open")
         done = self.record("true", options=("--kernel",), preexec_fn=forbidden)
         self.assertEqual(done.status, 0, done.stderr)

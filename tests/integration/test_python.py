@@ -14,7 +14,7 @@ PYTHON = os.environ["ARCTRACE_PYTHON"]
 PACKAGE = os.environ["ARCTRACE_PYTHON_PACKAGE"]
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/python"
 
-# Run by the interpreter that the module is made for, which need not be this test's.
+# The interpreter that the module is made for runs it, which need not be this test's.
 PROGRAM = """
 import json, sys
 import arctrace
@@ -92,7 +92,7 @@ class Python(TracedTest):
         self.assertEqual(set(lines), {"None (None, None) -t 1ns"})
 
     def self_times(self):
-        """Self time by thread and function. Nodes as [loader] are no calls: the module does not give them."""
+        """Self time by thread and function. Nodes such as [loader] are no calls, so the module does not have them."""
         sums = collections.Counter()
 
         def add(thread, node):
@@ -112,8 +112,8 @@ class Python(TracedTest):
         self.assertIn(longest, self.python(EXAMPLES / "functions.py", self.trace))
         ((thread, function), self_ns), = self.self_times().most_common(1)
         self.assertIn(f"{self_ns} ns  {thread}  {function}\n", self.python(EXAMPLES / "columns.py", self.trace))
-        # Of those that have a call that ended: where a process was kept waiting as it executed another program, that call
-        # is the longest and has no end.
+        # Only functions with an ended call count: if a process waited long as it executed another program, that call is
+        # the longest and has no end.
         ended = [f for f in functions if f["p50_ns"] is not None and not f["name"].startswith("[")]
         function = max(ended, key=lambda f: f["base_ns"])["name"]
         self.assertIn("ns at", self.python(EXAMPLES / "slow_calls.py", self.trace, function))

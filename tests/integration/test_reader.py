@@ -75,7 +75,7 @@ class Reader(TracedTest):
         self.assertEqual([[tid, start, depth, name, module, args, retval]
                           for tid, start, _, _, depth, name, module, args, retval, _, _, _ in lines], wanted)
         self.assertTrue(any(args for *_, args, _ in wanted))
-        # A path has the functions around a call, and that call is its last one.
+        # A path has the functions around a call, and ends with that call's.
         for _, _, _, _, depth, _, _, _, _, path, caller, flags in lines:
             if not int(flags) & (8 | 16):
                 self.assertEqual(path, depth)
@@ -91,7 +91,7 @@ class Reader(TracedTest):
 
     def test_records(self):
         records = [r for r in read_dump(self.trace) if r["type"] != "GAP"]
-        # Fields of some records have this name as well.
+        # Some records have a field of this name as well.
         for record in records:
             record.pop("pid")
         found = []
@@ -104,7 +104,7 @@ class Reader(TracedTest):
     def test_cut_file_is_read_up_to_there(self):
         cut = self.directory / "cut.data"
         whole = self.trace.read_bytes()
-        cut.write_bytes(whole[:len(whole) // 2])  # what is last are names and an index
+        cut.write_bytes(whole[:len(whole) // 2])  # names and an index come last
         lines = read_all("facts", cut)
         self.assertEqual(lines["facts"][0][-1], "0")
         self.assertGreater(int(lines["facts"][0][0]), 0)

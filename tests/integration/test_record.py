@@ -40,7 +40,7 @@ SUMMARY = re.compile(
 
 class RecordTest(TracedTest):
     def assert_refused(self, done, *words, status=2):
-        """This exit status and one clear line that has these words."""
+        """The run has this exit status, and prints one clear line with these words."""
         self.assertEqual(done.returncode, status, done.stderr)
         lines = done.stderr.splitlines()
         self.assertEqual(len(lines), 1, done.stderr)
@@ -77,7 +77,8 @@ class RecordTest(TracedTest):
         self.assertEqual(match.group(6), str(recorded.trace))
 
     def test_says_how_own_functions_are_recorded(self):
-        """In one line, where there are none in any process and the user did not exclude them."""
+        """One line says how own functions are recorded, if none was in any process and the user did not exclude
+        them."""
         source = """#include <stdlib.h>
         __attribute__((noinline)) int own(char **words) { return getenv(words[0]) == 0; }
         int main(int count, char **words) { return count * own(words) != 1; }"""
@@ -111,7 +112,7 @@ class RecordTest(TracedTest):
 
     @unittest.skipUnless(platform.machine() == "x86_64", "elsewhere one NOP is room enough")
     def test_says_why_room_for_hooks_is_not_used(self):
-        """Where there is too little of it, or nothing says where functions begin."""
+        """The NOP areas are too small, or nothing says where functions begin."""
         source = "int main(int count, char **words) { return count + (words == 0) != 1; }"
         reason = "have room for hooks (-fpatchable-function-entry), but less than a hook needs, or neither"
         tables, symbols = "-fasynchronous-unwind-tables", "-g"
@@ -130,7 +131,7 @@ class RecordTest(TracedTest):
 
     @unittest.skipUnless(platform.machine() == "x86_64", "elsewhere rooms need no begin")
     def test_says_which_rooms_are_not_used(self):
-        """Where only some objects lack what says where their functions begin."""
+        """Only some objects lack the section that says where their functions begin."""
         sources = {"a": "int f(int); int main(int count, char **words) { return f(count) + (words == 0) != 3; }",
                    "b": "__attribute__((noinline)) static int g(int x) { volatile int y = x; return y + 1; }\n"
                         "int f(int x) { return g(x) + 1; }"}
@@ -227,7 +228,7 @@ class RecordTest(TracedTest):
         self.assertEqual(sorted(os.listdir(self.directory)), ["arctrace.data", "binary", "script"])
 
     def test_script_without_interpreter(self):
-        """As a shell runs it."""
+        """The script runs as a shell would run it."""
         script = self.directory / "script"
         script.write_text("echo ran $1\nexit 3\n")
         script.chmod(0o755)
@@ -257,7 +258,7 @@ class RecordTest(TracedTest):
         done = self.record(*show, options=("--config", config))
         self.assertEqual(done.stdout, "libcall=program;notrace=a%3Bb;notrace=c%25\n")
         with unittest.mock.patch.dict(os.environ, ARCTRACE_CONFIG=str(config)):
-            done = self.record(*show, options=("-N", "d"))  # goes before
+            done = self.record(*show, options=("-N", "d"))  # the option on the command line overrides the file's
             self.assertEqual(done.stdout, "libcall=program;notrace=d\n")
         for text in ("[record]\nnosuch=1\n", "[record]\ndepth=0\n", None):
             config.unlink()
@@ -269,8 +270,8 @@ class RecordTest(TracedTest):
             config.touch()
 
     def test_filters_of_any_size_reach_the_program(self):
-        """Also one that a program starts with an environment of its own."""
-        # Together near 128 KiB, which is all that the kernel lets a variable take.
+        """The patterns also reach a program that another one starts with an environment of its own."""
+        # The patterns take nearly 128 KiB, the most that the kernel permits for a variable.
         patterns = [f"no-{i}-" + "%" * 1000 for i in range(42)]
         options = [word for pattern in patterns for word in ("-N", pattern)]
         text = "libcall=program;" + ";".join(
@@ -292,7 +293,7 @@ class RecordTest(TracedTest):
 
     @cases.not_in_gate
     def test_types_of_very_many_functions(self):
-        """-A reads those of all that match: as many as fit, or it reports the rest."""
+        """-A reads the arguments of all functions that match: as many as fit, or it names the rest."""
         def program(count):
             source = "".join(f"__attribute__((noinline)) int nth{i}(int number_{i})"
                              f"{{ return number_{i} + {i}; }}\n" for i in range(count))
@@ -311,7 +312,7 @@ class RecordTest(TracedTest):
                             "-A and -R", "2048")
 
     def test_command_line_outranks_the_config_file(self):
-        """Also by an option that excludes the file's."""
+        """An option may also exclude the file's."""
         config = self.directory / "config"
         config.write_text("[record]\nno-libcall=true\nno-huge-pages=true\n", encoding="utf-8")
         show = ("sh", "-c", "echo $ARCTRACE_OPTIONS")
@@ -325,7 +326,7 @@ class RecordTest(TracedTest):
         self.assert_refused(arctrace("record", "--config", config, "true"))
 
     def test_disk_full(self):
-        """The command goes on, the file is good up to there, and the summary reports it."""
+        """The command continues, the file is good up to that point, and the summary says so."""
         program = self.directory / "digits"
         run("gcc", "-O1", "-finstrument-functions", "-x", "c", "-", "-o", program, input=DIGITS, check=True)
         mount = self.directory / "disk"
@@ -348,7 +349,7 @@ class RecordTest(TracedTest):
             self.assertEqual(report["summary"]["lost"], lost)
             self.assertEqual(report["summary"]["lost_by_cause"]["file"], of_file)
             self.assertIn("lost: file", [gap["reason"] for gap in report["gaps"]])
-            # The names are there, and all that the program wrote is accounted for.
+            # All functions have names, and all that the program wrote is accounted for.
             self.assertFalse([f["name"] for f in report["functions"]
                               if f["name"].startswith("0x")])
             calls = arctrace("record", "-b", "256M", "-o", self.directory / "whole", "--", program)
@@ -381,7 +382,7 @@ class RecordTest(TracedTest):
                          read_report(trace, "tree")["threads"])
 
     def test_daemons(self):
-        """Whoever goes on when the command has ended is not waited for, which is said."""
+        """A process that continues when the command has ended is not waited for, which a line says."""
         program = (sys.executable, "-c", support.API + """
 ready, done = os.pipe()
 if os.fork() == 0:
@@ -405,7 +406,7 @@ os._exit(5)
         self.assertNotIn("--wait", waited.stderr)
 
     def test_a_daemon_that_has_recorded_nothing(self):
-        """It is none of the buffer's writers, and is named all the same."""
+        """The process is none of the buffer's writers, and has a name all the same."""
         source = self.directory / "daemon.c"
         source.write_text("""
 #include <unistd.h>
@@ -459,7 +460,7 @@ int main(void) {
         warning, summary = lines_without(tried.stderr, HINT)
         self.assertIn("RLIMIT_MEMLOCK", warning)
         self.assertTrue(SUMMARY.match(summary), summary)
-        # Unless it was asked for, pinning is told by info only.
+        # Unless it was asked for, only info mentions pinning.
         self.assertEqual(len(lines_without(limited().stderr, HINT)), 1)
         self.assertIn(", 64 KiB of it pinned; ", arctrace("info", self.directory / "x").stdout)
         self.assertEqual(read_info(self.directory / "x")["session"]["pinned_bytes"], 65536)
@@ -473,7 +474,7 @@ int main(void) {
         self.assertIn(b"hello\n", done.stderr)
 
     def test_closed_pipe_is_no_death(self):
-        """Its reader goes away while the command runs, before the last records are written."""
+        """The reader of the output goes away while the command runs, before the last records are written."""
         reader, writer = os.pipe()
         recorder = start_arctrace("record", "-o", "-", "--", "sh", "-c", "echo ready; read end",
                                   stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE, text=True)

@@ -1,5 +1,5 @@
-"""Which events, and which processes' and threads' records, a session records: by the options of
-record and create, and by ctl while programs run."""
+"""Which events, and which processes' and threads' records, a session records: set by the options of record and create,
+and by ctl while programs run."""
 
 import collections
 import os
@@ -13,7 +13,7 @@ from states import wait_until
 from trace_checks import walk
 from tracing import TracedTest
 
-# Events of three names and levels, by copy and in place; the last one is defined after some records.
+# Events of three names and levels, copied and in place; the last one is defined after some records.
 EVENTS = support.API + """
 api.arctrace_reserve.restype = ctypes.c_void_p
 ring, f = name("ring"), key("f")
@@ -32,7 +32,7 @@ for i in range(10):
 """
 ALL_EVENTS = {"db.query": 21, "db.row": 20, "ui.frame": 20}
 
-# Instants and counters of three names, one of which is defined after some records, and what has no name.
+# Instants and counters of three names, one of which is defined after some records, and records without a name.
 INSTANTS = support.API + """
 length, full = name("queue.length"), name("queue.full")
 event = api.arctrace_define_event(b"tick", 0, None, 0)
@@ -52,8 +52,8 @@ ALL_INSTANTS = {"queue.length": 10, "queue.full": 11, "tick": 10}
 
 TYPED_EVENTS = os.environ.get("ARCTRACE_TYPED_EVENTS", "")
 
-# Two threads and a child that has two, of which each goes round in a function of its own. Prints
-# their numbers; ends when its input does.
+# Two threads and a child that has two, each of which loops in a function of its own. Prints their numbers; ends when
+# its input does.
 THREADS = support.API + """
 libc = ctypes.CDLL(None)
 event = api.arctrace_define_event(b"round", 0, None, 0)
@@ -101,7 +101,7 @@ class RecordFilterTest(TracedTest):
         self.addCleanup(arctrace, "destroy", "--force", self.name)
 
     def events(self, *options):
-        """How often each event was recorded by EVENTS, and that nothing else is different."""
+        """How often each event was recorded by EVENTS, after checking that nothing else is different."""
         recorded = self.record(sys.executable, "-c", EVENTS,
                                options=("--no-libcall", *options))
         self.assertEqual(recorded.status, 0, recorded.stderr)
@@ -139,7 +139,7 @@ class RecordFilterTest(TracedTest):
             self.assertIn(" 0 lost", recorded.stderr)
 
     def recording(self, *options, source=EVENTS):
-        """What record says on standard error, and the trace."""
+        """Returns what record prints on standard error, and the trace."""
         recorded = self.record(sys.executable, "-c", source, options=("--no-libcall", *options))
         self.assertEqual(recorded.status, 0, recorded.stderr)
         return recorded.stderr, recorded.trace
@@ -160,7 +160,8 @@ class RecordFilterTest(TracedTest):
             self.assertNotIn("warning", said)
 
     def instants(self, *options, source=INSTANTS + INSTANTS_ROUND, rounds=1):
-        """How often instants and counters of each name were recorded, and that nothing else is different."""
+        """How often instants and counters of each name were recorded, after checking that nothing else is
+        different."""
         said, trace = self.recording(*options, source=source)
         self.assertIn(" 0 lost", said)
         records = read_dump(trace)
@@ -231,7 +232,7 @@ class RecordFilterTest(TracedTest):
         self.assertNotIn("recorded from", arctrace("info", trace).stdout)
 
     def test_filters_that_the_buffer_does_not_have_any_more(self):
-        """Each change is listed; which of the two filters it was is not claimed."""
+        """Each change is listed, without a claim which of the two filters it was."""
         self.create()
         self.assertEqual(arctrace("start", self.name).returncode, 0)
         for options in (["--level=3"], ["--event=x"], ["--event=y"]):
@@ -263,7 +264,7 @@ class RecordFilterTest(TracedTest):
         self.assertEqual(read_info(self.name)["buffer"]["record_filter"], [])
 
     def start(self):
-        """THREADS: the process, pid and tids of the parent and of the child."""
+        """Starts THREADS; returns the process, pid and tids of the parent and of the child."""
         process = start_arctrace("record", "--no-libcall", f"--session={self.name}", "--", sys.executable, "-c",
                                  THREADS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
@@ -282,7 +283,7 @@ class RecordFilterTest(TracedTest):
         return collections.Counter({s["tid"]: s["written"] for s in slots if s["tid"] in tids})
 
     def wait_until_written(self, tids, count):
-        """Until each of these threads has written so many records more."""
+        """Waits until each of these threads has written so many records more."""
         before = self.written(tids)
 
         def have_written():
@@ -292,9 +293,9 @@ class RecordFilterTest(TracedTest):
         wait_until(have_written, lambda: f"{count} records more than {before}: {self.written(tids)}")
 
     def assert_moving(self, tids, expected):
-        """These of the threads write, the others do not: these set the pace, so that the time that
-        a busy machine takes does not count."""
-        self.wait_until_written(expected, 20)  # what was under way is written
+        """Checks that these of the threads write and the others do not. The writing threads set the pace, so that
+        delays of a busy machine do not matter."""
+        self.wait_until_written(expected, 20)  # records that had been begun are written
         before = self.written(tids)
         self.wait_until_written(expected, 20)
         after = self.written(tids)
@@ -302,8 +303,8 @@ class RecordFilterTest(TracedTest):
         self.assertEqual({tid for tid in tids if after[tid] > before[tid] + 1}, set(expected))
 
     def newest(self):
-        """By type, when the last EVENT and INSTANT of the buffer were written; it has room for a few
-        seconds, so that older ones may be gone."""
+        """By type, when the last EVENT and INSTANT of the buffer were written; the buffer has space for a few seconds,
+        so that older ones may be gone."""
         return {r["type"]: r["time_ns"] for r in read_dump(self.name, "--type", "EVENT,INSTANT")}
 
     def test_processes_and_threads_while_they_run(self):
@@ -322,14 +323,14 @@ class RecordFilterTest(TracedTest):
                              ("--event=ruond", 'no event matches --event ruond; did you mean "round"?')):
             self.assertIn(said, arctrace("ctl", self.name, option).stderr)
         self.assertEqual(arctrace("ctl", self.name, f"--pid={child[0]}", f"--tid={parent[1]}").stderr, "")
-        self.ctl("--event=none")  # it replaces the other filter, and lets functions and marks be
+        self.ctl("--event=none")  # it replaces the other filter, and does not filter functions and marks
         self.assert_moving(tids, tids)
         self.assertEqual(read_info(self.name)["buffer"]["record_filter"], ["event:none"])
         self.assertIn("record filter: event:none", arctrace("info", self.name).stdout)
         before = self.newest()
         self.wait_until_written(tids, 20)
         after = self.newest()
-        # The newest one may have been overwritten, and an older one of another thread's block be left.
+        # The newest one may have been overwritten, while an older one in another thread's block remains.
         self.assertLessEqual(after.get("EVENT", 0), before.get("EVENT", 0))
         self.assertGreater(after["INSTANT"], before["INSTANT"])
         self.ctl("--record-all")
@@ -351,7 +352,7 @@ class RecordFilterTest(TracedTest):
         self.assertIn("collecting", collector.stderr.readline())
         process, parent, child = self.start()
         tids = parent[1:] + child[1:]
-        self.wait_until_written(tids, 20)  # all are in their functions
+        self.wait_until_written(tids, 20)  # all threads are in their functions
         filters = [[f"pid:{parent[0]}"], ["level:2"], []]
         self.ctl(f"--pid={parent[0]}")
         self.wait_until_written(parent[1:], 200)
@@ -373,7 +374,7 @@ class RecordFilterTest(TracedTest):
         out_ns = filtered[0]["to_ns"] - filtered[0]["from_ns"]
         self.assertGreater(out_ns, 0)
         functions = {f["name"]: f for f in read_report(trace, "flat")["functions"]}
-        # The child's functions were filtered out, in one of their calls.
+        # The child's functions were filtered out during one of their calls.
         for thread in read_report(trace, "tree")["threads"]:
             nodes = [node for node, _ in walk(thread["root"])]
             of_child = any(node["name"] in ("c1", "c2") for node in nodes)

@@ -1,5 +1,5 @@
-"""Reports and exports of a trace with forks, threads, gaps, losses and calls that do not end, against a
-count of our own over what `dump` has of each record."""
+"""Compares reports and exports of a trace with forks, threads, gaps, losses and calls that do not end with our own
+count over what `dump` has of each record."""
 
 import collections
 import csv
@@ -20,8 +20,8 @@ from trace_checks import walk
 from tracing import TracedTest
 
 NAMES = ("main_loop", "outer", "inner", "leaf", "endless")
-# Threads, then forked children with frames of their parent, of which one leaves one; calls that do not
-# end. After each part it says so and waits.
+# Threads, then forked children inside frames of their parent, one of which ends one; calls that do not end. After
+# each part the program prints so and waits.
 PROGRAM = support.API + """
 import random
 main, outer, inner, leaf, endless = [key(text) for text in ("main_loop", "outer", "inner", "leaf", "endless")]
@@ -89,9 +89,9 @@ class Thread:
         self.inherited = len(self.stack)
 
     def run(self, time_ns, gaps):
-        """Time up to then is the innermost frame's, but for gaps."""
+        """Charges the time up to then, except gaps, to the innermost frame."""
         now_ns, own_ns = self.now_ns, 0
-        for start, stop in sorted(gaps):  # which may overlap
+        for start, stop in sorted(gaps):  # gaps may overlap
             own_ns += max(0, min(start, time_ns) - now_ns)
             now_ns = min(max(now_ns, stop), time_ns)
         if self.stack:
@@ -115,7 +115,7 @@ class Counts:
 
     def __init__(self):
         self.calls, self.self_ns, self.total_ns = (collections.Counter() for _ in range(3))
-        self.open, self.ended_ns = collections.Counter(), collections.Counter()  # ended_ns: of those not open
+        self.open, self.ended_ns = collections.Counter(), collections.Counter()  # ended_ns: of calls that have ended
 
     def add(self, frame, time_ns, is_open):
         self.calls[frame.name] += frame.is_call
@@ -129,7 +129,7 @@ class Counts:
 
 
 def off_stretches(records):
-    """From each ENABLED without functions to the next one with them."""
+    """The stretches from each ENABLED without functions to the next one with them."""
     stretches, since = [], None
     for record in records:
         if record["type"] != "ENABLED":
@@ -151,7 +151,7 @@ def recount(records, forked_ns):
     process_of = {r["pid"]: r["process"] for r in records if r["type"] == "PROCESS"}
     writers = {r["writer"]: (r["pid"], r["tid"]) for r in records if r["type"] == "THREAD"}
     thread_ends = {writers.get(r["writer"]): r["time_ns"] for r in records if r["type"] == "WRITER_END"}
-    # By process. When its main function has returned, time is nobody's, but what is open stays open.
+    # Both are by process. After its main function has returned, time is nobody's, but open frames stay open.
     exits = {r["process"]: r["time_ns"] for r in records if r["type"] == "PHASE" and r["phase"] == "exit"}
     ends = {r["process"]: r["time_ns"] for r in records if r["type"] == "PROCESS_END"}
     threads, lost = {}, {}
@@ -173,12 +173,12 @@ def recount(records, forked_ns):
             gaps.append(lost[key])
         if kind == "STACK":
             known = thread.own()
-            # It may have the innermost ones only.
+            # The STACK may have the innermost frames only.
             frames = known[:record["depth"] - len(record["frames"])] + record["frames"]
             same = 0
             while same < min(len(known), len(frames)) and known[same] == frames[same]:
                 same += 1
-            # What is not open any more ended when the gap began.
+            # Frames that are not open any more ended when the gap began.
             begin = min([now] + [start for start, stop in gaps if stop > thread.now_ns])
             thread.run(max(begin, thread.now_ns), gaps)
             while len(thread.own()) > same:
@@ -210,8 +210,8 @@ def recount(records, forked_ns):
 
 class RecountTest(TracedTest):
     def record_program(self, turns, *options, stands_still=False):
-        """In a session whose functions are off between two parts. If so, the collector stands still in
-        the first one."""
+        """Records in a session whose functions are off between two parts. With `stands_still`, the collector is
+        stopped in the first one."""
         name = f"recount-{os.getpid()}-{turns}"
         trace = self.directory / "trace.data"
         read("create", name, "--start", *options)
@@ -291,10 +291,10 @@ class RecountTest(TracedTest):
             self.assertEqual({name: found[name] for name in NAMES}, {name: sums[name] for name in NAMES}, weight)
 
     def check_chrome(self, trace, expected):
-        """The times of those that ended, and how many did not."""
+        """The times of calls that ended, and how many did not."""
         ended_ns, begun = collections.Counter(), collections.defaultdict(list)
         for event in json.loads(self.export(trace, "chrome"))["traceEvents"]:
-            # The frames of a fork's child are told apart.
+            # A mark distinguishes the frames of a fork's child.
             shown = event["name"].removesuffix(" [inherited by fork]")
             if event["ph"] == "X":
                 ended_ns[shown] += round(event["dur"] * 1000)
@@ -309,7 +309,7 @@ class RecountTest(TracedTest):
             self.assertEqual((ended_ns[name], still_open[name]), (expected.ended_ns[name], expected.open[name]), name)
 
     def test_kernel_records(self):
-        """The views threads and log-rt against SWITCH and WAKING."""
+        """Compares the views threads and log-rt with SWITCH and WAKING."""
         done = whole(self, lambda: self.record(sys.executable, "-c", support.API + NAPS,
                                                options=("--kernel", "--no-libcall")))
         records = read_dump(done.trace)

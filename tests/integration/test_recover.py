@@ -1,4 +1,4 @@
-"""arctrace recover: from the buffer of a recorder that was killed, and from a core."""
+"""arctrace recover: reads the buffer of a recorder that was killed, and a core."""
 
 import os
 import resource
@@ -14,7 +14,7 @@ from served_trace import Server
 from trace_checks import assert_indexed
 from tracing import TracedTest
 
-# Writes argument 1 records inside two frames, prints so, waits, or dies (argument 2).
+# Writes argument 1 records inside two frames, prints so, and waits, or dies (argument 2).
 PROGRAM = support.API + """
 ring = name("ring")
 for text in ("outer", "inner"): api.arctrace_enter(key(text))
@@ -28,7 +28,8 @@ sys.stdin.read()
 
 class RecoverTest(TracedTest):
     def left_behind(self, *options, has_written=False):
-        """The buffer of a recorder that was killed with its command; `has_written`: when its file had records."""
+        """The buffer of a recorder that was killed with its command; `has_written`: killed once its file had
+        records."""
         recorder = start_arctrace("record", "--no-libcall", "-o", self.directory / "cut", *options, "--",
                                   sys.executable, "-c", PROGRAM, "1000", "wait", stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -72,7 +73,7 @@ class RecoverTest(TracedTest):
                 self.assertFalse(os.path.exists(session))
 
     def test_names_that_the_recorder_took_with_it(self):
-        """Blocks of definitions that are full are in its file, not in the buffer any more."""
+        """Full blocks of definitions are in the recorder's file, not in the buffer any more."""
         session = self.left_behind("-b", "256k", "--block-size", "384")
         trace = self.directory / "trace"
         other = self.record("true").trace
@@ -92,16 +93,16 @@ class RecoverTest(TracedTest):
         self.assertTrue(info["processes"][0]["modules"])
         self.assertEqual({r["name"] for r in read_dump(trace, "--type", "INSTANT")}, {"ring"})
         self.assertIn("outer", {row["name"] for row in read_report(trace, "flat")["functions"]})
-        trace.unlink()  # what is in the recorder's file only is missing: serials have a gap
+        trace.unlink()  # records that only the recorder's file has are missing, so serials have a gap
 
     def test_whole_recording(self):
-        """What the recorder wrote until it was killed, and what is left in the buffer."""
+        """The merged trace has what the recorder wrote until it was killed, and what remains in the buffer."""
         session = self.left_behind("-b", "256k", "--block-size", "384")
         cut = self.directory / "cut"
         report = arctrace("report", cut)
         self.assertEqual(report.returncode, 0, report.stderr)
         self.assertIn(f"arctrace recover {session} -m {cut}", report.stderr)
-        # So does recover itself, if it is given the file in the buffer's place.
+        # recover does the same, if it is given the file in the buffer's place.
         refused = arctrace("recover", cut, "-o", self.directory / "merged")
         self.assertEqual(refused.returncode, 2)
         self.assertIn(f"arctrace recover {session} -m {cut}", refused.stderr)
@@ -114,19 +115,19 @@ class RecoverTest(TracedTest):
         self.assertNotIn("warning", arctrace("report", trace).stderr)
         self.check_read_as_one(cut, trace)
         if os.geteuid() == 0:
-            # Anybody can make a file there that has the session's id.
+            # Anybody can make a file there that has the session's id, so the owner counts.
             os.chown(session, 65534, -1)
             self.assertLess(read_report(cut, "flat")["summary"]["records"], 1002)
             os.chown(session, 0, -1)
-        # Without the buffer there is only what the file has.
+        # Without the buffer only the file's records can be read.
         os.unlink(session)
         alone = read_report(cut, "flat")
         self.assertLess(alone["summary"]["records"], 1002)
         cut.unlink()
 
     def test_what_only_the_recorder_has(self):
-        """Records that it had written to its file, which a recovery without that file lacks, are told:
-        how many, of which thread, and since when."""
+        """A recovery without the recorder's file says which records only that has: how many, of which thread, and
+        since when."""
         for scope in ("shared", "thread"):
             with self.subTest(scope=scope):
                 session = self.left_behind("-b", "256k", "--block-size", "384", "--high-water=1",
@@ -154,7 +155,7 @@ class RecoverTest(TracedTest):
                     os.unlink(path)
 
     def test_snapshots_of_a_buffer_that_nobody_drains(self):
-        """They have all there is, also while the program goes on."""
+        """Recoveries of a live session have all its records, also while the program continues."""
         session = f"recover-{os.getpid()}"
         arctrace("create", session, "-b", "1M", "--start", "--scope=shared")
         self.addCleanup(arctrace, "destroy", "--force", session)
@@ -174,7 +175,7 @@ while True: api.arctrace_instant(ring)
                 program.terminate()
 
     def test_an_empty_file_of_a_killed_flight_recorder(self):
-        """It says where its records are."""
+        """Commands that get the empty file say where its records are."""
         session = self.left_behind("--mode=overwrite", "-b", "1M")
         cut = self.directory / "cut"
         self.assertEqual(cut.stat().st_size, 0)
@@ -190,7 +191,7 @@ while True: api.arctrace_instant(ring)
         self.assertNotIn(session, arctrace("report", cut).stderr)
 
     def check_read_as_one(self, cut, merged):
-        """The cut file is read together with the buffer: as what recover writes of both."""
+        """The cut file is read together with the buffer, with the same result as what recover writes of both."""
         found, expected = (read_report(trace, "flat") for trace in (cut, merged))
         for key in ("records", "lost", "lost_by_cause", "threads"):
             self.assertEqual(found["summary"][key], expected["summary"][key])
@@ -203,7 +204,7 @@ while True: api.arctrace_instant(ring)
         found, expected = (read_info(trace) for trace in (cut, merged))
         for key in ("records", "lost", "torn", "own_blocks"):
             self.assertEqual(found["summary"][key], expected["summary"][key])
-        server = Server(cut)  # without --partial: nothing is missing
+        server = Server(cut)  # needs no --partial, because nothing is missing
         try:
             server.wait_whole()
             self.assertEqual(server.api("summary")["records"], expected["summary"]["records"])
@@ -212,7 +213,7 @@ while True: api.arctrace_instant(ring)
         self.assertIn("is read from", errors, status)
 
     def test_losses_in_both(self):
-        """What the recorder had reported when it was killed, and what it had not."""
+        """Losses that the recorder had counted in LOST records when it was killed, and others, are all counted."""
         recorder = start_arctrace("record", "--no-libcall", "-o", self.directory / "cut", "-b", "64k", "--block-size",
                                   "384", "--", "sh", "-c",
                                   'for i in 1 2 3 4; do "$@" </dev/null; done; read line; "$@"', "sh", sys.executable,
@@ -223,7 +224,7 @@ while True: api.arctrace_instant(ring)
         self.addCleanup(lambda: os.path.exists(session) and os.unlink(session))
         cut = self.directory / "cut"
         self.addCleanup(cut.unlink)  # the check of traces would not take it
-        for _ in range(15_000):  # until the collector has settled the dead
+        for _ in range(15_000):  # until the collector has reaped the dead writers
             if not any(s["written"] and not s["alive"] and s["writer"]
                        for s in read_info(session)["buffer"]["slots"]):
                 break
@@ -243,7 +244,7 @@ while True: api.arctrace_instant(ring)
         read("check", trace)
         summary = read_info(trace)["summary"]
         self.assertGreater(summary["lost"], 0)
-        # The shell's are two for each vfork.
+        # The shell's records are two for each vfork.
         self.assertEqual(summary["records"] + summary["lost"], 5 * (5002 + 2))
         self.assertIn(f"{summary['records']:,} records", done.stdout + done.stderr)
         self.check_read_as_one(cut, trace)

@@ -18,8 +18,8 @@ from command import SANITIZED, arctrace, read, read_dump, read_info, read_report
 from trace_checks import assert_indexed
 from tracing import TracedTest
 
-# Threads that ring under names of their own; one begins early and rings seldom. Argument 1: how
-# often each of the busy ones rings.
+# Threads write instants under names of their own; one begins early and writes seldom. Argument 1: how many each
+# of the busy ones writes.
 PROGRAM = support.API + """
 times = int(sys.argv[1])
 done = False
@@ -53,8 +53,8 @@ done = True
 first.join()
 """
 TIMES = 10_000 if SANITIZED else 30_000
-RINGS = 9 * TIMES  # of the busy threads and processes
-LIMIT = (2 << 20) * TIMES // 30_000  # of bytes, less than they write
+RINGS = 9 * TIMES  # instants of the busy threads and processes
+LIMIT = (2 << 20) * TIMES // 30_000  # bytes, fewer than they write
 
 
 class RingTest(TracedTest):
@@ -70,7 +70,7 @@ class RingTest(TracedTest):
         return recorded
 
     def check_ends_with_records(self, file):
-        """No call goes on after its thread's last record: what came then is in the next file."""
+        """No call continues after its thread's last record: records after that are in the next file."""
         last = {}
         for record in read_dump(file, "--type", "INSTANT,STACK,ENTER,EXIT"):
             last[record["tid"]] = max(last.get(record["tid"], 0), record["time_ns"])
@@ -80,14 +80,14 @@ class RingTest(TracedTest):
                 self.assertLessEqual(call["stop_ns"], last[call["tid"]], (file, call))
 
     def check_each(self, files):
-        """Each is clean by itself, with all its names. Returns the records of the busy ones, by
-        name."""
+        """Checks that each file is valid by itself, with all its names. Returns the records of the busy threads,
+        by name."""
         rings = {}
         newest = {}  # by thread
         for file in files:
             read("check", file)
             assert_indexed(self, file)
-            # The time before its first records is in an earlier file.
+            # The time before the file's first records is in an earlier file.
             if file != files[0]:
                 names = {f["name"] for f in read_report(file, "flat")["functions"]}
                 self.assertFalse(names & {"[loader]", "[constructors]", "[before recording]"}, names)
@@ -102,7 +102,7 @@ class RingTest(TracedTest):
                 else:
                     for frame in record["frames"]:
                         self.assertTrue(frame.startswith("frame"), frame)
-            # A thread's records go on where those in the files before end.
+            # A thread's records continue where those in the files before end.
             for record in records:
                 if record["type"] == "INSTANT":
                     self.assertGreaterEqual(record["time_ns"], newest.get(record["tid"], 0), file)
@@ -136,10 +136,10 @@ class RingTest(TracedTest):
         files = self.ring_of(recorded.trace)
         self.assertGreater(len(files), 3)
         self.assertFalse((recorded.trace.parent / f"{recorded.trace.name}.1").exists())
-        # An open block's copy, the collector's records: little.
+        # The copy of an open block and the collector's records take little more.
         self.assertLess(sum(f.stat().st_size for f in files), LIMIT * 1.1)
         self.check_each(files)
-        # The newest stay; the very last file may have no more than what rang last.
+        # The newest records stay; the very last file may have only the last few.
         self.assertIn("ring102", {r["name"] for file in files[-2:] for r in read_dump(file, "--type", "INSTANT")})
 
     def test_attach(self):
@@ -169,7 +169,7 @@ class RingTest(TracedTest):
 
 
 class RemovedTest(TracedTest):
-    """What is removed with its file is said, by each view, of each file, and whoever removed it."""
+    """Each view says what was removed with which file, whoever removed it."""
     RECORDS = 60_000
     PROGRAM = support.API + f"""
 ring = name("ring")
@@ -230,7 +230,7 @@ sys.stdin.read()
             self.assertIn(f"{removed:,} lost (removed {removed:,})", done.stderr)
             gaps = [row for row in map(json.loads, out.read_text().splitlines()) if row["type"] == "gap"]
             self.assertIn("removed", {gap["name"] for gap in gaps})
-            for to in ("pprof", "callgrind", "speedscope"):  # which do not show when
+            for to in ("pprof", "callgrind", "speedscope"):  # these do not show times
                 read("export", "--force", f"--to={to}", "-o", out, *files)
                 content = out.read_bytes()
                 content = gzip.decompress(content) if to == "pprof" else content
@@ -265,7 +265,7 @@ sys.stdin.read()
             seen = []
 
             def is_all_written():
-                """The last file is there, and no other one has come for many rounds."""
+                """Whether the last file is there, and no other one has come for many checks."""
                 seen.append(sorted(os.listdir(self.directory)))
                 return trace.exists() and len(seen) > 30 and all(names == seen[-1] for names in seen[-30:])
 
@@ -273,7 +273,7 @@ sys.stdin.read()
             recorder.kill()
             recorder.wait()
             recorder.stdin.close()
-            recorder.stdout.read()  # to the program's end
+            recorder.stdout.read()  # reads until the program ends
         files = self.files(trace)
         done = arctrace("info", *files, "--format=json")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -286,12 +286,12 @@ sys.stdin.read()
         begin = [r for r in read_dump(files[-1], "--type", "FILES") if r["what"] == "begin"]
         before = self.summary_of(*files[:-1])[0]["records"]
         self.assertEqual(begin[0]["records"], before + removed)
-        for file in files:  # that was cut off is a finding
+        for file in files:  # a cut-off file is a finding
             file.unlink()
 
 
 class DurationTest(TracedTest):
-    # Goes on when it sees that nothing is recorded any more.
+    # Continues when it sees that nothing is recorded any more.
     PROGRAM = support.API + """
 gate = ctypes.POINTER(ctypes.c_uint32).in_dll(api, "arctrace_gate")
 ring = name("ring")

@@ -1,5 +1,5 @@
-"""The JSON of every view and command against the schemas in docs/schema, and the schemas against
-JSON that is not quite right."""
+"""Checks the JSON of every view and command against the schemas in docs/schema, and the schemas against JSON
+that is slightly wrong."""
 
 import copy
 import json
@@ -63,14 +63,14 @@ int main(void) {
 }
 """
 
-# Members that need not be there, whatever they are in.
+# Members that may be missing, wherever they belong.
 OPTIONAL = {"cpu_ns", "off_cpu_ns", "ready_ns", "switches", "recursion", "marks", "flags", "args",
             "arg_names", "retval", "errno", "line", "pid", "tid", "threads", "module", "thread",
             "self_ns", "depth", "coroutine", "fields", "end_within_ns", "chunk", "block", "buffer",
             "frames", "reason", "task_state", "path", "waker_pid", "waker_tid", "waker_path",
             "from_interrupt", "main", "vdso", "name", "bpf", "raw", "overhead_ns",
             "corrected", "not_known_ns", "interrupted_ns"}
-# Objects that may have members of any name; content of records is one, too.
+# Objects that may have members of any name; content of records is another one.
 OPEN = {"exits", "records_by_type", "blocks_by_phase", "lost_by_cause", "fields"}
 
 
@@ -84,7 +84,7 @@ def validator(name):
 
 
 def cut(value):
-    """The same with less in it: two elements of each list."""
+    """The same value with two elements of each list."""
     if isinstance(value, list):
         return [cut(element) for element in value[:2]]
     if isinstance(value, dict):
@@ -115,7 +115,7 @@ class SchemasTest(TracedTest):
         self.assertEqual(errors[:3], [])
 
     def check_lines(self, name, lines):
-        """One line of each form."""
+        """One line for each form."""
         forms = {}
         for line in lines:
             document = json.loads(line)
@@ -126,7 +126,7 @@ class SchemasTest(TracedTest):
             self.check(name, document)
 
     def views(self):
-        """All there are, by the message that names them."""
+        """The names of all views, out of the message that lists them."""
         message = arctrace("report", "--view=none").stderr
         views = re.findall(r"[a-z]+(?:-[a-z]+)*", message[message.index(" is not ") + 8:])
         views = [view for view in views if view != "or"]
@@ -175,8 +175,8 @@ class SchemasTest(TracedTest):
                          {f"report-{view}.json" for view in self.views()})
 
     def test_calls_and_events(self):
-        """Here the schemas are tried, too: a key too few or too many, and a time that is no
-        integer, are errors everywhere."""
+        """Also tests the schemas: a key too few or too many, and a time that is no integer, are errors
+        everywhere."""
         done = self.record(sys.executable, "-c", EVENTS, options=("--no-libcall",))
         self.assertEqual(done.status, 0, done.stderr)
         documents = self.check_trace(done.trace, "g")
@@ -267,7 +267,7 @@ class SchemasTest(TracedTest):
 
     @staticmethod
     def changes(name, path, found):
-        """What makes this object of a document wrong: (kind, function that changes it)."""
+        """Changes that make this object of a document wrong: (kind, function that changes it)."""
         is_open = bool(path) and path[-1] in OPEN or name == "report-flow.json" and path
         if not is_open:
             yield "more", lambda target: target.update(unknown=0)

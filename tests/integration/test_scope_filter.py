@@ -1,5 +1,5 @@
-"""The filter of functions for scopes, which programs name by the API: by the options of record, and by ctl while
-programs run, with the shim and without it."""
+"""The filter of functions applies to scopes, which programs name by the API: set by the options of record, and by ctl
+while programs run, with the shim and without it."""
 
 import collections
 import os
@@ -11,8 +11,8 @@ import support
 from command import arctrace, read_dump, read_info, start_arctrace
 from tracing import TracedTest
 
-# Scopes in one another, ten times: git_alpha, in it mem_free, in that git_inner; and beside it http.get. Then the
-# last two rounds are of scopes whose ids are high.
+# Nested scopes, ten times: git_alpha, in it mem_free, in that git_inner; and beside it http.get. The last two times
+# use scopes whose ids are high.
 SCOPES = support.API + """
 def scopes(*texts): return [key(text) for text in texts]
 def enter_all(keys):
@@ -51,7 +51,7 @@ class ScopeFilterTest(TracedTest):
         return recorded
 
     def assert_scopes(self, options, *names):
-        """With these options just these scopes are recorded, ten times each, and nothing is said of the filter."""
+        """With these options just these scopes are recorded, ten times each, and no message is about the filter."""
         recorded = self.recording(*options)
         self.assertEqual(recorded.calls(), dict.fromkeys(names, 10), options)
         self.assertEqual(len(recorded.own_lines), 1, recorded.stderr)
@@ -82,7 +82,7 @@ class ScopeFilterTest(TracedTest):
         return name
 
     def start(self, name, with_shim):
-        """ROUNDS in the session."""
+        """Starts ROUNDS in the session."""
         variables = dict(line.removeprefix("export ").split("=", 1)
                          for line in arctrace("env", name, "--no-libcall").stdout.splitlines())
         variables = {key: value.strip("'") for key, value in variables.items()}
@@ -107,7 +107,7 @@ class ScopeFilterTest(TracedTest):
         return done.stderr
 
     def rounds(self, name):
-        """By round, the scopes that were entered and left in it."""
+        """By line of input, the scopes that were entered and left then."""
         entered, left = collections.defaultdict(list), collections.defaultdict(list)
         current = None
         for record in read_dump(name):
@@ -179,7 +179,7 @@ class ScopeFilterTest(TracedTest):
         self.addCleanup(process.wait)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stdin.close)
-        self.go_round(process, "before")  # its names are defined
+        self.go_round(process, "before")  # the program has defined its names
         trace = self.directory / "arctrace.data"
         with start_arctrace("record", "-o", trace, "-p", process.pid, "--no-libcall", "-F", "git_alpha",
                             "-N", "git_inner", "-N", "nobody", text=True, stderr=subprocess.PIPE) as recorder:
@@ -196,7 +196,7 @@ class ScopeFilterTest(TracedTest):
     @cases.in_gate
     def test_ctl_says_what_matches_no_event(self):
         name = self.session()
-        self.assertEqual(self.ctl(name, "--event", "nope*"), "")  # nobody has joined
+        self.assertEqual(self.ctl(name, "--event", "nope*"), "")  # no program has joined
         process = self.start(name, False)
         self.go_round(process, "round")
         self.assertIn("no event matches --event nope*: programs have defined none", self.ctl(name, "--event", "nope*"))

@@ -1,9 +1,8 @@
-"""A second reader, which knows SPEC.md's text only (second_reader.py), against the product: it decodes the worked
-example and the vectors of SPEC.md, and reads live buffers while known_events writes what the test knows beforehand:
-in each scope, beside a collector, in overwrite mode, in the kernel's map, and where records are lost.
-
-Of each reading: no record is bad, none is there twice, and none is missing of those that were written before it and
-have stayed. At the end there is what the product reads.
+"""Tests a second reader, which knows SPEC.md's text only (second_reader.py), against the product: it decodes the worked
+example and the vectors of SPEC.md, and reads live buffers while known_events writes what the test knows beforehand: in
+each scope, beside a collector, in overwrite mode, in the kernel's map, and where records are lost.
+In each reading no record is bad, none occurs twice, and none is missing that was written before it and has not been
+removed. At the end both readers find the same.
 """
 
 import collections
@@ -31,16 +30,16 @@ LIBC = ctypes.CDLL(None)
 THREADS = 4
 EACH = 50  # events with one layout, as in known_events.c
 READINGS = 40 if cases.IS_GATE else 120
-ROOM = "10M" if cases.IS_GATE else "30M"  # for all that is written in so many readings
+ROOM = "10M" if cases.IS_GATE else "30M"  # space for all that is written during so many readings
 COPIES = 12  # of an open block in one reading: each is a chance that a writer comes between
-STEP = 100  # events of each thread, at most, from one reading to the next
+STEP = 100  # at most so many events of each thread from one reading to the next
 USER_TYPES = range(5, 32)
 KERNEL_TYPES = range(64, 128)
 FRAME_NAME = 1 << 63
 
 
 def payload_of(thread, number):
-    """What the event of known_events.c has."""
+    """The payload of an event of known_events.c."""
     size = (number * 7 + thread) % 40
     product = (number + 1) * (thread + 1) * 0x9E3779B97F4A7C15 % (1 << 64)
     payload = struct.pack("<IIQI", thread, number, product, size) + bytes([ord("a") + number % 26]) * size
@@ -48,7 +47,7 @@ def payload_of(thread, number):
 
 
 class Writers:
-    """known_events, which writes as far as it is let."""
+    """A running known_events, which writes as many events as it is permitted."""
 
     def __init__(self, test, start):
         """`start` starts the command that it is given and returns it as a Popen."""
@@ -60,7 +59,7 @@ class Writers:
         self.process = start([KNOWN_EVENTS, str(path), str(THREADS)])
         test.addCleanup(self.process.wait)
         test.addCleanup(self.process.kill)
-        test.addCleanup(self.set_limit, second_reader.FILL)  # a recorder's end does not end it
+        test.addCleanup(self.set_limit, second_reader.FILL)  # the recorder's end does not end the program
 
     def let_write(self, more):
         self.set_limit(self.words[0] + more)
@@ -71,7 +70,7 @@ class Writers:
         LIBC.syscall(202, ctypes.c_void_p(address), 1, THREADS, None, None, 0)  # futex, FUTEX_WAKE
 
     def begin(self):
-        """Lets them write, and returns when one does; or soon, as they may have to wait for a CPU."""
+        """Lets the threads write, and returns when one does; or soon, as they may have to wait for a CPU."""
         self.let_write(STEP)
         before = self.written()
         for _ in range(2000):
@@ -83,7 +82,7 @@ class Writers:
         return self.longs[8:8 + THREADS].tolist()
 
     def wait(self):
-        """Until they have written all that they may."""
+        """Waits until the threads have written all that they may."""
         limit = self.words[0]
         wait_until(lambda: all(count == limit for count in self.written()) or self.process.poll() is not None,
                    self.written)
@@ -98,8 +97,7 @@ class Writers:
 
 
 class Racing(Buffer):
-    """A Buffer that copies each open block several times, a block that many write to while they write. All copies
-    must be valid."""
+    """A Buffer that copies each open block several times, while its writers write. All copies must be valid."""
 
     def __init__(self, path, writers):
         super().__init__(path)
@@ -124,7 +122,7 @@ class Racing(Buffer):
 
 
 class Account:
-    """Which events copies of blocks have, and what is wrong with them."""
+    """The events in copies of blocks, and what is wrong with them."""
 
     def __init__(self):
         self.layouts, self.names, self.processes = {}, set(), {}
@@ -151,7 +149,8 @@ class Account:
                 yield event
 
     def event_of(self, block, record):
-        """thread << 32 | number of an EVENT, None of another record. KeyError, NotValid: something is wrong with it."""
+        """thread << 32 | number of an EVENT, None for another record. KeyError, NotValid: something is wrong with
+        it."""
         fields = record.fields()
         if block.block_class == DEFINITIONS:
             if record.type not in range(32, 48):
@@ -191,7 +190,7 @@ class Account:
 
 
 class Faults:
-    """What was wrong with readings: how many records were bad, there twice, or missing."""
+    """Faults of readings: how many records were bad, occurred twice, or were missing."""
 
     def __init__(self):
         self.account = Account()
@@ -199,8 +198,8 @@ class Faults:
         self.readings = 0
 
     def add(self, blocks, written=None, gapless=False):
-        """`written`: how many events of each thread must be there. `gapless`: nor is one missing before a later one.
-        Returns the events, as a set."""
+        """`written`: how many events of each thread must be there. `gapless`: no event is missing before a later one,
+        either. Returns the events, as a set."""
         found = self.account.events(blocks)
         events = set(found)
         self.readings += 1
@@ -218,7 +217,7 @@ class Faults:
 
 
 def times_of_product(trace):
-    """event -> time_ns, of what the product reads."""
+    """event -> time_ns, as the product reads them."""
     times = {}
     for record in read_dump(trace, "--type", "EVENT"):
         event = record["fields"]["thread"] << 32 | record["fields"]["number"]
@@ -229,7 +228,7 @@ def times_of_product(trace):
 
 
 class Text(TracedTest):
-    """What SPEC.md itself shows."""
+    """The examples in SPEC.md itself."""
 
     def test_the_worked_example(self):
         text, = re.findall(r"^```file\n(.*?)^```", second_reader.SPEC, re.MULTILINE | re.DOTALL)
@@ -297,12 +296,12 @@ class LiveTest(TracedTest):
         return done.stdout.strip()
 
     def writers(self, path):
-        """known_events, which has joined the session."""
+        """Starts known_events in the session."""
         return Writers(self, lambda command: subprocess.Popen(command, env={**os.environ, "ARCTRACE_SESSION": path}))
 
     def read_while(self, writers, reading, faults, keeps_all=True, gapless=False, times=READINGS):
         """Calls `reading`, which returns blocks, again and again while the writers write. `keeps_all`: all events that
-        were written before must be there. Returns, for each time, how many these were, and those that are there."""
+        were written before must be there. Returns, for each time, how many these were, and which are there."""
         writers.let_write(1)
         writers.wait()
         readings = []
@@ -319,11 +318,11 @@ class LiveTest(TracedTest):
         return readings
 
     def assert_seen_while_written(self, readings):
-        """That some events were read amid the others."""
+        """Checks that readings were made at different times of the writing."""
         self.assertGreater(len({len(events) for _, events in readings}), READINGS // 10)
 
     def assert_file(self, file, faults, writers, trace):
-        """At the end all is in the file, of which the product reads the same."""
+        """Checks that at the end all is in the file, which the product reads alike."""
         file.update()
         events = faults.add(file.blocks, writers.written(), gapless=True)
         faults.assert_none(self)
@@ -331,10 +330,10 @@ class LiveTest(TracedTest):
 
 
 class Live(LiveTest):
-    """A buffer that is a file."""
+    """The buffer is a file."""
 
     def test_without_a_collector(self):
-        """All that was written before is there, in each scope, and at the end what the product reads."""
+        """All that was written before is there, in each scope, and at the end both readers find the same."""
         for scope in ("thread", "shared", "adaptive"):
             with self.subTest(scope):
                 self.read_without_a_collector(scope)
@@ -360,7 +359,7 @@ class Live(LiveTest):
         read("destroy", self.session)
 
     def test_beside_a_collector(self):
-        """What the buffer no longer has is in the file, which is read after it."""
+        """Records that the buffer no longer has are in the file, which is read after it."""
         for scope in cases.shortened(("shared", "thread", "adaptive")):
             with self.subTest(scope):
                 self.read_beside_a_collector(scope)
@@ -381,7 +380,7 @@ class Live(LiveTest):
         read("destroy", self.session)
 
     def test_overwrite(self):
-        """A block that is overwritten meanwhile is left out, and no other one."""
+        """A block that is overwritten during a reading is missing, and no other one."""
         for scope in cases.shortened(("adaptive", "thread", "shared")):
             with self.subTest(scope):
                 self.read_what_is_overwritten(scope)
@@ -394,7 +393,7 @@ class Live(LiveTest):
         readings = self.read_while(writers, lambda: buffer.read().blocks, faults, keeps_all=False)
         last = faults.add(Buffer(path).read().blocks)  # nobody writes any more
         for written, events in readings:
-            # What is there now was there all the time.
+            # Records that are there now were there all the time.
             faults.missing += sum(event & 0xFFFFFFFF < written[event >> 32] for event in last - events)
         faults.assert_none(self)
         self.assertLess(len(last), sum(writers.written()) // 2, "nothing was overwritten")
@@ -403,7 +402,7 @@ class Live(LiveTest):
         read("destroy", self.session)
 
     def test_losses(self):
-        """What is lost is counted: in LOST records, and what these do not report yet in the slots."""
+        """Losses are counted: in LOST records, or while these do not count them yet, in the slots."""
         path = self.create("-b", "512k", "--block-size", "8k", "--scope=adaptive")
         writers, faults = self.writers(path), Faults()
         buffer = Racing(path, writers)
@@ -444,11 +443,11 @@ class Map(LiveTest):
             read_before.update(blocks)
             return blocks
 
-        # The kernel's records are many: the short form is long enough.
+        # The kernel writes many records, so the short form is long enough.
         self.assert_seen_while_written(self.read_while(writers, reading, faults, times=40))
         writers.end()
         self.assert_file(file, faults, writers, trace)
-        # What was read while the kernel wrote is in the file.
+        # Records that were read while the kernel wrote are in the file.
         wanted = kernel_records(file.blocks.values())
         self.assertGreater(len(kernel), READINGS)
         self.assertEqual(kernel - set(wanted), set())
@@ -458,11 +457,11 @@ class Map(LiveTest):
 
 
 def environment_of(writers):
-    """Of the command that a recorder runs; empty as long as there is none."""
+    """The environment of the command that a recorder runs; empty as long as there is none."""
     try:
         command = command_of(writers.process.pid)
         text = pathlib.Path(f"/proc/{command}/environ").read_bytes().decode(errors="replace")
-    except (ValueError, OSError):  # not yet, or a thread of the recorder has ended meanwhile
+    except (ValueError, OSError):  # no command yet, or a thread of the recorder has just ended
         return {}
     return dict(line.partition("=")[::2] for line in text.split("\0"))
 

@@ -1,4 +1,4 @@
-"""Which programs wait for work, as the summary has it, and which wait for something else."""
+"""Programs that wait for work in the summary, and programs that wait for something else."""
 import os
 import shutil
 import signal
@@ -31,7 +31,7 @@ class ServingTest(TracedTest):
         return self.directory / name.lower()
 
     def begin(self, *command):
-        """A recording that goes on: the recorder, and the trace that it writes."""
+        """Starts a recording: the recorder, and the trace that it writes."""
         trace = self.directory / "served.data"
         recorder = start_arctrace("record", "--kernel=bpf", "-b", "64M", "-o", trace, "--", *command,
                                   cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -53,7 +53,7 @@ class ServingTest(TracedTest):
         return states.wait_until(connected, "the server begins")
 
     def answers(self, trace):
-        """JSON, and text."""
+        """The summary as JSON, and as text."""
         text = read("report", trace)
         self.assertLessEqual(text.count("\n"), 40, text)
         return read_report(trace, "summary"), text
@@ -92,7 +92,7 @@ class ServingTest(TracedTest):
         self.check_server(trace, "epoll_wait")
 
     def test_a_server_that_always_has_work(self):
-        """It hardly waits."""
+        """A busy server hardly waits."""
         recorder, trace = self.begin(self.compiled("EPOLL_SERVER"))
         port = recorder.stdout.readline().strip()
         subprocess.run([self.compiled("FLOOD"), port, "5000"], check=True)
@@ -106,7 +106,7 @@ class ServingTest(TracedTest):
         self.assertRegex(text, r"(?m)^  [0-9,]+ calls of it did not wait$")
 
     def test_copies_of_files_and_pipes(self):
-        """They go round as a server does that always has work."""
+        """A copier loops as a server does that always has work."""
         copier = self.compiled("COPIER")
         files = [self.directory / f"file{i}" for i in range(8)]
         for file in files:
@@ -128,9 +128,9 @@ class ServingTest(TracedTest):
         subprocess.run(ask, stdout=subprocess.DEVNULL, check=True)
         self.end(recorder, signal.SIGTERM)
         _, text = self.check_server(trace, "epoll_wait")
-        # What the rest was spent on is not waiting.
+        # The hottest functions exclude waiting.
         self.assertNotIn("pthread_cond_wait", text.split("Hottest functions")[1].split("\n\n")[0])
-        # Whoever is answered waits for that.
+        # A client that gets answers waits for these.
         server = subprocess.Popen([program, "--port", str(port), "--save", ""],
                                   stdout=subprocess.DEVNULL)
         self.addCleanup(server.wait)
@@ -149,11 +149,11 @@ class ServingTest(TracedTest):
         recorder, trace = self.begin("nginx", "-p", self.directory, "-c",
                                      self.directory / "nginx.conf")
         self.wait_for(port).close()
-        # A client that a clock stops.
+        # A client whose end is timed.
         self.check_is_none("wrk", "-t1", "-c4", "-d2", f"http://127.0.0.1:{port}/")
         self.end(recorder, signal.SIGTERM)
         _, text = self.check_server(trace, "epoll_wait")
-        # The process that only made the workers has no part in what they did.
+        # The process that only made the workers has no part in their work.
         self.assertRegex(text, r"(?m)^  1 thread slept throughout: nginx$")
         self.assertNotIn("sigsuspend", text.split("Hottest functions")[1].split("\n\n")[0])
 

@@ -1,5 +1,5 @@
-"""Sessions that outlive commands: create, list, attach, start, stop, ctl, destroy; record into
-them; the rights that this takes; another collector when the first died."""
+"""Sessions that outlive commands: create, list, attach, start, stop, ctl, destroy; recording into them; the rights
+that this takes; another collector after the first died."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from command import ARCTRACE, LIBRARY, SANITIZED, arctrace, read, read_dump, rea
 from states import wait_until
 from tracing import TracedTest
 
-# Writes for ever; prints "ready" once, for each line of its input how often it has gone round, and ends when
-# its input does.
+# Writes for ever; prints "ready" once, and for each line of its input how many times it has looped; ends when its
+# input does.
 WRITER = support.API + """
 ring = name("ring")
 event = api.arctrace_define_event(b"happened", 0, None, 0)
@@ -42,7 +42,7 @@ t.join()
 
 
 def has_ended(pid):
-    """Whether the process has ended, whoever is to wait for it."""
+    """Whether the process has ended, even if its parent has not waited for it."""
     try:
         status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -51,8 +51,8 @@ def has_ended(pid):
 
 
 def locking(path):
-    """The processes that have all of their mappings of the file locked."""
-    # Tests beside this one have file systems of their own, with files of the same number.
+    """The processes in which all mappings of the file are locked."""
+    # Tests that run beside this one have their own file systems, with files of the same number.
     device, inode = path.stat().st_dev, path.stat().st_ino
     own = [f"{os.major(device):02x}:{os.minor(device):02x}", str(inode)]
     found = []
@@ -60,7 +60,7 @@ def locking(path):
         try:
             text = (process / "smaps").read_text(encoding="utf-8", errors="replace")
         except OSError:
-            continue  # it is gone, or another user's
+            continue  # the process has ended, or is another user's
         mappings = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", text)
         its = [mapping for mapping in mappings if mapping.split()[3:5] == own]
         if its and all(re.search(r"(?m)^VmFlags:.* lo\b", mapping) for mapping in its):
@@ -115,11 +115,11 @@ class SessionTest(TracedTest):
         return sum(s["written"] for s in read_info(self.name)["buffer"]["slots"])
 
     def wait_until_written(self, count):
-        """Until so many records have been written since the session began."""
+        """Waits until so many records have been written since the session began."""
         wait_until(lambda: self.written() >= count, lambda: f"{count} records: {self.written()}")
 
     def wait_for_rounds(self, writer):
-        """Until a writer's thread has gone round, whole, and again."""
+        """Waits until a writer's thread has made one whole loop, and another."""
         def rounds():
             writer.stdin.write("\n")
             writer.stdin.flush()
@@ -129,26 +129,26 @@ class SessionTest(TracedTest):
 
     @cases.in_gate
     def test_whole_life(self):
-        path = self.create(size="64M")  # room for minutes in which the collector gets no CPU
+        path = self.create(size="64M")  # space for minutes in which the collector gets no CPU
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
         self.assertEqual(self.listed()[self.name]["recording"], False)
         trace = self.directory / "trace"
         collector = self.attach(trace)
         writer = self.writer()
         self.wait_for_rounds(writer)
-        self.assertEqual(self.written(), 0)  # off
+        self.assertEqual(self.written(), 0)  # recording is off
         self.assertEqual(arctrace("start", self.name).returncode, 0)
         self.wait_until_written(500)
         wait_until(lambda: read_info(self.name)["buffer"]["records_per_second"] > 0, "info shows a rate")
         self.assertTrue(read_info(self.name)["buffer"]["collector_alive"])
         self.assertGreaterEqual(self.listed()[self.name]["writers"], 1)
-        # Once the collector has taken a block, a look into the buffer is not the whole session.
+        # Once the collector has taken a block, the buffer alone is not the whole session.
         wait_until(lambda: f"being collected by process {collector.pid}" in arctrace("report", self.name).stderr,
                    "report says who collects")
         self.assertEqual(arctrace("stop", self.name).returncode, 0)
         before = self.written()
         self.wait_for_rounds(writer)
-        # Its thread may have been in a record when the gate was closed.
+        # The writer's thread may have been in a record when the gate was closed.
         least, most = self.written(), before + 1
         self.assertLessEqual(least, most)
         self.end(writer)
@@ -172,7 +172,7 @@ class SessionTest(TracedTest):
 
     @cases.in_gate
     def test_classes_are_switched_while_it_runs(self):
-        self.create("--mode=overwrite", size="64M")  # so that none is overwritten
+        self.create("--mode=overwrite", size="64M")  # large enough that no block is overwritten
         writer = self.writer()
         self.assertEqual(arctrace("ctl", self.name, "--on=events").returncode, 0)
         self.wait_until_written(100)
@@ -189,7 +189,7 @@ class SessionTest(TracedTest):
         self.assertIn("nothing", refused("ctl", self.name, "--on=nothing"))
 
     def test_second_collector_takes_over_from_a_dead_one(self):
-        self.create("--start", size="64M")  # room for the time without a collector
+        self.create("--start", size="64M")  # space for the time without a collector
         first, second = self.directory / "first", self.directory / "second"
         writer = self.writer()
         collector = self.attach(first)
@@ -197,13 +197,13 @@ class SessionTest(TracedTest):
         self.wait_until_written(500)
         collector.kill()
         collector.wait()
-        self.addCleanup(first.unlink)  # cut off
+        self.addCleanup(first.unlink)  # the file is cut off
         collector = self.attach(second)
         self.wait_until_written(self.written() + 500)
         self.end(writer)
         collector.send_signal(signal.SIGTERM)
         self.assertEqual(collector.wait(timeout=300), 0)
-        read("check", second)  # with all names, though the first had them too
+        read("check", second)  # this file has all names, though the first one had them too
         self.assertGreater(read_info(second)["summary"]["records"], 100)
         last = max((r["time_ns"] for r in read_dump(first, "--type", "INSTANT")), default=0)
         times = [r["time_ns"] for r in read_dump(second, "--type", "INSTANT")]
@@ -260,7 +260,7 @@ class SessionTest(TracedTest):
             "arctrace: warning: no function of a module like -L libnone*"])
 
     def test_options_of_another_buffer(self):
-        """On the command line they are refused; in the file they are for other recordings."""
+        """Options of buffers are refused on the command line; in the file they are for other recordings."""
         self.create("--start")
         config = self.directory / "config"
         config.write_text("[record]\nbuffer-size=1M\noutput=x\nkernel=require\n", encoding="utf-8")
@@ -287,7 +287,7 @@ class SessionTest(TracedTest):
     @unittest.skipIf(SANITIZED, "sanitizers' mlock() does nothing")
     @cases.in_gate
     def test_pinned_sessions(self):
-        """What is said to be pinned is locked in some process, as long as that is said."""
+        """A buffer that is shown as pinned is locked in some process, as long as it is shown so."""
         path = self.create("--pin=require")
         keeper, = locking(path)
         self.assertEqual(pathlib.Path(f"/proc/{keeper}/comm").read_text(encoding="ascii"), "arctrace-keeper\n")
@@ -295,7 +295,7 @@ class SessionTest(TracedTest):
         self.assertEqual({os.readlink(fd) for fd in pathlib.Path(f"/proc/{keeper}/fd").iterdir()},
                          {"/dev/null", str(path), "anon_inode:inotify"})
         self.assertTrue(read_info(self.name)["session"]["pinned"])
-        os.kill(keeper, signal.SIGINT)  # no terminal ends it
+        os.kill(keeper, signal.SIGINT)  # a terminal does not end it
         collector = self.start_collector()
         self.assertTrue(read_info(self.name)["session"]["pinned"])
         self.end_collector(collector)
@@ -401,9 +401,9 @@ class SessionTest(TracedTest):
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o660)
         self.assertLess(joins(path, 65534), 0)
         self.assertEqual(joins(path, path.stat().st_gid), 0)
-        os.chmod(path, 0o666)  # anybody may have written there
+        os.chmod(path, 0o666)  # anybody may have written to it
         self.assertLess(joins(path, path.stat().st_gid), 0)
-        os.chmod(path, 0o660)  # or we refuse it too
+        os.chmod(path, 0o660)  # otherwise we refuse it too
 
     @unittest.skipIf(os.geteuid() != 0, "only root can be others")
     def test_readers_need_no_right_to_write(self):
@@ -436,11 +436,11 @@ class SessionTest(TracedTest):
         self.wait_until_written(100)
         group = path.stat().st_gid
         self.assertEqual(nobody(65534, "info", path).returncode, 2)
-        os.chmod(path, 0o640)  # a group that may read, and no more
+        os.chmod(path, 0o640)  # the group may read, and no more
         check_reader(path, group)
         self.end(writer)
         os.chown(path, 65534, 65534)
-        os.chmod(path, 0o400)  # one's own, left over
+        os.chmod(path, 0o400)  # the user's own buffer, abandoned
         check_reader(path, 65534)
         os.chown(path, 0, 0)
         for leftover in output.iterdir():

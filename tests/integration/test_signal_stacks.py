@@ -1,6 +1,5 @@
-"""Handlers on signal stacks that have room for what docs/guide/limits.md says that a recorded call
-takes, and no more: with each kind of hook, in main and in threads, nested, recorded from the beginning
-and joined."""
+"""Handlers run on signal stacks with space for what docs/guide/limits.md says that a recorded call takes, and no
+more: with each kind of hook, in main and in threads, nested, recorded from the beginning and joined."""
 
 import pathlib
 import re
@@ -19,7 +18,7 @@ LITTLE = ["begins", "main, first: little", "main, later: little", "main, later: 
 
 
 def stated_bytes():
-    """What the documentation says that a recorded call takes of a signal stack."""
+    """The bytes of a signal stack that a recorded call takes by the documentation."""
     return int(re.search(r"On a signal stack \(`sigaltstack`\) it takes up to\s(\d+) bytes",
                          LIMITS.read_text(encoding="utf-8"))[1])
 
@@ -29,7 +28,7 @@ class SignalStacks(TracedTest):
 
     @staticmethod
     def functions_of(program, *options):
-        """What has the functions recorded."""
+        """The options with which the functions are recorded."""
         return ("-P", ".", *options) if program.name == "plain" else ("-F", "leaf")
 
     def assert_little(self, output, status):
@@ -45,8 +44,7 @@ class SignalStacks(TracedTest):
                     self.assert_little(traced.stdout, traced.status)
 
     def test_joined(self):
-        """The first call that is recorded in a thread is one of a handler, on a stack that was
-        announced long before."""
+        """A thread's first recorded call is in a handler, on a stack that was announced long before."""
         for program in PROGRAMS:
             for options in ((), ("-a",), self.functions_of(program)):
                 with self.subTest(program=program.name, options=options):
@@ -75,7 +73,7 @@ class SignalStacks(TracedTest):
             self.assert_little(output, joined.returncode)
             read("check", trace)
             called = {row["name"] for row in read_report(trace, "flat")["functions"]}
-            # Without -P only library calls of a plain program; with it not its small functions.
+            # Without -P only library calls of a plain program are recorded; with -P its small functions are not.
             self.assertIn("leaf" if program.name != "plain" else "handle" if "-P" in options else "getppid", called)
 
 

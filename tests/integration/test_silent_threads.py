@@ -74,13 +74,13 @@ class SilentThreadsTest(TracedTest):
         return program
 
     def record_program(self, *command):
-        """The trace, and what the program printed."""
+        """Returns the trace, and what the program printed."""
         trace = self.directory / "silent.data"
         trace.unlink(missing_ok=True)
         return trace, read("record", "--kernel=bpf", "-o", trace, "--", *command)
 
     def threads_of(self, trace, name):
-        """The rows of the threads with this name. Each view has them, with the same sums."""
+        """The rows of the threads with this name. All views have them, with the same sums."""
         threads = [thread for thread in read_report(trace, "threads")["threads"] if thread["name"] == name]
         tids = {thread["tid"] for thread in threads}
         roots = {thread["tid"]: thread["root"] for thread in read_report(trace, "tree")["threads"]
@@ -108,7 +108,7 @@ class SilentThreadsTest(TracedTest):
         return threads
 
     def assert_counted(self, trace, processes, threads):
-        """Each thread counts once, though the kernel's records name those that have written records, too."""
+        """Each thread counts once, though the kernel's records name threads that have written records, too."""
         for summary in (read_report(trace, "summary")["summary"], read_info(trace)["summary"]):
             self.assertEqual((summary["processes"], summary["threads"]), (processes, threads))
         self.assertRegex(read("report", trace), rf"{processes} process(es)?, {threads} threads?\n")
@@ -120,8 +120,8 @@ class SilentThreadsTest(TracedTest):
         self.assertEqual(len(read_report(trace, "threads")["threads"]), 3)
 
     def check_static(self, *command):
-        """A static program's threads, recorded by a command, have the CPU time that the kernel counts, in one recording
-        of some: what a virtual machine's host takes is in none of its counts."""
+        """A static program's threads, recorded by a command, have the CPU time that the kernel counts, in one of
+        several recordings, because time that a virtual machine's host takes is in none of its counts."""
         tried = []
         for _ in range(ATTEMPTS):
             trace, printed = self.record_program(*command)
@@ -143,7 +143,7 @@ class SilentThreadsTest(TracedTest):
     def test_a_static_child_of_a_traced_program(self):
         program = self.build(WORKS, *STATIC)
         trace = self.check_static("sh", "-c", f"{program}; exit 0")
-        # The shell, and the part of its child before the exec, have records.
+        # The shell has records, and so has its child before the exec.
         self.assertIn("sh", {thread["name"] for thread in read_report(trace, "threads")["threads"]})
 
     @cases.in_gate
@@ -172,7 +172,7 @@ class SilentThreadsTest(TracedTest):
     @cases.in_gate
     @unittest.skipIf(os.uname().machine != "x86_64", "no process is joined there")
     def test_children_of_the_recorder_stay_out(self):
-        """It has some while a process joins, of which the kernel's records tell, too."""
+        """The recorder has children while a process joins, which the kernel's records name, too."""
         joined = subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"])
         trace = self.directory / "joined.data"
         try:
@@ -183,7 +183,7 @@ class SilentThreadsTest(TracedTest):
         self.assertEqual({thread["name"] for thread in read_report(trace, "threads")["threads"]}, {"sh", "sleep"})
 
     def record_waiting(self, program, ends):
-        """The trace of a program that waits when it is joined, and then ends; or goes on waiting for longer."""
+        """The trace of a program that waits when it is joined, and then ends; or waits for longer."""
         trace = self.directory / "waits.data"
         trace.unlink(missing_ok=True)
         waiting = subprocess.Popen([program], stdin=subprocess.PIPE)
@@ -206,7 +206,7 @@ class SilentThreadsTest(TracedTest):
     @cases.in_gate
     @unittest.skipIf(os.uname().machine != "x86_64", "no process is joined there")
     def test_a_program_that_waits_when_it_is_joined(self):
-        """It is there from then on, whether it writes records later, or none, and is known to wait."""
+        """A joined thread is there from then on, whether it writes records later or none, and is known to wait."""
         for hooks, ends in itertools.product(((), ("-finstrument-functions",)), (True, False)):
             with self.subTest(hooks=hooks, ends=ends):
                 trace = self.record_waiting(self.build(WAITS, *hooks), ends)

@@ -1,5 +1,5 @@
-"""export --to=sqlite: its sums against the report's, the guide's schema and queries on a fresh
-database, and its memory."""
+"""export --to=sqlite: its sums are compared with the report's, the guide's schema and queries run on
+a fresh database, and its memory is bounded."""
 
 import collections
 import pathlib
@@ -40,7 +40,7 @@ time.sleep(0.05)
 
 
 def queries():
-    """The guide's, each with the output that stands below it."""
+    """The guide's queries, each with the output that stands below it."""
     return re.findall(r"```sql\n(.*?)```\n+```\n(.*?)```", GUIDE.read_text(), re.DOTALL)
 
 
@@ -60,21 +60,21 @@ class SqliteTest(TracedTest):
         done = self.record(sys.executable, "-c", PROGRAM, options=(*self.KERNEL, "-a"))
         self.assertEqual(done.status, 0, done.stderr)
         base = self.database(done.trace)
-        # Made-up parts of a process' life are no calls.
+        # Made-up phases of a process are no calls.
         counted = collections.Counter()
         for call in read_report(done.trace, "invocations")["invocations"]:
             counted[call["name"], call["module"]] += "inherited" not in call.get("flags", ())
         self.assertEqual(dict(base.execute("SELECT name || char(0) || module, count(*) FROM "
                                            "named_calls GROUP BY name, module")),
                          {f"{name}\0{module}": n for (name, module), n in counted.items()})
-        # What has not ended has no duration, but a time of its own; what a fork child is in is no
-        # call, and has one too.
+        # A call that has not ended has no duration, but self time; the frames that a fork child
+        # begins in are no calls, and have self time too.
         self.assertEqual({(name, module): (calls, self_ns) for name, module, calls, self_ns in
                           base.execute("SELECT name, module, calls, self_ns FROM function_sums")},
                          {(f["name"], f["module"]): (f["calls"], f["base_ns"])
                           for f in read_report(done.trace, "flat")["functions"]
                           if not f["name"].startswith("[")})
-        # The thread's, and the child's, which is in what the main thread was in.
+        # These are the thread's paths, and the child's, which begin in the main thread's.
         paths = {text for text, in base.execute(
             "SELECT text FROM path_names JOIN calls ON path_id = path_names.id JOIN functions ON "
             "functions.id = function_id WHERE name = 'inner' GROUP BY path_id")}
@@ -100,7 +100,7 @@ class SqliteTest(TracedTest):
                 self.assertEqual(got.get("blocked", 0), thread["blocked_ns"])
 
     def test_the_guide(self):
-        """Its tables and columns are those of a database, and its queries run."""
+        """The guide's tables and columns are those of a database, and its queries run."""
         (self.directory / "hello.c").write_text("#include <stdio.h>\nint main() { puts(\"hi\"); }\n")
         done = self.record("gcc", "-O1", "-c", "hello.c", options=(*self.KERNEL, "-a"))
         base = self.database(done.trace)
@@ -115,7 +115,7 @@ class SqliteTest(TracedTest):
         for query, output in queries():
             cursor = base.execute(query)
             rows = cursor.fetchall()
-            # The heads are those of the output that the guide has.
+            # The guide's output has the same column heads.
             head = output.splitlines()[0].split("|")
             self.assertEqual([column[0] for column in cursor.description],
                              [word.strip() for word in head], query)
@@ -129,7 +129,7 @@ outer = key("outer")
 for i in range(300000):
     api.arctrace_enter(outer)
     api.arctrace_exit(outer)
-""", options=("--no-libcall", "-b", "64M"))  # room for all, should the recorder get no CPU
+""", options=("--no-libcall", "-b", "64M"))  # space for all records, should the recorder get no CPU
         limit = 220 << 20
         path = self.directory / "large.db"
         read("export", "--to=sqlite", "-o", path, done.trace,

@@ -1,4 +1,5 @@
-"""A trace has the names of its functions: it is read where its program is not. `arctrace archive` adds source lines."""
+"""A trace has the names of its functions, so it can be read without its program. `arctrace archive` adds source
+lines."""
 
 import os
 import pathlib
@@ -83,7 +84,7 @@ class Symbols(TracedTest):
         self.program.rename(self.home / "away")
 
     def refused(self, *arguments):
-        """The one line of a command that is refused, and leaves all files as they are."""
+        """The one line that a refused command prints; it does not change any files."""
         before = self.contents()
         line = refused(*arguments)
         self.assertEqual(self.contents(), before)
@@ -96,7 +97,7 @@ class Symbols(TracedTest):
         return {lock["name"] for lock in read_report(trace, "locks")["locks"]}
 
     def rows(self, trace):
-        """The rows of a report with source lines, without what it says of the file."""
+        """The rows of a report with source lines, without the line about the file."""
         return read("report", "--view=flat", "--lines", trace).splitlines()[1:]
 
     def functions(self, trace):
@@ -169,12 +170,12 @@ class Symbols(TracedTest):
         self.take_away()
         self.assertEqual(self.rows(archive), here)
         self.assertRegex("\n".join(here), "inner.*<stdin>:")
-        # An archive of an archive keeps what it has, though the program is gone.
+        # An archive of an archive retains its names, though the program is gone.
         again = self.directory / "again"
         read("archive", archive, "-o", again)
         self.assertEqual(self.rows(again), here)
         self.assertEqual(read("archive", trace, "-o", "-", text=False)[:8], b"ARCTFILE")
-        # Out of a pipe, which can be read once only.
+        # A pipe can be read once only.
         piped = self.directory / "piped"
         subprocess.run(["sh", "-c", 'cat "$1" | "$2" archive - -o "$3"', "sh", archive, ARCTRACE, piped],
                        stderr=subprocess.DEVNULL, check=True)
@@ -191,7 +192,7 @@ class Symbols(TracedTest):
             self.assertNotIn("are missing", read("report", "--lines", *view, trace))
         here = read("report", "--lines", trace)
         self.assertRegex(here, r"inner \(.*:\d+\)")
-        # What is to be typed is a name, without its line.
+        # The command that is suggested has a name, without its line.
         self.assertRegex(here, r"arctrace graph '\w+'\n")
         self.take_away()
         for view in views:
@@ -212,7 +213,7 @@ class Symbols(TracedTest):
         self.assertLessEqual(names, self.locks(archive))
         read("archive", archive, "-o", again)
         self.assertLessEqual(names, self.locks(again))
-        # What record stores is of functions only: looking for others costs each recording time.
+        # record stores names of functions only, because searching for others costs time in each recording.
         self.assertFalse(names & self.locks(trace))
 
     def test_an_archive_of_a_file_that_has_none(self):
@@ -222,7 +223,7 @@ class Symbols(TracedTest):
             read("archive", trace, "-o", archive, "--force")
             read("check", archive)
             self.assertEqual(self.functions(archive), self.functions(trace))
-            # Of a file that was cut off too.
+            # A file that was cut off works, too.
             cut = self.directory / "cut"
             cut.write_bytes(trace.read_bytes()[:-5])
             read("archive", cut, "-o", archive, "--force")

@@ -1,4 +1,4 @@
-"""What readers print on a terminal: no line is wider than it, a pager shows it, Ctrl-C ends it."""
+"""Output of readers on a terminal: no line is wider than it, a pager shows it, Ctrl-C ends it."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ import support
 from command import ARCTRACE, arctrace, read
 from tracing import TracedTest
 
-# Names that are wide in each way: parameters, template arguments, the name itself; and deep.
+# Names that are wide in each way (parameters, template arguments, the name itself), and deep calls.
 PROGRAM = support.API + """
 names = ["f(" + "std::string const&, " * 10 + "int)", "shop::find<" + "std::string, " * 10 + "int>()",
          "a_name_" * 20 + "end"]
@@ -30,7 +30,7 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_terminal(*arguments, columns=80, **variables):
-    """What a command prints on a terminal of so many columns, and its status."""
+    """What a command prints on a terminal of so many columns, and its exit status."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", **variables}
     pid, terminal = pty.fork()
     if pid == 0:
@@ -104,13 +104,13 @@ class TerminalTest(TracedTest):
         self.assertRegex(text, r"(?m)  f\(std.*…\)( \[open\])?$")
         self.assertRegex(text, r"(?m)  shop::find<std.*…>\(\)( \[open\])?$")
         self.assertRegex(text, r"(?m)  a_name_.*….*end( \[open\])?$")
-        self.assertNotIn("%Self", text)  # gives way to the names
+        self.assertNotIn("%Self", text)  # the names need its space
         many, _ = on_terminal("report", "--view=flat", "--no-pager",
                               "--columns=calls,self,total,avg,p99,p99.9", self.recorded())
         self.assertIn("(no room for p99.9, avg, p99: --wide shows all)", many)
 
     def test_noise_is_told_at_any_width(self):
-        """Of what follows the names in `diff` the module and the calls go first."""
+        """The columns after the names in `diff` are dropped in order, module and calls first."""
         runs = []
         for i in range(4):
             runs.append(self.directory / f"run{i}.data")
@@ -157,7 +157,7 @@ class TerminalTest(TracedTest):
         self.assertTrue(text.startswith("arctrace: no function of the trace matches"), text)
 
     def test_a_pager_that_is_left(self):
-        """Before all is written: no message, no hanging."""
+        """The pager ends before all is written: no message, and the command does not hang."""
         text, status = on_terminal("report", "--view=flow", self.recorded(), PAGER="head -n 1")
         self.assertEqual(text.count("\n"), 1, text)
         self.assertIn(status, (0, -13))

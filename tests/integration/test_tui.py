@@ -1,4 +1,4 @@
-"""arctrace tui in tmux: its views at three sizes against the report, its keys, how it is left, what it refuses."""
+"""arctrace tui in tmux: its views at three sizes against the report, its keys, ways to quit, what it refuses."""
 
 import os
 import pathlib
@@ -48,12 +48,12 @@ VALUE = re.compile(r"\s*(-(?=\s)|[\d,]+(?:\.\d+)? (?:ns|us|ms|s)(?=\s)|<?[\d,]+(
 
 
 def duration(time_ns):
-    """As arctrace shows it: three digits."""
+    """A duration as arctrace shows it, with three digits."""
     return "-" if time_ns is None else support.duration_text(time_ns)
 
 
 def rows_of(shown, head):
-    """Of the table with this head: a dictionary of its columns, and of the name, for each row."""
+    """The rows of the table with this head, each a dictionary of its columns, and of the name."""
     lines = shown.splitlines()
     at = next(i for i, line in enumerate(lines) if line.rstrip().endswith(head))
     heads = re.findall(r"\S+(?: \S+)*", lines[at].partition(head)[0])
@@ -91,7 +91,7 @@ class Tui(TracedTest):
         return terminal
 
     def leave(self, terminal, status=0):
-        """The terminal is as it was."""
+        """Quits; the terminal is as it was before."""
         terminal.press("q")
         self.left(terminal, status)
 
@@ -103,7 +103,7 @@ class Tui(TracedTest):
 
     @staticmethod
     def wait_for_column(terminal, title, column, wanted):
-        """Until the table has these values: the head of a picture is drawn before its rows."""
+        """Waits until the table has these values: the head of a picture is drawn before its rows."""
         terminal.wait_until(lambda lines: [row[column] for row in rows_of("\n".join(lines), title)] == wanted)
 
     def test_views_at_three_sizes(self):
@@ -120,7 +120,7 @@ class Tui(TracedTest):
                     wanted += texts
                 shown = terminal.wait_for(*wanted)
                 self.assertEqual(len(shown.splitlines()), lines)
-                # Where there is room, there are more columns.
+                # If there is space, there are more columns.
                 if key == "2":
                     terminal.wait_until(lambda shown: ("Calls" in shown[2]) == (columns >= 80)  # pylint: disable=W0640
                                         and ("Max" in shown[2]) == (columns >= 160))  # pylint: disable=W0640
@@ -202,7 +202,7 @@ class Tui(TracedTest):
         terminal.wait_for("Calls of each thread, by Total")
         terminal.press("p")
         shown = terminal.wait_for("Calls of each process, by Total", "▾", "▸ main")
-        # The largest tree is unfolded, to its first calls.
+        # The largest tree is unfolded, down to its first calls.
         self.assertEqual(len(rows_of(shown, "Calls of each process, by Total")),
                          2 + len(max((group["root"] for group in report["processes"]),
                                      key=lambda root: root["cum_ns"])["children"]))
@@ -212,7 +212,7 @@ class Tui(TracedTest):
                          [row[1:] for row in wanted])
         for row, (name, *_) in zip(rows, wanted):
             self.assertIn(name if name.isascii() else "hostile", row["name"])
-        # Home, fold; a search finds what is folded.
+        # Home, then fold; a search finds folded rows.
         terminal.press("g", "c", "Down", "c")
         terminal.wait_for(gone=("main",))
         terminal.press("Home")
@@ -230,7 +230,8 @@ class Tui(TracedTest):
         self.leave(terminal)
 
     def test_a_function(self):
-        """Down to its callee and back; callers, callees and slowest calls are those of the report."""
+        """The screen of a function goes to its callee and back; callers, callees and slowest calls are those of the
+        report."""
         arcs = {row["name"]: row for row in read_report(self.trace, "arcs")["arcs"]}
         slowest = read_report(self.trace, "slowest", "-F", "work", "--limit", "20")
         terminal = self.tui()
@@ -255,7 +256,7 @@ class Tui(TracedTest):
             self.assertIn(f" {call['pid']}/{call['tid']} ", row)
         self.assertIn(f"Calls 3, %Self {shown.partition('Calls 3, %Self ')[2]}", shown)
         self.assertIn(f"Total {duration(arcs['work']['cum_ns'])}", shown)
-        # Its first caller is chosen, then its callee.
+        # The first caller is chosen at first, and after Down the callee.
         terminal.press("Down", "Enter")
         terminal.wait_for("> work > inner\n")
         terminal.press("BSpace")
@@ -343,8 +344,9 @@ class Tui(TracedTest):
         self.leave(terminal)
 
     def slow_tui(self, trace):
-        """One that has a thirtieth of a CPU, and what ends that: however fast the machine is, it reads for a while.
-        The other program is of the same shell: the scheduler shares out by sessions first."""
+        """Opens the trace with a thirtieth of a CPU, and returns what ends that: so tui reads for a while, however
+        fast the machine is. The other program runs in the same shell, because the scheduler shares CPUs by sessions
+        first."""
         pid = pathlib.Path(trace).with_suffix(".pid")
         pid.unlink(missing_ok=True)
         processor = f"taskset -c {min(os.sched_getaffinity(0))} "
@@ -360,7 +362,7 @@ class Tui(TracedTest):
 
     @cases.not_in_gate
     def test_while_it_reads(self):
-        """Ten million calls: what is known is shown at once, and a range before all of it has been read."""
+        """A trace of ten million calls: known facts are shown at once, and a range before all of it has been read."""
         with tempfile.TemporaryDirectory() as directory:
             trace = record_program(pathlib.Path(directory), 310_000)
             early = ("not known before the trace has been read", "Threads, by what they wrote", "s left")
@@ -387,7 +389,7 @@ class Tui(TracedTest):
             terminal = self.tui(prefix=prefix)
             terminal.press("2")
             terminal.wait_for("Function, by Total", r"\x1b[31m\u{202e}\u{9b}hostile")
-            terminal.press("Down")  # main, which has most of the time, is not the chosen row any more
+            terminal.press("Down")  # now main, which has most of the time, is not the chosen row
             if has_color:
                 terminal.wait_for("\x1b[31m", shown_by=colored)
             else:
@@ -401,13 +403,13 @@ class Tui(TracedTest):
         self.leave(terminal)
 
     def arctrace_process(self):
-        """The one that shows the trace."""
+        """The process that shows the trace."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             for process in pathlib.Path("/proc").glob("[0-9]*"):
                 try:
                     arguments = (process / "cmdline").read_bytes().split(b"\0")
-                except OSError:  # it has ended
+                except OSError:  # the process has ended
                     continue
                 if arguments[1:2] == [b"tui"] and str(self.trace).encode() in arguments:
                     return int(process.name)
@@ -460,7 +462,7 @@ class Tui(TracedTest):
     def test_a_trace_that_was_cut_off(self):
         cut = self.directory / "cut"
         whole = self.trace.read_bytes()
-        cut.write_bytes(whole[:len(whole) // 2])  # what is last are names and an index
+        cut.write_bytes(whole[:len(whole) // 2])  # names and an index come last
         terminal = self.tui(trace=cut, has="the recording was cut off")
         self.assertTrue(terminal.shown().splitlines()[1].startswith("! "))
         self.leave(terminal)
@@ -484,7 +486,7 @@ sys.stdin.read()
         self.addCleanup(os.unlink, recorder.stdout.readline().rstrip())
         recorder.kill()
         recorder.wait()
-        recorder.stdin.close()  # the command ends
+        recorder.stdin.close()  # ends the command
         terminal = self.tui(trace=cut, has="called_here")
         self.assertNotIn("cut off", terminal.shown())
         self.leave(terminal)

@@ -1,5 +1,5 @@
-"""Programs that can't be traced run as ever, with one line that says why; their children that can
-be are traced."""
+"""Programs that can't be traced run as ever, with one line that says why; those of their children that can be traced
+are traced."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ int main(int count, char** words) {
   return 3;
 }
 """
-# Says whether LD_PRELOAD is in the environment, and ends with 3.
+# Prints whether LD_PRELOAD is in the environment, and ends with 3.
 LOADER = """
 .globl _start
 _start: movl (%esp), %ecx
@@ -63,7 +63,7 @@ class Untraceable(TracedTest):
         return program
 
     def assert_untraced(self, program, why, *arguments, processes):
-        """It does the same as without us, and is reported once to be `why`."""
+        """The program does the same as without us, and one line says once that it is `why`."""
         command = [str(program), *arguments]
         bare = run(*command)
         recorded = self.record(*command)
@@ -75,14 +75,14 @@ class Untraceable(TracedTest):
 
     @unittest.skipUnless(shutil.which("prlimit"), "no prlimit")
     def test_no_room_for_the_buffer(self):
-        """Its address space is too small: it runs as ever, and a line says that it is not recorded."""
+        """The program's address space is too small: it runs as ever, and a line says that it is not recorded."""
         limited = ("prlimit", "--as=60000000", "echo", "as always")
         recorded = self.record(*limited)
         self.assertEqual((recorded.status, recorded.stdout), (0, "as always\n"))
         warning = recorded.stderr.splitlines()[0]
         self.assertRegex(warning, "^arctrace: warning: 1 program is not recorded, without room in memory for the buffer "
                                   r"of \S+ .iB \(ulimit -v\): a smaller one may fit, such as -b 4M$")
-        self.assertIn(" 1 process,", recorded.stderr)  # prlimit, before it
+        self.assertIn(" 1 process,", recorded.stderr)  # prlimit itself, before the exec
         recorded = self.record(*limited, options=("-b", "4M"))
         self.assertNotIn("warning", recorded.stderr)
         self.assertIn(" 2 processes,", recorded.stderr)
@@ -96,7 +96,7 @@ class Untraceable(TracedTest):
 
     @unittest.skipUnless(shutil.which("musl-gcc"), "no musl-gcc")
     def test_musl_and_its_child(self):
-        """Our library is loaded there, and does nothing."""
+        """Our library is loaded in a program of musl, and does nothing."""
         program = self.directory / "of-musl"
         subprocess.run(["musl-gcc", "-DCHILD=1", "-x", "c", "-", "-o", program], input=PARENT, text=True, check=True)
         # The process itself joins, but its calls are not recorded.
@@ -104,7 +104,7 @@ class Untraceable(TracedTest):
         self.assert_untraced(program, "linked with musl", "ls /", processes=3)
 
     def test_early_glibc_and_its_child(self):
-        """One before 2.28, as which this libc poses: the libraries are loaded and do nothing."""
+        """This libc poses as a glibc before 2.28: the libraries are loaded and do nothing."""
         self.build("plain")
         for version, why in (("2.27", "linked with a glibc before 2.28"), ("2.28", None), ("3.0", None)):
             with self.subTest(version):
@@ -126,7 +126,7 @@ class Untraceable(TracedTest):
         return [row for row in read_report(trace, "flat")["functions"] if row["name"] == function]
 
     def test_interpreter_of_a_script(self):
-        """The program that counts is what runs the script; found by PATH too."""
+        """The interpreter that runs a script counts as the program, also if it is found by PATH."""
         interpreter = self.build("interpreter", "-static", child=0)
         script = self.directory / "script-of-ours"
         script.write_text(f"#! {interpreter}\n")
@@ -135,7 +135,7 @@ class Untraceable(TracedTest):
         os.environ["PATH"] += f":{self.directory}"
         self.assert_untraced("script-of-ours", "statically linked", processes=0)
 
-    # Starts programs in each way; the last is not there, the one before can't be executed.
+    # Starts programs in each way; the last one does not exist, the one before can't be executed.
     STARTS = """
 import os, subprocess
 for word in "./static", "./setuid", "./plain", "./text", "./nowhere":
@@ -152,7 +152,7 @@ os.wait()
                 for line in recorded.stderr.splitlines() if "warning" in line]
 
     def test_children(self):
-        """What traced programs execute is reported at the end, each program once."""
+        """Programs that traced programs execute are named at the end, each once."""
         for name in ("static", "found", "replaced"):
             self.build(name, "-static", child=0)
         self.build("plain", child=0)
@@ -192,7 +192,7 @@ int main(void) {
 
     @unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
     def test_valgrind(self):
-        """What it prints of a program is the same, with its stacks; it starts that without us."""
+        """valgrind prints the same of a program, with its stacks; it starts the program without us."""
         program = self.directory / "leaks"
         subprocess.run(["gcc", "-g", "-x", "c", "-", "-o", program, "-pthread"], input=self.LEAKS,
                        text=True, check=True)
@@ -210,7 +210,7 @@ int main(void) {
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_child_of_another_user(self):
-        """It may not open the buffer."""
+        """The user of the program may not open the buffer."""
         recorded = self.record("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
                                shutil.which("true"))
         self.assertEqual(self.warnings(recorded), [
@@ -242,7 +242,7 @@ int main(void) {
 
     @unittest.skipUnless(platform.machine() == "x86_64", "of x86-64")
     def test_loader_of_another_word_size(self):
-        """Ours would be an error for it, which it would report."""
+        """Our library would be an error for this loader, which it would print."""
         loader = self.directory / "loader"
         program = self.directory / "dynamic-i386"
         (self.directory / "with-loader.ld").write_text(
@@ -272,7 +272,7 @@ int main(void) {
         self.assertEqual(self.record("/usr/bin/python3", "-c", spawns).stdout, "without\n")
 
     def test_loader_as_a_program(self):
-        """It is linked to nothing, and traced all the same."""
+        """The loader itself is linked to nothing, and traced all the same."""
         loader = next(pathlib.Path("/lib64").glob("ld-linux-*"), None)
         if loader is None:
             self.skipTest("no /lib64/ld-linux")
@@ -289,8 +289,8 @@ int main(void) {
         self.assertEqual((recorded.status, recorded.stdout), (3, f"{script} so\n"))
 
 
-# Begins as a program of glibc 2.31 without libpthread does, without a list of robust locks; later gets libc's,
-# as from a libpthread that is loaded, and makes a thread.
+# Begins without a list of robust locks, as a program of glibc 2.31 without libpthread; later gets libc's, as from a
+# libpthread that is loaded, and makes a thread.
 WITHOUT_LIST = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -330,7 +330,7 @@ class WithoutRobustList(TracedTest):
                 self.assertIn(f" 0 lost, {processes} process", recorded.stderr)
                 self.assertEqual(len(lines_without(recorded.stderr, HINT)), 1, recorded.stderr)
                 ends = [row for row in read_dump(recorded.trace) if row["type"] == "WRITER_END"]
-                # All that ended is known to have: the kernel marks the words on the lists.
+                # All ends are known, because the kernel marks the words on the lists.
                 self.assertEqual(len(ends), processes + ("t" in word), ends)
 
 

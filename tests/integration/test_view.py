@@ -1,4 +1,4 @@
-"""The server of arctrace view, and what it says against the report; the file of export --to=html."""
+"""The server of arctrace view is compared with the report; the file of export --to=html."""
 
 import base64
 import csv
@@ -24,8 +24,8 @@ STATUS_ERROR = 2
 STATE_LEVELS = 4  # rows of a lane before those of calls: running, ready, blocked, not known
 
 
-# More short calls than the file has room for, in one process; and a child that never waits and ends
-# last, so that the critical path is in it from its end to its beginning.
+# More short calls than the file has space for, in one process; and a child that never waits and ends last, so that the
+# critical path is in it from its end to its beginning.
 MANY = support.API + """
 import select
 outer, inner, last = key("outer"), key("inner"), key("last")
@@ -54,13 +54,13 @@ os.waitpid(child, 0)
 
 
 class HtmlFileTest(TracedTest):
-    """What the file of a large trace has of the calls, against the same calls as CSV."""
+    """Compares the calls in the file of a large trace with the same calls as CSV."""
 
     def record_many(self, *options):
         return self.record(sys.executable, "-c", MANY, options=("--no-libcall", "-b", "64M", *options)).trace
 
     def calls(self, trace):
-        """(function, pid, start, duration) of each."""
+        """(function, pid, start, duration) of each call."""
         path = self.directory / "calls.csv"
         self.export(trace, "csv", path)
         with path.open() as file:
@@ -72,7 +72,7 @@ class HtmlFileTest(TracedTest):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def page(self, trace, *options):
-        """What the file holds."""
+        """The data of the file."""
         path = self.directory / "page.html"
         self.export(trace, "html", path, *options)
         self.assertLess(path.stat().st_size, 5_000_000)
@@ -80,7 +80,7 @@ class HtmlFileTest(TracedTest):
         return json.loads(gzip.decompress(base64.b64decode(packed)))
 
     def exact_calls(self, page):
-        """As calls(), those that are in the file with their times; and the number of the others."""
+        """As in calls(), the calls that are in the file with their times; and the number of the others."""
         found, others = set(), 0
         for index, rows in page["timeline"]["lanes"]:
             for level, stretches, crowds in rows:
@@ -101,7 +101,7 @@ class HtmlFileTest(TracedTest):
         self.assertGreater(len(calls), 500_000)
         found, others = self.exact_calls(self.page(trace))
         self.assertLess(len(found), len(calls) - 100_000)
-        # Each call is there, one way or the other.
+        # Each call is there in one of the two ways.
         self.assertEqual(len(found) + others, len(calls))
         inner = [call for call in calls if call[0] == "inner"]
         ranges = [(inner[i][2], inner[i + 5000][2]) for i in (100_000, 400_000)]
@@ -113,7 +113,7 @@ class HtmlFileTest(TracedTest):
         self.assertGreater(len(wanted), 10_000)
         self.assertEqual(wanted - found, set())
         self.assertIn("Every call of the ranges that were asked for is exact.", page["left_out"])
-        # More than there is room for: the longest of them, and the file says how long they are.
+        # More calls than there is space for: the longest of them are there, and the file says how long they are.
         page = self.page(trace, "--exact=~")
         self.assertRegex(page["left_out"], "Of the calls of the ranges that were asked for, those of .* or more")
         found, others = self.exact_calls(page)
@@ -122,11 +122,11 @@ class HtmlFileTest(TracedTest):
     @cases.not_in_gate
     @unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
     def test_exact_calls_are_drawn_one_by_one(self):
-        """Where one zooms in on a range that is exact."""
+        """The page zooms in on a range that is exact."""
         trace = self.record_many()
         inner = [call[2] for call in self.calls(trace) if call[0] == "inner"]
         self.page(trace, f"--exact={inner[100_000]}ns~{inner[105_000]}ns")
-        # Amid which the program was not held up, so that each is wide enough to be drawn.
+        # The program was not interrupted among these calls, so that each is wide enough to be drawn.
         first = min(range(100_000, 104_980), key=lambda i: inner[i + 19] - inner[i])
         starts = inner[first:first + 20]
         with tempfile.TemporaryDirectory() as directory:
@@ -164,12 +164,12 @@ class HtmlFileTest(TracedTest):
 
 
 class EarlyTest(ServedTest):
-    """What the server answers while it reads a trace of ten million calls: that takes much longer than these answers."""
+    """Answers of the server while it reads a trace of ten million calls, which takes much longer than they do."""
 
     TURNS = 310_000
 
     def early(self, name, **values):
-        """An answer that was made before the whole was read: else it is 409."""
+        """An answer that was made before the whole was read; otherwise it is 409."""
         return self.server.api(name, whole=0, **values)
 
     @cases.not_in_gate
@@ -201,7 +201,7 @@ class EarlyTest(ServedTest):
         self.assertEqual(written, [one["bytes"] for one in summary["lanes"]])
         self.assertEqual(sum(written) > 200_000_000, True, written)
         self.assertTrue(rows["is_exact"])
-        # The first thread waits all the time, in calls from before the range to after it.
+        # The first thread waits all the time, in calls that last from before the range to after it.
         waits = next(i for i, lane in enumerate(summary["lanes"]) if lane["tid"] == lane["pid"])
         self.assertGreater(len(dict((lane, lane_rows) for lane, lane_rows, *_ in rows["lanes"])[waits]), 0)
         self.assertEqual(self.calls_within(rows, names, summary, begin, end), self.exported(begin, end))
@@ -217,7 +217,8 @@ class EarlyTest(ServedTest):
         self.is_that_of_the_file()
 
     def densest(self, answer):
-        """When a block begins that was written in the shortest time: beside other work a thread may be without a CPU for long."""
+        """The begin of the block that was written in the shortest time: beside other work a thread may be without a CPU
+        for long."""
         found = []
         for _, _, density in answer["lanes"]:
             at = answer["from_ns"]
@@ -228,7 +229,7 @@ class EarlyTest(ServedTest):
         return min(found)[1]
 
     def some_call(self, answer):
-        """A call that is there from its begin to its end: lane, level, and begin, duration, function."""
+        """A call that is wholly in the answer: lane, level, and begin, duration, function."""
         for lane, rows in answer["lanes"]:
             for level, stretches, _ in rows:
                 at = answer["from_ns"]
@@ -252,7 +253,7 @@ class EarlyTest(ServedTest):
         return sorted(found)
 
     def exported(self, begin, end):
-        """The same, from all of the trace."""
+        """The same calls, from all of the trace."""
         path = self.directory / "calls.csv"
         read("export", "--to=csv", "-o", path, "-r", f"{begin - 10**7}ns~{end + 10**7}ns", self.trace,
              timeout=SECONDS)
@@ -270,7 +271,7 @@ class EarlyTest(ServedTest):
         return sorted((name or harmful, *rest) for name, *rest in calls)
 
     def is_that_of_the_file(self):
-        """In the end the page is what the exporter finds, which reads the trace by itself."""
+        """In the end the page is equal to the exporter's, which reads the trace by itself."""
         path = self.directory / "page.html"
         read("export", "--to=html", "-o", path, self.trace, timeout=SECONDS)
         file = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', path.read_text())[1])))
@@ -346,7 +347,7 @@ class ViewTest(ServedTest):
         self.assertEqual(server.status("api/timeline", **{**good, "lanes": "77777"}), 200)
 
     def test_sums_are_those_of_the_report(self):
-        os.link(self.trace, self.directory / "checked.data")  # what is checked at the end
+        os.link(self.trace, self.directory / "checked.data")  # the copy is checked at the end
         server = self.serve()
         summary = server.api("summary")
         flat = read_report(self.trace, "flat")["functions"]
@@ -359,9 +360,9 @@ class ViewTest(ServedTest):
             self.assertEqual(ours[1:4], [row["calls"], row["base_ns"], row["cum_ns"]])
         self.assertEqual(sum(row["calls"] for row in flat), sum(row[1] for row in totals.values()))
         calls = sum(row["calls"] for row in flat)
-        # Parts of a process' life, such as [loader], are no calls of a lane.
+        # Phases of a process, such as [loader], are no calls of a lane.
         in_lanes = sum(row["calls"] for row in flat if not row["name"].startswith("["))
-        inherited = 2  # main and fork go on in the child, and are not counted there
+        inherited = 2  # main and fork continue in the child, and are not counted there
         self.assertEqual(sum(lane["calls"] for lane in summary["lanes"]), in_lanes)
         for per in ("all", "process", "thread"):
             nodes = [group["nodes"] for group in server.api("flame", per=per)["groups"]]
@@ -438,14 +439,14 @@ class ViewTest(ServedTest):
     def test_bad_files(self):
         cut = self.directory / "cut"
         whole = self.trace.read_bytes()
-        cut.write_bytes(whole[:len(whole) // 2])  # before its end, and the names that follow that
+        cut.write_bytes(whole[:len(whole) // 2])  # lacks the end, and the names after it
         for path, says in ((self.directory / "none", "none"), (cut, "--partial"), (self.directory, "")):
             done = arctrace("view", "--no-open", path, timeout=SECONDS)
             self.assertEqual(done.returncode, STATUS_ERROR, path)
             self.assertEqual(done.stdout, "")
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertIn(says, done.stderr)
-        cut.unlink()  # what is left is checked
+        cut.unlink()  # the remaining files are checked
         server = self.serve()
         port = str(urllib.parse.urlsplit(server.url).port)
         for value, says in ((port, "cannot listen"), ("70000", "--port"), ("x", "--port")):
@@ -458,7 +459,7 @@ class ViewTest(ServedTest):
         read("export", "--to=html", "-o", path, self.trace, timeout=SECONDS)
         text = path.read_text()
         self.assertLess(len(text), 5_000_000)
-        # Names are packed, and what is packed may have any letters.
+        # Names are compressed, and compressed data may have any letters.
         self.assertNotIn("owned", re.sub(r'id="data">[^<]*<', "", text))
         self.assertIn("script-src 'nonce-arctrace'", text)
         self.assertNotIn("src=\"page", text)

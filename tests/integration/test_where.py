@@ -1,5 +1,5 @@
-"""--where: events by the values of their fields, in dump, the view flow and exports, and as they are recorded; what
-is left out is counted in each of them."""
+"""--where selects events by the values of their fields, in dump, the view flow and exports, and as they are recorded;
+each of them counts what it leaves out."""
 
 import collections
 import csv
@@ -15,7 +15,7 @@ from command import ARCTRACE, arctrace, read, read_report, refused
 from tracing import TracedTest
 
 TYPED_EVENTS = os.environ["ARCTRACE_TYPED_EVENTS"]  # events/typed_events.cpp
-EACH = 10  # events of each name
+EACH = 10  # so many events of each name
 NAMES = ("db.query", "db.row", "ui.frame")
 ALL = len(NAMES) * EACH
 
@@ -58,7 +58,7 @@ class WhereTest(TracedTest):
         return [option for condition in conditions for option in ("--where", condition)]
 
     def export(self, form, *options):
-        """The bytes of the file, and what export says."""
+        """The bytes of the file, and what export prints."""
         out = self.directory / f"out.{form}"
         done = arctrace("export", f"--to={form}", "--force", "-o", out, *options, self.trace)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -67,7 +67,7 @@ class WhereTest(TracedTest):
         return data, done.stderr
 
     def dumped(self, *options):
-        """The lines of dump: events, the others, what it says of those that it left out."""
+        """The lines of dump: events, the others, and the line about events that it left out."""
         lines = [json.loads(line) for line in read("dump", "--format=json", *options, self.trace).splitlines()]
         kinds = collections.defaultdict(list)
         for line in lines:
@@ -132,7 +132,7 @@ class WhereTest(TracedTest):
 
     @cases.in_gate
     def test_what_is_recorded_is_what_would_be_shown(self):
-        """A condition means the same in record and in dump; what it left out is counted."""
+        """A condition means the same in record and in dump; events that it left out are counted."""
         def content(events):
             return [[event["event"], event["fields"]] for event in events if "at" not in event["fields"]]
         for conditions, *numbers in CONDITIONS:
@@ -169,7 +169,7 @@ class WhereTest(TracedTest):
 
     @cases.in_gate
     def test_while_a_program_runs(self):
-        """Events that are written at once and in place, with a condition that ctl sets, and without."""
+        """Events are written at once and in place, with a condition that ctl sets, and without."""
         source = support.API + f"""
 import subprocess
 api.arctrace_reserve.restype = ctypes.c_void_p
@@ -214,7 +214,7 @@ steps()
 
     @cases.in_gate
     def test_only_what_would_be_shown_counts(self):
-        """Events of other times, threads and types are left out by other options."""
+        """Other options leave out events of other times, threads and types."""
         condition = ["--where", "id = 5"]
         events, _, _ = self.dumped()
         middle_ns = events[ALL // 2]["time_ns"] + 1

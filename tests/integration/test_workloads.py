@@ -1,6 +1,6 @@
-"""Programs as people run them, with and without the kernel's records: they do what they do untraced, all their threads are
-there, and the CPU time of each process is what the kernel counts. A server of another user's is recorded by a session that
-is shared with its group."""
+"""Programs as people run them, with and without the kernel's records: they do what they do untraced, all their threads
+are there, and the CPU time of each process is what the kernel counts. A server of another user is recorded by a
+session that is shared with its group."""
 
 import collections
 import glob
@@ -22,7 +22,7 @@ from states import wait_until
 from tracing import TracedTest
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-# What a process still does when it has noted how long it had a CPU: its memory is given back.
+# The time that a process still takes after it has noted how long it had a CPU, because its memory is freed.
 ENDING_NS = 20_000_000
 
 HASHES = """
@@ -78,8 +78,8 @@ class WorkloadsTest(TracedTest):
                 self.skipTest(f"no {program}")
 
     def check(self, *command, prepare=lambda directory: None, threads=None, options=(), **run_options):
-        """`prepare` puts into a directory what the command needs there. `threads`: (name of a process, how many
-        threads it has)."""
+        """`prepare` puts into a directory what the command needs there. `threads`: (name of a process, how many threads
+        it has)."""
         def run_in(name, run_it):
             directory = self.place(name)
             prepare(directory)
@@ -103,7 +103,7 @@ class WorkloadsTest(TracedTest):
                     self.fail(f"(pid, by the trace, by the kernel): {tried}")
 
     def record_noted(self, command, directory, options, run_options):
-        """What the program did, and how long each process had a CPU, by its pid."""
+        """The program's result, and how long each process had a CPU, by its pid."""
         self.notes.write_text("", encoding="ascii")
         environment = {**os.environ, "LD_PRELOAD": str(self.noter), "USED_NOTES": str(self.notes)}
         traced = self.record(*command, options=options, directory=directory, env=environment, **run_options)
@@ -120,7 +120,7 @@ class WorkloadsTest(TracedTest):
         return used
 
     def compare_times(self, trace, used, threads):
-        """The processes whose CPU time is not what the kernel counts. All else must hold in each recording."""
+        """The processes whose CPU time is not what the kernel counts. All other checks must pass in each recording."""
         on_cpu, running, names = collections.Counter(), collections.Counter(), {}
         tids = collections.defaultdict(set)
         for thread in read_report(trace, "threads")["threads"]:
@@ -195,7 +195,7 @@ class WorkloadsTest(TracedTest):
 
     @unittest.skipUnless(POSTGRES and os.geteuid() == 0 and NO_KERNEL is None, "needs PostgreSQL, and root's rights")
     def test_postgres_under_pgbench(self):
-        """It refuses to be root's: another user's processes record into a session of root's."""
+        """PostgreSQL refuses to run as root, so another user's processes record into a session of root's."""
         user = pwd.getpwnam("nobody")
         as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         programs = pathlib.Path(POSTGRES).parent
@@ -209,7 +209,7 @@ class WorkloadsTest(TracedTest):
         self.addCleanup(arctrace, "destroy", "--force", name)
 
         def load(prefix, environment):
-            """What clients get."""
+            """The results that clients get."""
             client = ["-h", cluster, "-U", "tester"]
             with open(cluster / "log", "wb") as log:
                 server = subprocess.Popen([*prefix, POSTGRES, "-D", cluster / "data", "-k", cluster, "-h", "", "-c", "fsync=off"],
@@ -231,7 +231,7 @@ class WorkloadsTest(TracedTest):
             collector = start_arctrace("attach", name, "-o", trace, stderr=subprocess.PIPE, text=True)
             self.addCleanup(collector.kill)
             self.assertIn("collecting", collector.stderr.readline())
-            # So it is recorded from its first instruction on.
+            # `record` starts the server, so it is recorded from its first instruction on.
             traced = load([ARCTRACE, "record", f"--session={path}", "--"],
                           {**os.environ, "LD_PRELOAD": str(self.noter), "USED_NOTES": str(self.notes)})
             collector.send_signal(signal.SIGINT)

@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-PATIENCE = 120  # seconds; what is waited for takes one or two
+PATIENCE = 120  # seconds; what tests wait for takes one or two
 
 
 class Terminal:
@@ -13,7 +13,7 @@ class Terminal:
     count = 0
 
     def __init__(self, columns, lines):
-        Terminal.count += 1  # an ended server's socket may be there for a while
+        Terminal.count += 1  # the socket of an ended server may exist for a while
         self.socket = f"arctrace-test-{os.getpid()}-{Terminal.count}"
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         self.run("-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", lines,
@@ -34,11 +34,12 @@ class Terminal:
         return self.run("capture-pane", "-p")
 
     def said(self):
-        """What is shown, with lines that were too long in one."""
+        """The picture, with lines that were too long in one."""
         return self.run("capture-pane", "-p", "-J")
 
     def wait_for(self, *texts, gone=(), shown_by=shown):
-        """The picture with these texts, once it stands: a busy machine may show a part of it for a while."""
+        """The picture with these texts, once it is complete: a busy machine may show a part of it for a
+        while."""
         end = time.monotonic() + PATIENCE
         before = None
         while True:
@@ -61,7 +62,7 @@ class Terminal:
             time.sleep(0.1)
 
     def wait_for_another(self, before):
-        """The picture, once it is another one."""
+        """The picture, once it has changed."""
         end = time.monotonic() + PATIENCE
         while (shown := self.shown()) == before:
             if time.monotonic() > end:

@@ -16,7 +16,7 @@ namespace {
 
 using Real = SchedulingAtomics;
 
-// The slot of a mutant, which does not name the block that it is about to write to.
+// The slot of a mutant that does not name the block to which it is about to write.
 const arctrace_cpu_slot* nameless = nullptr;
 
 struct CpuAtomics : SchedulingAtomics {
@@ -36,7 +36,7 @@ struct CpuAtomics : SchedulingAtomics {
 namespace arctrace::testing {
 namespace {
 
-// A program of the CPU that writes one record.
+// Acts as a program of the CPU that writes one record.
 void write_cpu(World& world, uint32_t cpu, uint64_t number) {
   using namespace cpu_writer;  // NOLINT: what bpf/append.h has
   running = cpu;
@@ -128,8 +128,8 @@ TEST_CASE("interleavings: a CPU takes what the recorder makes free") {
                   5));
 }
 
-// CPU 0 writes `records`; before each of its accesses in turn comes a program that writes
-// two more.
+// CPU 0 writes `records`; before each of its accesses in turn a program interrupts it and
+// writes two more.
 Outcome explore_interrupts(World& world, uint32_t records) {
   using cpu_writer::interrupt;
   Outcome sum;

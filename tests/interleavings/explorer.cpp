@@ -19,7 +19,7 @@ constexpr size_t kStackSize = size_t{64} << 10;
 using TaskSet = uint32_t;  // one bit each
 constexpr TaskSet only(size_t task) { return TaskSet{1} << task; }
 
-// A task of the execution at hand.
+// A task of the current execution.
 class Runner {
  public:
   explicit Runner(Task task)
@@ -39,7 +39,7 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // Runs up to before its next access. REQUIRES: not done() after the first call.
+  // Runs the task until its next access. REQUIRES: not done() after the first call.
   void step() {
     Runner* outer = running;
     running = this;
@@ -67,16 +67,16 @@ class Runner {
 
 using Clock = std::array<uint32_t, kTasksMax>;  // by task: its steps that came before
 
-// A choice: which task went on from a state.
+// A choice: the task that ran on from a state.
 struct Step {
   size_t task = 0;
   Access access;
   Clock clock{};                        // after the step
   std::array<Access, kTasksMax> nexts;  // of the tasks that were not done
   TaskSet enabled = 0;
-  TaskSet to_try = 0;  // whose going first may make a difference
+  TaskSet to_try = 0;  // tasks that may make a difference if they run first
   TaskSet tried = 0;
-  TaskSet asleep = 0;  // whose going first was explored from an earlier state
+  TaskSet asleep = 0;  // tasks that ran first from an earlier state
 };
 
 size_t first_of(TaskSet tasks) {
@@ -87,7 +87,8 @@ size_t first_of(TaskSet tasks) {
 
 class Exploration {
  public:
-  // One execution: the steps that were set before, then new ones. False: it was pruned.
+  // Runs one execution: the steps that were set before, then new ones. Returns false if
+  // it was pruned.
   bool run(std::vector<Task> tasks) {
     std::vector<std::unique_ptr<Runner>> runners;
     for (Task& task : tasks) {
@@ -97,7 +98,8 @@ class Exploration {
     clocks_.fill({});
     for (size_t depth = 0;; ++depth) {
       if (depth == steps_.size() && !extend(runners)) {
-        // Over, or all that could go on was explored from here: let them end.
+        // Either the execution is over, or all remaining tasks were explored from here:
+        // let them end.
         bool over = true;
         for (size_t i = 0; i < runners.size(); ++i) {
           if (runners[i]->done()) continue;
@@ -116,7 +118,7 @@ class Exploration {
     }
   }
 
-  // Prepares the next execution. False: there is none.
+  // Prepares the next execution. Returns false if there is none.
   bool next() {
     while (!steps_.empty()) {
       Step& last = steps_.back();
@@ -154,7 +156,7 @@ class Exploration {
     }
     const TaskSet awake = step.enabled & ~step.asleep;
     if (awake == 0) return false;
-    // The task that went last goes on: fewest switches first.
+    // The task that ran last continues, so that there are few switches.
     const bool stays = !steps_.empty() && (awake & only(steps_.back().task)) != 0;
     step.task = stays ? steps_.back().task : first_of(awake);
     step.access = step.nexts[step.task];
@@ -163,8 +165,9 @@ class Exploration {
     return true;
   }
 
-  // Where one of the first `depth` steps conflicts with the next of `task` and nothing
-  // orders the two, the reverse must be tried too. Returns the clock after that next.
+  // If one of the first `depth` steps conflicts with the next one of `task` and nothing
+  // orders the two, the reverse order must be tried too. Returns the clock after that
+  // next step.
   Clock note_races(size_t depth, size_t task, const Access& access) {
     Clock clock = clocks_[task];
     for (size_t i = depth; i-- > 0;) {
@@ -181,9 +184,9 @@ class Exploration {
     return clock;
   }
 
-  // Sees to it that, in place of step i, a task is tried that can begin what came after
-  // this step and does not need it, and then the next step of `task`: a source set
-  // (Abdulla et al., POPL 2014).
+  // Ensures that, in place of step i, a task is tried that can begin what came after this
+  // step and does not need it, and then the next step of `task`: a source set (Abdulla et
+  // al., POPL 2014).
   void reverse(size_t i, size_t depth, size_t task, const Access& access) {
     std::vector<size_t> kept;  // steps after i that don't need it
     TaskSet seen = 0;

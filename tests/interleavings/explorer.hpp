@@ -1,9 +1,9 @@
 // Runs tasks through their interleavings. Each task runs on a stack of its own and stops
-// before every access to shared memory; the explorer chooses the task that goes on.
-// Interleavings that differ only in the order of accesses which do not touch each other's
-// memory are the same one: dynamic partial-order reduction with source sets and sleep
-// sets (Abdulla et al., POPL 2014) runs one of each such class. Sequentially consistent:
-// orders of memory are ThreadSanitizer's part.
+// before every access to shared memory; the explorer chooses the task that continues.
+// Interleavings that differ only in the order of accesses to different memory are
+// equivalent: dynamic partial-order reduction with source sets and sleep sets (Abdulla et
+// al., POPL 2014) runs one of each such class. Execution is sequentially consistent;
+// ThreadSanitizer tests the orders of memory.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@ namespace {
 
 using A = SchedulingAtomics;
 
-// All orders in which `counts[i]` accesses of task i to one word can come.
+// How many orders the accesses to one word have, `counts[i]` of task i.
 uint64_t orders(std::vector<uint32_t> counts) {
   if (std::all_of(counts.begin(), counts.end(), [](uint32_t n) { return n == 0; }))
     return 1;
@@ -89,8 +89,8 @@ TEST_CASE("explorer: a lost update is found, and so is the order that loses none
   CHECK(results == std::set<uint64_t>{2, 3, 4});
 }
 
-// All results of the random tasks that any interleaving gives, without
-// reduction: there every access conflicts.
+// All results of the random tasks over all interleavings, without reduction, because
+// there every access conflicts.
 TEST_CASE("explorer: reduced exploration reaches every result that a full one does") {
   static uint64_t words[3];
   static uint64_t all;

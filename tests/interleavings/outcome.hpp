@@ -1,4 +1,4 @@
-// What exploring tasks over a World showed.
+// Results of exploring tasks over a World.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "tests/interleavings/world.hpp"
 #include "tests/support/effort.hpp"
 
 namespace arctrace::testing {
 
-// More are explored by the long form of the test.
+// The limit for one test; the long form of the test explores more.
 inline uint64_t executions_max() { return is_long() ? 50'000'000 : 50'000; }
 
 struct Outcome {
@@ -23,8 +23,8 @@ struct Outcome {
   std::string first_fault;
 };
 
-// Explores `tasks`; after each execution the collector finishes and the rest is looked
-// at. `attempts`: records that the tasks try to write; UINT64_MAX: some of them die.
+// Explores `tasks`; after each execution the collector finishes and the rest is checked.
+// `attempts`: records that the tasks try to write; UINT64_MAX: some of them die.
 inline Outcome explore_protocol(World& world,
                                 const std::function<std::vector<Task>()>& tasks,
                                 uint64_t attempts) {

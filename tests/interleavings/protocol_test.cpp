@@ -1,5 +1,5 @@
 // The protocol in all interleavings of few writers and the collector on tiny geometries,
-// and mutants of it, whose faults this must find.
+// and mutants of it, whose faults the test must find.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 using Real = SchedulingAtomics;
 
-// Writers that each write `records` into the shared chain, and `rounds` of the collector.
+// Writers that each write `records` into the shared chain, and `rounds` passes of the
+// collector.
 template <class A>
 std::vector<Task> shared_tasks(World& world, uint32_t writers, uint32_t records,
                                uint32_t rounds, bool heeds_names = true) {
@@ -67,15 +68,15 @@ TEST_CASE("interleavings: shared scope") {
                   three, [&] { return shared_tasks<Real>(three, 3, 1, 1); }, 3));
 }
 
-// Before the tasks: the first writer remembers a block that has been filled and closed
-// since, and the chain's block is full too.
+// Prepares the state before the tasks: the first writer remembers a block that has been
+// filled and closed since, and the chain's block is full too.
 void let_chain_go_on(World& world) {
   write_known<IpcAtomics>(world, 0, 1);
   for (uint64_t r = 0; r < 3; ++r) write_shared<IpcAtomics>(world, 1, 100 + r);
 }
 
-// That block is recycled, and may become the chain's again, while the first writer comes
-// back to it.
+// The remembered block is recycled, and may become the chain's again, while the first
+// writer returns to it.
 template <class A>
 std::vector<Task> returning_tasks(World& world) {
   let_chain_go_on(world);
@@ -85,7 +86,7 @@ std::vector<Task> returning_tasks(World& world) {
 }
 constexpr uint64_t kReturningAttempts = 6;
 
-// The same with the block recycled already, so that few tasks are left.
+// The same with the block recycled already, so that there are fewer tasks.
 template <class A>
 std::vector<Task> returned_tasks(World& world) {
   let_chain_go_on(world);
@@ -151,7 +152,7 @@ TEST_CASE("interleavings: overwrite mode without a collector") {
                   world, [&] { return shared_tasks<Real>(world, 2, 2, 0); }, 4));
 }
 
-// The operations left to the task that dies.
+// How many operations remain to the task that dies.
 uint64_t life;
 
 // Dies before its operation number `life`.
@@ -193,7 +194,8 @@ struct Mortal : SchedulingAtomics {
   }
 };
 
-// A writer that dies at each of its operations, beside a living one and the collector.
+// Checks a writer that dies at each of its operations, beside a living one and the
+// collector.
 void check_deaths(
     const std::string& what, World& world, const std::function<void()>& mortal,
     const std::function<void()>& living, const std::function<void()>& before = [] {}) {
@@ -280,7 +282,7 @@ TEST_CASE("interleavings: mutant: recycle without looking at names") {
 
 World* mutated;
 
-// Opens a free block for reservations.
+// A mutant that opens a free block for reservations.
 struct NextNotHeld : SchedulingAtomics {
   template <class Word>
   static void store_release(Word& word, Word value) {
@@ -306,7 +308,7 @@ TEST_CASE("interleavings: mutant: next not held past the end") {
   check_caught("next not held past the end", explore_protocol(world, tasks, 4));
 }
 
-// Does not name the block that it is about to write to.
+// A mutant that does not name the block to which it is about to write.
 struct Nameless : SchedulingAtomics {
   template <class Word>
   static void store_release(Word& word, Word value) {
@@ -327,7 +329,7 @@ TEST_CASE("interleavings: mutant: a writer without a name") {
                    world, [&] { return shared_tasks<Nameless>(world, 2, 2, 1); }, 4));
 }
 
-// Takes the remembered block for the one that it was.
+// A mutant that does not check that the remembered block is still the same.
 struct Trusting : SchedulingAtomics {
   template <class Word>
   static Word load_relaxed(Word& word) {
@@ -343,7 +345,6 @@ struct Trusting : SchedulingAtomics {
 
 TEST_CASE("interleavings: mutant: a remembered block's opening is not compared") {
   World world(ARCTRACE_MODE_DROP, 2, 2);
-  mutated = &world;
   mutated = &world;
   check_caught(
       "a remembered block's opening is not compared",

@@ -1,10 +1,10 @@
-// The shared atomics, with a stop before each operation at which another task may go on.
+// The shared atomics, with a stop before each operation at which another task may run.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "tests/interleavings/explorer.hpp"
 
 namespace arctrace::testing {

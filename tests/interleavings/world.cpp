@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "src/buffer/geometry.hpp"
+#include "src/buffer/buffer_view.hpp"
 
 namespace arctrace::testing {
 
@@ -82,7 +82,8 @@ std::string World::fault(bool is_whole) const {
       return "a free block is not empty";
     }
   }
-  // To within deaths, and in overwrite mode `freed` counts something else.
+  // The equality is only approximate after deaths, and in overwrite mode `freed` counts
+  // something else.
   const arctrace_control& control = view_.control();
   if (is_whole && view_.geometry().mode != ARCTRACE_MODE_OVERWRITE &&
       control.taken - control.freed != used) {

@@ -1,6 +1,6 @@
 // A tiny buffer, writers and a collector for the explorer: the production protocol over
-// scheduling atomics, with just so much around it as a writer's or the collector's round
-// has in src/writer/shared_records.cpp and src/recorder/drain/drain.cpp.
+// scheduling atomics, with just as much around it as a writer, or a pass of the
+// collector, has in src/writer/shared_records.cpp and src/recorder/drain/drain.cpp.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "src/buffer/buffer_view.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/cpu_chain.hpp"
-#include "src/protocol/dead_slot.hpp"
 #include "src/protocol/handout.hpp"
-#include "src/protocol/recycle.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "tests/interleavings/explorer.hpp"
 
@@ -20,31 +19,32 @@ namespace arctrace::testing {
 constexpr uint32_t kBlockSize = 384;
 constexpr uint32_t kRecordLength = 128;  // two of them fill a block
 
-// Memory with `block_count` free blocks, `slot_count` slots that live threads hold, and
-// `cpu_count` CPUs that write.
+// Memory with `block_count` free blocks, `slot_count` slots whose locks live threads
+// hold, and `cpu_count` CPUs that write.
 class World {
  public:
   World(arctrace_mode mode, uint32_t block_count, uint32_t slot_count,
         uint32_t cpu_count = 0);
 
-  // As it was made.
+  // Restores the initial state.
   void restore();
 
   const BufferView& view() const { return view_; }
   arctrace_writer_slot& slot(uint32_t index) const { return view_.slot(index); }
 
-  // What writers committed, what they lost, and what the collector found.
+  // The numbers that writers committed and that the collector found.
   std::vector<uint64_t> committed, collected;
-  // Of the blocks that each slot's records in the chain were written to, in their order.
+  // For each slot: the handouts of the blocks that its records in the chain were written
+  // to, in their order.
   std::vector<std::vector<uint64_t>> handouts;
-  // What each slot's writer remembers of the chain's block: header null: nothing.
+  // The chain's block that each slot's writer remembers; header null: none.
   std::vector<KnownBlock> known;
   uint64_t lost = 0;
   uint64_t torn = 0;
   std::string damage;  // the first thing that no writer wrote; "": none
 
-  // What is wrong with the buffer at rest and with the records; "": nothing. `is_whole`:
-  // nobody died.
+  // Describes what is wrong with the buffer at rest and with the records; "": nothing.
+  // `is_whole`: nobody died.
   // REQUIRES: nobody is at work, and the collector found nothing more to do.
   std::string fault(bool is_whole) const;
 
@@ -56,7 +56,7 @@ class World {
 
 BlockIdentity identity_of(uint32_t slot, arctrace_block_form form);
 
-// What a writer dies of, thrown out of an operation.
+// A writer's death, thrown out of an operation.
 struct Death {};
 
 template <class A>
@@ -94,8 +94,8 @@ void write_shared(World& world, uint32_t slot, uint64_t number) {
   SharedChain<A>::release(world.view().slot(slot).active[0]);
 }
 
-// The same as a writer that remembers the chain's block, as reserve_in_known_block()
-// does. Its records stand where its STACK does.
+// Writes as a writer does that remembers the chain's block, as reserve_in_known_block()
+// does. Its records are in the block that has its STACK.
 template <class A>
 void write_known(World& world, uint32_t slot, uint64_t number) {
   KnownBlock& known = world.known[slot];
@@ -187,8 +187,8 @@ void collect_block(World& world, uint32_t index) {
   }
 }
 
-// A round of the collector: the dead, then states, then names, then what may be drained.
-// The number of blocks that it changed.
+// A pass of the collector: the dead, then states, then names, then blocks that may be
+// drained. Returns the number of blocks that it changed.
 template <class A>
 uint32_t collect(World& world, bool heeds_names = true) {
   const BufferView& view = world.view();

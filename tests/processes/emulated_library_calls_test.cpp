@@ -1,5 +1,5 @@
-// Programs for another machine that nobody built for tracing, with the shim, emulated:
-// they do what they do without it, and their library calls are counted.
+// Programs for another machine that were not built for tracing run emulated with the
+// shim: they do what they do without it, and their library calls are counted.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@ using Counts = std::map<std::string, uint64_t>;
 
 const char* emulator() { return std::getenv("ARCTRACE_TEST_EMULATOR"); }
 
-// Without return-address signing and branch targets, and with both.
+// The variants are built without return-address signing and branch targets, and with
+// both.
 constexpr const char* kVariants[] = {"plain", "protected"};
 
 std::string text_of(const std::string& file) {
@@ -29,8 +30,8 @@ std::string text_of(const std::string& file) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The words of a command that runs emulated in a variant's directory. `variables` are set
-// for the program, not for the emulator.
+// Starts a command that runs emulated in a variant's directory. `variables` are set for
+// the program, not for the emulator.
 int start_program(const std::string& variant, const std::vector<std::string>& command,
                   const std::vector<std::string>& variables, const std::string& output) {
   return start_child([&] {
@@ -49,7 +50,8 @@ int start_program(const std::string& variant, const std::vector<std::string>& co
   });
 }
 
-// `options`: the shim's. The program's output and end must be as without a tracer.
+// Records a command with the shim's `options`. The program's output and end must be as
+// without a tracer.
 DecodedTrace record(const std::string& variant, const std::vector<std::string>& command,
                     const std::string& options,
                     const std::string& binding = "LD_BIND_NOW=1") {
@@ -59,9 +61,9 @@ DecodedTrace record(const std::string& variant, const std::vector<std::string>& 
   const TemporaryDirectory directory;
   const std::string bare_ended =
       wait_for_child(start_program(variant, command, {}, directory.path("bare")));
-  // A block and a slot for each thread: where there are no robust lists, none is given
-  // back.
-  BufferOptions buffer = small_buffer(4096, 16384, 4096);
+  // There are a block and a slot for each thread, because without robust lists none is
+  // freed.
+  recorder::BufferOptions buffer = small_buffer(4096, 16384, 4096);
   buffer.clock = ARCTRACE_CLOCK_MONOTONIC;
   TestSession test(buffer);
   const int pid = start_program(
@@ -74,7 +76,7 @@ DecodedTrace record(const std::string& variant, const std::vector<std::string>& 
   }
   CHECK(wait_for_child(pid) == bare_ended);
   CHECK(text_of(directory.path("traced")) == text_of(directory.path("bare")));
-  CHECK(bare_ended != "exit code 127");  // it is there
+  CHECK(bare_ended != "exit code 127");  // the program exists
   mark_dead(test.view(), pid);
   DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
@@ -90,7 +92,7 @@ std::map<uint64_t, std::string> names(const DecodedTrace& trace) {
   return found;
 }
 
-// By name.
+// Counts calls by name.
 Counts calls(const DecodedTrace& trace) {
   std::map<uint64_t, std::string> name_of = names(trace);
   Counts counts;
@@ -111,7 +113,7 @@ void check_counts(const DecodedTrace& trace, const Counts& expected) {
   }
 }
 
-// Each entry has an exit, but for the calls that don't come back.
+// Each entry has an exit, except for the calls that don't return.
 void check_exits(const DecodedTrace& trace, size_t without) {
   CHECK(trace.of_type(ARCTRACE_TYPE_ENTER).size() ==
         trace.of_type(ARCTRACE_TYPE_EXIT).size() + without);
@@ -129,11 +131,11 @@ TEST_CASE("emulated library calls: counts, through slots of each kind" *
       check_counts(trace, expected);
       check_exits(trace, 0);
     }
-    // Where a program's addresses are fixed, that of free is its PLT entry's.
+    // Where a program's addresses are fixed, the address of free is its PLT entry's.
     Counts with_pointer = expected;
     ++with_pointer["free"];
     check_counts(record(variant, {"./counted_lazy"}, "libcall=program"), with_pointer);
-    // What the compiler keeps in a register can't be distinguished from a pointer.
+    // A call through a register can't be distinguished from one through a pointer.
     const DecodedTrace trace = record(variant, {"./counted_no_plt"}, "libcall=program");
     Counts found = calls(trace);
     CHECK(found["getenv"] == 1);
@@ -176,7 +178,8 @@ TEST_CASE(
                                                                  {"variadic", 2000},
                                                                  {"vectors4", 2000},
                                                                  {"last_act", 2000}});
-    // Of the library's own calls, one in two functions that are called, and jumped to.
+    // The library's own calls are recorded, too: one in each of two functions, which are
+    // called, and jumped to.
     const DecodedTrace trace = record(variant, {"./abi"}, "libcall=all");
     check_counts(trace, {{"last_act", 2000}, {"strlen", 6000}});
     check_exits(trace, 0);

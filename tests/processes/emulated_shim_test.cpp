@@ -16,7 +16,7 @@ namespace {
 
 void check_calls(const char* emulator, const std::string& program) {
   CAPTURE(program);
-  BufferOptions options = small_buffer(4096, 64);
+  recorder::BufferOptions options = small_buffer(4096, 64);
   options.clock = ARCTRACE_CLOCK_MONOTONIC;
   TestSession test(options);
   const int pid = start_child([&] {

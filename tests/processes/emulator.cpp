@@ -6,9 +6,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/dead_slot.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/base/memory.hpp"
+#include "src/protocol/block_state.hpp"
 
 namespace arctrace::testing {
 

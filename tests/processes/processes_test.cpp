@@ -1,7 +1,6 @@
 // Several processes write at once into buffers of a few tiny blocks, while a collector
-// drains them at its leisure; in some rounds writers are killed at any moment. Whatever
-// happens: nothing is doubled, torn or mixed up, and written plus lost is attempted, for
-// each writer.
+// drains them now and then; in some runs writers are killed at any moment. Nothing may be
+// doubled, torn or mixed up, and written plus lost is attempted, for each writer.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -11,8 +10,8 @@
 #include <set>
 #include <vector>
 
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/base/memory.hpp"
+#include "src/protocol/block_state.hpp"
 #include "tests/processes/emulator.hpp"
 #include "tests/processes/writer_process.hpp"
 #include "tests/support/child.hpp"
@@ -23,18 +22,18 @@ namespace arctrace::testing {
 namespace {
 
 constexpr uint32_t kAtOnce = 4;
-constexpr uint32_t kWriters = 12;  // of a round, one after the other
-// More than there are at once, less than there are in all.
+constexpr uint32_t kWriters = 12;  // of a run, one after the other
+// More slots than there are writers at once, fewer than there are in all.
 constexpr uint32_t kFewSlots = 8;
 
 struct RoundOptions {
   arctrace_mode mode;
   arctrace_scope scope;
   bool kills;
-  // Slots are used again: by a thread that may have to report its predecessor's losses,
-  // so that losses add up over all writers only.
+  // Slots are used again, by threads that may have to count their predecessors' losses in
+  // LOST records, so that losses add up over all writers only.
   bool few_slots;
-  // There is room for more than what the writers define, in stop mode, too.
+  // There is space for more than what the writers define, in stop mode, too.
   bool is_roomy;
 };
 
@@ -44,13 +43,13 @@ struct Totals {
   uint64_t killed = 0;
 };
 
-BufferOptions tiny_buffer(const RoundOptions& round, Random& random) {
+recorder::BufferOptions tiny_buffer(const RoundOptions& round, Random& random) {
   constexpr uint32_t kSizes = 6;
   constexpr uint32_t kRoom = 100;
   const uint32_t size = round.is_roomy ? kSizes - 1 : random.below(kSizes);
   const uint32_t count = round.is_roomy ? kRoom : 4 + random.below(30);
-  BufferOptions options = small_buffer(ARCTRACE_BLOCK_SIZE_MIN + 64 * size, count,
-                                       round.few_slots ? kFewSlots : kWriters);
+  recorder::BufferOptions options = small_buffer(
+      ARCTRACE_BLOCK_SIZE_MIN + 64 * size, count, round.few_slots ? kFewSlots : kWriters);
   options.mode = round.mode;
   if (other_writer() != nullptr) options.clock = ARCTRACE_CLOCK_MONOTONIC;
   options.scope = round.scope;
@@ -98,13 +97,13 @@ class Round {
   void kill_one() {
     auto victim = running_.begin();
     std::advance(victim, random_.below(static_cast<uint32_t>(running_.size())));
-    // On a busy machine, or in an emulator, few would come to write else.
+    // On a busy machine, or in an emulator, otherwise few would start to write.
     const bool begins = progress_[victim->second].begun == 0;
     if (begins && victim->second % 8 != 0) return;
-    kill(victim->first, SIGKILL);  // or it has ended just now
+    kill(victim->first, SIGKILL);  // it may have ended just now
   }
 
-  // As the collector's thread does it, which is also informed of its children's ends.
+  // Does what the collector's thread does, which is also informed of its children's ends.
   void collect() {
     if (options_.mode == ARCTRACE_MODE_DROP) test_.drain().round();
     for (auto at = running_.begin(); at != running_.end();) {
@@ -118,7 +117,7 @@ class Round {
     }
   }
 
-  // What the dead held is used again.
+  // Blocks and slots of dead writers are used again.
   void check_all_is_free() {
     while (test_.drain().round() > 0) {
     }
@@ -149,8 +148,8 @@ class Round {
     CHECK(trace.written() + trace.lost() <= begun);
     CHECK(trace.torn() <= killed_);
     CHECK(test_.drain().totals().records == trace.written());
-    // The chain's last block is copied as one that may be written yet.
-    const DrainTotals& totals = test_.drain().totals();
+    // The chain's last block is copied as one that may still be written.
+    const recorder::DrainTotals& totals = test_.drain().totals();
     CHECK(totals.torn + totals.unfinished == trace.torn());
     CHECK((totals.unfinished == 0 || options_.scope == ARCTRACE_SCOPE_SHARED));
     check_payloads(trace);
@@ -169,7 +168,7 @@ class Round {
 
   static void check_writer(const DecodedTrace& trace, const Progress& progress,
                            bool ended_well) {
-    if (progress.writer == 0) return;  // killed before it knew
+    if (progress.writer == 0) return;  // killed before it had an identity
     const uint64_t lost = trace.lost(progress.writer);
     const uint64_t found = trace.of_writer(progress.writer).size() + lost;
     CHECK(found >= progress.done.load());
@@ -192,7 +191,7 @@ class Round {
         last = facts.sequence;
       }
     }
-    // Those of writers that were killed before they knew their identity.
+    // Some records are of writers that were killed before they knew their identity.
     std::set<std::pair<uint32_t, uint64_t>> seen;
     for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_EVENT)) {
       const PayloadFacts facts = payload_facts(record);

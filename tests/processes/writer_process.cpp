@@ -32,7 +32,7 @@ uint64_t check_of(const Head& head) {
   return random.next();
 }
 
-// The first `size` bytes; what stands after the head follows from it.
+// Makes a payload of `size` bytes; those after the head follow from it.
 Payload make_payload(uint32_t number, uint64_t sequence, uint32_t size) {
   Head head{sequence, number, size, 0};
   head.check = check_of(head);
@@ -51,8 +51,8 @@ class Writer {
   void run() {
     while (progress_.done < task_.attempts) {
       attempt();
-      progress_.writer = thread_local_state.state->slot.writer;
-      // Or the collector never gets a turn.
+      progress_.writer = writer::thread_local_state.state->slot.writer;
+      // Without pauses the collector would never get a CPU.
       if (random_.below(16) == 0) usleep(random_.below(200));
     }
     std::array<uint64_t, ARCTRACE_LOST_CAUSES> lost{};
@@ -80,7 +80,7 @@ class Writer {
       begin();
       void* payload_at = arctrace_reserve(kEvent, payload_size());
       arctrace_discard(payload_at);
-      if (payload_at != nullptr) {  // a discarded record was none
+      if (payload_at != nullptr) {  // a discarded record does not count
         progress_.begun = progress_.done.load();
         return;
       }

@@ -1,5 +1,5 @@
-// A process that writes records of every kind whose payload can be checked, and reports
-// in memory that it shares with its parent how far it has come.
+// A process that writes records of every kind whose payload can be checked, and stores
+// its progress in memory that it shares with its parent.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace arctrace::testing {
 
-// Written by the child. Whatever it dies of: it has attempted at least `done` records,
-// and at most `begun`.
+// The child writes this. Whatever kills it, it has attempted at least `done` records, and
+// at most `begun`.
 struct Progress {
   std::atomic<uint64_t> begun, done;
-  std::atomic<uint64_t> lost;    // by its own count; once it has ended well
+  std::atomic<uint64_t> lost;    // by its own count, once it has ended well
   std::atomic<uint32_t> writer;  // its identity in the trace; 0: none yet
 };
 
@@ -22,14 +22,14 @@ struct Progress {
 class SharedProgress {
  public:
   explicit SharedProgress(size_t count);
-  // The one that stands in the open file `fd`, for a child that is another program.
+  // The array that is in the open file `fd`, for a child that is another program.
   SharedProgress(int fd, size_t count);
   SharedProgress(const SharedProgress&) = delete;
   SharedProgress& operator=(const SharedProgress&) = delete;
   ~SharedProgress();
 
   Progress& operator[](size_t i) { return progress_[i]; }
-  int fd() const { return fd_; }  // of an unnamed file, kept over exec
+  int fd() const { return fd_; }  // of an unnamed file, open across exec
 
  private:
   int fd_;
@@ -44,14 +44,14 @@ struct WriterTask {
   uint32_t payload_max;  // bytes; some of the records may be too big for a block
 };
 
-// In a child: joins the session and does the task.
+// Joins the session and does the task, in a child.
 void run_writer(const std::string& session, const WriterTask& task, Progress& progress);
 
-// What a payload contains.
+// The contents of a payload.
 struct PayloadFacts {
   bool whole = false;  // it is what the writer wrote
   uint32_t number = 0;
-  uint64_t sequence = 0;  // of the writer's attempts, counted up
+  uint64_t sequence = 0;  // number of the writer's attempt
 };
 PayloadFacts payload_facts(const DecodedRecord& event);
 

@@ -1,6 +1,6 @@
 // A collector is killed after its single instructions: while it takes a session over and
-// drains it, while it takes a snapshot, while it recovers what is left. Nobody's records
-// are missing in all files together, none is there twice, and no writer notices.
+// drains it, while it takes a snapshot, while it recovers an abandoned buffer. No record
+// is missing in all files together, none occurs twice, and no writer notices.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <map>
 
-#include "src/base/shared_atomics.hpp"
-#include "src/recorder/drain/collector_lock.hpp"
+#include "src/base/memory.hpp"
+#include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/stress/neighbour.hpp"
@@ -35,14 +35,14 @@ std::string run_killed(uint64_t at, const std::function<void()>& work) {
   });
 }
 
-// What all files of a session hold together.
+// The content of all files of a session together.
 class Files {
  public:
-  // A file that may be cut off.
+  // Adds a file that may be cut off.
   void add(const std::string& path) {
     const DecodedTrace trace = decode_trace(read_file(path));
     for (const std::string& problem : trace.problems) {
-      // Where it was cut off, and what is in other files (COL-5).
+      // These problems come from the cut, and from what is in other files (COL-5).
       const std::string rule = problem.substr(0, 2);
       CHECK_MESSAGE((rule == "F5" || rule == "F6" || rule == "B5"), problem);
     }
@@ -65,7 +65,7 @@ class Files {
     return numbers;
   }
 
-  // By writers, and for them.
+  // Counts losses that writers, and the collector for them, have put into LOST records.
   uint64_t lost() const {
     uint64_t sum = 0;
     for (const auto& [loss, count] : lost_) sum += count;
@@ -78,15 +78,15 @@ class Files {
   }
 
  private:
-  // What may stand in bodies of events and LOST records.
+  // The parts of events and LOST records that are compared.
   struct Record {
     uint32_t offset, type, first;
     uint64_t number, squared;
     bool operator==(const Record&) const = default;
   };
 
-  // Copies of one block are known by their hand-out (BLK-5). One may be of a time when
-  // the block was open.
+  // Copies of one block have the same hand-out (BLK-5). One may be from a time when the
+  // block was open.
   void add_block(const DecodedBlock& block) {
     std::vector<Record> records;
     for (const DecodedRecord& record : block.records) {
@@ -101,7 +101,8 @@ class Files {
     known = records;
   }
 
-  // A collector that died may have reported it, and the next one too (COL-7).
+  // A collector that died may have written this LOST record, and the next one too
+  // (COL-7).
   void add_lost(const DecodedRecord& record) {
     const auto loss = std::tuple(record.writer, record.u32(0), record.u32(4));
     const auto [known, is_new] = lost_.emplace(loss, record.u64(8));
@@ -112,15 +113,15 @@ class Files {
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint64_t> lost_;
 };
 
-// As `arctrace attach` does it, but for its threads.
+// Collects as `arctrace attach` does, but without its threads.
 void collect(const TestSession& test, const std::string& path) {
-  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+  absl::StatusOr<recorder::TraceFile> file = recorder::TraceFile::create(path);
   REQUIRE(file.ok());
-  reclaim_blocks(test.buffer());
+  recorder::reclaim_blocks(test.buffer());
   IpcAtomics::fetch_add_relaxed(test.view().control().definitions_round, uint32_t{1});
   file->write_header(test.buffer().header());
   REQUIRE(file->publish().ok());
-  Drain drain(test.view(), *file);
+  recorder::Drain drain(test.view(), *file);
   drain.round();
   drain.finish();
   write_finished(*file);
@@ -192,12 +193,12 @@ std::vector<std::byte> image_of(const TestSession& test) {
   return {first, first + test.view().geometry().total_size};
 }
 
-// `work(path)` reads the buffer; wherever it is killed the buffer is what it was, and
+// `work(path)` reads the buffer. Wherever it is killed, the buffer does not change, and
 // there is a whole file of that name or none.
 void kill_reader_everywhere(
     const std::function<void(const TestSession& test, const std::string& path)>& work) {
   if (!can_single_step()) return testing::skip_case("no process may be stepped here");
-  BufferOptions options = buffer_with(ARCTRACE_SCOPE_SHARED, 1024, 24);
+  recorder::BufferOptions options = buffer_with(ARCTRACE_SCOPE_SHARED, 1024, 24);
   options.mode = ARCTRACE_MODE_OVERWRITE;
   TestSession test(options);
   Neighbour neighbour(test);
@@ -227,16 +228,17 @@ void kill_reader_everywhere(
   CHECK(killed > 0);
 }
 
-void publish_snapshot(const Buffer& buffer, const std::string& path) {
-  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+void publish_snapshot(const recorder::Buffer& buffer, const std::string& path) {
+  absl::StatusOr<recorder::TraceFile> file = recorder::TraceFile::create(path);
   REQUIRE(file.ok());
-  write_snapshot_file(buffer, *file, {{{"test"}}, buffer_syncs(buffer, false), {}});
+  recorder::write_snapshot_file(buffer, *file,
+                                {{{"test"}}, recorder::buffer_syncs(buffer, false), {}});
   REQUIRE(file->publish().ok());
 }
 
 TEST_CASE("collector killed anywhere: in a snapshot") {
   kill_reader_everywhere([](const TestSession& test, const std::string& path) {
-    const absl::StatusOr<Buffer> buffer = Buffer::open(test.path());
+    const absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::open(test.path());
     REQUIRE(buffer.ok());
     publish_snapshot(*buffer, path);
   });
@@ -245,8 +247,8 @@ TEST_CASE("collector killed anywhere: in a snapshot") {
 TEST_CASE("collector killed anywhere: in a recovery") {
   kill_reader_everywhere([](const TestSession& test, const std::string& path) {
     const int fd = open(test.path().c_str(), O_RDONLY | O_CLOEXEC);
-    const absl::StatusOr<Buffer> buffer =
-        Buffer::copy_untrusted(fd, 0, UINT64_MAX, test.path());
+    const absl::StatusOr<recorder::Buffer> buffer =
+        recorder::Buffer::copy_untrusted(fd, 0, UINT64_MAX, test.path());
     REQUIRE(buffer.ok());
     publish_snapshot(*buffer, path);
   });

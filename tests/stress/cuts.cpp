@@ -7,34 +7,36 @@
 #include <cstring>
 
 #include "src/process/session.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/file/session_records.hpp"
-#include "src/writer/thread_local.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/support/effort.hpp"
 
 namespace arctrace::testing {
 
-BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks) {
-  BufferOptions options = small_buffer(block_size, blocks);
+recorder::BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size,
+                                    uint32_t blocks) {
+  recorder::BufferOptions options = small_buffer(block_size, blocks);
   options.scope = scope;
   return options;
 }
 
 void prepare_own_blocks() {
-  ThreadState& state = *thread_local_state.state;
+  writer::ThreadState& state = *writer::thread_local_state.state;
   REQUIRE_FALSE(state.has_own_blocks);
   state.chain.take_grant_back();
   state.chain.left = 0;
-  state.chain.since_ticks = session_ticks();
-  session.ticks_per_second = UINT64_MAX / 20;  // however slowly the thread is stepped
+  state.chain.since_ticks = writer::session_ticks();
+  writer::session.ticks_per_second =
+      UINT64_MAX / 20;  // however slowly the thread is stepped
 }
 
 void prepare_chain() {
   prepare_own_blocks();
   arctrace_instant(1);
-  ThreadState& state = *thread_local_state.state;
+  writer::ThreadState& state = *writer::thread_local_state.state;
   REQUIRE(state.has_own_blocks);
-  session.ticks_per_second = 1;
+  writer::session.ticks_per_second = 1;
   state.block.base_ticks -= uint64_t{1} << 33;
 }
 
@@ -80,7 +82,7 @@ std::set<uint64_t> all_below(uint64_t count) {
 
 uint64_t lost_so_far(const TestSession& test) {
   uint64_t sum = 0;
-  const auto losses = session_losses(test.view());
+  const auto losses = recorder::session_losses(test.view());
   for (size_t cause = 0; cause < losses.size(); ++cause) {
     if (cause != ARCTRACE_LOST_DEFINITIONS) sum += losses[cause];
   }

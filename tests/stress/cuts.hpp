@@ -1,4 +1,4 @@
-// What the tests share that cut a writer's calls at their single instructions.
+// Functions for tests that cut a writer's calls at single instructions.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@ namespace arctrace::testing {
 
 constexpr arctrace_scope kScopes[] = {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED};
 
-// In the adaptive scope, has the calling thread's next record stand in the chain, and be
-// the one by which the thread gets blocks of its own; or stand in the chain after it had
+// In the adaptive scope, prepares the calling thread so that its next record is in the
+// chain and gives it blocks of its own, or so that it returns to the chain after it had
 // some. The thread must have written a record.
 void prepare_own_blocks();
 void prepare_chain();
 
-BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size, uint32_t blocks);
+recorder::BufferOptions buffer_with(arctrace_scope scope, uint32_t block_size,
+                                    uint32_t blocks);
 
 // Where to cut a call of `count` instructions: after every one, or if that is more than
-// `most`, after about as many, evenly spread from a random first one on: in the gate
+// `most`, after about that many, evenly spread from a random first one on; in the gate at
 // fewer (tests/support/effort.hpp), in the long form after every one.
 std::vector<uint64_t> cuts(uint64_t count, uint64_t most);
 

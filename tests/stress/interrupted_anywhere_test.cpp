@@ -11,6 +11,7 @@
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/calls/call_records.hpp"
+#include "src/process/session.hpp"
 #include "src/writer/record.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/stress/writer_calls.hpp"
@@ -24,7 +25,7 @@ namespace {
 
 struct Interrupted {
   uint64_t calls = 0;
-  uint64_t handlers = 0;  // that have run
+  uint64_t handlers = 0;  // handlers that have run
 };
 
 using Call = std::function<void(uint64_t number)>;
@@ -35,7 +36,7 @@ Interrupted interrupt_everywhere(
     uint64_t most, const Call& call, const Call& handler,
     const Call& after = [](uint64_t) {}) {
   Interrupted done;
-  call(done.calls++);  // what only a first call does
+  call(done.calls++);  // does the work of a first call
   const uint64_t count =
       single_step([&] { call(done.calls++); }, [](uint64_t) { return true; });
   for (const uint64_t at : cuts(count, most)) {
@@ -80,7 +81,7 @@ TEST_CASE("interrupted anywhere: by calls of every kind") {
               60, [&](uint64_t n) { outer.run(1, n); },
               [&](uint64_t n) { inner.run(2, n); });
           check_at_rest(test);
-          CHECK(thread_local_state.state->open.depth == 0);
+          CHECK(writer::thread_local_state.state->open.depth == 0);
           check_trace(test.finish(),
                       done.calls * outer.records + done.handlers * inner.records);
         });
@@ -94,11 +95,11 @@ TEST_CASE("interrupted anywhere: as the thread gets own blocks, or gives them up
     CAPTURE(gets);
     in_session(buffer_with(ARCTRACE_SCOPE_ADAPTIVE, 1024, 2000), [&](TestSession& test) {
       const auto prepare = [gets] {
-        ThreadState& state = *thread_local_state.state;
+        writer::ThreadState& state = *writer::thread_local_state.state;
         if (state.has_own_blocks) {
-          session.ticks_per_second = 1;
+          writer::session.ticks_per_second = 1;
           state.block.base_ticks -= uint64_t{1} << 33;
-          arctrace_instant(1);  // back in the chain
+          arctrace_instant(1);  // puts the thread back into the chain
         }
         gets ? prepare_own_blocks() : prepare_chain();
       };
@@ -119,7 +120,7 @@ TEST_CASE("interrupted anywhere: as the thread gets own blocks, or gives them up
                     });
       }
       check_at_rest(test);
-      CHECK(thread_local_state.state->open.depth == 0);
+      CHECK(writer::thread_local_state.state->open.depth == 0);
       const DecodedTrace trace = test.finish();
       CHECK(joined(trace.problems) == "");
       CHECK(trace.torn() == 0);
@@ -147,7 +148,7 @@ TEST_CASE("interrupted anywhere: at all instructions of one call") {
                       return true;
                     });
         check_at_rest(test);
-        CHECK(thread_local_state.state->open.depth == 0);
+        CHECK(writer::thread_local_state.state->open.depth == 0);
         check_trace(test.finish(), outer.records + 3 * handlers);
       });
     }
@@ -155,7 +156,7 @@ TEST_CASE("interrupted anywhere: at all instructions of one call") {
 }
 
 // A handler's call uses the entry that a pending call is being stored in, and the next
-// one finds it there.
+// call finds the handler's there.
 TEST_CASE("interrupted anywhere: at all instructions of a stub's call, by two others") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
@@ -163,7 +164,7 @@ TEST_CASE("interrupted anywhere: at all instructions of a stub's call, by two ot
       uint64_t calls = 0;
       uint64_t handlers = 0;
       const auto call = [&] { call_with_locks(++calls * 10 + 1, 1, [] {}); };
-      call();  // what only a first call does
+      call();  // does the work of a first call
       const uint64_t count = single_step(call, [](uint64_t) { return true; });
       for (uint64_t gap = 1; gap < 4; ++gap) {
         for (uint64_t at = 0; at < count; ++at) {
@@ -175,13 +176,13 @@ TEST_CASE("interrupted anywhere: at all instructions of a stub's call, by two ot
         }
       }
       check_at_rest(test);
-      CHECK(thread_local_state.state->open.depth == 0);
+      CHECK(writer::thread_local_state.state->open.depth == 0);
       check_trace(test.finish(), 2 * calls + 2 * handlers);
     });
   }
 }
 
-void* reserved;  // by a handler, committed after it
+void* reserved;  // a handler reserves it, the test commits it afterwards
 
 TEST_CASE("interrupted anywhere: what a handler reserved can be committed after it") {
   for (const arctrace_scope scope : kScopes) {
@@ -210,15 +211,15 @@ TEST_CASE("interrupted anywhere: the frames stay those of the calls") {
     const Interrupted done = interrupt_everywhere(
         200, [](uint64_t n) { arctrace_enter(100 + n); },
         [](uint64_t n) { call_function(7, n); });
-    const ThreadState& state = *thread_local_state.state;
+    const writer::ThreadState& state = *writer::thread_local_state.state;
     CHECK(state.open.depth == done.calls);
     for (uint64_t i = 0; i < done.calls; ++i) CHECK(state.open.frames[i].key == 100 + i);
     check_at_rest(test);
   });
 }
 
-// The child, too, goes on with what it interrupted. If that was a call of ours, the child
-// is recorded no more.
+// The child, too, continues with what it interrupted. If that was a call of ours, the
+// child is not recorded any more.
 TEST_CASE("interrupted anywhere: by a handler that forks") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
@@ -234,7 +235,7 @@ TEST_CASE("interrupted anywhere: by a handler that forks") {
           [parent](uint64_t n) {
             if (getpid() == parent) return;
             write_checked(4, n);
-            _exit(thread_local_state.guard == 0 ? 0 : 1);
+            _exit(writer::thread_local_state.guard == 0 ? 0 : 1);
           });
       check_at_rest(test);
       const DecodedTrace trace = test.finish();
@@ -245,9 +246,9 @@ TEST_CASE("interrupted anywhere: by a handler that forks") {
   }
 }
 
-// The child may also just go on: with the parent's record, which then is finished twice
-// as one and the same, or with one of its own. The blocks have room, and are young enough
-// to hold its time.
+// The child may also just continue: with the parent's record, which then is finished
+// twice, alike both times, or with one of its own. The blocks have space, and are young
+// enough for its time.
 TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goes on") {
   for (const WriterAction& outer : all_writer_actions()) {
     if (outer.name == "define" || outer.name == "new block") continue;
@@ -272,8 +273,8 @@ TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goe
   }
 }
 
-// Both handlers' calls have one slot on the stack, and what the first leaves of its
-// frame must not be taken for the interrupted call's by the second.
+// Both handlers' calls have one slot on the stack, and the second must not take the
+// remains of the first one's frame for the interrupted call's.
 TEST_CASE(
     "interrupted anywhere: a function with hooks, twice within a few instructions") {
   constexpr uint64_t kBetween = 5;
@@ -284,7 +285,7 @@ TEST_CASE(
         ++calls;
         return single_step([] { call_hooked(2, 2); }, at_step);
       };
-      run([](uint64_t) { return true; });  // learns the call
+      run([](uint64_t) { return true; });  // makes the call known
       const uint64_t slow = slow_hook_calls();
       const uint64_t count = run([](uint64_t) { return true; });
       REQUIRE(slow_hook_calls() == slow);
@@ -296,11 +297,11 @@ TEST_CASE(
           }
           return step < first + kBetween;
         });
-        REQUIRE(thread_local_state.state->open.depth == 1);
+        REQUIRE(writer::thread_local_state.state->open.depth == 1);
       }
     });
     check_at_rest(test);
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
     check_trace(test.finish(), calls * 2);
   });
 }
@@ -308,9 +309,9 @@ TEST_CASE(
 // A library call with its number as its argument, and an event in it.
 __attribute__((noinline)) void call_with_argument(uint32_t event, uint64_t number) {
   const uintptr_t slot = event;  // where its return address stood
-  const StubCall call{&slot, 0, 0};
+  const writer::StubCall call{&slot, 0, 0};
   const uint64_t key = number * 10 + event;
-  ArgsBody body;
+  writer::ArgsBody body;
   const arctrace_args_body fixed{.count = 1};
   const arctrace_arg_head head{
       .kind = ARCTRACE_VALUE_UNSIGNED, .argument = 1, .size = sizeof key};
@@ -318,9 +319,9 @@ __attribute__((noinline)) void call_with_argument(uint32_t event, uint64_t numbe
   copy_bytes(body.bytes + sizeof fixed, &head, sizeof head);
   copy_bytes(body.bytes + sizeof fixed + sizeof head, &key, sizeof key);
   body.size = sizeof fixed + sizeof head + sizeof key;
-  enter_slow(key, call.described(), call.here(), &body);
+  writer::enter_slow(key, call.described(), call.here(), &body);
   write_checked(event, number);
-  exit_slow(key, call.here() + sizeof slot, call.here(), nullptr);
+  writer::exit_slow(key, call.here() + sizeof slot, call.here(), nullptr);
 }
 
 TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
@@ -331,7 +332,7 @@ TEST_CASE("interrupted anywhere: calls that wait keep their arguments") {
         400, [](uint64_t n) { call_with_argument(1, n); },
         [](uint64_t n) { call_with_argument(2, n); });
     check_at_rest(test, 1);  // the record of the calls that wait
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
     const DecodedTrace trace = test.finish();
     check_trace(trace, (done.calls + done.handlers) * 4);
     std::map<uint64_t, uint64_t> keys_by_ticks;
@@ -356,7 +357,7 @@ TEST_CASE("interrupted anywhere: calls that wait keep their locks") {
     const Interrupted done = interrupt_everywhere(
         400, [&](uint64_t n) { call(1, n); }, [&](uint64_t n) { call(2, n); });
     check_at_rest(test, 1);  // the record of the calls that wait
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
     const DecodedTrace trace = test.finish();
     check_trace(trace, (done.calls + done.handlers) * 3);
     const auto entries = trace.of_type(ARCTRACE_TYPE_ENTER);

@@ -1,5 +1,5 @@
-// A call that finds frames which a jump has left is interrupted at its single
-// instructions by a signal handler whose own call finds the same.
+// A call that finds abandoned frames is interrupted at its single instructions by a
+// signal handler whose own call finds the same frames.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "src/api/shim_interface.h"
-#include "src/writer/thread_local.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/hooked_function.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 sigjmp_buf jump_target;
 
-// So far down on the stack that the signal handler's frames are above it.
+// Jumps from so far down on the stack that the signal handler's frames are above.
 __attribute__((noinline)) void jump_from_far_below() {
   volatile char room[64 << 10];
   room[0] = 0;
@@ -33,24 +33,24 @@ void leave_a_frame_open() {
   if (sigsetjmp(jump_target, 1) == 0) jump_from_far_below();
 }
 
-void interrupt_everywhere(const BufferOptions& options) {
+void interrupt_everywhere(const recorder::BufferOptions& options) {
   TestSession test(options);
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     start_hooked_functions();
     const auto here = reinterpret_cast<uintptr_t>(&test);
     arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
-    const OpenFrames* open = nullptr;
+    const writer::OpenFrames* open = nullptr;
     uint32_t jumps = 0;
     call_hooked(1, 1, [&] {
-      open = &thread_local_state.state->open;
+      open = &writer::thread_local_state.state->open;
       const auto run = [&](const std::function<bool(uint64_t)>& at_step) {
         leave_a_frame_open();
         ++jumps;
         REQUIRE(open->depth == 2);
         return single_step([] { call_hooked(2, 2); }, at_step);
       };
-      run([](uint64_t) { return true; });  // learns the call
+      run([](uint64_t) { return true; });  // makes the call known
       const uint64_t count = run([](uint64_t) { return true; });
       for (const uint64_t at : cuts(count, 150)) {
         run([at](uint64_t step) {

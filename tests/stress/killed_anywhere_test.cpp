@@ -1,5 +1,5 @@
-// A writer is killed after every single instruction of its calls: it costs at most the
-// record that it was writing, and everything it held is used again.
+// A writer is killed after every single instruction of its calls: at most the record that
+// it was writing is lost, and its blocks and slot are used again.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/os/robust_lock.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/protocol/block_state.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/effort.hpp"
@@ -35,7 +35,7 @@ void run_until(uint64_t at, const std::function<void()>& call) {
   });
 }
 
-// All blocks that nobody will free, once the collector has done all it can.
+// The number of blocks that will never be freed, once the collector has done all it can.
 uint32_t blocks_kept(TestSession& test) {
   while (test.drain().round() > 0) {
   }
@@ -44,14 +44,15 @@ uint32_t blocks_kept(TestSession& test) {
 }
 
 struct Bounds {
-  uint64_t deaths = 150;  // about that many
+  uint64_t deaths = 150;  // how many children die, about
   uint64_t losses = 0;    // of each child, before `call`
   std::function<void(const DecodedTrace&)> check = [](const DecodedTrace&) {};
 };
 
 // Children write number n as event 1 and die in `call(n)`, which writes it as event 2.
-void kill_everywhere(const BufferOptions& options, const std::function<void()>& before,
-                     const Action& call, const Bounds& bounds = {}) {
+void kill_everywhere(const recorder::BufferOptions& options,
+                     const std::function<void()>& before, const Action& call,
+                     const Bounds& bounds = {}) {
   if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   shared_word() = 0;
   TestSession test(options);
@@ -71,7 +72,8 @@ void kill_everywhere(const BufferOptions& options, const std::function<void()>& 
   uint64_t children = 0;
   uint64_t deaths = 0;
   for (const uint64_t at : cuts(shared_word(), bounds.deaths)) {
-    // It comes to its end if it reads a clock in fewer instructions than the first one.
+    // A call that reads a clock in fewer instructions than the first one comes to its
+    // end.
     const std::string end = child(children, at);
     CHECK((end == "signal 9" || end.empty()));
     if (!end.empty()) ++deaths;
@@ -93,7 +95,7 @@ void kill_everywhere(const BufferOptions& options, const std::function<void()>& 
   bounds.check(trace);
 }
 
-// What a record is, and the function, or event, that it names.
+// The kinds of records, and the function or event that each names.
 std::vector<std::pair<uint16_t, uint64_t>> kinds_of(
     const std::vector<DecodedRecord>& records) {
   std::vector<std::pair<uint16_t, uint64_t>> kinds;
@@ -179,7 +181,7 @@ TEST_CASE("killed anywhere: in calls of functions with hooks") {
   }
 }
 
-// Each entry has its locks, all of them.
+// Each entry has all its locks.
 void check_locks(const DecodedTrace& trace) {
   for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_ENTER)) {
     const auto locks = static_cast<uint32_t>(record.u64(0) - 10);
@@ -273,7 +275,7 @@ TEST_CASE("killed anywhere: in the first record of a fork child") {
     CHECK(deaths > tries(100));
     while (test.drain().round() > 0) {
     }
-    CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) == 63);  // all but our open definitions
+    CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) == 63);  // all but our definitions'
     const DecodedTrace trace = test.finish();
     CHECK(joined(trace.problems) == "");
     CHECK(numbers_of(trace, 2).contains(0));

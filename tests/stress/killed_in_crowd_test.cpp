@@ -1,7 +1,7 @@
-// Eight writers, each a process, are killed at random moments among a crowd of threads,
-// while all of them get blocks of their own and give them up again. A death costs at most
-// the record that was being written, the others lose nothing, and what the dead held is
-// used again.
+// Eight writers, each a process, are killed at random moments beside many threads, while
+// all of them get blocks of their own and return to the chain. A death costs at most the
+// record that was being written, the others lose nothing, and blocks and slots of the
+// dead are used again.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <pthread.h>
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "src/process/session.hpp"
-#include "src/protocol/recycle.hpp"
-#include "src/writer/thread_local.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/effort.hpp"
@@ -30,12 +30,13 @@ constexpr uint32_t kLivesMax = 1000;
 constexpr uint32_t kThreadsMax = 2000 - kAtOnce;
 constexpr uint32_t kWriterEvent = 1;
 constexpr uint32_t kCrowdEvent = 2;
-// Of records: more than a thread writes into the chain before it is decided again.
+// How many records a burst has: more than a thread writes into the chain before the
+// writer decides again.
 constexpr uint32_t kBurst = 400;
-// Of records of all, between two rounds of the collector: more than they write while it
-// gets its turns, and less than fits into the buffer, if it gets none.
+// How many records all write between two passes of the collector: more than they write
+// while it has a CPU, and fewer than fit into the buffer if it has none.
 constexpr uint64_t kAhead = 20'000;
-// How much faster than usual a thread is found to be slow.
+// By how much sooner than usual a thread is found to be slow.
 constexpr uint64_t kHaste = 200;
 
 struct Size {
@@ -47,18 +48,18 @@ Size size_of_test() {
   return {300, is_gate() ? 12u : 30u};
 }
 
-// One writer's life, or one thread's of the crowd.
+// Counts of one writer, or of one thread beside the writers.
 struct Life {
   std::atomic<uint64_t> begun;  // records that it has attempted
   std::atomic<uint64_t> done;
 };
 
-// In memory that all processes share.
+// Lies in memory that all processes share.
 struct Shared {
   std::atomic<uint32_t> changes;  // of threads from or to blocks of their own
   std::atomic<bool> is_over;
   std::atomic<uint64_t> written;
-  std::atomic<uint64_t> allowed;  // of them
+  std::atomic<uint64_t> allowed;  // how many may be written
 
   void allow_more() { allowed = written + kAhead; }
   Life writers[kLivesMax];
@@ -86,17 +87,18 @@ void write_burst(Shared& shared, uint32_t event, uint32_t number, Life& life,
     ++shared.written;
     const uint64_t record = life.done;
     life.begun = record + 1;
-    const ThreadState* state = thread_local_state.state;
+    const writer::ThreadState* state = writer::thread_local_state.state;
     const bool had_own_blocks = state != nullptr && state->has_own_blocks;
     write_checked(event, numbered(number, record));
     life.done = record + 1;
-    if (thread_local_state.state->has_own_blocks != had_own_blocks) ++shared.changes;
+    if (writer::thread_local_state.state->has_own_blocks != had_own_blocks)
+      ++shared.changes;
   }
 }
 
 void join_in_haste(const TestSession& test) {
   REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-  session.ticks_per_second /= kHaste;
+  writer::session.ticks_per_second /= kHaste;
 }
 
 [[noreturn]] void write_until_killed(const TestSession& test, Shared& shared,
@@ -143,16 +145,17 @@ void run_crowd(const TestSession& test, Shared& shared, uint32_t threads, uint64
   for (const pthread_t id : ids) pthread_join(id, nullptr);
 }
 
-// Returns soon after the writer has begun another record, or in vain after some time.
+// Returns soon after the writer has begun another record, or after some time without one.
 void wait_for_record(const Life& life, uint32_t microseconds) {
   const uint64_t before = life.begun;
   for (int i = 0; i < 2000 && life.begun == before; ++i) usleep(10);
-  const uint64_t ticks = session_ticks();
-  while (session_ticks() - ticks < uint64_t{microseconds} * 1000) {
+  const uint64_t ticks = writer::session_ticks();
+  while (writer::session_ticks() - ticks < uint64_t{microseconds} * 1000) {
   }
 }
 
-// Which records of an event are in the trace, by the lives' numbers. Damage is a problem.
+// The records of an event in the trace, by the numbers of their writers. Damage is a
+// problem.
 std::vector<std::vector<uint64_t>> records_of(const DecodedTrace& trace, uint32_t event,
                                               uint32_t lives) {
   std::vector<std::vector<uint64_t>> found(lives);
@@ -207,7 +210,7 @@ void check_all_is_free(TestSession& test) {
 TEST_CASE("killed in a crowd: while threads get blocks of their own, and give them up") {
   const Size size = size_of_test();
   Random random(test_seed());
-  BufferOptions options = small_buffer(4096, 2048, 4096);
+  recorder::BufferOptions options = small_buffer(4096, 2048, 4096);
   options.scope = ARCTRACE_SCOPE_ADAPTIVE;
   TestSession test(options);
   Shared& shared = new_shared();

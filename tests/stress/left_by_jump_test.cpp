@@ -1,5 +1,4 @@
-// A writer call is left by a signal handler that jumps out of it, after each of its
-// instructions.
+// A signal handler jumps out of a writer call, after each of the call's instructions.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -10,7 +9,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/process/session.hpp"
-#include "src/stack/made_stacks.hpp"
+#include "src/stack/coroutine_stacks.hpp"
 #include "src/writer/record.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/stress/writer_calls.hpp"
@@ -30,7 +29,7 @@ uint64_t step_through_call(const std::function<bool(uint64_t)>& at_step) {
   return single_step([] { call_hooked(2, 2); }, at_step);
 }
 
-// Of a call that is known from an earlier one.
+// The steps of a call that is known from an earlier one.
 uint64_t count_steps_of_call() {
   const auto go_on = [](uint64_t) { return true; };
   step_through_call(go_on);
@@ -54,7 +53,7 @@ TEST_CASE("left by a jump: a function with hooks") {
               return true;
             });
           }
-          const OpenFrames& open = thread_local_state.state->open;
+          const writer::OpenFrames& open = writer::thread_local_state.state->open;
           call_hooked(3, 3, [&] {
             REQUIRE(open.depth == 2);
             REQUIRE(open.frames[0].key == 1);
@@ -64,7 +63,7 @@ TEST_CASE("left by a jump: a function with hooks") {
         }
       });
       check_at_rest(test);
-      CHECK(thread_local_state.state->open.depth == 0);
+      CHECK(writer::thread_local_state.state->open.depth == 0);
       const DecodedTrace trace = test.finish();
       CHECK(joined(trace.problems) == "");
       const ReplayedStack replayed = ReplayedStack::in_order_of_time(trace);
@@ -77,7 +76,7 @@ TEST_CASE("left by a jump: a function with hooks") {
 // Whether the last record in the thread's next block, which is not open yet, is of this
 // type and complete.
 bool has_begun_with(const TestSession& test, uint16_t type) {
-  const ExclusiveBlock& block = thread_local_state.state->block;
+  const writer::ExclusiveBlock& block = writer::thread_local_state.state->block;
   if (block.is_open || !block.is_opening()) return false;
   const std::byte* at = test.view().block(block.taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
   uint32_t last = ARCTRACE_FILL;
@@ -88,14 +87,15 @@ bool has_begun_with(const TestSession& test, uint16_t type) {
   }
 }
 
-// Until a record can't say any more how long after the block's base it was written.
+// Waits until a record can't tell any more how long after the block's base it was
+// written.
 void outlast_base() {
-  const uint64_t base = thread_local_state.state->block.base_ticks;
-  while (session_ticks() - base <= UINT32_MAX) usleep(10'000);
+  const uint64_t base = writer::thread_local_state.state->block.base_ticks;
+  while (writer::session_ticks() - base <= UINT32_MAX) usleep(10'000);
 }
 
 // The next call opens the block that the interrupted one began to open: a STACK that is
-// there already is of the time before the handler's calls.
+// there already is from before the handler's calls.
 TEST_CASE("left by a jump: an entry that opens a block") {
   in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 1024, 8000), [&](TestSession& test) {
     const auto here = reinterpret_cast<uintptr_t>(&test);
@@ -105,8 +105,8 @@ TEST_CASE("left by a jump: an entry that opens a block") {
         arctrace_flush();
         return single_step([] { call_hooked(2, 2); }, at_step);
       };
-      run([](uint64_t) { return true; });  // learns the call
-      const ExclusiveBlock& block = thread_local_state.state->block;
+      run([](uint64_t) { return true; });  // makes the call known
+      const writer::ExclusiveBlock& block = writer::thread_local_state.state->block;
       uint64_t first = 0;  // step at which it has the next block
       const uint64_t last = run([&](uint64_t step) {
         if (first == 0 && block.is_opening()) first = step;
@@ -137,7 +137,7 @@ TEST_CASE("left by a jump: an entry that opens a block") {
           REQUIRE(has_begun_with(test, ARCTRACE_TYPE_TIME));
         }
         call_hooked(3, 3);
-        REQUIRE(thread_local_state.state->open.depth == 1);
+        REQUIRE(writer::thread_local_state.state->open.depth == 1);
       }
       CHECK(begun >= 1);
     });
@@ -159,7 +159,7 @@ TEST_CASE("left by a jump: an entry that opens a block") {
   });
 }
 
-// The second call has the frame that the first one had.
+// The second call has the same frame as the first one had.
 TEST_CASE("left by a jump: an event, and another by the same frame") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
@@ -186,7 +186,7 @@ TEST_CASE("left by a jump: an event, and another by the same frame") {
           if (is_in_first && left-- == 0) jump_out();
           return bool{is_in_first} || left == at;
         });
-        REQUIRE(thread_local_state.guard == 0);
+        REQUIRE(writer::thread_local_state.guard == 0);
       }
       check_at_rest(test);
       const DecodedTrace trace = test.finish();
@@ -202,7 +202,8 @@ TEST_CASE("left by a jump: calls of every kind") {
       CAPTURE(scope);
       CAPTURE(outer.name);
       in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
-        // As the shim does it: a jump is recognised only by the stack's bounds.
+        // The bounds are known, as with the shim: a jump is recognised only by the
+        // stack's bounds.
         const auto here = reinterpret_cast<uintptr_t>(&scope);
         arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
         volatile uint64_t number = 0;
@@ -220,10 +221,10 @@ TEST_CASE("left by a jump: calls of every kind") {
           }
           write_checked(2, number);
         }
-        // Room that is never committed stays reserved, and there are few.
+        // A record that is never committed stays reserved, and few can be.
         const uint64_t held_places = outer.name == "reserve" ? ARCTRACE_HELD_COUNT : 0;
         check_at_rest(test, held_places);
-        // It can go on like that for ever.
+        // This can go on for ever.
         const uint32_t owned = test.blocks_in(ARCTRACE_PHASE_OWNED);
         CHECK(owned <= 1);
         const DecodedTrace trace = test.finish();
@@ -236,10 +237,10 @@ TEST_CASE("left by a jump: calls of every kind") {
   }
 }
 
-// In overwrite mode blocks of the chain, where a handler's own calls stand, give way
-// before the thread's blocks: the frames that it left open are known by a STACK.
+// In overwrite mode blocks of the chain, where a handler's own calls are, are overwritten
+// before the thread's blocks: a STACK lists frames that are still open.
 TEST_CASE("left by a jump: in overwrite mode a STACK tells what the handler called") {
-  BufferOptions options = buffer_with(ARCTRACE_SCOPE_THREAD, 4096, 400);
+  recorder::BufferOptions options = buffer_with(ARCTRACE_SCOPE_THREAD, 4096, 400);
   options.mode = ARCTRACE_MODE_OVERWRITE;
   in_session(options, [&](TestSession& test) {
     const auto here = reinterpret_cast<uintptr_t>(&test);
@@ -258,7 +259,7 @@ TEST_CASE("left by a jump: in overwrite mode a STACK tells what the handler call
     });
     DecodedTrace trace = test.finish();
     CHECK(joined(trace.problems) == "");
-    // Without all that stands in the chain.
+    // Removes everything that is in the chain.
     std::erase_if(trace.blocks,
                   [](const DecodedBlock& block) { return !block.is_compact(); });
     CHECK(trace.blocks.size() > 1);
@@ -269,7 +270,8 @@ TEST_CASE("left by a jump: in overwrite mode a STACK tells what the handler call
   });
 }
 
-// A change of the table of coroutines' stacks is taken over by the thread's next call.
+// The thread's next call completes an interrupted change of the table of coroutines'
+// stacks.
 TEST_CASE("left by a jump: a coroutine's stack that is being made") {
   constexpr uintptr_t kLow = 0x7000'0000;
   constexpr uintptr_t kSize = 0x1000;
@@ -287,13 +289,16 @@ TEST_CASE("left by a jump: a coroutine's stack that is being made") {
           return true;
         });
       }
-      if (find_made_stack(kLow + 8).found == MadeStack::Found::kBusy) {
+      if (writer::find_coroutine_stack(kLow + 8).found ==
+          writer::CoroutineStack::Found::kBusy) {
         amid_changes = amid_changes + 1;
       }
       arctrace_shim_makes_stack(kLow + kSize, kLow + 2 * kSize);
-      REQUIRE(find_made_stack(kLow + kSize + 8).found == MadeStack::Found::kYes);
+      REQUIRE(writer::find_coroutine_stack(kLow + kSize + 8).found ==
+              writer::CoroutineStack::Found::kYes);
       make();
-      REQUIRE(find_made_stack(kLow + 8).found == MadeStack::Found::kYes);
+      REQUIRE(writer::find_coroutine_stack(kLow + 8).found ==
+              writer::CoroutineStack::Found::kYes);
     }
     CHECK(amid_changes > 0);
     check_at_rest(test);

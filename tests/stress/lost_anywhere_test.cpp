@@ -1,5 +1,5 @@
 // A writer is interrupted after every single instruction of its calls by a signal handler
-// that loses records, while those before them were written: there is no room for them, or
+// that loses records, after earlier ones were written: there is no space for them, or
 // functions are switched off.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/recorder/buffer/recording_control.hpp"
-#include "src/writer/thread_local.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/full_buffer.hpp"
@@ -21,14 +21,14 @@
 namespace arctrace::testing {
 namespace {
 
-// What a handler does: it loses the end of a call, or a whole call. Then there is room
-// again, and it makes another call. Or functions are off when its only call ends.
+// What a handler loses: the end of a call, or a whole call. Then there is space again,
+// and it makes another call. Or functions are off when its only call ends.
 enum class Loses : uint8_t { kExit, kCall, kExitWhileOff };
 
 void call_that_ends_while_off(TestSession& test) {
   const uint32_t all = IpcAtomics::load_relaxed(test.view().control().gate);
-  call_hooked(7, 3, [&] { set_gate(test.view(), 0); });
-  set_gate(test.view(), all);
+  call_hooked(7, 3, [&] { recorder::set_gate(test.view(), 0); });
+  recorder::set_gate(test.view(), all);
 }
 
 void handle(TestSession& test, Loses loses) {
@@ -47,19 +47,21 @@ struct Before {
   void (*run)();
 };
 
-// What brings the call onto its slow path.
-const Before kBefore[] = {{"nothing", [] {}},
-                          {"its grant in the chain is used up",
-                           [] { thread_local_state.state->chain.take_grant_back(); }},
-                          {"its block is full", [] { arctrace_flush(); }},
-                          {"it has lost records", [] {
-                             fill_buffer();
-                             arctrace_enter(9);
-                             arctrace_exit(9);
-                             arctrace_flush();
-                           }}};
+// Puts the call onto its slow path.
+const Before kBefore[] = {
+    {"nothing", [] {}},
+    {"its grant in the chain is used up",
+     [] { writer::thread_local_state.state->chain.take_grant_back(); }},
+    {"its block is full", [] { arctrace_flush(); }},
+    {"it has lost records", [] {
+       fill_buffer();
+       arctrace_enter(9);
+       arctrace_exit(9);
+       arctrace_flush();
+     }}};
 
-// Within so many calls that a STACK that lists the innermost ones does not have all.
+// Runs `body` within so many calls that a STACK that lists the innermost ones does not
+// have all.
 void within_calls(uint32_t count, const std::function<void()>& body) {
   if (count == 0) return body();
   call_hooked(10 + count, 1, [&] { within_calls(count - 1, body); });
@@ -78,7 +80,7 @@ void check(arctrace_scope scope, const Before& before, Loses loses) {
         test.drain().round();
         return single_step([] { call_hooked(2, 2); }, at_step);
       };
-      run([](uint64_t) { return true; });  // what only a first call does
+      run([](uint64_t) { return true; });  // does the work of a first call
       const uint64_t count = run([](uint64_t) { return true; });
       for (const uint64_t at : cuts(count, 100)) {
         run([&](uint64_t step) {
@@ -86,7 +88,7 @@ void check(arctrace_scope scope, const Before& before, Loses loses) {
           handle(test, loses);
           return false;
         });
-        // With a STACK: what readers know by now is right.
+        // The next block begins with a STACK, after which readers know the frames again.
         arctrace_flush();
         call_hooked(3, 3);
       }

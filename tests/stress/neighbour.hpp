@@ -8,7 +8,7 @@
 namespace arctrace::testing {
 
 // Another process of the session that writes a batch of numbers, counted up from 0, each
-// time it is asked to.
+// time that it is asked to.
 class Neighbour {
  public:
   static constexpr uint32_t kEvent = 4;
@@ -19,9 +19,9 @@ class Neighbour {
   Neighbour& operator=(const Neighbour&) = delete;
   ~Neighbour() { end(); }
 
-  // Returns when they are written.
+  // Returns when the numbers are written.
   void write_batch();
-  // Ends the process, and checks that it came to a good end.
+  // Ends the process, and checks that it succeeded.
   void end();
 
   uint64_t written() const { return written_; }

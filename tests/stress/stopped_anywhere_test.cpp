@@ -1,4 +1,4 @@
-// A writer is stopped after every single instruction of its calls: the others go on as
+// A writer is stopped after every single instruction of its calls: the others continue as
 // if it were not there, and when it is continued it finishes its record and harms nobody.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
@@ -8,8 +8,8 @@
 #include <csignal>
 #include <iterator>
 
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/base/memory.hpp"
+#include "src/protocol/block_state.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/stress/neighbour.hpp"
 #include "tests/support/child.hpp"
@@ -22,22 +22,24 @@ namespace {
 
 using Action = std::function<void(uint64_t number)>;
 
-// Of the neighbour: in all more than the buffer holds, so that blocks must come round.
+// Batches of the neighbour: in all more than the buffer can store, so that blocks are
+// used again.
 constexpr uint32_t kBatches = 9;
 
-// Blocks for the neighbour's newest records also while half of them hold definitions and
-// a writer has just emptied some more: it takes those of a process that is gone, as many
-// as one has, for its own, but these come to stand in the oldest blocks.
+// Enough blocks for the neighbour's newest records, even while half of them contain
+// definitions and a writer has just emptied some more: a writer takes the blocks of a
+// dead process for its own, as many as one has, but these are then the oldest blocks.
 constexpr uint32_t kBlocks = 32;
 
-BufferOptions buffer_in(arctrace_mode mode, arctrace_scope scope,
-                        uint32_t blocks = kBlocks) {
-  BufferOptions options = buffer_with(scope, 1024, blocks);
+recorder::BufferOptions buffer_in(arctrace_mode mode, arctrace_scope scope,
+                                  uint32_t blocks = kBlocks) {
+  recorder::BufferOptions options = buffer_with(scope, 1024, blocks);
   options.mode = mode;
   return options;
 }
 
-// Stops after instruction `at`; UINT64_MAX: does not, but counts them in shared_word().
+// Stops after instruction `at`; UINT64_MAX: counts the instructions in shared_word()
+// instead.
 void run_stopping(uint64_t at, const std::function<void()>& call) {
   const uint64_t steps = single_step(call, [at](uint64_t step) {
     if (step == at) raise(SIGSTOP);
@@ -46,7 +48,7 @@ void run_stopping(uint64_t at, const std::function<void()>& call) {
   if (at == UINT64_MAX) shared_word() = steps;
 }
 
-// Waits until the child has stopped, or else ended: false.
+// Waits until the child has stopped; false: it has ended.
 bool has_stopped(int pid) {
   siginfo_t info{};
   REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT) ==
@@ -102,7 +104,7 @@ const Call kCalls[] = {
     {"after a definition and a closed block", define_and_hand_over},
 };
 
-// Number n as event 1, in the call as event 2, and as event 3.
+// Writes number n as event 1, in the call as event 2, and as event 3.
 void write_around(const TestSession& test, uint64_t n, uint64_t at, const Call& call) {
   REQUIRE(arctrace_attach(test.path().c_str()) == 0);
   write_checked(1, n);
@@ -151,9 +153,9 @@ TEST_CASE("stopped anywhere: the collector and the others go on, nothing is lost
   }
 }
 
-// What is in the ring: the neighbour's newest records, and nothing damaged.
+// The ring has the neighbour's newest records, and nothing damaged.
 DecodedTrace check_window(const TestSession& test, const Neighbour& neighbour) {
-  constexpr uint64_t kNewest = 100;  // the ring is larger, but for what others have there
+  constexpr uint64_t kNewest = 100;  // the ring is larger, but has records of others
   CHECK(lost_so_far(test) == 0);
   DecodedTrace trace = test.snapshot();
   CHECK(joined(trace.problems) == "");
@@ -164,10 +166,10 @@ DecodedTrace check_window(const TestSession& test, const Neighbour& neighbour) {
   return trace;
 }
 
-// Where the stopped writer was.
+// The state of the stopped writer.
 struct Stop {
-  bool written = false;  // and done with: others may overwrite it
-  uint32_t name = 0;     // index + 1 of the shared block that it had named, or held
+  bool written = false;  // complete, so that others may overwrite it
+  uint32_t name = 0;  // index + 1 of the shared block that it had named, or reserved in
   uint64_t handout = 0;  // of that block
 };
 
@@ -185,8 +187,8 @@ Stop stop_of(const TestSession& test, uint64_t n) {
   return stop;
 }
 
-// Whether number n may be gone: it was written before, or the writer went on in a block
-// that was the oldest by then, and overwrote it himself with the next record.
+// Whether number n may be gone: it was written before, or the writer continued in a block
+// that was the oldest by then, and overwrote the number itself with the next record.
 bool may_be_overwritten(const TestSession& test, const Stop& stop) {
   return stop.written ||
          (stop.name != 0 &&
@@ -205,7 +207,7 @@ TEST_CASE("stopped anywhere: the ring is overwritten around the stopped writer")
       const auto go_on = [&](uint64_t n) {
         stop = stop_of(test, n);
         for (uint32_t i = 0; i < kBatches; ++i) neighbour.write_batch();
-        // A snapshot waits some time for a writer that is at work in a shared block.
+        // A snapshot waits some time for a writer that is in a shared block.
         if (n % 8 == 0) check_window(test, neighbour);
       };
       const auto check = [&](uint64_t n) {
@@ -228,7 +230,7 @@ void write_around_the_ring() {
   for (uint32_t i = 0; i <= kFewBlocks; ++i) arctrace_write(5, padding, sizeof padding);
 }
 
-// The number of instructions of `call` in a process of its own.
+// Counts the instructions of `call` in a process of its own.
 uint64_t count_steps(const TestSession& test, const std::function<void()>& call) {
   shared_word() = 0;
   CHECK_CHILD([&] {
@@ -240,7 +242,8 @@ uint64_t count_steps(const TestSession& test, const std::function<void()>& call)
 }
 
 // Both stop: the owner of a block in a call, and another writer, which overwrites the
-// ring, at any of its instructions. Then the owner goes on, and after its end the other.
+// ring, at any of its instructions. Then the owner continues, and after its end the other
+// one.
 TEST_CASE("stopped anywhere: the owner of a block goes on amid its takeover") {
   if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   const uint64_t pairs = is_long() ? 1000 : 3;
@@ -255,8 +258,8 @@ TEST_CASE("stopped anywhere: the owner of a block goes on amid its takeover") {
       const uint64_t steps = count_steps(test, [&] { call.run(0); });
       const uint64_t other_steps = count_steps(test, write_around_the_ring);
       uint64_t amid = 0;
-      // Where the owner has stopped, the other one may have less to do than it was
-      // counted.
+      // If the owner has stopped there, the other writer may have fewer instructions than
+      // were counted.
       constexpr uint64_t kPairsMax = 1000;
       for (uint64_t n = 0; n < pairs || (amid == 0 && n < kPairsMax); ++n) {
         CAPTURE(n);
@@ -280,7 +283,7 @@ TEST_CASE("stopped anywhere: the owner of a block goes on amid its takeover") {
         CHECK(wait_for_child(other) == "");
         const DecodedTrace trace = test.snapshot();
         CHECK(joined(trace.problems) == "");
-        // Otherwise the owner may have overwritten it.
+        // The owner may have overwritten it unless the other one had stopped.
         CHECK((numbers_of(trace, 6).contains(n) || !other_is_amid));
         CHECK(trace.torn() == 0);
         CHECK(lost_so_far(test) == 0);
@@ -293,7 +296,8 @@ TEST_CASE("stopped anywhere: the owner of a block goes on amid its takeover") {
 
 constexpr uint64_t kAfterLoss = 3;
 
-// The first record after a loss, while another writer has just taken what was freed.
+// Writes the first record after a loss, while another writer has just taken the freed
+// blocks.
 void write_after_loss(uint64_t at, const TestSession& test) {
   constexpr uint32_t kMoreThanFit = 3000;
   REQUIRE(arctrace_attach(test.path().c_str()) == 0);
@@ -335,7 +339,7 @@ TEST_CASE("stopped anywhere: room that comes amid a loss, and the loss is said f
   }
 }
 
-// Joining, definitions and all.
+// The first record includes joining and definitions.
 TEST_CASE("stopped anywhere: in the first record of a process") {
   if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   TestSession test(buffer_in(ARCTRACE_MODE_DROP, ARCTRACE_SCOPE_THREAD));

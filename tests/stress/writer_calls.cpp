@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "src/writer/thread_local.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/hooked_function.hpp"
@@ -65,7 +65,7 @@ const WriterAction kWriterActions[] = {{"write", 1, write_checked},
 
 std::span<const WriterAction> all_writer_actions() { return kWriterActions; }
 
-void in_session(const BufferOptions& options,
+void in_session(const recorder::BufferOptions& options,
                 const std::function<void(TestSession&)>& body) {
   if (!can_single_step()) return testing::skip_case("no process may be stepped here");
   TestSession test(options);
@@ -79,10 +79,10 @@ void in_session(const BufferOptions& options,
 }
 
 void check_at_rest(const TestSession& test, uint64_t held_places) {
-  CHECK(thread_local_state.guard == 0);
-  CHECK(thread_local_state.nesting == 0);
+  CHECK(writer::thread_local_state.guard == 0);
+  CHECK(writer::thread_local_state.nesting == 0);
   const arctrace_writer_slot& slot =
-      test.view().slot(thread_local_state.state->slot.index);
+      test.view().slot(writer::thread_local_state.state->slot.index);
   for (const uint32_t name : slot.active) CHECK(name == 0);
   const auto held = std::count_if(std::begin(slot.held), std::end(slot.held),
                                   [](uint32_t name) { return name != 0; });

@@ -1,5 +1,5 @@
-// The calls of a writer that tests interrupt at their single instructions, and in what
-// they run.
+// Calls of a writer that tests interrupt at single instructions, and functions that run
+// them.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,21 @@ struct WriterAction {
   void (*run)(uint32_t event, uint64_t number);
 };
 
-// A function that a program reports itself.
+// Records a call of a function by the API.
 void call_function(uint32_t event, uint64_t number);
-// A record that needs another block.
+// Writes a record that needs another block.
 void write_to_new_block(uint32_t event, uint64_t number);
 
-// One of each kind.
+// One action of each kind.
 std::span<const WriterAction> all_writer_actions();
 
-// Runs `body` in a process of its own that has joined. Where no process may be stepped
-// the case is skipped.
-void in_session(const BufferOptions& options,
+// Runs `body` in a process of its own that has joined. The case is skipped where no
+// process may be stepped.
+void in_session(const recorder::BufferOptions& options,
                 const std::function<void(TestSession&)>& body);
 
-// That the thread is out of the writer and holds nothing, but for so many places.
+// Checks that the thread is not in the writer and has named and reserved nothing, except
+// for so many records reserved in place.
 void check_at_rest(const TestSession& test, uint64_t held_places = 0);
 
 }  // namespace arctrace::testing

@@ -5,7 +5,7 @@ import suites
 
 PACKAGE = "libboost1.74-doc"
 EXAMPLES = ("coroutine2/example", "context/example/fiber", "context/example/callcc")
-# They need segmented stacks, never end, or print addresses of their own code.
+# These need segmented stacks, never end, or print addresses of their own code.
 LEFT_OUT = ("segmented", "endless_loop", "backtrace")
 
 

@@ -1,8 +1,8 @@
 """Runs a program untraced and traced, in turn, and says whether it does the same.
 
-The machine may do other work meanwhile. So no time is asked of a traced run that the same program
-did not just take untraced, and a run that differs says nothing by itself: the program is run again,
-untraced and traced in turn, until it is known to differ untraced too, or not to.
+The machine may do other work meanwhile. So the time limit of a traced run comes from how long the
+same program has just taken untraced, and one run that differs proves nothing: the program is run
+again, untraced and traced in turn, until it is known whether it differs untraced, too.
 """
 
 import collections
@@ -23,18 +23,18 @@ import suites
 MODES = {"default": (), "nested": ("--nest-libcall",), "overwrite": ("--mode=overwrite",),
          "shared": ("--scope=shared",)}
 
-# Untraced, a program may take so many times what it takes on a machine that does nothing else.
+# How many times longer than on an idle machine a program may take untraced.
 UNTRACED_LIMIT = 5
-# Traced, it may take so many times what it took untraced, and what it may take untraced besides.
+# How many times longer than untraced it may take traced, beyond what it may take untraced.
 TRACED_LIMIT = 20
-TURNS = 4  # more, of both kinds, of a program that differed
+TURNS = 4  # more runs, of both kinds, of a program that differed
 
 FAILED = ("different", "sometimes different", "hangs", "findings", "no trace")
-NAMED = ("unstable", "takes too long")  # no fault, but it is shown which ones they are
+NAMED = ("unstable", "takes too long")  # no fault, but these programs are listed
 
 
 class Done(typing.NamedTuple):
-    """What a run did; a run that took too long has no status."""
+    """The result of a run; a run that took too long has no status."""
 
     status: int
     stdout: bytes
@@ -44,11 +44,11 @@ class Done(typing.NamedTuple):
 class Outcome(typing.NamedTuple):
     what: str
     mode: str = ""
-    text: str = ""  # what is to be said of it
+    text: str = ""  # the message about it
 
 
 def end(child):
-    """Ends the process and its group. A recorder that is asked to takes its buffer away."""
+    """Ends the process and its group. A recorder that gets SIGTERM destroys its buffer."""
     os.killpg(child.pid, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(timeout=20)
@@ -57,7 +57,8 @@ def end(child):
 
 
 def run(program, command, seconds):
-    """Ends what takes longer, with all that it has started and that is still in its group."""
+    """Runs a command; if it takes too long, ends it with all that it has started and that is still
+    in its group."""
     with subprocess.Popen(command, cwd=program.directory, stdin=subprocess.DEVNULL,
                           env={**suites.ENVIRONMENT, **program.environment}, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, start_new_session=True) as child:
@@ -72,7 +73,7 @@ def run(program, command, seconds):
 
 
 def findings(arctrace, trace):
-    """What `check` finds in the trace; empty: nothing."""
+    """The findings of `check` in the trace; empty: none."""
     done = subprocess.run([arctrace, "check", trace], capture_output=True, text=True, check=False)
     if done.returncode == 0 and "findings:" not in done.stdout:
         return ""
@@ -108,7 +109,7 @@ class Untraced:
     def __init__(self, suite, program):
         self.suite = suite
         self.program = program
-        self.seen = []  # what it did, each once
+        self.seen = []  # each different result once
         self.longest = 0  # seconds of a run
         self.again()
 
@@ -123,7 +124,7 @@ class Untraced:
         return any(done.status is None for done in self.seen)
 
     def is_unstable(self):
-        """Whether it differed from itself twice."""
+        """Whether the program differed from itself twice."""
         return len(self.seen) > 2
 
     def ends_like(self, traced):
@@ -131,7 +132,7 @@ class Untraced:
 
 
 def difference_in_turns(untraced, run_traced):
-    """The program untraced and traced in turn, until it is known whether these are the same.
+    """Runs the program untraced and traced in turn, until it is known whether these are the same.
     Returns (what, text), where `what` is empty if they are."""
     traced = [run_traced()]
     for _ in range(TURNS):
@@ -173,7 +174,7 @@ def compare(arctrace, suite, program, modes):
 
 
 def trace_outcome(arctrace, suite, trace):
-    """(what, text) of the trace that a run has left."""
+    """(what, text) about the trace of a run."""
     if not trace.exists():
         return "no trace", ""
     found = findings(arctrace, trace)
@@ -187,8 +188,8 @@ def trace_outcome(arctrace, suite, trace):
 
 
 def compare_all(arctrace, suite, modes, jobs, say, deadline=None):
-    """Counts of outcomes by mode: {mode: Counter}. `say(text)` gets what is wrong, and which
-    programs say nothing. After `deadline`, by time.monotonic(), no program is begun: those that
+    """Counts of outcomes by mode: {mode: Counter}. `say(text)` gets the faults, and the programs
+    that prove nothing. After `deadline`, by time.monotonic(), no program is begun: those that
     are built by then count as not run."""
     def is_late():
         return deadline is not None and time.monotonic() > deadline

@@ -5,7 +5,7 @@ import shutil
 
 import suites
 
-# Those that need a network, a terminal, minutes, or time that is not shared with others.
+# These need a network, a terminal, minutes, or a CPU that nobody shares.
 LEFT_OUT = {"test_asyncio", "test_concurrent_futures", "test_ftplib", "test_gdb", "test_idle",
             "test_imaplib", "test_largefile", "test_multiprocessing_fork",
             "test_multiprocessing_forkserver", "test_multiprocessing_main_handling",
@@ -29,7 +29,7 @@ class Cpython(suites.Suite):
         self.library = self.place / "library"
         if self.library.is_dir():
             return
-        # The tests, and what the interpreter's own packages have of them.
+        # The tests, with those in the interpreter's own packages.
         part = self.place / "part"
         shutil.rmtree(part, ignore_errors=True)
         shutil.copytree(package / "usr/lib/python3.11/test", part / "test", symlinks=True)

@@ -1,5 +1,5 @@
-"""glibc's own tests of threads, cancellation and jumps, as far as they build without glibc's tree
-of a build; each plainly and with one kind of hook."""
+"""glibc's own tests of threads, cancellation and jumps, as far as they build without a built tree
+of glibc; each plainly and with one kind of hook."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ import re
 import suites
 
 DIRECTORIES = ("nptl", "setjmp", "sysdeps/pthread")
-# They take minutes, measure the machine, write in no certain order, or print the frames of their
+# These take minutes, measure the machine, write in no certain order, or print the frames of their
 # stack (the last one), among which are those of recorded calls.
 LEFT_OUT = ("tst-mutex-trylock-deadlock", "tst-rwlock-pwn", "tst-create-detached", "tst-eintr1",
             "tst-thread-exit-clobber", "tst-sem17", "tst-rwlock4", "tst-rwlock8", "tst-rwlock10",
@@ -23,7 +23,7 @@ class Glibc(suites.Suite):
         self.source = self.fetch("glibc")
         headers = self.place / "headers"
         headers.mkdir(exist_ok=True)
-        # What the tests need of the source's headers; the others are for glibc itself.
+        # These are the source's headers that the tests need; the others are for glibc itself.
         for name in ("support", "include/intprops.h", "include/array_length.h",
                      "include/libc-diag.h", "sysdeps/x86_64/stackinfo.h"):
             header = headers / pathlib.Path(name).name
@@ -50,7 +50,7 @@ class Glibc(suites.Suite):
         part.rename(self.archive)
 
     def compile(self, source, target, *options):
-        """Whether it can be built here."""
+        """Whether the test can be built here."""
         libraries = [] if "-c" in options else [self.archive, "-lm", "-ldl"]
         try:
             self.build_file(target, ["gcc", *self.options, *options, source, *libraries],

@@ -3,7 +3,7 @@ each kind of hook, and LPeg's tests, whose library is. Lua's own suite is not in
 
 import suites
 
-# They read the terminal or never end, or need a tracing library or luac's output.
+# These read the terminal or never end, or need a tracing library or luac's output.
 LEFT_OUT = ("luac", "readonly", "trace-calls", "trace-globals", "xd", "life")
 VARIES = rb"0x[0-9a-f]+|\d+(?:\.\d+)?e-\d+|\d+\.\d{2,}|(?<=\t)0(?:\.\d+)?(?=\t)"
 

@@ -55,5 +55,5 @@ class Openssl(suites.Suite):
                                               self.place / f"{hook}.a", self.library, "-lm"],
                                     self.place)
                 except suites.Unavailable:
-                    continue  # it needs what the library keeps to itself
+                    continue  # it needs symbols that the library does not export
                 yield suites.Program(f"{test} {hook}", [program], runs, varies=VARIES)

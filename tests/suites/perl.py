@@ -5,7 +5,7 @@ import pathlib
 import suites
 
 DIRECTORIES = ("base", "cmd", "comp", "io", "re", "op", "uni", "mro", "class")
-# Those that need the tree of a build, or minutes.
+# These need a built tree, or minutes.
 LEFT_OUT = {"op/magic.t", "re/uniprops*.t", "op/time_loop.t", "re/speed.t"}
 LIBRARIES = ("/usr/share/perl/5.36", "/usr/lib/x86_64-linux-gnu/perl/5.36",
              "/usr/lib/x86_64-linux-gnu/perl-base")

@@ -1,4 +1,4 @@
-"""Random programs of all that makes a program hard for a tracer, in one another.
+"""Random programs that combine everything that is hard for a tracer.
 
 Coroutines on stacks of each kind, nested functions and their trampolines, comparators that switch
 and jump out of qsort, handlers, tasks that fork, vfork and clone make, threads, libraries that are
@@ -11,7 +11,7 @@ import random
 import suites
 
 FUNCTIONS = 14
-PROGRAMS = 100  # of which a part is asked for
+PROGRAMS = 100  # of which a run takes a part
 
 HEAD = r"""
 #define _GNU_SOURCE
@@ -154,8 +154,9 @@ static NOINLINE void task(int kind) {
 }
 """
 
-# No signals: what the kernel puts on the stack for a handler may be more than a part of it has
-# left, so that one of 30 such programs ended untraced too. Nor SIGPROF, for the profile of -pg.
+# There are no signals: the kernel's signal frame may need more space than a part of the stack has
+# left, so that one of 30 such programs ended untraced too. SIGPROF, for the profile of -pg, is off
+# as well.
 NO_COROUTINE = r"""
 static long work(long a, int depth);
 static void resume(int index) { total += index; }
@@ -269,7 +270,7 @@ long plug(long a, long (*back)(long, int), int depth) { return inner(a) + back(a
 
 
 class Program:
-    """`has_coroutines`: not with split stacks, whose limits only their own switches change."""
+    """`has_coroutines`: false with split stacks, whose limits only their own switches change."""
 
     def __init__(self, seed, has_coroutines):
         self.random = random.Random(seed)
@@ -306,7 +307,7 @@ class Program:
         if level > 1 or self.random.random() < 0.7:
             return self.random.choice(simple)
         inner = " ".join(self.statement(index, level + 1) for _ in range(2))
-        # Without coroutines stacks are split: parts of them are not executable.
+        # Without coroutines stacks are split, and parts of them are not executable.
         sum_up = "x += apply(add, a);" if self.has_coroutines else ""
         order = "order" if self.has_coroutines else "by_value"
         return self.random.choice([
@@ -365,14 +366,15 @@ class RandomHazards(suites.Suite):
         for hook, flags in suites.HOOKS.items():
             options = [level]
             if splits:
-                # gold wants to know the code before a split stack's, so it takes no hooks there.
+                # gold wants to know the code before a split stack's, so these programs have no
+                # hooks with it.
                 is_gold = seed % 8 == 3 and hook in ("plain", "cyg")
                 options += ["-fsplit-stack", f"-fuse-ld={'gold' if is_gold else 'bfd'}"]
             program = self.place / f"{seed}-{hook}"
             self.build(["gcc", "-g", "-w", "-pthread", "-fno-inline", *options, *flags,
                         f'-DPLUGIN="./plugin-{hook}.so"', source, "-o", program], self.place)
-            # What needs more stack than there is ends the program, instead of changing what lies
-            # below its part.
+            # A program that needs more stack than there is ends, instead of changing what lies
+            # below its part of the stack.
             guards = {"SPLIT_STACK_GUARD": "1"} if splits else {}
             yield suites.Program(f"{source.name} {' '.join((*options, *flags))}", [program],
                                  self.place, guards)

@@ -5,7 +5,7 @@ import shutil
 
 import suites
 
-# It takes a second untraced; the others take up to minutes.
+# This one takes a second untraced; the others take up to minutes.
 CASES = "fuzzdata6.db"
 VARIES = rb"\d+\.\d+s?|0x[0-9a-f]+|inf|Content read rate.*"
 

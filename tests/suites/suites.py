@@ -1,7 +1,7 @@
-"""What the suites of others share: programs to be run untraced and traced (comparison.py).
+"""Shared code of the suites of others: programs to be run untraced and traced (comparison.py).
 
 A suite is a class derived from Suite, in a file of its own. Its prepare() fetches and builds
-what it needs below a directory that is kept; its programs() are commands that do the same
+what it needs below a directory that stays; its programs() are commands that do the same
 whenever they are run, as far as that is known.
 """
 
@@ -18,7 +18,7 @@ ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"
 
 
 class Unavailable(Exception):
-    """What a suite needs cannot be had here."""
+    """Something that a suite needs is not available here."""
 
 
 class Program(typing.NamedTuple):
@@ -26,16 +26,16 @@ class Program(typing.NamedTuple):
     command: list
     directory: pathlib.Path
     environment: dict = {}
-    varies: bytes = b"(?!)"  # what differs from run to run
+    varies: bytes = b"(?!)"  # parts of the output that differ from run to run
 
 
 class Suite:
-    """`place`: a directory of its own, which is kept. `part`: which part of its programs is
+    """`place`: a directory of its own, which stays. `part`: the part of its programs that is
     wanted, up to 1; `random` chooses them."""
 
     name = ""
     seconds = 120  # for one program, untraced, on a machine that does nothing else
-    has_no_orphans = False  # in its traces no exit lacks its entry
+    has_no_orphans = False  # whether each exit in its traces has its entry
 
     def __init__(self, place, part, random):
         self.place = place
@@ -72,8 +72,8 @@ class Suite:
                               f"{done.stderr[-2000:].decode(errors='replace')}")
 
     def build_file(self, target, compiler, directory):
-        """Has `compiler` make `target`, unless it is there. It gets its name when it is whole: a
-        run that was interrupted leaves nothing that a later one takes for built."""
+        """Has `compiler` make `target`, unless it exists. The file gets its name when it is
+        whole, so that a later run takes nothing of an interrupted one for built."""
         if target.exists():
             return
         part = target.with_name(f"{target.name}.part")

@@ -17,10 +17,10 @@ ARCTRACE = os.environ["ARCTRACE"]
 KEPT = pathlib.Path(os.environ["ARCTRACE_SUITES"])
 
 
-# The first two once ended with SIGSEGV in a task, the third one in a coroutine that goes on in
+# The first two once ended with SIGSEGV in a task, the third one in a coroutine that continues in
 # another thread; the others split stacks, the last one in nested functions with -pg.
 HAZARDS = (3051952525, 2688120173, 1663254220, 3, 7, 3567024639)
-# For the modes in which those are not run.
+# The modes in which those are not run have these.
 OTHER_HAZARDS = (1304225252, 4096542082, 3112417129)
 
 
@@ -33,7 +33,8 @@ class FixedHazards(random_hazards.RandomHazards):
 
 
 class Shell(suites.Suite):
-    """One program, a script of the shell, which sees by LD_PRELOAD whether it is traced."""
+    """A suite of one program, a script of the shell, which sees by LD_PRELOAD whether it is
+    traced."""
 
     name = "shell"
     seconds = 1
@@ -45,7 +46,7 @@ class Shell(suites.Suite):
 
 class Comparison(unittest.TestCase):
     def outcomes(self, script, seconds=1):
-        """{outcome: count} of the script in the default mode, and what is said of it."""
+        """{outcome: count} of the script in the default mode, and the messages about it."""
         with tempfile.TemporaryDirectory() as directory:
             suite = Shell(pathlib.Path(directory), 1, random.Random(1))
             suite.script = script
@@ -55,11 +56,11 @@ class Comparison(unittest.TestCase):
             return counts["default"], "\n".join(said)
 
     def test_busy_machine(self):
-        """A program that takes longer than on a machine that does nothing else."""
+        """A program may take longer than on an idle machine."""
         self.assertEqual(self.outcomes("sleep 2.5", 2), ({"same": 1}, ""))
 
     def test_hang(self):
-        """A traced program that hangs, while another holds its output open, is ended."""
+        """A traced program that hangs, while another one has its output open, is ended."""
         started = time.monotonic()
         counts, said = self.outcomes('test -z "$LD_PRELOAD" || { sleep 1000 & wait; }')
         self.assertEqual(counts, {"hangs": 1})
@@ -73,17 +74,17 @@ class Comparison(unittest.TestCase):
         self.assertIn("script, default: unstable", said)
 
     def test_unstable_and_wrong(self):
-        """But its status must be one that it has untraced."""
+        """An unstable program's status must still be one that it has untraced."""
         counts, _ = self.outcomes('echo $$; test -z "$LD_PRELOAD"')
         self.assertEqual(counts, {"different": 1})
 
     def test_few_ways(self):
-        """One that does one of three things untraced, and one of these traced."""
+        """A program may do one of three things untraced, and traced one of these."""
         step = "n=$(cat n 2>/dev/null || echo 0); echo $n; echo $(((n + 1) % 3)) >n"
         self.assertEqual(self.outcomes(step), ({"same": 1}, ""))
 
     def test_once(self):
-        """What differs in one run only is no accident if it never does so untraced."""
+        """A difference in only one run is a fault if the program never differs so untraced."""
         counts, said = self.outcomes(
             'test -z "$LD_PRELOAD" -o -e n || { : >n; echo wrong; }; echo right')
         self.assertEqual(counts, {"sometimes different": 1})
@@ -106,7 +107,8 @@ class Suites(unittest.TestCase):
         self.assert_same(suite, comparison.MODES)
 
     def test_interrupted_build(self):
-        """What a compiler that was killed leaves is not taken for a program by the next run."""
+        """A partial file of a compiler that was killed is not taken for a program by the next
+        run."""
         half = ["sh", "-c", 'printf half >"$2"; kill -KILL $$', "sh"]
         whole = ["sh", "-c", 'printf whole >"$2"', "sh"]
         with tempfile.TemporaryDirectory() as directory:

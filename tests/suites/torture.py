@@ -36,7 +36,7 @@ class Torture(suites.Suite):
                     yield suites.Program(f"{name} {hook}", [program], built)
 
     def compile(self, source, program, flags):
-        """None: it is for another machine, or for other options."""
+        """The program; None: it is for another machine, or for other options."""
         options = ["-std=gnu99", "-O2", "-w", "-fno-inline", *flags]
         try:
             self.build_file(program, ["gcc", *options, source, "-lm"], program.parent)

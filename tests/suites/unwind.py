@@ -9,7 +9,7 @@ import suites
 LEFT_OUT = ("perf", "Lperf", "Gperf", "race", "bench")
 VARIES = (rb"0x[0-9a-f]{4,}|\b[0-9a-f]{8,16}\b|\b\d{2,}\b|"
           rb"offset = \w*|"  # x64-unwind-badjmp-signal-frame prints one that it never set
-          rb"ip=\w+, sp=\w+ -> 1\n")  # of Ltest-mem-validate, as many as fit into its page
+          rb"ip=\w+, sp=\w+ -> 1\n")  # lines of Ltest-mem-validate, as many as fit into its page
 
 
 class Unwind(suites.Suite):

@@ -15,7 +15,7 @@ constexpr int kAssertionFailed = 101;
 
 bool assertion_failed;
 
-// doctest reports only failed assertions to listeners.
+// doctest tells listeners of failed assertions only.
 struct FailureListener : doctest::IReporter {
   explicit FailureListener(const doctest::ContextOptions& /*options*/) {}
   void report_query(const doctest::QueryData& /*query*/) override {}

@@ -13,19 +13,19 @@ namespace arctrace::testing {
 // process has one thread.
 std::string run_in_child(const std::function<void()>& body);
 
-// The same without waiting; the child's pid.
+// Starts the child without waiting; returns its pid.
 int start_child(const std::function<void()>& body);
 
 // Whether a child of start_child() has ended, so that a wait for it returns at once.
 bool has_ended(int pid);
 
-// Waits for a child of start_child().
+// Waits for a child of start_child(), and returns how it ended.
 std::string wait_for_child(int pid);
 
-// What CHECK_CHILD does.
+// The implementation of CHECK_CHILD.
 void check_child(const char* file, int line, const std::function<void()>& body);
 
 }  // namespace arctrace::testing
 
-// Runs the body in a child, and fails if the child does not come to a good end.
+// Runs the body in a child, and fails if the child does not succeed.
 #define CHECK_CHILD(...) ::arctrace::testing::check_child(__FILE__, __LINE__, __VA_ARGS__)

@@ -1,4 +1,4 @@
-// Files that name generated code, and what is read of them.
+// Files that name generated code, and what is read from them.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/recorder/jit/code_stream.hpp"
+#include "src/recorder/jit/perf_files.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::testing {
@@ -40,10 +40,10 @@ struct TakenCode {
 
 struct ReadCode {
   std::vector<TakenCode> taken;
-  CodeFileSummary summary;
+  recorder::CodeFileSummary summary;
 
-  CodeSink sink() {
-    return [this](const NamedCode& code) {
+  recorder::CodeSink sink() {
+    return [this](const recorder::NamedCode& code) {
       taken.push_back({code.start, code.size, code.since_ns, std::string(code.name)});
       return true;
     };

@@ -16,7 +16,7 @@
 
 namespace arctrace::testing::cpu_writer {
 
-// What bpf/buffer.h has of maps and constants.
+// These stand in for the maps and constants of bpf/buffer.h.
 inline uint8_t* buffer_memory = nullptr;
 inline buffer_layout layout{};
 inline uint32_t running = 0;  // the CPU whose program runs
@@ -34,7 +34,7 @@ inline uint64_t clamped(uint64_t value, uint64_t) { return value; }
 inline uint64_t times(uint64_t value, uint64_t constant) { return value * constant; }
 
 // A program that comes before access number `after` of the one that runs on the CPU, and
-// is done before that goes on.
+// ends before that one continues.
 struct Interrupt {
   uint32_t cpu = 0;
   uint64_t after = UINT64_MAX;
@@ -88,7 +88,7 @@ inline bool compare_exchange_u64(uint64_t* word, uint64_t expected, uint64_t des
 
 #include "bpf/append.h"
 
-// From now on the programs write into this buffer.
+// Makes the programs write into this buffer from now on.
 inline void use(const BufferView& view) {
   const Geometry& geometry = view.geometry();
   buffer_memory = reinterpret_cast<uint8_t*>(view.base());

@@ -1,4 +1,4 @@
-// A trace with a bit of everything in it, and ways to damage it.
+// A trace with records of every kind in it, and ways to damage it.
 #pragma once
 
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace arctrace::testing {
 
-// A bit of everything.
+// A file with records of every kind.
 inline FileBuilder rich_file() {
   FileBuilder file(1024);
   file.records(
@@ -78,7 +78,7 @@ inline BufferBuilder rich_buffer() {
   return buffer;
 }
 
-// Overwrites, mostly with numbers that mean something somewhere.
+// Overwrites bytes, mostly with numbers that have a meaning somewhere.
 inline void damage(std::vector<std::byte>& bytes, std::mt19937_64& random) {
   static constexpr uint32_t kNumbers[] = {
       0,          1,          4,          8,          16,         0xFFFFFFFF,
@@ -98,8 +98,8 @@ inline void damage(std::vector<std::byte>& bytes, std::mt19937_64& random) {
   if (random() % 10 == 0) bytes.resize(random() % bytes.size());
 }
 
-// The same for most of the times after the first `spared` bytes, so that there is
-// something to read.
+// Returns a damaged copy; in most of them the first `spared` bytes are whole, so that
+// there is something to read.
 inline std::vector<std::byte> damaged(const std::vector<std::byte>& whole, size_t spared,
                                       std::mt19937_64& random) {
   std::vector<std::byte> bytes = whole;

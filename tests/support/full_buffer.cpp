@@ -19,8 +19,8 @@ void write_until_lost() {
 void fill_buffer() {
   std::thread([] {
     write_until_lost();
-    // Nested calls write into the chain.
-    const WriterCall interrupted;
+    // A call within another one writes into the chain.
+    const writer::WriterCall interrupted;
     write_until_lost();
   }).join();
 }

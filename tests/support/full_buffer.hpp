@@ -1,10 +1,11 @@
-// Takes all the room that the session's buffer has left.
+// Takes all free space of the session's buffer.
 #pragma once
 
 namespace arctrace::testing {
 
-// By a thread of its own, in blocks of its own and in the shared chain. REQUIRES: the
-// process has joined, and nobody drains the buffer meanwhile.
+// Writes from a thread of its own until the buffer is full, into blocks of its own and
+// into the shared chain. REQUIRES: the process has joined, and nobody drains the buffer
+// meanwhile.
 void fill_buffer();
 
 }  // namespace arctrace::testing

@@ -5,7 +5,7 @@
 namespace arctrace::testing {
 namespace {
 
-constexpr uintptr_t kFrameSize = 16;  // from the frame pointer to what was pushed before
+constexpr uintptr_t kFrameSize = 16;  // from the frame pointer to the CFA
 
 uint64_t slow_calls;
 

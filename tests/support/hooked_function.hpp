@@ -6,7 +6,7 @@
 
 namespace arctrace::testing {
 
-// To be called once in a process that has joined.
+// Must be called once in a process that has joined.
 void start_hooked_functions();
 
 // Enters a function, calls `body`, and leaves the function. Each `site` is another call

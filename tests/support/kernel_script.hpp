@@ -12,9 +12,9 @@ namespace arctrace::testing {
 struct KernelScript {
   RecordScript script;
   reader::ProcessIndex process = script.process(100, "/bin/program");
-  uint32_t cpu = 0;  // of the next records
+  uint32_t cpu = 0;  // the CPU of the next records
 
-  // The thread as the kernel's records have it.
+  // The thread of a task, as the kernel's records name it.
   reader::ThreadIndex task(uint32_t tid) {
     reader::Thread facts;
     facts.writer = ARCTRACE_WRITER_KERNEL | tid;
@@ -27,12 +27,12 @@ struct KernelScript {
     body.append(rest);
     script.add(task(tid), time_ns, type, body);
   }
-  // The kernel's records of that CPU (kCpuNotKnown: of all) are missing.
+  // The kernel's records of CPU `of` are missing (kCpuNotKnown: of all CPUs).
   void kernel_gap(int64_t from_ns, int64_t to_ns, uint32_t of = reader::kCpuNotKnown) {
     script.definitions.mutable_kernel_gaps().add(from_ns, to_ns, of);
     script.definitions.mutable_kernel_gaps().finish();
   }
-  // A fork of a child that calls itself `own` in that PID namespace.
+  // The fork of a child whose number is `own` in that PID namespace.
   void numbered(uint32_t child, int64_t time_ns, uint32_t own, uint32_t space) {
     add(7, time_ns, ARCTRACE_TYPE_FORKED, Bytes().u32(child).u32(child));
     add(7, time_ns, ARCTRACE_TYPE_NUMBERED,
@@ -43,7 +43,7 @@ struct KernelScript {
         Bytes().u32(ready ? 0 : 1).u32(next).u32(100));
   }
   void comes(uint32_t tid, int64_t time_ns) { leaves(0, time_ns, true, tid); }
-  // As perf's events have it: it is not known which task was there before, or comes next.
+  // A switch as perf's events tell it: the task before or after it is not known.
   void leaves_by_perf(uint32_t tid, int64_t time_ns, bool ready) {
     add(tid, time_ns, ARCTRACE_TYPE_SWITCH,
         Bytes()
@@ -57,8 +57,8 @@ struct KernelScript {
   void woken(uint32_t tid, int64_t time_ns, uint32_t waker = 7, uint32_t context = 0) {
     add(waker, time_ns, ARCTRACE_TYPE_WAKING, Bytes().u32(tid).u32(100).u32(context));
   }
-  // By a thread that is not recorded: by what it sends through the network, if it does so
-  // on this machine; or else.
+  // Wake-ups by a thread that is not recorded: by what it sends through the network on
+  // this machine, or by something else.
   static constexpr uint32_t kSent = ARCTRACE_WAKING_SOFTIRQ | ARCTRACE_WAKING_RAISED |
                                     (ARCTRACE_SOFTIRQ_NET_RECEIVE + 1) << 8;
   void woken_from_outside(uint32_t tid, int64_t time_ns, uint32_t context = kSent) {
@@ -68,7 +68,7 @@ struct KernelScript {
     script.add(script.definitions.add_thread(facts), time_ns, ARCTRACE_TYPE_WAKING,
                Bytes().u32(0).u32(300).u32(tid).u32(100).u32(context));
   }
-  // The `Interrupt` thread of a CPU, as a trace with INTERRUPT records of it has it.
+  // The `Interrupt` thread of a CPU, as a trace with that CPU's INTERRUPT records has it.
   reader::ThreadIndex interrupt_thread(uint32_t of) {
     reader::Thread facts;
     facts.writer = reader::kInterruptsWriter + of;
@@ -105,8 +105,8 @@ struct KernelScript {
   }
 };
 
-// Threads 100 in f and 101 in g from 1000 to 2000. 101 wakes 100, which is blocked from
-// 1100 to 1300, and ready until 1350.
+// Threads 100 in f and 101 in g run from 1000 to 2000. Thread 101 wakes 100, which is
+// blocked from 1100 to 1300, and ready until 1350.
 inline KernelScript one_wake_up() {
   KernelScript s;
   const reader::ThreadIndex first = s.script.thread(s.process, 100, "first");
@@ -124,8 +124,8 @@ inline KernelScript one_wake_up() {
   return s;
 }
 
-// Thread 100 is served work from outside in `wait` 30 times, for 900 ns each time, and
-// does it in `work`, for 100 ns. Thread 101 sleeps throughout.
+// Thread 100 gets work from outside in `wait` 30 times, for 900 ns each time, and does it
+// in `work`, for 100 ns. Thread 101 sleeps throughout.
 inline KernelScript one_server() {
   KernelScript s;
   const reader::ThreadIndex server = s.script.thread(s.process, 100, "server");

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uintptr_t kReturnAddress = 0x1234567;
 
-// By the number of locks.
+// The element's index is the number of locks.
 constinit arctrace_shim_call_args lock_args[ARCTRACE_LOCK_WORDS_MAX + 1]{};
 
 }  // namespace
@@ -39,7 +39,7 @@ __attribute__((noinline)) void call_with_locks(uint64_t key, uint32_t locks,
       arctrace_shim_call_begin_with_args(key, slot, 0, 0, locks, arguments) != 0;
   body();
   if (is_pending) arctrace_shim_call_end(slot, 0);
-  if (*slot != kReturnAddress) std::abort();  // it would return to elsewhere
+  if (*slot != kReturnAddress) std::abort();  // the call would return to another address
 }
 
 }  // namespace arctrace::testing

@@ -6,11 +6,11 @@
 
 namespace arctrace::testing {
 
-// To be called once in a process that has joined.
+// Must be called once in a process that has joined.
 void start_lock_calls();
 
-// A call of `key`, about one or two locks, whose addresses are lock_of(key, 1 and 2);
-// `body` runs in it.
+// Makes a call of `key` about one or two locks, whose addresses are lock_of(key, 1 and
+// 2); `body` runs in it.
 void call_with_locks(uint64_t key, uint32_t locks, const std::function<void()>& body);
 
 inline uint64_t lock_of(uint64_t key, uint32_t argument) {

@@ -1,4 +1,4 @@
-// The main function of all doctest programs. What became of each case is appended to a
+// The main function of all doctest programs. The outcome of each case is appended to a
 // file, as tests/harness/cases.py describes.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ class CaseLog : public doctest::IReporter {
     note(is_skipped ? "skipped" : state, stats.seconds, skip_reason.c_str());
   }
 
-  // Only whole cases are of interest.
+  // The log needs only whole cases.
   void report_query(const doctest::QueryData& /*data*/) override {}
   void test_run_start() override {}
   void test_run_end(const doctest::TestRunStats& /*stats*/) override {}

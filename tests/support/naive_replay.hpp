@@ -1,5 +1,5 @@
-// The replay once more, slow and simple: every call is kept, and what is asked for is
-// added up over all of them. It shares no code with reader/replay.
+// A second replay, slow and simple: it saves every call, and adds up what is asked for
+// over all of them. It shares no code with reader/replay.
 #pragma once
 
 #include <arctrace/format.h>
@@ -24,7 +24,7 @@ class NaiveThread {
     uint64_t key = 0;
     int parent = 0;  // index; -1 of the thread itself
     int64_t start_ns = 0, stop_ns = 0;
-    // What it was charged: (from, to).
+    // The times that were charged to it: (from, to).
     std::vector<std::pair<int64_t, int64_t>> base;
     bool open = true, kept = false, adopted = false;
   };
@@ -90,7 +90,7 @@ class NaiveThread {
     }
   }
 
-  // Open calls last until the end of the recording.
+  // Ends the thread; open calls last until the end of the recording.
   void finish(int64_t end_ns) {
     if (end_ns > now_) {
       calls[static_cast<size_t>(top())].base.emplace_back(now_, end_ns);
@@ -141,7 +141,7 @@ class NaiveThread {
       const bool is_short = !call.open && !call.kept && !call.adopted &&
 
                             call.stop_ns - call.start_ns < filter.min_duration_ns;
-      // Only its end tells of a call that was entered before tracing began.
+      // A call that was entered before tracing began is known by its end only.
       const bool in_range =
           call.stop_ns >= filter.from_ns &&
           (call.adopted ? call.stop_ns : call.start_ns) < filter.until_ns;
@@ -190,7 +190,7 @@ class NaiveThread {
       pop();
       return;
     }
-    // A writer whose stack is known to the last frame has looked for the key itself.
+    // A writer whose stack is known to the last frame has searched for the key itself.
     const bool is_top = !stack_.empty() && is_it(stack_.back());
     const bool looked = !broken_ && all_recorded_ && !is_top;
     if (looked || std::none_of(stack_.begin(), stack_.end(), is_it)) {

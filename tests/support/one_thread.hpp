@@ -17,7 +17,7 @@ struct OneThread {
   explicit OneThread(uint32_t origin = ARCTRACE_ORIGIN_EXEC)
       : thread(script.program(100, "program", origin)) {}
 
-  // "f 1:20[g 2:5]", then the totals that are not 0 and the findings' rules.
+  // The tree as "f 1:20[g 2:5]", then the totals that are not 0 and the findings' rules.
   std::string result() {
     reader::Replay replay(script.definitions, nullptr);
     script.replay(replay);

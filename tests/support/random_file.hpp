@@ -13,8 +13,8 @@
 
 namespace arctrace::testing {
 
-// Writes what threads do as they would: a block begins with the stack, the thread may go
-// over to the shared chain and back, lose records, fork.
+// Writes what threads do as they would: a block begins with the stack; the thread may
+// switch to the shared chain and back, lose records, fork.
 class RandomFile {
  public:
   struct Shape {
@@ -50,7 +50,7 @@ class RandomFile {
     now_ += 10;
     file_.finish(now_);
   }
-  // With an index.
+  // Adds an index.
   RandomFile& index() {
     file_.index();
     return *this;
@@ -75,7 +75,7 @@ class RandomFile {
     size_t in_block = 0;  // records in the open block; 0: none is open
     bool is_shared = false;
     bool needs_stack = true;
-    bool has_whole_stack = false;  // in the chain
+    bool has_whole_stack = false;  // its whole stack is in the chain
     bool has_ended = false;
     BlockBuilder block = BlockBuilder::exclusive(1, 0, 1, 0);
   };
@@ -126,7 +126,7 @@ class RandomFile {
     threads_.back().is_shared = !shape_.own;
   }
 
-  // In whatever frames it is.
+  // Ends the thread in whatever frames it is.
   void end_thread(Writer& thread) {
     now_ += below(3);
     ends_.append(full_record(ARCTRACE_TYPE_WRITER_END, thread.writer, now_,
@@ -142,7 +142,7 @@ class RandomFile {
     return body;
   }
 
-  // With the two innermost frames.
+  // A STACK with the two innermost frames.
   Bytes short_stack_of(const Writer& thread) const {
     if (thread.coroutine != 0) return stack_of(thread);
     const auto depth = static_cast<uint32_t>(thread.stack.size());
@@ -187,14 +187,14 @@ class RandomFile {
 
   void write_shared(Writer& thread, uint32_t type, const Bytes& body) {
     if (in_shared_ == 0) shared_ = BlockBuilder::shared(next_handout_++, now_);
-    // Without one, if the chain has just moved on.
+    // There may be none, if the chain has just moved to another block.
     if (thread.needs_stack && (!thread.has_whole_stack || below(8) != 0)) {
       const bool is_whole = !thread.has_whole_stack || below(3) == 0;
       shared_.add_full(ARCTRACE_TYPE_STACK, thread.writer, now_,
                        is_whole ? stack_of(thread) : short_stack_of(thread));
       thread.needs_stack = false;
       thread.has_whole_stack = true;
-      if (below(6) == 0) {  // and the record after it stands in the next block
+      if (below(6) == 0) {  // the record after the STACK is in the next block
         ++in_shared_;
         close_shared();
         shared_ = BlockBuilder::shared(next_handout_++, now_);
@@ -248,7 +248,7 @@ class RandomFile {
     thread.has_whole_stack = false;
   }
 
-  // Some calls of which nothing is recorded.
+  // Makes some calls of which nothing is recorded.
   void lose(Writer& thread) {
     if (thread.is_shared || thread.in_vfork) return;
     close(thread);

@@ -1,5 +1,5 @@
-// Random records of several threads, seeded: calls mostly right, with every kind of
-// trouble among them.
+// Random records of several threads, from a seed: calls mostly valid, with faults of
+// every kind among them.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class RandomScript {
     size_t records = 300;
     bool exit_named = true;  // also on an empty stack
     bool vfork = true;
-    // Of its functions; the last one is never entered.
+    // Names of the process' functions; the last one is never entered.
     std::vector<std::string> names = {"f0", "f1", "f2", "f3", "f4", "f5", "f6"};
   };
 
@@ -49,7 +49,7 @@ class RandomScript {
  private:
   struct State {
     reader::ThreadIndex thread;
-    std::vector<std::string> stack;  // what the writer knows
+    std::vector<std::string> stack;  // the frames that the writer knows
     std::vector<std::vector<std::string>> vforks;
   };
 
@@ -99,7 +99,8 @@ class RandomScript {
     }
   }
 
-  // What the writer knows, in whole or its innermost part; now and then wrong.
+  // Records the frames that the writer knows, all or the innermost; now and then wrong
+  // ones.
   void record_stack(State& state, int64_t now) {
     if (below(8) == 0) state.stack.resize(state.stack.size() / 2);
     if (below(8) == 0) state.stack.push_back(name(below(6)));
@@ -110,7 +111,7 @@ class RandomScript {
     script.stack(state.thread, now, names, static_cast<uint32_t>(state.stack.size()));
   }
 
-  // Calls without a record; STACK may follow, or come late.
+  // Makes calls without a record; a STACK may follow, or come late.
   void lose(State& state, int64_t now) {
     script.lost(state.thread, now, 1 + below(9));
     state.vforks.clear();

@@ -43,7 +43,7 @@ class RecordScript {
     return definitions.add_thread(facts);
   }
 
-  // A process with one thread.
+  // Adds a process with one thread.
   reader::ThreadIndex program(uint32_t pid, const std::string& name,
                               uint32_t origin = ARCTRACE_ORIGIN_EXEC) {
     return thread(process(pid, "/bin/" + name, origin), pid, name);
@@ -63,7 +63,7 @@ class RecordScript {
     return found->second;
   }
 
-  // All return the record, so that a test can change it.
+  // All of these return the record, so that a test can change it.
   reader::Record& add(reader::ThreadIndex thread, int64_t time_ns, uint16_t type,
                       const Bytes& body = {}) {
     bodies_.push_back(body);
@@ -80,7 +80,7 @@ class RecordScript {
                         const std::string& name) {
     return add(thread, time_ns, ARCTRACE_TYPE_ENTER, key_body(key(name)));
   }
-  // A lock call.
+  // Adds the entry of a lock call.
   reader::Record& enter(reader::ThreadIndex thread, int64_t time_ns,
                         const std::string& name, const std::vector<uint64_t>& locks) {
     Bytes body = key_body(key(name));
@@ -108,7 +108,7 @@ class RecordScript {
                         const std::vector<std::string>& names) {
     return stack(thread, time_ns, names, static_cast<uint32_t>(names.size()));
   }
-  // The frames in which a thread of a program begins that was joined as it ran.
+  // Adds the frames in which a thread begins whose program was joined while it ran.
   reader::Record& opening_stack(reader::ThreadIndex thread, int64_t time_ns,
                                 const std::vector<std::string>& names) {
     std::vector<uint64_t> keys;
@@ -116,7 +116,7 @@ class RecordScript {
     Bytes body = stack_body(keys, static_cast<uint32_t>(names.size()));
     return add(thread, time_ns, ARCTRACE_TYPE_STACK, body.u32(0));
   }
-  // The thread goes on on the stack of a coroutine, which has the frames `names`.
+  // The thread continues on the stack of a coroutine, which has the frames `names`.
   reader::Record& coroutine(reader::ThreadIndex thread, int64_t time_ns, uint32_t number,
                             const std::vector<std::string>& names, uint32_t depth) {
     Bytes body;
@@ -191,7 +191,7 @@ inline const reader::CallNode& node_at(const reader::Replay& replay,
   return tree[at];
 }
 
-// All of a tree in one line, children by name: "(1 call, 5 ns) main 1:20[f 2:3 g 1:4]".
+// The whole tree in one line, children by name: "(1 call, 5 ns) main 1:20[f 2:3 g 1:4]".
 inline std::string tree_text(const reader::Replay& replay, reader::NodeIndex root) {
   const reader::CallTree& tree = replay.tree();
   std::map<std::string, reader::NodeIndex> children;

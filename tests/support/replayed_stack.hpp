@@ -1,4 +1,4 @@
-// The call stack that a reader of a trace arrives at.
+// The call stack that a reader of a trace finds.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 
 namespace arctrace::testing {
 
-// By the records of one writer, in the order of its blocks.
+// Replays the records of one writer, in the order of its blocks.
 class ReplayedStack {
  public:
   explicit ReplayedStack(const DecodedTrace& trace) {
@@ -20,11 +20,11 @@ class ReplayedStack {
     }
   }
 
-  // What becomes of STACK records: their times may be equal to those of others. kTaken:
-  // they tell the frames, because records before them are missing.
+  // How STACK records are used; their times may be equal to those of others. kTaken: they
+  // give the frames, because records before them are missing.
   enum class Stacks : uint8_t { kIgnored, kChecked, kTaken };
 
-  // The same in the order of time, for a writer with several blocks at once. `writer` is
+  // Replays in the order of time, for a writer with several blocks at once. `writer` is
   // its number in the session.
   static ReplayedStack in_order_of_time(const DecodedTrace& trace,
                                         Stacks stacks = Stacks::kIgnored,
@@ -91,8 +91,8 @@ class ReplayedStack {
     }
   }
 
-  // What may come after a LOST before the frames are known again, if a change of them was
-  // lost: so tests lose nothing else.
+  // Whether the record may come after a LOST before the frames are known again, if a
+  // change of them was lost. Tests therefore lose nothing else.
   static bool is_opening(uint16_t type) {
     return type == ARCTRACE_TYPE_STACK || type == ARCTRACE_TYPE_LOST;
   }
@@ -115,7 +115,7 @@ class ReplayedStack {
     }
   }
 
-  bool has_lost_ = false;  // since the last STACK: what is open is not certain
+  bool has_lost_ = false;  // since the last STACK; the open frames are not certain
   std::vector<uint64_t> open_;
   std::vector<uint64_t> orphans_;
   uint32_t unwound_ = 0;

@@ -8,7 +8,7 @@
 
 namespace {
 
-// What the function below calls inside.
+// The call of the function below, and the function that this one calls.
 struct ReportedCall {
   arctrace_shim_stub_call call;
   void (*run)(const void*);
@@ -20,10 +20,9 @@ static_assert(offsetof(ReportedCall, run) == 24 && offsetof(ReportedCall, contex
 
 extern "C" void arctrace_test_call_reported(const ReportedCall* call);
 
-// A function whose entry hook is called with nothing but what stubs store below its
-// return address, and whose return hook with nothing but that on the stack. The call
-// before it aligns the stack for the hooks, which are compiled here as other functions
-// are.
+// A function whose entry hook has only what stubs store below its return address, and
+// whose return hook has only that on the stack. The call before it aligns the stack for
+// the hooks, which are compiled here as other functions are.
 asm(R"(
   .text
   .type arctrace_test_call_reported, @function

@@ -1,6 +1,5 @@
-// Functions that report their exits (src/calls/reported_calls.hpp), as the shim's stubs
-// and compiled code call the hooks. On
-// x86-64 only: elsewhere there are none.
+// Functions with exit hooks (src/api/reported_calls.cpp), as the shim's stubs and
+// compiled code call the hooks. They exist on x86-64 only.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +7,10 @@
 
 namespace arctrace::testing {
 
-// To be called once in a process that has joined.
+// Must be called once in a process that has joined.
 void start_reported_functions();
 
-// On x86-64. Enters a function, calls `body`, and leaves the function.
+// Enters a function, calls `body`, and leaves the function; on x86-64.
 void call_reported(uint64_t key, const std::function<void()>& body);
 
 }  // namespace arctrace::testing

@@ -1,4 +1,4 @@
-// The seed of all that a test chooses at random.
+// The seed of all random choices of a test.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace arctrace::testing {
 
-// ARCTRACE_TEST_SEED, which tools/run-tests sets for a whole run, else a new one; printed
-// once.
+// Returns ARCTRACE_TEST_SEED, which tools/run-tests sets for a whole run, else a new
+// seed, which is printed once.
 inline uint64_t test_seed() {
   static const uint64_t seed = [] {
     const char* given = std::getenv("ARCTRACE_TEST_SEED");

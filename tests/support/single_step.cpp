@@ -20,7 +20,7 @@ void on_trap(int /*signal*/, siginfo_t* /*info*/, void* context) {
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
 }
 
-// The flags go over the stack, below what the red zone may hold.
+// The flags are loaded from the stack, below the red zone.
 __attribute__((noinline)) void set_trap_flag() {
   asm volatile(
       "lea -128(%%rsp), %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n"

@@ -5,7 +5,7 @@
 
 namespace arctrace::testing {
 
-// Says that the case that runs is skipped, and why; the case returns then. It counts as
+// Marks the running case as skipped, with the reason; the case then returns. It counts as
 // skipped, by name, and not as passed.
 void skip_case(const std::string& why);
 

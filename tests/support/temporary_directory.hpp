@@ -1,4 +1,4 @@
-// A directory that is gone with its contents at the end of the scope.
+// A directory that is removed with its contents at the end of the scope.
 #pragma once
 
 #include <doctest/doctest.h>

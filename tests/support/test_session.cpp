@@ -10,24 +10,24 @@
 #include <iterator>
 #include <utility>
 
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/base/memory.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
-#include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 
 namespace arctrace::testing {
 namespace {
 
-Buffer open_buffer(const BufferOptions& options) {
-  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+recorder::Buffer open_buffer(const recorder::BufferOptions& options) {
+  absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::create(options);
   REQUIRE_MESSAGE(buffer.ok(), buffer.status().ToString());
-  set_gate(buffer->view(), ARCTRACE_GATE_ALL);
+  recorder::set_gate(buffer->view(), ARCTRACE_GATE_ALL);
   return *std::move(buffer);
 }
 
-TraceFile open_file(const std::string& path) {
-  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+recorder::TraceFile open_file(const std::string& path) {
+  absl::StatusOr<recorder::TraceFile> file = recorder::TraceFile::create(path);
   REQUIRE_MESSAGE(file.ok(), file.status().ToString());
   return *std::move(file);
 }
@@ -42,19 +42,19 @@ std::vector<std::byte> read_file(const std::string& path) {
   return {first, first + text.size()};
 }
 
-BufferOptions small_buffer(uint32_t block_size, uint32_t block_count,
-                           uint32_t slot_count) {
-  BufferOptions options;
+recorder::BufferOptions small_buffer(uint32_t block_size, uint32_t block_count,
+                                     uint32_t slot_count) {
+  recorder::BufferOptions options;
   options.scope = ARCTRACE_SCOPE_THREAD;
   options.block_size = block_size;
   options.buffer_size = uint64_t{block_size} * block_count;
   options.slot_count = slot_count;
-  options.pin = PinPolicy::kNo;
+  options.pin = recorder::PinPolicy::kNo;
   options.high_water_percent = 0;
   return options;
 }
 
-TestSession::TestSession(const BufferOptions& options)
+TestSession::TestSession(const recorder::BufferOptions& options)
     : buffer_(open_buffer(options)),
       file_(open_file(directory_.path("trace"))),
       drain_(buffer_.view(), file_) {
@@ -71,17 +71,17 @@ uint32_t TestSession::blocks_in(uint32_t phase) const {
 
 DecodedTrace TestSession::snapshot() const {
   const TemporaryDirectory directory;
-  TraceFile file = open_file(directory.path("snapshot"));
+  recorder::TraceFile file = open_file(directory.path("snapshot"));
   file.write_header(buffer_.header());
-  CodeFiles code_files(buffer_.header());
-  Snapshot(view(), file, code_files).write();
+  recorder::CodeFiles code_files(buffer_.header());
+  recorder::Snapshot(view(), file, code_files).write();
   write_finished(file);
   REQUIRE(file.publish().ok());
   return decode_trace(read_file(directory.path("snapshot")));
 }
 
 DecodedTrace TestSession::finish() {
-  set_gate(buffer_.view(), 0);
+  recorder::set_gate(buffer_.view(), 0);
   drain_.finish();
   write_finished(file_);
   REQUIRE(file_.publish().ok());
@@ -90,8 +90,8 @@ DecodedTrace TestSession::finish() {
 
 void join(const TestSession& test) { REQUIRE(arctrace_attach(test.path().c_str()) == 0); }
 
-void write_finished(TraceFile& file) {
-  RecordBuilder records;
+void write_finished(recorder::TraceFile& file) {
+  recorder::RecordBuilder records;
   records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, 0);
   records.body(arctrace_session_body{.what = ARCTRACE_SESSION_FINISHED, .detail = 0});
   file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, 0, records.bytes());

@@ -19,21 +19,21 @@ namespace arctrace::testing {
 std::vector<std::byte> read_file(const std::string& path);
 
 // Options for `block_count` small blocks, unpinned, that never wake a collector.
-BufferOptions small_buffer(uint32_t block_size, uint32_t block_count,
-                           uint32_t slot_count = 16);
+recorder::BufferOptions small_buffer(uint32_t block_size, uint32_t block_count,
+                                     uint32_t slot_count = 16);
 
 // A buffer with its gate open, a trace file, and a drain between them that the test
 // drives itself. The test's own process never joins.
 class TestSession {
  public:
-  explicit TestSession(const BufferOptions& options);
+  explicit TestSession(const recorder::BufferOptions& options);
 
-  Buffer& buffer() { return buffer_; }
-  const Buffer& buffer() const { return buffer_; }
+  recorder::Buffer& buffer() { return buffer_; }
+  const recorder::Buffer& buffer() const { return buffer_; }
   const BufferView& view() const { return buffer_.view(); }
   const std::string& path() const { return buffer_.path(); }
-  Drain& drain() { return drain_; }
-  TraceFile& file() { return file_; }
+  recorder::Drain& drain() { return drain_; }
+  recorder::TraceFile& file() { return file_; }
 
   // How many blocks are in `phase`.
   uint32_t blocks_in(uint32_t phase) const;
@@ -41,20 +41,20 @@ class TestSession {
   // A snapshot of the buffer as it is now, decoded.
   DecodedTrace snapshot() const;
 
-  // Ends the recording and decodes the file. To be called once.
+  // Ends the recording and decodes the file. Must be called once.
   DecodedTrace finish();
 
  private:
   TemporaryDirectory directory_;
-  Buffer buffer_;
-  TraceFile file_;
-  Drain drain_;
+  recorder::Buffer buffer_;
+  recorder::TraceFile file_;
+  recorder::Drain drain_;
 };
 
-// The calling process joins.
+// Makes the calling process join.
 void join(const TestSession& test);
 
-// A SESSION_FINISHED record as the collector ends a file with it.
-void write_finished(TraceFile& file);
+// Appends the SESSION_FINISHED record with which the collector ends a file.
+void write_finished(recorder::TraceFile& file);
 
 }  // namespace arctrace::testing

@@ -1,5 +1,5 @@
-// Builds trace files and buffer images byte by byte from format.h, right ones and wrong
-// ones, without the code that writes them in earnest.
+// Builds valid and invalid trace files and buffer images byte by byte from format.h,
+// without the production code that writes them.
 #pragma once
 
 #include <arctrace/format.h>
@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "src/base/untrusted_bytes.hpp"
-#include "src/protocol/block_facts.hpp"
 #include "src/protocol/block_writers.hpp"
 
 namespace arctrace::testing {
@@ -78,7 +77,7 @@ inline Bytes lost_body(uint32_t cause, uint64_t count, uint64_t since_ticks,
   return Bytes().u32(cause).u32(flags).u64(count).u64(since_ticks);
 }
 
-// TEXT and MARK.
+// The body of TEXT and MARK.
 inline Bytes text_body(std::string_view text) {
   return Bytes().u32(text.size()).padded(text);
 }
@@ -107,7 +106,7 @@ inline Bytes counter_body(uint32_t name_id, int64_t value) {
   return Bytes().u32(name_id).u64(static_cast<uint64_t>(value));
 }
 
-// `payload` is packed; zeros fill it up to a multiple of 4.
+// The body of EVENT. `payload` is packed; zeros fill it up to a multiple of 4.
 inline Bytes event_body(uint32_t event, const Bytes& payload = {}) {
   Bytes body;
   body.u32(event).append(payload);
@@ -224,10 +223,10 @@ inline Bytes full_record(uint32_t type, uint32_t writer, uint64_t ticks,
   return record.u32(writer).u64(ticks).append(body);
 }
 
-// One block's image: its header, and what is appended.
+// One block's image: its header, and the appended records.
 class BlockBuilder {
  public:
-  // An exclusive block of `writer` (compact form).
+  // Makes an exclusive block of `writer` (compact form).
   static BlockBuilder exclusive(uint32_t writer, uint64_t serial, uint64_t handout,
                                 uint64_t base_ticks, uint32_t process = 1,
                                 uint32_t pid = 100, uint32_t tid = 100) {
@@ -249,7 +248,7 @@ class BlockBuilder {
     return block;
   }
 
-  // A block for all writers (full form).
+  // Makes a block for all writers (full form).
   static BlockBuilder shared(uint64_t handout, uint64_t base_ticks,
                              uint16_t block_class = ARCTRACE_CLASS_DATA) {
     BlockBuilder block = exclusive(1, 0, handout, base_ticks);
@@ -258,7 +257,8 @@ class BlockBuilder {
     return block;
   }
 
-  // Compact: at `ticks`, after a TIME record if the delta does not fit.
+  // Appends a record in compact form at `ticks`, after a TIME record if the delta does
+  // not fit.
   BlockBuilder& add(uint32_t type, uint64_t ticks, const Bytes& body = {},
                     bool in_progress = false) {
     if (ticks - base_ > UINT32_MAX) time(ticks);
@@ -279,7 +279,7 @@ class BlockBuilder {
   }
   BlockBuilder& exit(uint64_t ticks) { return add(ARCTRACE_TYPE_EXIT, ticks); }
 
-  // Full form.
+  // Appends a record in full form.
   BlockBuilder& add_full(uint32_t type, uint32_t writer, uint64_t ticks,
                          const Bytes& body = {}, bool in_progress = false) {
     content.append(full_record(type, writer, ticks, body, in_progress));
@@ -353,7 +353,7 @@ class FileBuilder {
     chunks.u64(sequence_++).u64(written_ticks).append(payload);
     return *this;
   }
-  // PROCESS and THREAD of one program with one thread, as its definitions block.
+  // Adds PROCESS and THREAD of one program with one thread, as its definitions block.
   FileBuilder& program(const ProcessFacts& process, uint32_t writer,
                        std::string_view thread_name, uint64_t handout) {
     return block(
@@ -369,8 +369,8 @@ class FileBuilder {
                                pair_body(ARCTRACE_SESSION_FINISHED, 0)));
   }
 
-  // WRITERS, if there are blocks that it lists, and INDEX, of all chunks so far, with the
-  // facts of exclusive blocks.
+  // Adds WRITERS, if there are blocks that it lists, and INDEX, of all chunks so far,
+  // with the facts of exclusive blocks.
   FileBuilder& index() {
     const Bytes writers = listed_writers();
     if (writers.size() != 0) chunk(ARCTRACE_CHUNK_WRITERS, writers);
@@ -416,7 +416,7 @@ class FileBuilder {
   Bytes chunks;
 
  private:
-  // Of full blocks without damage.
+  // The payload of WRITERS; full blocks must have no damage.
   Bytes listed_writers() const {
     const std::vector<std::byte> bytes = chunks.data();
     Bytes lists;
@@ -445,7 +445,7 @@ class FileBuilder {
     return lists;
   }
 
-  // Of a compact block without damage.
+  // The facts of a compact block, which must have no damage.
   static uint16_t facts_of(std::span<const std::byte> image) {
     uint16_t facts = ARCTRACE_FACT_KNOWN;
     uint32_t length = 0;
@@ -473,7 +473,7 @@ class BufferBuilder {
         slots(slot_count),
         blocks(block_count) {}
 
-  // The block is in `phase`; its image must fit a block.
+  // Puts the block there in `phase`; its image must fit a block.
   BufferBuilder& block(uint32_t index, const BlockBuilder& block, uint32_t phase) {
     BlockBuilder copy = block;
     copy.header.state = phase;

@@ -122,7 +122,7 @@ class Decoder {
     keep(std::move(block));
   }
 
-  // Open definitions are copied as they grow: a later chunk replaces an earlier one.
+  // Open definitions are copied as they grow, so a later chunk replaces an earlier one.
   void keep(DecodedBlock block) {
     const auto [at_index, is_new] =
         place_of_.try_emplace(block.header.handout, trace_.blocks.size());
@@ -140,7 +140,7 @@ class Decoder {
     trace_.blocks.push_back(std::move(block));
   }
 
-  // Whether there was a hole before the last record.
+  // Returns whether there was a hole before the last record.
   bool walk(std::span<const std::byte> bytes, size_t from, bool compact, uint64_t base,
             std::vector<DecodedRecord>& out) {
     const uint32_t head = compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
@@ -210,7 +210,7 @@ class Decoder {
         problem("B5", "a serial twice, at hand-out " + std::to_string(h.handout));
       }
     }
-    // The oldest blocks are overwritten, but for those that somebody held then.
+    // The oldest blocks are overwritten, except those that a writer still had then.
     if (trace_.header.mode == ARCTRACE_MODE_OVERWRITE) return;
     for (const auto& [writer, numbers] : serials) {
       if (*numbers.rbegin() + 1 != numbers.size()) {

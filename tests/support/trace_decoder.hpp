@@ -1,6 +1,6 @@
 // A second, minimal reader of trace files, for the tests of the writer and the collector:
-// it shares no code with reader/, checks what SPEC.md promises record by record, and
-// forgives nothing.
+// it shares no code with reader/, checks the rules of SPEC.md record by record, and
+// accepts no breach.
 #pragma once
 
 #include <arctrace/format.h>
@@ -44,7 +44,7 @@ struct DecodedTrace {
   DecodedTrace(DecodedTrace&&) =
       default;  // a copy's records would point into the original
 
-  std::vector<std::byte> bytes;  // of the file; what the records' bodies point into
+  std::vector<std::byte> bytes;  // of the file; the records' bodies point into them
   arctrace_session_header header{};
   std::vector<DecodedBlock> blocks;      // in the order of their hand-out
   std::vector<DecodedRecord> collector;  // of all RECORDS chunks
@@ -55,7 +55,7 @@ struct DecodedTrace {
   std::vector<DecodedRecord> of_type(uint16_t type) const;
   // A writer's committed user records: by ticks, else in the order of their blocks.
   std::vector<DecodedRecord> of_writer(uint32_t writer) const;
-  // Losses that LOST records report: of one writer, of all.
+  // Losses that LOST records count: of one writer, of all.
   uint64_t lost(uint32_t writer) const;
   uint64_t lost() const;
   uint64_t written() const;  // committed user records
@@ -66,8 +66,8 @@ struct DecodedTrace {
 // its blocks and the offsets of its records.
 DecodedTrace decode_trace(std::vector<std::byte> bytes);
 
-// Breaches of R7, D1 and D4 (what is used is defined); none are due only if there was
-// room for all definitions.
+// Breaches of R7, D1 and D4 (a used name is defined); a file must have none only if there
+// was space for all definitions.
 std::vector<std::string> undefined_uses(const DecodedTrace& trace);
 
 // The problems as one text for a test's message, "" if there are none.

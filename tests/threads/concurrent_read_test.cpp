@@ -1,6 +1,4 @@
-// A trace that is read by a thread of its own, while its records are taken.
-#include "reader/trace/concurrent_read.hpp"
-
+// A thread of its own reads a trace, while another one takes its records.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "reader/trace/input.hpp"
+#include "reader/trace/read_ahead.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::testing {
@@ -75,7 +74,7 @@ TEST_CASE("the same records come, in the same order, and the same sums") {
   std::vector<Seen> beside;
   Trace second = opened();
   const absl::Status status = read_concurrently(second, [&](const Record& record) {
-    // The clock may be asked from both threads.
+    // Both threads may use the clock.
     CHECK(second.clock().to_ns(record.ticks) == record.time_ns);
     beside.push_back(seen(record));
     return true;
@@ -95,7 +94,7 @@ TEST_CASE("nothing comes after the last record that is wanted") {
   }
 }
 
-// An input that can no longer be read once it is told so.
+// An input that can't be read any more once the test says so.
 class Broken : public reader::Input {
  public:
   explicit Broken(const bool& is_broken)

@@ -69,22 +69,23 @@ arctrace_scope scope_of(const std::string& name) {
 
 TEST_CASE("threads write, one collects: written + lost = attempted") {
   const char* scope = getenv("ARCTRACE_TEST_SCOPE");
-  BufferOptions options;
+  recorder::BufferOptions options;
   options.block_size = 512;
   options.buffer_size = uint64_t{512} * 48;
   options.slot_count = 16;
-  options.pin = PinPolicy::kNo;
+  options.pin = recorder::PinPolicy::kNo;
   options.scope = scope_of(scope != nullptr ? scope : "thread");
-  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+  absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::create(options);
   REQUIRE(buffer.ok());
   const std::string path = "/tmp/arctrace-writers-" + std::to_string(getpid());
-  absl::StatusOr<TraceFile> file = TraceFile::create(path);
+  absl::StatusOr<recorder::TraceFile> file = recorder::TraceFile::create(path);
   REQUIRE(file.ok());
   file->write_header(buffer->header());
-  set_gate(buffer->view(), ARCTRACE_GATE_ALL);
+  recorder::set_gate(buffer->view(), ARCTRACE_GATE_ALL);
   REQUIRE(arctrace_attach(buffer->path().c_str()) == 0);
-  // On the writers' own mapping: ThreadSanitizer distinguishes words by their addresses.
-  Drain drain(session.view, *file);
+  // The drain uses the writers' own mapping, because ThreadSanitizer distinguishes words
+  // by their addresses.
+  recorder::Drain drain(writer::session.view, *file);
   std::atomic<bool> done{false};
   std::thread collector([&] {
     while (!done.load()) {
@@ -98,7 +99,8 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
   const uint32_t event = arctrace_define_event("event", 0, fields, 3);
 
   std::array<uint64_t, kThreads> lost{};
-  // There is room for the first record of each, whenever the collector gets a turn.
+  // There is space for the first record of each thread, even if the collector gets no
+  // CPU.
   std::atomic<uint64_t> have_written{0};
   std::vector<std::thread> threads;
   for (uint64_t writer = 0; writer < kThreads; ++writer) {
@@ -110,7 +112,7 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
           ++have_written;
           while (have_written < kThreads) usleep(100);
         }
-        if (sequence % 512 == 0) usleep(2000);  // or the collector never gets a turn
+        if (sequence % 512 == 0) usleep(2000);  // lets the collector have a CPU
       }
       lost[writer] = arctrace_lost(nullptr);
       arctrace_flush();
@@ -119,7 +121,7 @@ TEST_CASE("threads write, one collects: written + lost = attempted") {
   for (std::thread& thread : threads) thread.join();
   done.store(true);
   collector.join();
-  set_gate(buffer->view(), 0);
+  recorder::set_gate(buffer->view(), 0);
   drain.finish();
   write_finished(*file);
   REQUIRE(file->publish().ok());

@@ -1,5 +1,5 @@
 /* The stubs to which the slots of library calls, and the jumps of functions with sleds,
- * are pointed: what the assembler of each machine (x86_64/call_stubs.S,
+ * are pointed: the declarations that the assembler of each machine (x86_64/call_stubs.S,
  * aarch64/call_stubs.S) and C++ share. */
 #ifndef ARCTRACE_WRITER_SHIM_CALL_STUBS_H
 #define ARCTRACE_WRITER_SHIM_CALL_STUBS_H
@@ -7,8 +7,8 @@
 #define ARCTRACE_STUB_COUNT 32768
 #define ARCTRACE_STUB_SHIFT 4       /* log2 of a stub's size */
 #define ARCTRACE_STUB_ENTRY_SHIFT 6 /* log2 of the size of its entry in the table */
-/* Of the entry (x86-64): where it says by which filter it is ready, and that it is not.
- */
+/* In the entry (x86-64): the offset of the word that says by which filter it is ready,
+ * and the word's value if it is not. */
 #define ARCTRACE_STUB_READY_AT 16
 #define ARCTRACE_STUB_NOT_READY 0x3FFFFFFF
 
@@ -22,33 +22,35 @@ extern "C" {
 
 extern const unsigned char arctrace_call_stubs[];
 
-/* What the stubs go on to with the address of their entry in r11, by a jump that needs no
- * landing pad (x86-64). */
+/* The code to which the stubs jump with the address of their entry in r11; the jump needs
+ * no landing pad (x86-64). */
 extern const unsigned char arctrace_call_begun[];
 
 /* The address to which a function that was called through returns. */
 extern const unsigned char arctrace_call_returns[];
 
-/* The same of a call that did not begin on the fast path (x86-64). */
+/* The address to which a call returns that did not begin on the fast path (x86-64). */
 extern const unsigned char arctrace_slow_call_returns[];
 
-/* The same, where its return address was exchanged for this one (x86-64). */
+/* The address to which a function returns whose return address was exchanged for this one
+ * (x86-64). */
 extern const unsigned char arctrace_exchanged_returns[];
 
-/* The same for patched functions (patched_calls.h), of which all registers are kept. */
+/* The address to which patched functions return (patched_calls.h), of which all registers
+ * are kept. */
 extern const unsigned char arctrace_kept_call_returns[];
 
-/* By which unwinders that find our second frame return to it (x86-64). */
+/* The address by which unwinders that find our second frame return to it (x86-64). */
 extern const unsigned char arctrace_second_frame[];
 
-/* What the unwind rules read. */
+/* Words that the unwind rules read. */
 struct arctrace_unwind_words {
   const uint64_t* pending_calls; /* arctrace_shim_pending_calls() */
   uintptr_t second_frame;        /* arctrace_second_frame; 0: unwinders see one frame */
 };
 extern struct arctrace_unwind_words arctrace_unwinding;
 
-/* What a stub does next. */
+/* The next step of a stub. */
 struct arctrace_call_route {
   uintptr_t target;  /* the function */
   uintptr_t through; /* nonzero: it is called, and its exit recorded; 0: jumped to */
@@ -63,6 +65,19 @@ struct arctrace_call_route arctrace_call_begins(struct arctrace_stub_entry* entr
 
 #ifdef __cplusplus
 }
+
+namespace arctrace::shim {
+
+inline uintptr_t stub_address(uint32_t number) {
+  return reinterpret_cast<uintptr_t>(arctrace_call_stubs) +
+         (uintptr_t{number} << ARCTRACE_STUB_SHIFT);
+}
+
+inline bool is_stub(uintptr_t address) {
+  return address >= stub_address(0) && address < stub_address(ARCTRACE_STUB_COUNT);
+}
+
+}  // namespace arctrace::shim
 #endif
 
 #endif /* __ASSEMBLER__ */

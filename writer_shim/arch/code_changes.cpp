@@ -1,14 +1,17 @@
-// The list grows by copies, so that it is one piece when the recorder reads it.
+// The list of noted changes, and the memory beside the program's code. The list grows by
+// copies, so that it is one piece when the recorder reads it.
 #include "writer_shim/arch/code_changes.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/shim_protocol/code_changes.hpp"
+#include "src/shim_protocol/joining.hpp"
+#include "src/shim_protocol/patching.hpp"
 
 extern "C" {
-// By this name the recorder finds it.
+// The recorder finds the list by this name.
 __attribute__((visibility("default"))) arctrace::shim::CodeChanges arctrace_code_changes;
 }
 
@@ -96,6 +99,76 @@ void free_noted_changes() {
   }
   arctrace_code_changes = {};
   capacity = 0;
+}
+
+}  // namespace arctrace::shim
+namespace arctrace::shim {
+
+namespace {
+
+struct JumpMemory {
+  uintptr_t code;
+  uint64_t low;  // 0: a free entry
+  size_t size;
+};
+constexpr uint32_t kMost = 4096;
+// Entries are changed under the loader's lock, one at a time; any thread may read them.
+constinit JumpMemory jump_memory[kMost]{};
+uint32_t entries_used;
+
+}  // namespace
+
+void note_jump_memory(uintptr_t code, uintptr_t low, size_t size) {
+  for (uint32_t i = 0; i < kMost; ++i) {
+    JumpMemory& entry = jump_memory[i];
+    if (entry.low != 0) continue;
+    entry.code = code;
+    entry.size = size;
+    IpcAtomics::store_release(entry.low, uint64_t{low});
+    if (i >= entries_used) IpcAtomics::store_release(entries_used, i + 1);
+    return;
+  }
+}
+
+void release_jump_memory(const AddressRange& module) {
+  for (JumpMemory& entry : jump_memory) {
+    if (entry.low == 0 || !module.contains(entry.code)) continue;
+    const uint64_t low = entry.low;
+    IpcAtomics::store_release(entry.low, uint64_t{0});
+    raw_syscall(SYS_munmap, static_cast<long>(low), static_cast<long>(entry.size));
+  }
+}
+
+bool is_jump_memory(uintptr_t address) {
+  const uint32_t used = IpcAtomics::load_acquire(entries_used);
+  for (uint32_t i = 0; i < used; ++i) {
+    const uint64_t low = IpcAtomics::load_acquire(jump_memory[i].low);
+    if (low != 0 && address >= low && address - low < jump_memory[i].size) return true;
+  }
+  return false;
+}
+
+namespace {
+
+constinit AddressRange images[kPatchedModulesMax]{};
+uint32_t image_count;
+
+}  // namespace
+
+bool note_patch_code(AddressRange image) {
+  if (image_count == kPatchedModulesMax) return false;
+  images[image_count] = image;
+  // Release: a thread that sees the number sees the image.
+  IpcAtomics::store_release(image_count, image_count + 1);
+  return true;
+}
+
+bool is_patch_code(uintptr_t address) {
+  const uint32_t count = IpcAtomics::load_acquire(image_count);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (images[i].contains(address)) return true;
+  }
+  return false;
 }
 
 }  // namespace arctrace::shim

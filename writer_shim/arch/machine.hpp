@@ -14,17 +14,18 @@ namespace arctrace::shim::machine {
 
 #if defined(__x86_64__)
 
-// The relocations of slots: of those that PLT entries use, and those that code reads.
+// The types of the relocations of slots: of those that PLT entries use, and those that
+// code reads.
 inline constexpr uint32_t kJumpSlot = R_X86_64_JUMP_SLOT;
 inline constexpr uint32_t kDataSlot = R_X86_64_GLOB_DAT;
 
-// A PLT entry may jump through the slot that code reads a function's address from.
+// A PLT entry may jump through the slot from which code reads a function's address.
 inline constexpr bool kPltReadsDataSlots = true;
 
 // Hooks at the entry of functions make them return to arctrace_exchanged_returns.
 inline constexpr bool kExchangesReturns = true;
 
-// Functions may report their exits by a hook, which needs no changed return address.
+// Functions may be exit-hooked, which needs no changed return address.
 inline constexpr bool kHasReportedExits = true;
 
 // Whether libarctrace has hooks of -finstrument-functions that programs can call
@@ -34,7 +35,7 @@ inline constexpr bool kHasStraightHooks = true;
 // Unwinders can be shown two frames of ours for a call, arctrace_second_frame's too.
 inline constexpr bool kHasSecondFrame = true;
 
-// Functions that have no room for a hook can be patched (writer_shim/patch/).
+// Functions without a NOP area for a hook can be patched (writer_shim/patch/).
 inline constexpr bool kPatchesFunctions = true;
 
 // A jump reaches 2 GiB, which has to include the module.
@@ -46,16 +47,16 @@ inline constexpr size_t kGatedJumpBytes = 48;
 // does.
 inline constexpr bool kSledsLoadCalls = true;
 
-// Registers as unwind tables number them.
+// The numbers of registers in unwind tables.
 inline constexpr uint64_t kStackPointerRegister = 7;
 inline constexpr uint64_t kFramePointerRegister = 6;
 inline constexpr uint64_t kReturnAddressRegister = 16;
 
-// A function's return address is 8 bytes below its canonical frame address.
+// A function's return address is 8 bytes below its CFA.
 inline constexpr bool kReturnsBesideFramePointer = false;
 
-// The stack pointers of callers are multiples of this; the canonical addresses of our
-// frames are less above one.
+// The stack pointers of callers are multiples of this; the CFAs of our frames are less
+// than this above one.
 inline constexpr uintptr_t kStackAlignment = 8;
 
 // The code that a return address on the stack leads to.
@@ -74,7 +75,7 @@ inline uintptr_t jump_stack_pointer(const uintptr_t* buffer) {
   return (mangled >> kRotated | mangled << (64 - kRotated)) ^ guard;
 }
 
-// What a signal interrupted.
+// The code that a signal interrupted.
 struct InterruptedCode {
   uintptr_t program_counter;
   uintptr_t stack_pointer;
@@ -82,8 +83,8 @@ struct InterruptedCode {
 };
 
 // Reads the kernel's frame of a handler that returns to `return_address`, and whose own
-// frame ends at `location`, on a stack that ends at `stack_high`. False: the address is
-// none of the kernel's. It has to be one of code that may be read.
+// frame ends at `location`, on a stack that ends at `stack_high`. False: `return_address`
+// is none of the kernel's. REQUIRES: the code there may be read.
 inline bool read_interrupted(uintptr_t return_address, uintptr_t location,
                              uintptr_t stack_high, InterruptedCode& code) {
   // mov $15, %rax; syscall: rt_sigreturn.
@@ -103,7 +104,7 @@ inline bool read_interrupted(uintptr_t return_address, uintptr_t location,
 }
 
 // The function that the instruction before `return_address` calls, whatever registers and
-// memory hold; 0: it is none that has one target. REQUIRES: the five bytes may be read.
+// memory hold; 0: it has no fixed target. REQUIRES: the five bytes may be read.
 inline uintptr_t called_by_name(uintptr_t return_address) {
   constexpr unsigned char kCall = 0xe8;
   constexpr uintptr_t kCallBytes = 5;
@@ -132,7 +133,7 @@ inline constexpr bool kExchangesReturns = false;
 
 inline constexpr bool kHasReportedExits = false;
 
-// Programs that run are not joined on this machine.
+// Running programs are not joined on this machine.
 struct InterruptedCode {
   uintptr_t program_counter;
   uintptr_t stack_pointer;
@@ -174,7 +175,8 @@ inline uintptr_t returned_to(uintptr_t address) {
   return link;
 }
 
-// Not known: the loader keeps to itself by what it is mangled.
+// The stack pointer is not known: the loader keeps the number secret with which it is
+// mangled.
 inline uintptr_t jump_stack_pointer(const uintptr_t* /*buffer*/) { return 0; }
 
 inline uintptr_t context_stack_pointer(const ucontext_t& context) {

@@ -7,12 +7,13 @@
 
 #include <cstdint>
 
-#include "src/os/glibc.hpp"
+#include "src/os/process_facts.hpp"
 
 // The loader's: the beginning of the main thread's stack.
 extern "C" void* __libc_stack_end;
 
-// pthread_atfork(), but not bound to a module, whose end would take it back.
+// pthread_atfork(), but not bound to a module, with whose end the handlers would be
+// removed.
 extern "C" int __register_atfork(void (*before)(), void (*in_parent)(),
                                  void (*in_child)(), void* module);
 

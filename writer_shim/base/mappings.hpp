@@ -1,11 +1,18 @@
-// The memory that the process has mapped, as the kernel lists it.
+// The memory of this process: what is mapped where, its protection, and the main thread's
+// stack.
 #pragma once
 
 #include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "src/base/raw_syscall.hpp"
+#include "src/hook_abi/shim_types.h"
+#include "writer_shim/base/glibc.hpp"
 
 namespace arctrace::shim {
 
@@ -37,6 +44,34 @@ bool for_each_mapping(const Visit& visit) {
   }
   sys::close(static_cast<int>(fd));
   return n == 0;
+}
+
+// Sets the protection (PROT_*) of all pages that [address, address + size) touches.
+// False: the kernel refuses.
+inline bool protect(uintptr_t address, size_t size, int protection) {
+  const uintptr_t page = getauxval(AT_PAGESZ);
+  const uintptr_t first = address & ~(page - 1);
+  const uintptr_t end = (address + size + page - 1) & ~(page - 1);
+  return raw_syscall(SYS_mprotect, static_cast<long>(first),
+                     static_cast<long>(end - first), protection) == 0;
+}
+
+// The main thread's stack, as far as it may grow by the present limit.
+inline arctrace_shim_memory main_thread_stack() {
+  // The kernel keeps at least this much below it free of mappings, whatever its limit is.
+  // Further down than kStackMax, it need not be distinguished from other stacks.
+  constexpr uintptr_t kStackGapMin = uintptr_t{128} << 20;
+  constexpr uintptr_t kStackMax = uintptr_t{64} << 30;
+  const auto high = reinterpret_cast<uintptr_t>(__libc_stack_end);
+  rlimit64 limit{};
+  if (raw_syscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, sys::pointer_argument(&limit)) !=
+      0) {
+    limit.rlim_cur = 0;
+  }
+  uintptr_t size = limit.rlim_cur;
+  if (size < kStackGapMin) size = kStackGapMin;
+  if (size > kStackMax) size = kStackMax;
+  return {high - size, high};
 }
 
 }  // namespace arctrace::shim

@@ -1,23 +1,24 @@
-// Room for slow paths on stacks that have little (src/calls/room.hpp).
+// The needs of hooks before they can do anything: stacks with enough space for slow paths
+// (src/calls/stack_switch.hpp), and a session.
 #pragma once
 
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
-#include "src/base/shared_atomics.hpp"
-#include "src/base/split_stack.hpp"
+#include "src/base/memory.hpp"
+#include "src/os/roomy_stack.hpp"
 
 namespace arctrace::shim {
 
 // Nonzero: threads of the program have signal stacks, or may have had them before the
-// shim came.
+// shim was loaded.
 extern uint32_t have_signal_stacks;
 
 inline void expect_signal_stacks() {
   IpcAtomics::store_relaxed(have_signal_stacks, uint32_t{1});
 }
 
-// Calls f(), on a stack that has room for a slow path.
+// Calls f() on a stack that has enough space for a slow path.
 template <class F>
 __attribute__((always_inline)) inline void with_room(F f) {
   const bool may_be_short =
@@ -25,5 +26,11 @@ __attribute__((always_inline)) inline void with_room(F f) {
   if (!__builtin_expect(may_be_short, 0)) return f();
   arctrace_shim_with_room([](void* data) { (*static_cast<F*>(data))(); }, &f);
 }
+
+// Joins the session that the environment names, if libc has started: for hooks that are
+// called before the shim's own start, by constructors of other modules, and by resolvers
+// of indirect functions. Only the first call
+// tries; later ones cost a load.
+void join_early();
 
 }  // namespace arctrace::shim

@@ -9,6 +9,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
+#include "writer_shim/elf/module_slots.hpp"
 
 namespace arctrace::shim {
 
@@ -49,7 +50,7 @@ class FilePart {
   FilePart(const FilePart&) = delete;
   FilePart& operator=(const FilePart&) = delete;
 
-  // Leaves the memory mapped for good.
+  // Keeps the memory mapped for good, and returns it.
   StringTable keep() {
     const StringTable kept = strings();
     bytes_ = nullptr;
@@ -57,7 +58,7 @@ class FilePart {
     return kept;
   }
 
-  // As long as this object lives.
+  // The texts, valid as long as this object lives.
   StringTable strings() const { return {bytes_, size_}; }
 
   template <class T>
@@ -76,7 +77,7 @@ class FilePart {
   uint64_t size_ = 0;
 };
 
-// The section in which -fpatchable-function-entry notes the addresses of its rooms.
+// The section in which -fpatchable-function-entry notes the addresses of its NOP areas.
 inline constexpr char kPatchableSection[] = "__patchable_function_entries";
 // The section in which clang's -fxray-instrument notes its sleds.
 inline constexpr char kXraySection[] = "xray_instr_map";
@@ -110,7 +111,7 @@ class ModuleFile {
   ModuleFile(const ModuleFile&) = delete;
   ModuleFile& operator=(const ModuleFile&) = delete;
 
-  int descriptor() const { return descriptor_; }  // negative: it cannot be opened
+  int descriptor() const { return descriptor_; }  // negative: the file cannot be opened
   const char* path() const { return path_; }
 
  private:
@@ -135,7 +136,7 @@ class ElfSections {
   uint64_t file_size() const { return size_; }
   const FilePart& headers() const { return headers_; }  // ElfW(Shdr) each
 
-  // Null: there is none of that name.
+  // The section of that name; null: there is none.
   const ElfW(Shdr) * find(const char* name) const {
     for (uint64_t i = 0; i < headers_.count<ElfW(Shdr)>(); ++i) {
       const ElfW(Shdr)& header = headers_.items<ElfW(Shdr)>()[i];
@@ -179,6 +180,58 @@ class ElfSections {
   FilePart head_;
   FilePart headers_;
   FilePart names_;
+};
+
+// The beginnings of a module's functions by its symbols, for functions that no unwind
+// tables have: a bit for each byte of the module's code. The file is read at the first
+// query.
+class FunctionSymbols {
+ public:
+  FunctionSymbols(const ModuleImage& image, const ElfSections& sections, int fd)
+      : image_(image), sections_(sections), fd_(fd) {}
+  ~FunctionSymbols() {
+    if (bits_ != nullptr) {
+      raw_syscall(SYS_munmap, sys::pointer_argument(bits_), static_cast<long>(size()));
+    }
+  }
+  FunctionSymbols(const FunctionSymbols&) = delete;
+  FunctionSymbols& operator=(const FunctionSymbols&) = delete;
+
+  // Whether a function begins at this address; false if the symbols are stripped.
+  bool begins_at(uintptr_t address) {
+    if (!is_read_) read();
+    if (bits_ == nullptr || !image_.code.contains(address)) return false;
+    const uintptr_t offset = address - image_.code.low;
+    return (bits_[offset / 8] >> (offset % 8) & 1) != 0;
+  }
+
+ private:
+  uint64_t size() const { return (image_.code.high - image_.code.low) / 8 + 1; }
+
+  void read() {
+    is_read_ = true;
+    const ElfW(Shdr)* table = sections_.symbols();
+    if (table == nullptr) return;
+    const FilePart symbols(fd_, table->sh_offset, table->sh_size, sections_.file_size());
+    bits_ = static_cast<unsigned char*>(
+        sys::map(size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1));
+    if (bits_ == nullptr) return;
+    for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
+      const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
+      const uintptr_t address = image_.bias + symbol.st_value;
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !image_.code.contains(address)) {
+        continue;
+      }
+      const uintptr_t offset = address - image_.code.low;
+      bits_[offset / 8] = static_cast<unsigned char>(bits_[offset / 8] | 1 << offset % 8);
+    }
+  }
+
+  const ModuleImage& image_;
+  const ElfSections& sections_;
+  int fd_;
+  bool is_read_ = false;
+  unsigned char* bits_ = nullptr;
 };
 
 }  // namespace arctrace::shim

@@ -1,15 +1,17 @@
+// Searches modules by the loader's function, or in the shim's table.
 #include "writer_shim/elf/loaded_objects.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// The loader's own search. 0: not looked up yet; kNone: the loader has none.
+// The address of the loader's own search. 0: not looked up yet; kNone: the loader has
+// none.
 constexpr uint64_t kNone = 1;
 uint64_t loader_search;
 
@@ -34,8 +36,8 @@ struct Entry {
 constinit Entry entries[kModulesMax]{};
 uint32_t entries_used;
 
-// The code at `address` runs, so that its module does not change meanwhile. Other entries
-// may be taken for another module between two loads.
+// The code at `address` runs, so its module does not change meanwhile. Other entries may
+// be reused for another module between two loads.
 LoadedObject search_entries(uintptr_t address) {
   const uint32_t used = IpcAtomics::load_acquire(entries_used);
   for (uint32_t i = 0; i < used; ++i) {
@@ -80,8 +82,9 @@ bool read_loaded_module(uintptr_t address, ModuleImage& image) {
 void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange range) {
   if (loader_searches() || index >= kModulesMax) return;
   Entry& entry = entries[index];
-  // Release, as those below: after clear_loaded_object() a search that sees them also
-  // sees that the entry was empty, and takes no old `low` with a new module's rest.
+  // Release, as the stores below: after clear_loaded_object() a search that sees them
+  // also sees that the entry was empty, and does not combine an old `low` with a new
+  // module's other values.
   IpcAtomics::store_release(entry.high, uint64_t{range.high});
   uint64_t header = 0;
   uint64_t dynamic = 0;

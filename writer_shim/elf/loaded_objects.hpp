@@ -19,17 +19,18 @@ struct LoadedObject {
   const ElfW(Dyn) * dynamic = nullptr;  // null: the module has none
 };
 
-// Some 100 ns; without the loader's search, some ns for each module more. The first call
-// takes the loader's lock; it is made while the program starts.
+// The module at the address. Takes some 100 ns; without the loader's search, some ns for
+// each module more. The first call takes the loader's lock; it is made while the program
+// starts.
 LoadedObject find_loaded_object(uintptr_t address);
 
-// The module whose code runs at `address`, as read_dynamic_section() reads it. False:
-// none is known there, or it has no dynamic section.
+// The module whose code runs at `address`, as read_dynamic_section() reads it. False: no
+// module is known there, or it has no dynamic section.
 bool read_loaded_module(uintptr_t address, ModuleImage& image);
 
-// From now on number `index` of the shim's modules is this one, or none. The caller holds
-// the loader's lock. They do nothing where the loader has its own search, or if `index`
-// is not below kModulesMax.
+// From now on number `index` of the shim's modules is this one; the second function says
+// that it is none. The caller holds the loader's lock. Both do nothing where the loader
+// has its own search, or if `index` is not below kModulesMax.
 void set_loaded_object(uint32_t index, const dl_phdr_info& info, AddressRange range);
 void clear_loaded_object(uint32_t index);
 

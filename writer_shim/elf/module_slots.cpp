@@ -1,4 +1,5 @@
-// Trusts the module as far as the loader does, which has used the same tables.
+// Reads modules' dynamic sections. It trusts the module as far as the loader does, which
+// has used the same tables.
 #include "writer_shim/elf/module_slots.hpp"
 
 #include <elf.h>

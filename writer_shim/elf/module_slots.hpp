@@ -4,13 +4,16 @@
 #pragma once
 
 #include <link.h>
+#include <sys/mman.h>
 
 #include <cstddef>
 #include <cstdint>
 
+#include "writer_shim/base/mappings.hpp"
+
 namespace arctrace::shim {
 
-// Of how many modules at a time the shim keeps something; it leaves further ones alone.
+// The number of modules about which the shim has data at a time; it skips further ones.
 inline constexpr uint32_t kModulesMax = 4096;
 
 struct AddressRange {
@@ -29,8 +32,8 @@ struct ModuleImage {
   size_t jump_slot_count = 0;
   const ElfW(Rela) * relocations = nullptr;
   size_t relocation_count = 0;
-  // The word from which the loader takes the offset of the initialization function, from
-  // the bias; null: there is none, or the word cannot be written.
+  // The word from which the loader takes the offset, from the bias, of the initialization
+  // function; null: there is none, or the word cannot be written.
   uint64_t* initializer = nullptr;
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
@@ -60,8 +63,29 @@ struct ModuleImage {
 // False: the module has no dynamic section, or no symbols.
 bool read_module(const dl_phdr_info& info, ModuleImage& image);
 
-// The same for a module of which only its dynamic section and, in `image`, its bias and
-// range are known: nothing else that segments tell is set.
+// As read_module(), for a module of which only the dynamic section and, in `image`, its
+// bias and range are known: no other values that segments have are set.
 bool read_dynamic_section(const ElfW(Dyn) * section, ModuleImage& image);
+
+// Makes the module's data that the loader has made read-only after relocation writable
+// for as long as this object exists.
+class WritableData {
+ public:
+  explicit WritableData(const AddressRange& range) : range_(range) {
+    worked_ =
+        is_empty() || protect(range.low, range.high - range.low, PROT_READ | PROT_WRITE);
+  }
+  ~WritableData() {
+    if (!is_empty()) protect(range_.low, range_.high - range_.low, PROT_READ);
+  }
+  WritableData(const WritableData&) = delete;
+  WritableData& operator=(const WritableData&) = delete;
+  bool failed() const { return !worked_; }
+
+ private:
+  bool is_empty() const { return range_.low >= range_.high; }
+  AddressRange range_;
+  bool worked_;
+};
 
 }  // namespace arctrace::shim

@@ -1,4 +1,5 @@
-// Trusts the modules' tables as far as the loader does, which has used the same ones.
+// Searches modules' tables of symbols. It trusts them as far as the loader does, which
+// has used the same ones.
 #include "writer_shim/elf/symbol_search.hpp"
 
 #include <elf.h>
@@ -6,11 +7,55 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include <cstddef>
+#include <cstdint>
+
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
-#include "src/os/glibc.hpp"
+#include "src/os/process_facts.hpp"
 
 namespace arctrace::shim {
+
+namespace {
+
+// A string table that is retained. A file that is written anew, in its place or under its
+// name, is another file.
+struct Kept {
+  dev_t device;
+  ino_t inode;
+  off_t size;
+  timespec changed;
+  uint64_t offset;
+  StringTable strings;
+
+  bool is_of(const struct stat& status, const ElfW(Shdr) & section) const {
+    return device == status.st_dev && inode == status.st_ino && size == status.st_size &&
+           changed.tv_sec == status.st_ctim.tv_sec &&
+           changed.tv_nsec == status.st_ctim.tv_nsec && offset == section.sh_offset;
+  }
+};
+
+constexpr size_t kKeptMax = 4096;  // with so many retained, others are copied each time
+constinit Kept kept[kKeptMax]{};
+size_t kept_count;
+
+}  // namespace
+
+StringTable kept_strings(int fd, const struct stat& status, const ElfW(Shdr) & section) {
+  for (size_t i = 0; i < kept_count; ++i) {
+    if (kept[i].is_of(status, section)) return kept[i].strings;
+  }
+  FilePart part(fd, section.sh_offset, section.sh_size,
+                static_cast<uint64_t>(status.st_size));
+  const StringTable strings = part.keep();
+  // Without memory, this is tried again when the file is loaded again.
+  if (strings.size != 0 && kept_count < kKeptMax) {
+    kept[kept_count++] = {status.st_dev,  status.st_ino,     status.st_size,
+                          status.st_ctim, section.sh_offset, strings};
+  }
+  return strings;
+}
+
 namespace {
 
 constexpr uint16_t kHiddenVersion = 0x8000;
@@ -32,7 +77,7 @@ uint32_t sysv_hash_of(const char* name) {
   return hash;
 }
 
-// Whether the symbol is the one that find_in_module() looks for.
+// Whether the symbol is the one that find_in_module() searches for.
 bool is_wanted(const ModuleImage& image, uint32_t index, const char* name,
                uintptr_t address) {
   const ElfW(Sym)& symbol = image.symbols[index];
@@ -83,7 +128,7 @@ uint32_t search_sysv_hash(const ModuleImage& image, const char* name, uintptr_t 
 // The function that the resolver of an indirect function chooses.
 uintptr_t resolved(uintptr_t resolver) {
 #if defined(__aarch64__)
-  // What the resolver is passed, by the ABI: AT_HWCAP with a mark, and all of them.
+  // A resolver's arguments by the ABI: AT_HWCAP with a mark, and all of them.
   constexpr uint64_t kHasMore = uint64_t{1} << 62;
   const struct {
     unsigned long size, hwcap, hwcap2;
@@ -113,7 +158,7 @@ int search_module(dl_phdr_info* info, size_t, void* data) {
   ModuleImage image;
   if (!read_module(*info, image)) return 0;
   const uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
-  if (image.range.contains(vdso)) return 0;  // no search by name comes there
+  if (image.range.contains(vdso)) return 0;  // no search by name gets to the shim
   if (search.skips_shim && is_shim(image)) {
     search.has_begun = true;
     return 0;
@@ -123,7 +168,7 @@ int search_module(dl_phdr_info* info, size_t, void* data) {
   return search.found.address != 0 ? 1 : 0;
 }
 
-// Ends at the shim, or at libc, whichever comes first.
+// The search ends at the shim, or at libc, whichever comes first.
 int find_libc(dl_phdr_info* info, size_t, void* is_first) {
   ModuleImage image;
   if (!read_module(*info, image)) return 0;
@@ -225,7 +270,7 @@ uintptr_t find_function(const char* name, SearchFrom from) {
   Search search{name, is_next, !is_next || is_late(),
                 is_next ? UINT32_MAX : modules_at_start};
   dl_iterate_phdr(search_module, &search);
-  // Outside of the loader's lock, because a resolver is the module's own code.
+  // This is outside of the loader's lock, because a resolver is the module's own code.
   return search.found.is_resolver ? resolved(search.found.address) : search.found.address;
 }
 

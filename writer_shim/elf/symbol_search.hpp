@@ -4,11 +4,20 @@
 // libc from starting.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 
+#include "writer_shim/elf/elf_sections.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 
 namespace arctrace::shim {
+
+// The string table that `section` describes, of the file behind `fd`, which has `status`.
+// Each file's table is in memory once, however often it is loaded again, and for as long
+// as the process lives, because hooks may read its names at any time. To be called by one
+// thread at a time. Empty: it does not exist, or there is no memory.
+StringTable kept_strings(int fd, const struct stat& status, const ElfW(Shdr) & section);
 
 // A defined symbol of one module.
 struct ModuleSymbol {
@@ -30,23 +39,22 @@ struct SymbolRange {
 };
 SymbolRange symbols_for_others(const ModuleImage& image);
 
-// Where find_function() begins.
+// The module at which find_function() begins.
 enum class SearchFrom : uint8_t {
   // At the program, as with RTLD_DEFAULT. Only modules that were loaded when the program
-  // started are searched: those do not go away.
+  // started are searched, because those are never unloaded.
   kProgram,
   // After the shim, as with RTLD_NEXT. All modules are searched, so that the shim's hooks
-  // find what a library brings that is loaded later. If the shim is late, which comes
-  // after
-  // libc, at the program; the shim itself is left out.
+  // find functions of a library that is loaded later. If the shim is late, and so comes
+  // after libc, the search begins at the program and skips the shim.
   kNext,
 };
 
 // Whether the program had libc before it had the shim, which it has loaded by dlopen().
-// Then no search by name comes to the shim's functions.
+// Then no search by name finds the shim's functions.
 bool is_late();
 
-// The shim's own function `name`, which stands before those of that name in libraries; 0:
+// The shim's own function `name`, which comes before those of that name in libraries; 0:
 // it has none.
 uintptr_t own_function(const char* name);
 
@@ -54,7 +62,7 @@ uintptr_t own_function(const char* name);
 // lock; some microseconds with many modules.
 uintptr_t find_function(const char* name, SearchFrom from);
 
-// What is known of the function at an address.
+// The facts about the function at an address.
 struct FunctionFile {
   const char* path = "";  // of the module's file, which for the program is its link in
                           // /proc; empty: the address is in no module

@@ -1,7 +1,5 @@
-// Functions of which the same is recorded share an entry of the table that the writer
-// has: calls carry its number, which is found when the function is hooked.
-#include "writer_shim/filter/arg_specs.hpp"
-
+// Functions of which the same values are recorded share an entry of the writer's table:
+// calls carry its number, which is found when the function is hooked.
 #include <arctrace/format.h>
 
 #include <iterator>
@@ -11,8 +9,6 @@
 #include "src/base/text.hpp"
 #include "src/shim_protocol/arg_spec_code.hpp"
 #include "src/shim_protocol/auto_args.hpp"
-#include "src/shim_protocol/call_condition.hpp"
-#include "src/shim_protocol/lock_calls.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 
 namespace arctrace::shim {
@@ -27,17 +23,17 @@ namespace {
 // connected ones in the same of three sorts has edges, which is the third of a square.
 constexpr size_t kPatternPairsMax = kPatternsMax * kPatternsMax / 3;
 // A lock call of which no arguments are recorded has an entry of its own.
-static_assert(1 + kTypesMax + std::size(kAutoArgs) + std::size(kLockCalls) +
+static_assert(1 + kTypesMax + std::size(kAutoArgsTable) + std::size(kLockCalls) +
                   kPatternPairsMax + kPatternsMax <=
               ARCTRACE_SHIM_CALL_ARGS_MAX);
 
 const ShimOptions* options;  // null: none were set
 constinit arctrace_shim_call_args table[ARCTRACE_SHIM_CALL_ARGS_MAX]{};
-uint32_t table_used = 1;  // entry 0 is that of functions of which nothing is recorded
+uint32_t table_used = 1;  // entry 0 is that of functions without recorded values
 
-// The ids of a function's names in `options->types`, by index; 0: not defined yet. Kept,
-// because the writer defines a name anew each time it is asked, and a function that is
-// hooked in many modules would else have an entry for each.
+// The ids of a function's names in `options->types`, by index; 0: not defined yet. They
+// are stored because the writer defines a name anew at each call, and a function that is
+// hooked in many modules would otherwise have an entry for each.
 struct NameIds {
   uint32_t args, retval;
 };
@@ -60,7 +56,7 @@ bool is_same(const arctrace_shim_call_args& a, const arctrace_shim_call_args& b)
 
 enum class Part { kArgs, kRetval, kBoth };
 
-// Replaces that part of `specs`, as far as `text` has any of it, by what it has.
+// Replaces this part of `specs` by that of `text`, if `text` has any of it.
 void read_specs(const char* text, Part part, arctrace_shim_call_args& specs) {
   bool is_first = true;
   arctrace_shim_arg_spec spec;
@@ -83,9 +79,9 @@ void read_specs(const char* text, Part part, arctrace_shim_call_args& specs) {
   }
 }
 
-// The entry that is the same, a new one if there is none. 0: there is no room, which may
-// happen only if a program's file changes in place while the program loads it again and
-// again, so that its addresses have ever other functions.
+// The number of the equal entry, or of a new one if there is none. 0: there is no space,
+// which may happen only if a program's file changes in place while the program loads it
+// again and again, so that its addresses have ever other functions.
 uint32_t number_of(const arctrace_shim_call_args& specs) {
   for (uint32_t i = 1; i < table_used; ++i) {
     if (is_same(table[i], specs)) return i;
@@ -96,12 +92,13 @@ uint32_t number_of(const arctrace_shim_call_args& specs) {
 }
 
 void read_auto_args(const char* name, Part part, arctrace_shim_call_args& specs) {
-  for (const AutoArgs& function : kAutoArgs) {
+  for (const AutoArgs& function : kAutoArgsTable) {
     if (equal(function.name, name)) read_specs(function.arg_specs, part, specs);
   }
 }
 
-// The id in `known`, which is that of `name` once there is one; 0 if it is empty.
+// The id in `known`, which becomes that of `name` if there is none yet; 0 if `name` is
+// empty.
 uint32_t name_id(const char* name, uint32_t& known) {
   if (known == 0 && *name != '\0') known = arctrace_shim_define_name(name);
   return known;
@@ -116,14 +113,14 @@ void read_typed(const FunctionTypes& types, Part part, arctrace_shim_call_args& 
   }
 }
 
-// The part that a pattern wants as the function's types have it; kBoth: the pattern has
-// specs itself.
+// The part for which a pattern wants the values that the function's types have; kBoth:
+// the pattern has specs itself.
 Part typed_part(const char* arg_specs) {
   if (*arg_specs == kTypedArgs) return Part::kArgs;
   return *arg_specs == kTypedRetval ? Part::kRetval : Part::kBoth;
 }
 
-// What the command has read of the function's types; null: nothing.
+// The types of the function that the command has read; null: none.
 const FunctionTypes* types_of(const char* name, const FileAddress* at) {
   for (size_t i = 0; i < options->type_count; ++i) {
     const FunctionTypes& types = options->types[i];
@@ -134,7 +131,7 @@ const FunctionTypes* types_of(const char* name, const FileAddress* at) {
   return nullptr;
 }
 
-// The locks of the function's calls, and whether they were taken, as far as no arguments
+// Reads the locks of the function's calls, and whether they were taken, if no arguments
 // and no return value are recorded.
 void read_locks(const char* name, arctrace_shim_call_args& specs) {
   for (const LockCall& function : kLockCalls) {
@@ -144,7 +141,7 @@ void read_locks(const char* name, arctrace_shim_call_args& specs) {
   }
 }
 
-// Whether it is a copy that gcc has made of a function with changed parameters.
+// Whether the function is a copy that gcc has made with changed parameters.
 bool has_other_parameters(const char* name) {
   constexpr const char* kMarks[] = {".isra.", ".constprop.", ".part."};
   for (; *name != '\0'; ++name) {
@@ -155,7 +152,8 @@ bool has_other_parameters(const char* name) {
   return false;
 }
 
-// By the patterns' numbers; those that are none are fulfilled by no call.
+// Sets the conditions by the patterns' numbers; a pattern that is no condition is
+// fulfilled by no call.
 void set_conditions() {
   static constinit arctrace_shim_call_condition conditions[kPatternsMax]{};
   static_assert(kPatternsMax <= ARCTRACE_SHIM_CONDITIONS_MAX);

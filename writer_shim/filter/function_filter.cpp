@@ -1,5 +1,6 @@
-// A table by address that hooks read without a lock: it only grows, and changes of
-// modules come one at a time, under the loader's lock.
+// The flags and arguments of functions, in a table by address that hooks read without a
+// lock: it only grows, and changes of modules come one at a time, under the loader's
+// lock.
 #include "writer_shim/filter/function_filter.hpp"
 
 #include <elf.h>
@@ -9,13 +10,10 @@
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/elf_sections.hpp"
-#include "writer_shim/elf/kept_strings.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
-#include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 
@@ -30,11 +28,11 @@ struct Entry {
   uint32_t round;
   uint32_t arg_specs;  // see arg_specs_of()
   uint32_t reading;    // the number of the reading that found it
-  uint64_t patterns;   // that are matched once the function is found open, one bit each
+  uint64_t patterns;   // matched once the function is found open, one bit each
 };
 
 // Open addressing; never more than half full. A larger table takes its place, and the old
-// one stays for threads that are reading it.
+// one stays for threads that are still reading it.
 struct Table {
   uint64_t capacity;  // a power of 2
   uint64_t used;
@@ -42,12 +40,12 @@ struct Table {
 };
 
 uint64_t table_address;  // of the present Table; 0: there is none
-bool any_is_chosen;      // an entry has flags or arguments from the start on
+bool any_is_chosen;      // an entry has flags or arguments from the start
 
 constexpr uint32_t kNever = 0;
 constexpr uint32_t kAlways = 1;
-// Not 0 if calls are to be looked up: because of what is chosen, or of a live filter.
-// Relaxed: a thread that still has the old word begins to look a call later.
+// Not 0 if calls are to be looked up: because of the options, or of a live filter.
+// Relaxed: a thread that still has the old word begins to look up one call later.
 const volatile uint32_t* is_asked = &kNever;
 
 constexpr uint64_t kCapacityMin = 1024;
@@ -82,7 +80,7 @@ void put(Table& table, const Entry& wanted) {
   if (wanted.flags_at_start != 0 || wanted.arg_specs != 0) any_is_chosen = true;
 }
 
-// The table with room for so many more; null: no memory.
+// The table with space for so many more; null: no memory.
 Table* table_with_room(uint64_t count) {
   Table* table = present_table();
   const uint64_t used = table == nullptr ? 0 : table->used;
@@ -104,14 +102,14 @@ Table* table_with_room(uint64_t count) {
   return larger;
 }
 
-bool may_be_open;  // functions without hooks are kept, if they have flags
-uint32_t reading;  // the number of the present reading, or of the last
+bool may_be_open;  // functions without hooks are noted, if they have flags
+uint32_t reading;  // the number of the present reading, or of the last one
 
-// An address that is in the table already is entered even with nothing to keep, because
-// the function that another module had there is gone. The filters of a function's several
-// names add up.
-// `has_hook`: it is kept in any case, because the live filter may name it later. For
-// functions without, which begin unnoticed, the live filter is not asked.
+// Notes a function. An address that is in the table already is entered even without
+// flags, because the function that another module had there is gone. The filters of a
+// function's several names add up. `has_hook`: it is noted in any case, because the live
+// filter may name it later. The live filter does not apply to functions without a hook,
+// whose beginning nobody notices.
 void keep_function(Entry wanted, bool has_hook) {
   Table* table = present_table();
   Entry* known = table == nullptr ? nullptr : &find_entry(*table, wanted.function);
@@ -128,7 +126,7 @@ void keep_function(Entry wanted, bool has_hook) {
   if (table != nullptr) put(*table, wanted);
 }
 
-// The live filter has changed.
+// Applies the live filter again, which has changed.
 __attribute__((noinline)) void filter_again(Entry& entry) {
   uint32_t flags = 0;
   uint32_t round = 0;
@@ -152,18 +150,18 @@ Entry entry_of(const ElfW(Sym) & symbol, const char* name, uintptr_t bias) {
           .patterns = 0};
 }
 
-// Keeps a function without a hook, which may be open.
+// Notes a function without a hook, which may be open.
 void keep_hookless(const ElfW(Sym) & symbol, const char* name, const char* path,
                    uintptr_t bias) {
   const FilterMatch match = match_filter(name, path, symbol.st_size);
   Entry wanted = entry_of(symbol, name, bias);
-  // What is asked of its module is known without its name.
+  // The filter of its module is known without its name.
   wanted.flags_at_start = match.flags & ~uint32_t{ARCTRACE_SHIM_HIDDEN};
   wanted.patterns = match.patterns;
   keep_function(wanted, false);
 }
 
-// `have_hooks`: the module's functions.
+// `have_hooks`: whether the module's functions do.
 void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias,
                   bool have_hooks) {
   const int fd = file.descriptor();
@@ -199,8 +197,9 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
   }
 }
 
-// The same of a system's library without hooks: its file hardly has other symbols, and
-// each system call on it would stop the recorder's borrowed thread.
+// Reads the symbols in memory of a system's library without hooks: its file hardly has
+// other symbols, and each system call on the file would stop the recorder's borrowed
+// thread.
 void read_loaded_symbols(const ModuleImage& image, const char* path) {
   const SymbolRange range = symbols_for_others(image);
   for (uint32_t i = range.begin; i < range.end; ++i) {
@@ -216,15 +215,15 @@ constexpr const char* kHooks[] = {"__cyg_profile_func_enter", "__fentry__", "mco
 // Modules that were read, or need not be.
 struct Known {
   AddressRange range;
-  uint32_t seen;         // the number of the last reading that met the module
-  bool is_filtered_out;  // all of it
+  uint32_t seen;         // the number of the last reading that found the module
+  bool is_filtered_out;  // all its functions are
 };
 constexpr size_t kKnownMax = 4096;
 constinit Known known[kKnownMax]{};
 size_t known_count;
 
-// Whether the module was there at the last reading already. `entry`: where it is noted;
-// null: nowhere.
+// Whether the module was there at the last reading already. `entry`: the one where it is
+// noted; null: none.
 bool is_known(const AddressRange& range, Known*& entry) {
   entry = nullptr;
   for (size_t i = 0; i < known_count; ++i) {

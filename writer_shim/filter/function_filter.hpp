@@ -1,6 +1,6 @@
-// Knows what is recorded of the functions with compiled-in hooks, by their addresses, and
-// their names, because the live filter may change while the program runs. It reads the
-// symbol tables of their modules' files: some 0.3 us for each function.
+// The filter of functions with compiled-in hooks: it has their flags by their addresses,
+// and their names, because the live filter may change while the program runs. It reads
+// the symbol tables of their modules' files: some 0.3 us for each function.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,23 @@ namespace arctrace::shim {
 // list of modules has changed, by one thread at a time.
 void read_function_symbols();
 
-// Has functions without hooks known by their names as well, of all modules: the program
-// runs, and any of them may be open. To be called before they are read.
+// Has functions without hooks noted by their names as well, in all modules: the program
+// runs, and any of them may be open. To be called before the modules are read.
 void know_functions_that_may_be_open();
 
 // The flags of a function without a hook (enum arctrace_shim_call_flags, those for the
 // filter), by its name, if a symbol has it, its size in bytes (0: not known) and its
-// module. Some ns, or some us where modules are filtered; may be called in a hook.
+// module. Takes some ns, or some us where modules are filtered; may be called in a hook.
 uint32_t open_function_flags(uintptr_t function, uint64_t size);
 
-// Has the next reading read all modules, because the filter is another one.
+// Has the next reading read all modules, because the filter has changed.
 void forget_function_symbols();
 
-// How the hooks of a function record its calls: as it is now, under the live filter too.
-// Both are 0 for a function without a symbol. Some ns; may be called in a hook.
+// How the hooks of a function record its calls at present, under the live filter too.
+// Both values are 0 for a function without a symbol. Takes some ns; may be called in a
+// hook.
 struct FunctionFilter {
-  uint32_t flags;      // of enum arctrace_shim_call_flags, those for the filter
+  uint32_t flags;      // enum arctrace_shim_call_flags, those for the filter
   uint32_t arg_specs;  // see arg_specs_of()
 };
 FunctionFilter function_filter(uintptr_t function);
@@ -39,7 +40,7 @@ bool calls_compiled_in_hooks(const ModuleImage& image);
 // Whether function_filter() may be other than 0 for any function.
 bool any_function_is_filtered();
 
-// The same as it was when the symbols were read, to hook the function.
+// The values for a function when the symbols were read, by which it is hooked.
 struct KnownFunction {
   uintptr_t address;
   const char* name;  // the linker's; empty: not known

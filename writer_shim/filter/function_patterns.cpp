@@ -1,6 +1,6 @@
-// Patterns match a function's linker's name, with and without the suffixes of copies that
-// compilers make, and as the program's own __cxa_demangle has it, its C++ name with its
-// parameters and without. Regular expressions are libc's.
+// Matches patterns against a function's names: the linker's, with and without the
+// suffixes of copies that compilers make, and the C++ name by the program's own
+// __cxa_demangle, with its parameters and without. Regular expressions are libc's.
 #include "writer_shim/filter/function_patterns.hpp"
 
 #include <regex.h>
@@ -33,8 +33,8 @@ bool matches(size_t pattern, const char* name) {
                       {name, text_length(name, SIZE_MAX)});
 }
 
-// A function's names: the linker's, and of a C++ function also the one that people write;
-// of a copy that a compiler made those of the copy and of its function.
+// A function's names: the linker's, and of a C++ function also the demangled one; of a
+// copy that a compiler made those of the copy and of its function.
 class Names {
  public:
   explicit Names(const char* name) {
@@ -69,7 +69,7 @@ class Names {
     to[name.size()] = '\0';
   }
 
-  // malloc'ed; null: it is no C++ function, or there is no demangler.
+  // The demangled name, malloc'ed; null: it is no C++ function, or there is no demangler.
   static char* demangled(const char* name) {
     int status = 0;
     return demangler != nullptr && starts_with(name, "_Z")

@@ -17,8 +17,8 @@ bool filters_functions();
 // Whether filter_flags() needs the function's module or size.
 bool filter_needs_module();
 
-// Looks for a demangler among the modules that are loaded now. Without one, C++ functions
-// match by their linker's names only.
+// Searches for a demangler among the modules that are loaded now. Without one, C++
+// functions match by their linker's names only.
 void find_demangler();
 
 // The filter's flags (enum arctrace_shim_call_flags) for the function with this linker's
@@ -30,10 +30,11 @@ uint32_t filter_flags(const char* name, const char* path, uint64_t size);
 // allocate.
 uint32_t named_frame_flags(const char* name);
 
-// The same without a word that a pattern has matched: the function may never be recorded.
+// The result of filter_flags() without noting which patterns have matched: the function
+// may never be recorded.
 struct FilterMatch {
   uint32_t flags;
-  uint64_t patterns;  // that match, one bit each
+  uint64_t patterns;  // the matching ones, one bit each
 };
 FilterMatch match_filter(const char* name, const char* path, uint64_t size);
 
@@ -47,5 +48,25 @@ bool is_module_filtered_out(const char* path);
 // The patterns of the kinds kArgs and kWhen, one bit each, that a function with this
 // linker's name matches. Like filter_flags(), not to be called in a hook.
 uint64_t matching_arg_patterns(const char* name);
+
+// Finds which arguments and return values of a function's calls are recorded: by the
+// table of auto-args, by types that the command has read, and by the user's patterns, of
+// which later ones have precedence; and the locks, if the arguments are not recorded.
+
+// Sets the options, in place of any earlier ones, whose numbers are no longer valid. The
+// options must stay where they are.
+void set_arg_options(const ShimOptions& options);
+
+// Whether the options ask for arguments or return values of any function.
+bool records_args();
+
+// The number, for arctrace_shim_call_begin_with_args(), of the values that are recorded
+// of calls of the function with this linker's name; 0: none. `at`: the address of a
+// function with a compiled-in hook; null: the function is a library's. Not to be called
+// in a hook.
+uint32_t arg_specs_of(const char* name, const FileAddress* at);
+
+// How many locks are recorded of calls with this number; 0 if other values are.
+uint32_t count_only_locks(uint32_t number);
 
 }  // namespace arctrace::shim

@@ -1,31 +1,103 @@
-// The hooks find the function, and the slot of its return address, from the address that
-// they return to; both are kept in a table after the first call.
-#include "writer_shim/functions/entry_hooks.hpp"
-
+// The hooks mcount and __fentry__, and the return hooks. They find the function, and the
+// slot of its return address, from the address to which they return; both are in a table
+// after the first call.
+#include <cstddef>
 #include <cstdint>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/api/shim_interface.h"
+#include "src/base/memory.hpp"
 #include "writer_shim/arch/call_stubs.h"
-#include "writer_shim/arch/fentry_frame.hpp"
-#include "writer_shim/arch/kept_vectors.hpp"
+#include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/arch/machine.hpp"
-#include "writer_shim/arch/sleds.hpp"
+#include "writer_shim/arch/sled_jumps.hpp"
 #include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/filter/function_filter.hpp"
+#include "writer_shim/functions/find_sleds.hpp"
+#include "writer_shim/functions/function_hooks.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
-#include "writer_shim/functions/reported_calls.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
-#include "writer_shim/unwind/frame_rule_search.hpp"
+#include "writer_shim/unwind/frame_rule.hpp"
+
+namespace arctrace::shim {
+
+namespace {
+
+// Addresses to which return hooks return in functions that are not recorded by them.
+constexpr size_t kUnreported = 4096;
+uint64_t unreported[kUnreported];
+uint32_t have_unreported;  // nonzero: some words are used
+
+uint64_t& entry_of(uintptr_t hook_site) {
+  return unreported[(hook_site >> 2 ^ hook_site >> 14) % kUnreported];
+}
+
+// The function that is about to return, by the code that called the hook; 0: this hook
+// does not record its exit, or the function is not known, as for a part that the compiler
+// has put elsewhere.
+uintptr_t reporting_function(uintptr_t hook_site) {
+  uint64_t& entry = entry_of(hook_site);
+  if (IpcAtomics::load_relaxed(entry) == hook_site) return 0;
+  uintptr_t function = 0;
+  keep_vectors_around([&] { function = find_frame_rule(hook_site - 1).function; });
+  if (function != 0 && reports_exit(function)) return function;
+  IpcAtomics::store_relaxed(have_unreported, uint32_t{1});
+  IpcAtomics::store_relaxed(entry, uint64_t{hook_site});
+  return 0;
+}
+
+void enter_with_room(uintptr_t* return_slot) {
+  if (!functions_gate_is_open()) return;
+  auto& call = *reinterpret_cast<LibraryCall*>(return_slot[ARCTRACE_SHIM_ENTERED_CALL]);
+  const uintptr_t frame_pointer = return_slot[ARCTRACE_SHIM_ENTERED_FRAME_POINTER];
+  const uint64_t key = IpcAtomics::load_relaxed(call.plain.key);
+  const uint32_t flags = filtered_flags(call, *return_slot);
+  if ((flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0) {
+    // This call returns together with the one whose last act it is.
+    arctrace_shim_call_begin(key, return_slot, frame_pointer, flags);
+  } else if (arctrace_shim_enter_reported(key, return_slot, frame_pointer, flags) != 0) {
+    *return_slot = reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
+  }
+}
+
+void leave_with_room(uintptr_t* return_slot, uintptr_t hook_site) {
+  if (!functions_gate_is_open() || returns_to_stub(*return_slot) ||
+      arctrace_shim_exit_reported(return_slot) != 0) {
+    return;
+  }
+  const uintptr_t function = reporting_function(hook_site);
+  if (function == 0) return;
+  const auto here = reinterpret_cast<uintptr_t>(return_slot);
+  arctrace_shim_exit_at(function, here + sizeof(uintptr_t), here);
+}
+
+void enter(uintptr_t* return_slot) {
+  with_room([=] { enter_with_room(return_slot); });
+}
+
+void leave(uintptr_t* return_slot, uintptr_t hook_site) {
+  with_room([=] { leave_with_room(return_slot, hook_site); });
+}
+
+}  // namespace
+
+void start_reported_calls() { arctrace_shim_set_slow_returns(enter, leave); }
+
+void forget_unreported_returns() {
+  if (IpcAtomics::load_relaxed(have_unreported) == 0) return;
+  for (uint64_t& entry : unreported) IpcAtomics::store_relaxed(entry, uint64_t{0});
+}
+
+}  // namespace arctrace::shim
 
 namespace arctrace::shim {
 namespace {
 
 // A site is the address to which a hook returns, in the upper 48 bits of a word, and its
 // distance from the function's beginning in the lower 15. One word needs no lock. The bit
-// in between says that the hook is called when the frame pointer is 16 below the
-// canonical frame address, as it is once a function has set it up.
+// in between says that the hook is called when the frame pointer is 16 below the CFA, as
+// it is once a function has set it up.
 constexpr uint64_t kSites = uint64_t{1} << 15;
 constexpr unsigned kDistanceBits = 15;
 constexpr unsigned kSiteShift = kDistanceBits + 1;
@@ -33,12 +105,12 @@ constexpr uint64_t kHasFramePointer = uint64_t{1} << kDistanceBits;
 uint64_t sites[kSites];
 uint32_t have_sites;  // nonzero: some words are used
 
-// In a word's site: the function is recorded by a hook of another kind. No address of a
+// A bit in a word's site: a hook of another kind records the function. No address of a
 // program has this bit.
 constexpr uint64_t kRecordedElsewhere = uint64_t{1} << 47;
 
-// The module of the last function that was learned: the beginning of its range, with the
-// bits below. 0: none yet.
+// The module of the last function that was looked up: the beginning of its range, with
+// the bits below. 0: none yet.
 uint64_t last_module;
 constexpr uint64_t kModuleIsKnown = 1;
 constexpr uint64_t kModuleReportsEntries = 2;
@@ -60,8 +132,8 @@ bool module_reports_entries(uintptr_t address) {
   return reports;
 }
 
-// Whether the function has another hook, by which it is recorded. Takes no lock: a task
-// without storage of its own would take one as the thread whose storage it uses.
+// Whether the function has another hook that records it. Takes no lock: a task that
+// shares another thread's storage would take one as that thread.
 bool has_another_hook(uintptr_t function, uintptr_t hook_site) {
   return has_jump(function) || module_reports_entries(hook_site);
 }
@@ -116,12 +188,13 @@ __attribute__((always_inline)) inline bool find_function(uintptr_t hook_site,
 
 struct EnteredFunction {
   uintptr_t address;
-  const uintptr_t* stack_pointer;  // after the return address of our own hook
-  uintptr_t* return_slot;          // that of the function's own return address
+  const uintptr_t* stack_pointer;  // above the return address of our own hook
+  uintptr_t* return_slot;          // of the function itself
   uintptr_t frame_pointer;         // of its caller
 };
 
-// By value, so that function_begins() keeps the members in registers.
+// The function is passed by value, so that function_begins() keeps the members in
+// registers.
 __attribute__((noinline)) int begin_with_args(EnteredFunction function, uint32_t flags,
                                               uint32_t arg_specs) {
   uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX];
@@ -161,8 +234,8 @@ void mcount_called(uintptr_t hook_site, uintptr_t* stack_pointer,
   call.hook_site = hook_site;
   locate_frame(0, call);
   if (__builtin_expect((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0, 0)) {
-    // Without unwind tables: libc's mcount, too, takes the caller's return address to be
-    // beside the frame pointer.
+    // This is the case without unwind tables: libc's mcount, too, takes the caller's
+    // return address to be beside the frame pointer.
     constexpr uintptr_t kFrameMax = uintptr_t{1} << 20;
     const uintptr_t distance = call.frame_pointer - call.stack_pointer;
     if (distance > kFrameMax || call.frame_pointer % sizeof(uintptr_t) != 0) return;
@@ -180,7 +253,7 @@ void mcount_called(uintptr_t hook_site, uintptr_t* stack_pointer,
   function_begins({function, stack_pointer, return_slot, *frame_pointer});
 }
 
-// The unwind rule for the return address that we exchange needs the pending calls.
+// Whether the unwind rule for exchanged return addresses can find the pending calls.
 bool is_ready() {
   return functions_gate_is_open() && arctrace_unwinding.pending_calls != nullptr;
 }
@@ -198,12 +271,12 @@ void forget_entry_hooks() {
 
 using namespace arctrace::shim;
 
-// `stack_pointer`: after the hook's return address.
+// `stack_pointer`: above the hook's return address.
 extern "C" __attribute__((flatten)) void arctrace_fentry_called(uintptr_t hook_site,
                                                                 uintptr_t* stack_pointer,
                                                                 uintptr_t frame_pointer) {
   if (!is_ready()) return;
-  // The function's own return address is the first thing on the stack, or the second.
+  // The function's own return address is the first word on the stack, or the second.
   uintptr_t* const return_slot =
       keeps_static_chain(hook_site) ? stack_pointer + 1 : stack_pointer;
   uintptr_t function = 0;
@@ -224,7 +297,8 @@ extern "C" int arctrace_mcount_called_fast(uintptr_t hook_site,
   return arctrace_shim_entry_begin(hook_site - distance_of(known), frame_pointer + 1);
 }
 
-// Called after the function has made its frame, whose size only unwind tables know.
+// The hook is called after the function has made its frame, whose size only unwind tables
+// have.
 extern "C" void arctrace_mcount_called(uintptr_t hook_site, uintptr_t* stack_pointer,
                                        const uintptr_t* frame_pointer) {
   if (!is_ready()) return;

@@ -1,3 +1,4 @@
+// The slow path of the hooks of -finstrument-functions.
 #include "writer_shim/functions/function_hooks.hpp"
 
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
 #include "writer_shim/plt/call_table.hpp"
-#include "writer_shim/plt/led_calls.hpp"
+#include "writer_shim/plt/library_hooks.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
 
 namespace arctrace::shim {
@@ -32,12 +33,12 @@ void enter(uintptr_t function, arctrace_shim_call call) {
 
 void exit(uintptr_t function, arctrace_shim_call call) {
   if (call.hook_site == call.call_site) {
-    // The function's last act was to jump here: we return to its caller.
+    // The function's last act was to jump here, so this returns to its caller.
     arctrace_shim_exit_at(function, call.stack_pointer, call.stack_pointer);
     return;
   }
   if (arctrace_shim_exit(function, call.stack_pointer) != 0) return;
-  // By now the function may have copies of its return address below it on the stack.
+  // By now the function may have copies of its return address further down on the stack.
   const uintptr_t call_site = std::exchange(call.call_site, 0);
   locate_frame(0, call);
   const bool known = (call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
@@ -67,7 +68,7 @@ void start_function_hooks() {
   next_enter = next_hook("__cyg_profile_func_enter");
   next_exit = next_hook("__cyg_profile_func_exit");
   arctrace_shim_set_slow_hooks(arctrace_function_entered, arctrace_function_left);
-  // The fast hooks don't know of others.
+  // The fast hooks don't know of other hooks.
   if (next_enter == nullptr) arctrace_fast_enter_hook = arctrace_shim_function_enter;
   if (next_exit == nullptr) arctrace_fast_exit_hook = arctrace_shim_function_exit;
   if constexpr (machine::kHasStraightHooks) {

@@ -1,26 +1,22 @@
-// For each module a page or more of gated jumps is mapped within reach of its code, and
-// the landings of its sleds at a distance from them, filled in, and led to; the module's
-// code is writable only meanwhile.
-#include "writer_shim/functions/function_sleds.hpp"
-
+// Writes the jumps of sleds. For each module a page or more of gated jumps is mapped
+// within reach of its code, and the landings of its sleds at a distance from them. The
+// module's code is writable only while the jumps are written.
 #include <link.h>
 #include <sys/mman.h>
 
 #include <cstddef>
 
 #include "src/api/shim_interface.h"
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/code_changes.hpp"
-#include "writer_shim/arch/jump_memory.hpp"
 #include "writer_shim/arch/machine.hpp"
-#include "writer_shim/arch/sleds.hpp"
-#include "writer_shim/base/page_protection.hpp"
+#include "writer_shim/base/mappings.hpp"
 #include "writer_shim/elf/elf_sections.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
-#include "writer_shim/functions/reported_calls.hpp"
-#include "writer_shim/functions/xray_map.hpp"
+#include "writer_shim/functions/find_sleds.hpp"
+#include "writer_shim/functions/function_hooks.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 
@@ -29,7 +25,7 @@ namespace {
 
 // The memory that is mapped for a module: a page that stays writable, and code.
 struct GatedJumps {
-  uint64_t gate;  // its address; it stays mapped, and closed, when the session is left
+  uint64_t gate;  // the gate's address; it stays mapped, and closed, between sessions
   uint64_t filler[511];
   ReturnJump returns;
   uint64_t more_filler;
@@ -38,7 +34,7 @@ struct GatedJumps {
 constexpr size_t kGatePage = offsetof(GatedJumps, returns);
 static_assert(kGatePage == 4096);
 
-// Those of the modules that are loaded.
+// The memory of the modules that are loaded.
 struct NotedJumps {
   GatedJumps* jumps;  // null: a free entry
   uintptr_t code;     // of the module
@@ -59,7 +55,7 @@ void lead_to_gate(GatedJumps& jumps) {
       jumps.gate, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(arctrace_gate)));
 }
 
-// The module is gone.
+// Releases the memory of a module that is gone.
 void release_gated_jumps(const AddressRange& module) {
   for (size_t i = 0; i < noted_jumps_used; ++i) {
     if (module.contains(noted_jumps[i].code)) noted_jumps[i].jumps = nullptr;
@@ -67,7 +63,7 @@ void release_gated_jumps(const AddressRange& module) {
   release_jump_memory(module);
 }
 
-// Maps memory at `wanted`. False: there is something already.
+// Maps memory at `wanted`. False: other memory is mapped there.
 bool map_at(uintptr_t wanted, size_t size) {
   const long result = raw_syscall(
       SYS_mmap, static_cast<long>(wanted), static_cast<long>(size),
@@ -113,7 +109,7 @@ Landings map_landings(const ModuleImage& image, const Sled& sled) {
   return {};
 }
 
-// Where the code of a jump leads to, by the number of the function's stub.
+// The target of a jump's code, by the number of the function's stub.
 void set_target(GatedJump& jump, uint32_t number, Exits exits) {
   if constexpr (machine::kSledsLoadCalls) {
     jump.stub = reinterpret_cast<uintptr_t>(
@@ -128,8 +124,8 @@ bool is_hidden(const Sled& sled) {
   return (known_function(sled.function).flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0;
 }
 
-// `exits`: how those of the function can be seen. False: there is no stub left, or the
-// jump is too far away.
+// `exits`: how those of the function can be seen. False: no stub is free, or the jump is
+// too far away.
 bool patch(const Sled& sled, Exits exits, const GatedJumps& head,
            const Landings& landings, GatedJump& jump) {
   const KnownFunction function = known_function(sled.function);
@@ -146,13 +142,13 @@ bool patch(const Sled& sled, Exits exits, const GatedJumps& head,
 // The code of a module that is to be patched: for_each(visit) calls visit(sled) for each
 // of its functions, exits_of(sled) says how a function's exits can be seen, and
 // lead_exits(head) changes them at the end, while the module's code is writable. `kind`:
-// how functions that report their exits are hooked.
+// how exit-hooked functions are hooked.
 template <class ForEach, class ExitsOf, class LeadExits>
 void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
                   const ForEach& for_each, const ExitsOf& exits_of,
                   const LeadExits& lead_exits) {
   size_t count = 0;
-  Sled lands{};  // the first one with a landing, if any has one
+  Sled lands{};  // the first sled with a landing, if any has one
   for_each([&](const Sled& sled) {
     if (is_hidden(sled)) return;
     intptr_t distance = 0;
@@ -179,7 +175,7 @@ void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
                      reinterpret_cast<uintptr_t>(&arctrace_shim_function_return));
   }
   GatedJump* next = near->jumps;
-  uintptr_t reporting = 0;  // a function that reports its exits
+  uintptr_t reporting = 0;  // an exit-hooked function
   for_each([&](const Sled& sled) {
     if (next < near->jumps + count && !is_hidden(sled) &&
         patch(sled, exits_of(sled), *near, landings, *next)) {
@@ -211,7 +207,7 @@ AddressRange find_mapped(const ModuleImage& image, const ElfSections& sections,
 
 constexpr auto kNoExitsChange = [](const GatedJumps&) {};
 
-// `section`: the addresses of rooms, as the compiler noted them.
+// `section`: the addresses of NOP areas, as the compiler noted them.
 void patch_rooms(const ModuleImage& image, const AddressRange& section,
                  FunctionSymbols& symbols) {
   const auto* addresses = reinterpret_cast<const uintptr_t*>(section.low);
@@ -229,8 +225,8 @@ void patch_rooms(const ModuleImage& image, const AddressRange& section,
 
 void patch_xray_sleds(const ModuleImage& image, const AddressRange& section) {
   XrayMap map(image, section);
-  // Whether changes that are noted will be made is not known, and a function's are made
-  // together or not at all: one for each must do.
+  // It is not known whether noted changes will be made, and several changes of one
+  // function would have to be made together: so each function gets one change only.
   const bool reports = !notes_changes();
   patch_module(
       image, ARCTRACE_HOOK_XRAY, [&](const auto& visit) { map.for_each_entry(visit); },
@@ -270,7 +266,7 @@ void patch_entry_calls(const ModuleImage& image) {
       kNoExitsChange);
 }
 
-// Modules that were looked at.
+// A module that was checked.
 struct SeenModule {
   AddressRange range;  // empty: a free entry
   bool seen;
@@ -295,8 +291,8 @@ void note_seen(const ModuleImage& image) {
   seen_modules[free] = {image.range, true};
 }
 
-// Whether functions of the module may begin with a sled that is to be patched. Those with
-// the hooks of -finstrument-functions are recorded by these.
+// Whether functions of the module may begin with a sled that is to be patched. Functions
+// with the hooks of -finstrument-functions are recorded by these.
 bool may_have_sleds(const dl_phdr_info& info, ModuleImage& image) {
   return !ModuleFile::is_of_system(info) && read_module(info, image) &&
          image.code.low != image.code.high && !image.imports("__cyg_profile_func_enter");
@@ -307,7 +303,7 @@ enum class NewModules : uint8_t { kPatched, kAwaited, kSkipped };
 struct Visit {
   bool is_first;  // the program is the first module
   NewModules what;
-  bool also_seen;  // those that were looked at as well
+  bool also_seen;  // modules that were checked before are patched as well
 };
 
 int visit(dl_phdr_info* info, size_t, void* data) {
@@ -333,7 +329,7 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   }
   if (find_seen(image.range.low) == nullptr) note_seen(image);
   if (!has_any || visit.what == NewModules::kSkipped) return 0;
-  // Hooks that are called are recorded without a change of code, too.
+  // Hooks that functions call are recorded without a change of code, too.
   if (!notes_changes()) patch_entry_calls(image);
   FunctionSymbols symbols(image, sections, file.descriptor());
   patch_rooms(image, rooms, symbols);

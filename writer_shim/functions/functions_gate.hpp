@@ -1,14 +1,15 @@
 // Tests whether hooks that are compiled into functions have anything to record. This is
-// the first thing that each of them does, so it is inlined.
+// the first step of each of them, so it is inlined.
 #pragma once
 
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
-#include "writer_shim/base/early_join.hpp"
+#include "writer_shim/base/room.hpp"
 
-// Weak, so that we may ask whether the loader has bound it yet: resolvers of a library's
-// indirect functions run, and call our hooks, before we are relocated.
+// The gate is weak, so that the hooks can check whether the loader has bound it yet:
+// resolvers of a library's indirect functions run, and call our hooks, before the shim is
+// relocated.
 #pragma weak arctrace_gate
 
 namespace arctrace::shim {

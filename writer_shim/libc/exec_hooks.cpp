@@ -1,9 +1,9 @@
-// Functions that take a path make the system call themselves; those that search PATH, or
-// take a descriptor, are libc's with another environment.
-#include "writer_shim/libc/exec_hooks.hpp"
-
+// The hooks of exec and posix_spawn. Functions that take a path make the system call
+// themselves; those that search PATH, or take a descriptor, call libc's with another
+// environment.
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ int not_supported() { return finish(-ENOSYS); }
 template <class Call>
 int become(const arctrace_shim_program& program, Vector environment, const Call& call) {
   return with_session_environment(program, environment, [&call](Vector changed) {
-    arctrace_shim_process_end(ARCTRACE_END_EXEC, 0);  // there is no time for it later
+    arctrace_shim_process_end(ARCTRACE_END_EXEC, 0);  // after the exec it is too late
     arctrace_shim_exec(0, 0);
     const int result = call(changed);
     arctrace_shim_process_end(ARCTRACE_END_NONE, 0);
@@ -151,4 +151,57 @@ ARCTRACE_HOOK int execveat(int fd, const char* path, char* const arguments[],
                               sys::pointer_argument(arguments),
                               sys::pointer_argument(changed), flags));
   });
+}
+
+// posix_spawn: libc's functions are called with another environment.
+namespace arctrace::shim {
+namespace {
+
+using Vector = char* const*;
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*,
+                  const posix_spawnattr_t*, Vector, Vector);
+
+RealFunction<Spawn> real_spawn("posix_spawn");
+RealFunction<Spawn> real_spawnp("posix_spawnp");
+
+int spawn(Spawn* real, bool is_looked_up, pid_t* pid, const char* path,
+          const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
+          Vector arguments, Vector environment) {
+  if (real == nullptr) return ENOSYS;
+  const arctrace_shim_program program{AT_FDCWD, path, is_looked_up};
+  return with_session_environment(program, environment, [=](Vector changed) {
+    pid_t child = 0;
+    const uint64_t ticks = arctrace_shim_now();
+    const int error = real(&child, path, actions, attributes, arguments, changed);
+    if (error == 0) arctrace_shim_exec(static_cast<uint32_t>(child), ticks);
+    if (error == 0 && pid != nullptr) *pid = child;
+    return error;
+  });
+}
+
+}  // namespace
+
+void find_spawn_functions() {
+  real_spawn.get();
+  real_spawnp.get();
+}
+
+}  // namespace arctrace::shim
+
+using namespace arctrace::shim;
+
+ARCTRACE_HOOK int posix_spawn(pid_t* pid, const char* path,
+                              const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes,
+                              char* const arguments[], char* const environment[]) {
+  return spawn(real_spawn.get(), false, pid, path, actions, attributes, arguments,
+               environment);
+}
+
+ARCTRACE_HOOK int posix_spawnp(pid_t* pid, const char* file,
+                               const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes,
+                               char* const arguments[], char* const environment[]) {
+  return spawn(real_spawnp.get(), true, pid, file, actions, attributes, arguments,
+               environment);
 }

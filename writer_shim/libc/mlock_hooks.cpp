@@ -1,9 +1,8 @@
-// mlockall(MCL_CURRENT) fails if all that is mapped exceeds the limit on locked memory,
-// and arctrace maps more than usual limits. If it fails, the program's own mappings are
-// measured by the kernel's rule, and locked one by one if they are within the limit. A
-// process that can't join the session has our libraries' memory all the same.
-#include "writer_shim/libc/mlock_hooks.hpp"
-
+// Hooks mlockall. mlockall(MCL_CURRENT) fails if all mapped memory exceeds the limit on
+// locked memory, and arctrace maps more than usual limits. If it fails, the program's own
+// mappings are measured by the kernel's rule, and locked one by one if they are within
+// the limit. A process that can't join the session has our libraries' memory all the
+// same.
 #include <errno.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -20,7 +19,7 @@ namespace {
 
 constinit RealFunction<int(int)> real_mlockall("mlockall");
 
-// What is mapped for arctrace, in any order.
+// The memory that is mapped for arctrace, in any order.
 class OwnMemory {
  public:
   OwnMemory() {
@@ -65,7 +64,7 @@ class OwnMemory {
   uint32_t count_;
 };
 
-// Does what mlockall(flags) does, but for our memory. False: it would fail, too.
+// Does the same as mlockall(flags), except for our memory. False: it would fail, too.
 bool lock_others(int flags) {
   const OwnMemory own;
   rlimit64 limit{};

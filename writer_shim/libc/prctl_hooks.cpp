@@ -1,8 +1,7 @@
-// Two things matter: how a thread names itself, and how a process confines itself by
-// seccomp, after which the kernel may kill it for a system call of ours. syscall() is
-// hooked because libc has no function for the latter, and because it may fork.
-#include "writer_shim/libc/prctl_hooks.hpp"
-
+// Hooks prctl and syscall. A thread may name itself by them, and a process may confine
+// itself by seccomp, after which the kernel may kill it for a system call of ours.
+// syscall() is hooked because libc has no function for the latter, and because it may
+// fork.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -10,7 +9,6 @@
 #include <sys/syscall.h>
 
 #include "src/base/memory.hpp"
-#include "writer_shim/libc/fork_hooks.hpp"
 #include "writer_shim/libc/hook.hpp"
 #include "writer_shim/plt/call_table.hpp"
 
@@ -30,7 +28,8 @@ auto confine(const sock_fprog* filter, Call call) {
   arctrace_shim_forbid(forbidden);
   if (filter == nullptr) arctrace_shim_no_counter();
   const auto result = call();
-  // The coarse clock that replaced the counter stays: it may be ahead of it.
+  // The coarse clock that replaced the counter stays, because its time may be ahead of
+  // the counter's.
   if (result < 0 && filter != nullptr) arctrace_shim_take_back_forbidden(forbidden);
   return result;
 }

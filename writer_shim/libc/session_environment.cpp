@@ -1,6 +1,6 @@
-// Looks through an environment as libc and the loader do, by the first entry of a name.
-// What the recorder set beside the session is kept from the start on, because the program
-// may change or overwrite its own copy.
+// Reads an environment as libc and the loader do, by the first entry of a name. The
+// variables that the recorder set beside the session are saved at the start, because the
+// program may change or overwrite its own copy.
 #include "writer_shim/libc/session_environment.hpp"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/shim_protocol/environment.hpp"
+#include "src/shim_protocol/options.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/libc/hook.hpp"
 
@@ -59,8 +59,8 @@ const char* value_of(const char* entry, const char* name) {
 
 bool separates(char c) { return c == ':' || c == ' '; }
 
-// Whether the entry names a shim, perhaps of another installation, which may be in
-// charge.
+// Whether the entry names a shim, perhaps of another installation, which may be the one
+// that records.
 bool is_shim(const char* entry, size_t length) {
   constexpr size_t kNameLength = sizeof kShimName - 1;
   return length >= kNameLength &&
@@ -121,14 +121,14 @@ char* put(char* to, const char* text, size_t length) {
   return to + length;
 }
 
-// Puts "NAME=".
+// Writes "NAME=".
 char* put_name(char* to, const char* name) {
   to = put(to, name, length_of(name));
   *to++ = '=';
   return to;
 }
 
-// Puts the changed value of LD_PRELOAD, without a final zero, and returns its end.
+// Writes the changed value of LD_PRELOAD, without a final zero, and returns its end.
 char* put_preload(char* to, const EnvironmentChange& change) {
   const char* list = change.preload == nullptr ? "" : change.preload;
   if (change.preload_change == Preload::kAdd) {
@@ -147,8 +147,8 @@ char* put_preload(char* to, const EnvironmentChange& change) {
 }
 
 void remember_own_path() {
-  // The path by which the loader found us, unless it is relative: the program may since
-  // have changed its working directory.
+  // This is the path by which the loader found the shim. A relative one is not used: the
+  // program may since have changed its working directory.
   const char* path =
       file_of_function(reinterpret_cast<uintptr_t>(&plan_environment), "").path;
   if (path[0] != '/') return;
@@ -184,7 +184,7 @@ EnvironmentChange plan_environment(const arctrace_shim_program& program,
   EnvironmentChange change{nullptr, Preload::kKeep, true, 0};
   const char* session = arctrace_shim_session();
   if (session == nullptr || own_path_length == 0) return change;
-  // A list that cannot be read is for the kernel to refuse.
+  // If a list cannot be read, the kernel will refuse it.
   if (arctrace_shim_can_read(environment) == 0) return change;
   size_t count = 0;
   bool names_launcher = false;

@@ -1,11 +1,11 @@
 // Puts the session and the shim into the environment of programs that this one starts,
 // even if the program cleared or replaced its own environment.
 //
-// A program's own LD_PRELOAD is kept after ours. A variable ARCTRACE_SESSION that is
-// there already stays, even an empty one: it means a recording inside a recording, or a
-// program that is not to be traced. The shim's entry is taken out where the loader would
-// complain about it on standard error: if the shim cannot be reached (chroot), and for a
-// program of another machine or word size. So it is under a seccomp filter that forbids
+// A program's own LD_PRELOAD comes after ours. A variable ARCTRACE_SESSION that is there
+// already stays, even an empty one: it means a recording inside a recording, or a program
+// that is not to be traced. The shim's entry is removed where the loader would complain
+// about it on standard error: if the shim cannot be reached (chroot), and for a program
+// of another machine or word size. It is also removed under a seccomp filter that forbids
 // to join, and for valgrind.
 #pragma once
 
@@ -17,14 +17,15 @@
 
 namespace arctrace::shim {
 
-// Keeps what the recorder set: its options, which the environment of a program that runs
-// already does not have, and what the environment has beside them. To be called once.
+// Saves the variables that the recorder set: the options, which the environment of a
+// program that was joined as it ran does not have, and the others in the environment. To
+// be called once.
 void remember_environment(const char* options);
 
 // The options as an entry of an environment, which stays; empty: there are none.
 const char* remembered_options();
 
-// What has to change in `environment`, which may be null, for `program`.
+// The changes that `environment`, which may be null, needs for `program`.
 struct EnvironmentChange {
   enum class Preload : unsigned char { kKeep, kAdd, kRemove };
   const char* preload;  // the value of LD_PRELOAD; null: it is not set
@@ -43,9 +44,9 @@ char* const* change_environment(char* const* environment, const EnvironmentChang
 void* map_environment(size_t bytes);  // null: there is no memory
 void unmap_environment(void* memory, size_t bytes);
 
-// Returns call(environment), after putting in what the session needs. The environment is
-// built without malloc, on the stack if it fits: the caller may be a vfork child, whose
-// memory is its parent's.
+// Returns call(environment), after adding the entries that the session needs. The
+// environment is built without malloc, on the stack if it fits: the caller may be a vfork
+// child, whose memory is its parent's.
 template <class Call>
 __attribute__((noinline)) auto with_session_environment(
     const arctrace_shim_program& program, char* const* environment, const Call& call) {

@@ -1,7 +1,6 @@
-// The new thread begins in a function of ours, which learns its stack, takes the slot and
-// jumps to the program's routine.
-#include "writer_shim/libc/thread_hooks.hpp"
-
+// Hooks the creation of threads. The new thread begins in a function of ours, which
+// learns its stack, takes the slot and jumps to the program's routine. The hooks of
+// functions that end a thread early follow below.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,15 +22,15 @@ RealFunction<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_pthre
     "pthread_create");
 RealFunction<int(thrd_t*, thrd_start_t, void*)> real_thrd_create("thrd_create");
 RealFunction<int(pthread_t, const char*)> real_setname("pthread_setname_np");
-// Before glibc 2.34 these are in libpthread, which a program need not have.
+// Before glibc 2.34 these functions are in libpthread, which a program need not have.
 RealFunction<int(pthread_t, clockid_t*)> get_cpu_clock("pthread_getcpuclockid");
 RealFunction<int(pthread_attr_t*)> get_default_attributes("pthread_getattr_default_np");
 RealFunction<int(const pthread_attr_t*, size_t*)> get_stack_size(
     "pthread_attr_getstacksize");
 RealFunction<int(const stack_t*, stack_t*)> real_sigaltstack("sigaltstack");
 
-// What a thread that is being created has to do when it begins. fork wipes their table,
-// because a child has none of these threads.
+// The data that a new thread needs when it begins. fork wipes the table of these, because
+// a child has none of the threads.
 struct Beginning {
   uint32_t taken;
   Routine* routine;  // one of these two
@@ -45,7 +44,7 @@ constexpr uint32_t kBeginnings = 4096;
 Beginning* beginnings;  // null: no session, or no memory
 uint32_t likely_free;   // index
 
-// Null: all are taken, and the thread begins without us.
+// Takes one; null: all are taken, and the thread begins without the shim.
 Beginning* take_beginning() {
   if (beginnings == nullptr) return nullptr;
   const uint32_t first = IpcAtomics::load_relaxed(likely_free);
@@ -70,13 +69,14 @@ void release(Beginning& beginning) {
 
 }  // namespace
 
-// It is taken from the thread's CPU clock, because libc gives it nowhere else without a
-// system call.
+// The id is taken from the thread's CPU clock, because libc gives it nowhere else without
+// a system call.
 uint32_t thread_id(pthread_t thread) {
   clockid_t clock = 0;
   auto* get = get_cpu_clock.get();
   if (get == nullptr || get(thread, &clock) != 0) return 0;
-  // Above the bits of the clock's kind; inverted, except by early versions of glibc.
+  // The number is above the bits of the clock's kind, inverted, which only early versions
+  // of glibc do not do.
   const auto number = static_cast<uint32_t>(clock >> 3);
   return clock < 0 ? ~number : number;
 }
@@ -99,12 +99,12 @@ __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
                             ? (top - beginning.stack_size + kPage - 1) & ~(kPage - 1)
                             : high;
   arctrace_shim_libc_thread(thread_id(pthread_self()));
-  arctrace_shim_signal_stack(0, 0);  // the kernel gives none to a new thread
+  arctrace_shim_signal_stack(0, 0);  // the kernel sets none for a new thread
   arctrace_shim_thread_start(low, high);
   return beginning;
 }
 
-// Jumps to the program's routine at its end, so that no frame of ours stays.
+// Jumps to the program's routine in the end, so that no frame of ours stays.
 void* start_thread(void* argument) {
   const Beginning beginning = begin_thread(argument);
   return beginning.routine(beginning.argument);
@@ -207,4 +207,75 @@ ARCTRACE_HOOK int sigaltstack(const stack_t* stack, stack_t* former) noexcept {
     arctrace_shim_signal_stack(is_off ? 0 : low, is_off ? 0 : low + stack->ss_size);
   }
   return result;
+}
+
+// pthread_exit() ends the frames of its thread without calling any hook. So a key has a
+// destructor, which libc calls when they are gone. The key is made by the first such
+// call, and its value needs no memory: a thread may end itself in a signal handler,
+// anywhere.
+namespace arctrace::shim {
+namespace {
+
+// Before glibc 2.34 these functions are in libpthread, which a program need not have.
+RealFunction<void(void*)> real_pthread_exit("pthread_exit");
+RealFunction<void(int)> real_thrd_exit("thrd_exit");
+RealFunction<int(pthread_key_t*, void (*)(void*))> create_key("pthread_key_create");
+RealFunction<int(pthread_key_t)> delete_key("pthread_key_delete");
+RealFunction<int(pthread_key_t, const void*)> set_specific("pthread_setspecific");
+
+// Values of keys from this one on are in memory that libc allocates.
+constexpr pthread_key_t kInlineKeys = 32;
+
+uint32_t key_after;  // the key + 1; 0: there is none yet
+
+void frames_are_gone(void*) { arctrace_shim_thread_unwound(); }
+
+// The key; 0: there is none.
+uint32_t thread_end_key() {
+  uint32_t known = IpcAtomics::load_acquire(key_after);
+  if (known != 0) return known;
+  auto* create = create_key.get();
+  auto* remove = delete_key.get();
+  pthread_key_t key = 0;
+  if (create == nullptr || remove == nullptr || create(&key, frames_are_gone) != 0) {
+    return 0;
+  }
+  if (key < kInlineKeys &&
+      IpcAtomics::compare_exchange_acq_rel(key_after, known, uint32_t{key} + 1)) {
+    return key + 1;
+  }
+  remove(key);
+  return known;
+}
+
+void expect_end() {
+  auto* set = set_specific.get();
+  if (set == nullptr || !has_session()) return;
+  if (const uint32_t key = thread_end_key(); key != 0) set(key - 1, &key_after);
+}
+
+}  // namespace
+
+void prepare_thread_end_hooks() {
+  real_pthread_exit.get();
+  real_thrd_exit.get();
+  create_key.get();
+  delete_key.get();
+  set_specific.get();
+}
+
+}  // namespace arctrace::shim
+
+using namespace arctrace::shim;
+
+ARCTRACE_HOOK __attribute__((noreturn)) void pthread_exit(void* result) {
+  expect_end();
+  if (auto* real = real_pthread_exit.get(); real != nullptr) real(result);
+  __builtin_trap();
+}
+
+ARCTRACE_HOOK __attribute__((noreturn)) void thrd_exit(int result) {
+  expect_end();
+  if (auto* real = real_thrd_exit.get(); real != nullptr) real(result);
+  __builtin_trap();
 }

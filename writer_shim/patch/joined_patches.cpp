@@ -1,8 +1,7 @@
-// A function stays patched between recordings, with its gate as the last one left it, and
-// is idle because functions are not recorded then. The next recording has it recorded
-// again through the image of the earlier one.
-#include "writer_shim/patch/joined_patches.hpp"
-
+// The shim's side of patching a program that runs. A function stays patched between
+// recordings, with its gate as the last one left it, and is idle because functions are
+// not recorded then. The next recording has it recorded again through the image of the
+// earlier one.
 #include <arctrace/format.h>
 
 #include <cerrno>
@@ -11,14 +10,14 @@
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/filter/function_filter.hpp"
-#include "writer_shim/patch/flooding.hpp"
 #include "writer_shim/patch/module_patcher.hpp"
 #include "writer_shim/patch/patch_image_file.hpp"
+#include "writer_shim/patch/patch_report.hpp"
 #include "writer_shim/patch/patched_modules.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 
 extern "C" {
-// By this name the recorder finds it.
+// The recorder finds the list by this name.
 __attribute__((visibility("default")))
 arctrace::shim::WantedModules arctrace_wanted_modules;
 }
@@ -26,7 +25,7 @@ arctrace::shim::WantedModules arctrace_wanted_modules;
 namespace arctrace::shim {
 namespace {
 
-// What is to be reported of a module.
+// The facts to be reported about a module.
 struct Taken {
   uintptr_t module;  // its lowest address
   const PatchTable*
@@ -47,13 +46,14 @@ void list_module(const PatchedModule& module) {
   copy_bytes(one.name, name, text_length(name, kModuleNameMax - 1));
 }
 
-// The recorder of an earlier recording may have ended before it wrote the jumps.
+// This is needed because the recorder of an earlier recording may have ended before it
+// wrote the jumps.
 void switch_off(const PatchedModule& module, const PatchTable& table) {
   drop_unwritten_patches(module, table, 0);
   switch_off_patches(table);
 }
 
-// What patch_again() is called with for each image.
+// The arguments with which patch_again() is called for each image.
 struct Search {
   const PatchedModule* module;
   PatchAgain function;
@@ -64,7 +64,7 @@ Search search;
 void search_image(const PatchedModule& module, const PatchTable& table) {
   if (&module != search.module || search.result != RecordedAgain::kNotPatched) return;
   search.result = patch_again(module, table, search.function);
-  if (search.result != RecordedAgain::kNotPatched) watch_flooding(table);
+  if (search.result != RecordedAgain::kNotPatched) watch_call_rates(table);
 }
 
 // `functions`: `count` of them.
@@ -111,7 +111,7 @@ int take_joined_patches(const OfferedPatches& offered) {
     return 0;
   }
   prepare_patches(*module, *image.table);
-  watch_flooding(*image.table);
+  watch_call_rates(*image.table);
   note_patches(*module, *image.table);
   return 0;
 }

@@ -1,5 +1,5 @@
-// The text is written through /proc/self/mem, so that it need never be writable, or where
-// that is refused, while it cannot be executed.
+// Patches one module. The text is written through /proc/self/mem, so that it need never
+// be writable, or where that is refused, while it cannot be executed.
 #include "writer_shim/patch/module_patcher.hpp"
 
 #include <arctrace/format.h>
@@ -9,11 +9,9 @@
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/patched_calls.h"
-#include "writer_shim/base/page_protection.hpp"
-#include "writer_shim/filter/arg_specs.hpp"
+#include "writer_shim/base/mappings.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/patch/patch_report.hpp"
@@ -22,8 +20,8 @@
 namespace arctrace::shim {
 namespace {
 
-// Whether code that was written may be executed again: where it may not, as under
-// PR_SET_MDWE and some security modules, code that was made writable would be lost. Tried
+// Whether code that was written may be executed again: under PR_SET_MDWE and some
+// security modules it may not, and code that was made writable would be lost. Tries it
 // with a copy of a page of the program.
 bool may_rewrite_code() {
   constexpr size_t kPage = 4096;
@@ -92,7 +90,7 @@ class TextWriter {
 };
 unsigned char TextWriter::bytes_[];
 
-// The slots of an image can be written as long as the object exists.
+// Makes the slots of an image writable as long as the object exists.
 class WritableSlots {
  public:
   explicit WritableSlots(const PatchTable& table)
@@ -112,7 +110,7 @@ class WritableSlots {
   const bool can_;
 };
 
-// What is known of a module's functions in the image that was made for it.
+// The functions of a module in the image that was made for it.
 class Functions {
  public:
   Functions(const PatchedModule& module, const PatchTable& table)
@@ -202,7 +200,7 @@ class Functions {
     return RecordedAgain::kYes;
   }
 
-  // Of those that are patched.
+  // The first of those that are patched.
   uint64_t first() const {
     uint32_t i = 0;
     while (i + 1 < table_.function_count && slots_.entries[i] == 0) ++i;
@@ -218,7 +216,7 @@ class Functions {
                        function.covered);
   }
 
-  // Not libc's memcmp, which a program can replace.
+  // This replaces libc's memcmp, which a program can replace.
   static bool starts_with(const uint8_t* code, const uint8_t* original, size_t size) {
     for (size_t i = 0; i < size; ++i) {
       if (code[i] != original[i]) return false;
@@ -251,7 +249,7 @@ class Functions {
     IpcAtomics::store_relaxed(gates_[i], gate_when_on(functions_[i]));
   }
 
-  // What the image says of the function is only read otherwise.
+  // Sets is_named in the image's data of the function, which are otherwise only read.
   static void set_named(const PatchedFunction& function, bool is_named) {
     if ((function.is_named != 0) == is_named) return;
     const auto page = reinterpret_cast<uintptr_t>(&function);
@@ -276,26 +274,26 @@ class Functions {
     return known;
   }
 
-  // The entry stays 0 if the function is filtered out. False: there is no stub left.
+  // The entry stays 0 if the function is filtered out. False: no stub is free.
   bool make_entry(const PatchedFunction& function, uint64_t& entry) const {
     const KnownFunction known = known_by_filter(function);
     if ((known.flags_at_start & ARCTRACE_SHIM_HIDDEN) != 0) return true;
     const uint32_t number = stub_for_function(known, function.copy);
     if (number == kNoStub) return false;
     LibraryCall& call = library_calls[number];
-    // The analysis has found out what the stub would look for at the first call.
-    if (call.kind == CallKind::kUnexamined) call.kind = CallKind::kFollowed;
+    // The analysis has found out what the stub would check at the first call.
+    if (call.kind == CallKind::kUnexamined) call.kind = CallKind::kWrapped;
     entry = reinterpret_cast<uintptr_t>(&call);
     return true;
   }
 
-  // Has the next call follow the filter that applies now.
+  // Has the next call apply the present filter.
   static void renew_function_call(LibraryCall& call, const KnownFunction& known) {
     const auto flags = static_cast<uint16_t>(known.flags_at_start);
     IpcAtomics::store_relaxed(call.plain.ready_at, ARCTRACE_SHIM_NOT_READY);
     call.arg_specs = static_cast<uint16_t>(known.arg_specs);
-    call.kind =
-        (flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0 ? CallKind::kPassed : CallKind::kFollowed;
+    call.kind = (flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0 ? CallKind::kEntryOnly
+                                                        : CallKind::kWrapped;
     call.filter_at_start = flags;
     IpcAtomics::store_relaxed(call.filter, flags);
     IpcAtomics::store_relaxed(call.plain.round, uint32_t{0});
@@ -310,7 +308,7 @@ class Functions {
 
 }  // namespace
 
-// An address in a library says which one it is.
+// An address in a library identifies the library.
 void report_refused_module(const PatchedModule& module, uint32_t verdict) {
   const uint64_t listed = module.image.range.low;
   const uint32_t count = module.is_program ? 0 : 1;

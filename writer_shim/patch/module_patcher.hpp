@@ -1,13 +1,13 @@
 // Patches the functions of one module: a jump takes the place of their first
 // instructions, a copy of which runs after their entry was recorded. The command has
-// found out which can be patched, and made the copies
-// (src/shim_protocol/patch_table.hpp).
+// found out which functions can be patched, and made the copies
+// (src/shim_protocol/patching.hpp).
 #pragma once
 
 #include <cstdint>
 
 #include "src/shim_protocol/options.hpp"
-#include "src/shim_protocol/patch_table.hpp"
+#include "src/shim_protocol/patching.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 
 namespace arctrace::shim {
@@ -25,13 +25,13 @@ struct PatchedModule {
 void report_refused_module(const PatchedModule& module, uint32_t verdict);
 
 // Chooses the functions of `table` whose instructions are as in the module's file and
-// that are not filtered out, and makes their calls ready. Reports the others. `table`: of
-// an image that was made for the module where it is. It may have been used for a module
-// that was there before. Returns how many are chosen.
+// that are not filtered out, and makes their calls ready. Reports the others. `table`:
+// that of an image that was made for the module at its address. It may have been used for
+// a module that was there before. Returns how many are chosen.
 uint32_t prepare_patches(const PatchedModule& module, const PatchTable& table);
 
-// The same for a program that runs: notes the jumps (arch/code_changes.hpp). False: there
-// is no memory left for some of them.
+// As prepare_patches(), for a program that runs: notes the jumps (arch/code_changes.hpp).
+// False: there is no memory for some of them.
 bool note_patches(const PatchedModule& module, const PatchTable& table);
 
 // Reports those of the functions that prepare_patches() has chosen at whose entries no

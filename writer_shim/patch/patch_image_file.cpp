@@ -1,7 +1,7 @@
-// The command gets descriptors of ours and writes into a memfd. The program must not
-// notice that it had a child: that is a process without an end signal, which no wait of
-// the program's finds. Because exec gives a process its end signal back, it is a child of
-// that one which executes the command.
+// Runs the command for an image. The command gets descriptors of ours and writes into a
+// memfd. The program must not notice that it had a child: so the child is a process
+// without an end signal, which no wait of the program's finds. exec gives a process its
+// end signal back, so a child of that child executes the command.
 #include "writer_shim/patch/patch_image_file.hpp"
 
 #include <arctrace/format.h>
@@ -61,12 +61,12 @@ class NumberText {
   char* begin_ = digits_ + sizeof digits_ - 1;
 };
 
-// The path of a descriptor of this process, by the number that /proc has for it: while
-// the loader maps an object, a debugger opens it by the same path, and /proc/self would
-// lead it to a descriptor of its own, perhaps to a pipe, which it would wait for. Nor
-// does the object answer to /proc/self/fd/N, by which programs have their own ones
-// loaded. The loader takes a path that it had before for the same file, so each has one
-// more slash than the last.
+// The path of a descriptor of this process, by the number that /proc has for it. While
+// the loader maps an object, a debugger opens it by the same path; /proc/self would lead
+// the debugger to a descriptor of its own, perhaps to a pipe, which it would wait for.
+// Programs have objects of their own loaded by /proc/self/fd/N, and this path must not
+// equal one of these. The loader reuses a path that it had before for the same file, so
+// each path has one more slash than the last.
 class DescriptorPath {
  public:
   explicit DescriptorPath(int fd) {
@@ -93,8 +93,8 @@ class DescriptorPath {
   size_t size_ = 0;
 };
 
-// What the command is to know of our environment beside the options: by these it finds
-// its libraries and its cache.
+// The variables that the command needs beside the options: by these it finds its
+// libraries and its cache.
 constexpr const char* kPassedOn[] = {"HOME=", "XDG_CACHE_HOME=", "LD_LIBRARY_PATH="};
 constexpr size_t kPassedOnCount = sizeof kPassedOn / sizeof *kPassedOn;
 
@@ -162,7 +162,7 @@ bool read_table(int fd, PatchTable& table) {
          static_cast<uint64_t>(status.st_size) == table.bytes;
 }
 
-// Whether what the table says of the image fits together.
+// Whether the table's values about the image fit together.
 bool is_image(const PatchTable& table) {
   const uint64_t size = table.high - table.low;
   const auto holds = [&](uint64_t address, uint64_t count, uint64_t each) {
@@ -180,8 +180,8 @@ bool is_image(const PatchTable& table) {
 
 bool is_mapping;  // under the loader's lock
 
-// The loader keeps the path, by which readers of the trace and debuggers would look for a
-// file that is none.
+// Gives the object another name, because the loader keeps the path, by which readers of
+// the trace and debuggers would search for a file that does not exist.
 void rename_object(link_map& object) {
   constexpr char kName[] = "[arctrace]";
   const size_t length = text_length(object.l_name, sizeof kName);
@@ -195,7 +195,7 @@ Function* loader_function(const char* name) {
   return reinterpret_cast<Function*>(find_function(name, SearchFrom::kProgram));
 }
 
-// Null: it could not be mapped at the addresses for which it was made.
+// Maps the image; null: it could not be mapped at the addresses for which it was made.
 const PatchTable* map_image(int fd, const PatchTable& table) {
   const DescriptorPath path(fd);
   auto* const open = loader_function<decltype(dlopen)>("dlopen");
@@ -221,7 +221,7 @@ long memory_file() {
                      MFD_CLOEXEC);
 }
 
-// `is_last`: what has been left is reported even if there is no room.
+// `is_last`: skipped functions are reported even if there is no space for the image.
 LoadedImage load_image(int image, bool is_last) {
   PatchTable table;
   if (!read_table(image, table)) return {.refusal = ARCTRACE_PATCH_NO_COMMAND};

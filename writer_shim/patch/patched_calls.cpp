@@ -1,12 +1,12 @@
 // Begins those calls of patched functions that the fast path does not begin.
-#include "writer_shim/patch/patched_calls.hpp"
+#include "writer_shim/arch/patched_calls.h"
 
 #include "src/api/shim_interface.h"
-#include "src/base/shared_atomics.hpp"
-#include "writer_shim/arch/kept_vectors.hpp"
-#include "writer_shim/arch/patched_calls.h"
+#include "src/base/memory.hpp"
+#include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
+#include "writer_shim/patch/patched_modules.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 
@@ -16,15 +16,15 @@ uint64_t arctrace_patched_code_size;
 namespace arctrace::shim {
 namespace {
 
-// Return addresses outside of the program that have unwind tables, each in the place that
-// it has by its number; 0: none.
+// Return addresses outside of the program that have unwind tables, each at the index that
+// its number gives; 0: none.
 constexpr size_t kKnownCallers = 1024;
 constinit uint64_t known_callers[kKnownCallers]{};
 
 constinit AddressRange own_code{};  // the shim's
 
-// Code without unwind tables was made at run time, and whoever made it may look up the
-// return addresses of its frames, or move it.
+// Code without unwind tables was made at run time; the runtime that made it may look up
+// the return addresses of its frames, or move it.
 bool has_unwind_tables(uintptr_t address) {
   if (address - arctrace_patched_code < arctrace_patched_code_size ||
       returns_to_stub(address)) {
@@ -65,7 +65,7 @@ extern "C" arctrace_call_route arctrace_patched_call_begins(arctrace_stub_entry*
                                                             uintptr_t* return_slot,
                                                             uintptr_t frame_pointer) {
   auto& call = *reinterpret_cast<LibraryCall*>(entry);
-  // We call libc, too.
+  // The shim itself calls libc, too.
   if (__builtin_expect(is_own_call(*return_slot), 0)) {
     return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 0};
   }

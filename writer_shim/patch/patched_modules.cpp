@@ -1,6 +1,7 @@
-// Each module's image is made by a run of the command, mapped near the module, and stays
-// mapped for good, for a thread that leaves the module may still be in it. A module that
-// is loaded again where it was has its image already.
+// Patches the modules of a program. Each module's image is made by a run of the command,
+// mapped near the module, and stays mapped for good, because a thread may still be in it
+// after the module is unloaded. A module that is loaded again at the same address has its
+// image already.
 #include "writer_shim/patch/patched_modules.hpp"
 
 #include <arctrace/arctrace.h>
@@ -17,30 +18,29 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
-#include "src/shim_protocol/patch_pattern.hpp"
-#include "writer_shim/arch/patch_code.hpp"
+#include "src/shim_protocol/patching.hpp"
+#include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/patched_calls.h"
 #include "writer_shim/elf/elf_sections.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
-#include "writer_shim/patch/flooding.hpp"
 #include "writer_shim/patch/module_patcher.hpp"
 #include "writer_shim/patch/patch_image_file.hpp"
-#include "writer_shim/patch/patched_calls.hpp"
-#include "writer_shim/plt/call_names.hpp"
+#include "writer_shim/patch/patch_report.hpp"
+#include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// A module that was looked at.
+// A module that was checked.
 struct Known {
   PatchedModule module;
   const PatchTable* table = nullptr;  // null: none of its functions can be patched
   bool is_loaded = false;
-  bool is_seen = false;  // in the loader's list, when that was last looked at
+  bool is_seen = false;  // in the loader's list at the last check
   bool is_new = false;
   uint32_t chosen = 0;  // functions
 };
@@ -75,7 +75,8 @@ bool is_wanted(const PatchedModule& module) {
   return false;
 }
 
-// Whether it is one of ours, or one without which no code can be loaded.
+// Whether the module is skipped: it is one of ours, or one without which no code can be
+// loaded.
 bool is_left(const ModuleImage& image) {
   static const uintptr_t loader = getauxval(AT_BASE);
   static const uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
@@ -147,7 +148,7 @@ uint32_t why_refused(const PatchedModule& module, bool may_run_already) {
   return may_run_already && has_other_threads() ? ARCTRACE_PATCH_THREADS : 0;
 }
 
-// Null: there is none, which was reported.
+// The module's image; null: there is none, which was reported.
 const PatchTable* load_image(const PatchedModule& module, bool may_run_already) {
   if (const uint32_t why = why_refused(module, may_run_already); why != 0) {
     report_refused_module(module, why);
@@ -177,18 +178,18 @@ void note_callers(const PatchTable& table) {
   arctrace_patched_code_size = table.code_high - table.code_low;
 }
 
-// What a module's functions need when they are called.
+// Prepares what a module's functions need when they are called.
 void prepare_calls(const PatchedModule& module, const PatchTable& table) {
   if (module.is_program) note_callers(table);
   find_loaded_object(table.code_low);  // the first one takes the loader's lock
   find_demangler();
 }
 
-// While it exists, the thread is in a frame of its own, so that the time that the program
-// waits for a process of ours is not taken for its constructors'.
+// While the object exists, the thread is in a frame of its own, so that the time that the
+// program waits for a process of ours does not count for its constructors.
 class PatchingFrame {
  public:
-  // As a library's, because it is no function of the program's own.
+  // The key is a library's, because the frame is no function of the program's own.
   PatchingFrame()
       : key_(arctrace_name_key(call_name_id(kPatchingFrame)) |
              ARCTRACE_FRAME_LIBRARY_BIT) {
@@ -213,8 +214,8 @@ void load_images(bool may_run_already) {
   });
 }
 
-// What needs libc is done for all modules, before the first function of any is patched:
-// it may be libc's.
+// Steps that need libc are done for all modules, before the first function of any is
+// patched, because that may be libc's.
 void patch_those_found(bool may_run_already) {
   load_images(may_run_already);
   for_each_new([](Known& one) {
@@ -224,7 +225,7 @@ void patch_those_found(bool may_run_already) {
   for_each_new([](Known& one) {
     one.is_new = false;
     if (one.table == nullptr) return;
-    watch_flooding(*one.table);
+    watch_call_rates(*one.table);
     write_patches(one.module, *one.table, one.chosen);
   });
 }
@@ -244,7 +245,7 @@ void find_modules() {
   dl_iterate_phdr(visit_module, &is_first);
 }
 
-// False: they ask for no functions.
+// Takes the options. False: they ask for no functions.
 bool take_options(const ShimOptions& options, const char* options_entry) {
   wanted = options.patcher == nullptr ? nullptr : &options;
   if (wanted == nullptr) return false;

@@ -1,4 +1,6 @@
-// The table of what each stub (call_stubs.h) calls, by its number.
+// The table of calls, which has the function that each stub (call_stubs.h) calls, by the
+// stub's number; and the names of these calls, which each process defines in the trace
+// once.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +9,21 @@
 #include "src/hook_abi/shim_types.h"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "writer_shim/arch/call_stubs.h"
-#include "writer_shim/arch/lazy_binding.hpp"
+#include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 
 namespace arctrace::shim {
 
+// The id of a library call's name, which is defined in the trace if it is new. 0: there
+// is no memory. If two threads ask at once for a new name, it may get two ids.
+uint32_t call_name_id(const char* name);
+
 // One call of one module; a cache line. All zero is a free one.
 struct alignas(64) LibraryCall {
-  // Its target is what the slot held, until the call is bound; its key is 0 until the
-  // first call. It is ready when it is followed, bound, named, and without arguments, or
-  // with locks only.
+  // The target is the slot's former value, until the call is bound; the key is 0 until
+  // the first call. The call is ready when it is wrapped, bound, named, and without
+  // arguments, or with locks only.
   arctrace_shim_stub_call plain = {};
   uint64_t* slot = nullptr;    // null: the stub is free
   const char* name = nullptr;  // in the module that calls
@@ -25,13 +31,13 @@ struct alignas(64) LibraryCall {
   uint16_t arg_specs = 0;  // see arg_specs_of()
   CallKind kind = CallKind::kUnexamined;
   uint8_t is_bound = 0;
-  // Flags of arctrace_shim_call: by the live filter of plain.round, and before there was
-  // one.
+  // The flags of arctrace_shim_call: by the live filter of plain.round, and those before
+  // there was one.
   uint16_t filter = 0;
   uint16_t filter_at_start = 0;
 
-  // Whether only its entry and its exit are to be recorded, as soon as it is ready.
-  bool is_plain() const { return kind == CallKind::kFollowed && arg_specs == 0; }
+  // Whether only the call's entry and exit are to be recorded, as soon as it is ready.
+  bool is_plain() const { return kind == CallKind::kWrapped && arg_specs == 0; }
 };
 
 static_assert(sizeof(LibraryCall) == 1 << ARCTRACE_STUB_ENTRY_SHIFT);
@@ -45,28 +51,19 @@ extern LibraryCall library_calls[ARCTRACE_STUB_COUNT] __asm__("arctrace_library_
 
 constexpr uint32_t kNoStub = UINT32_MAX;
 
-inline uintptr_t stub_address(uint32_t number) {
-  return reinterpret_cast<uintptr_t>(arctrace_call_stubs) +
-         (uintptr_t{number} << ARCTRACE_STUB_SHIFT);
-}
-
-inline bool is_stub(uintptr_t address) {
-  return address >= stub_address(0) && address < stub_address(ARCTRACE_STUB_COUNT);
-}
-
 // REQUIRES: is_stub(address).
 inline LibraryCall& call_of_stub(uintptr_t address) {
   return library_calls[(address - stub_address(0)) >> ARCTRACE_STUB_SHIFT];
 }
 
-// The number of a free stub, or kNoStub. It is free until its call has a slot.
+// The number of a free stub, or kNoStub. The stub is free until its call has a slot.
 uint32_t take_stub();
 
 // Frees the stubs of calls whose slots are in `module`.
 void free_stubs(const AddressRange& module);
 
 // The number of a stub that calls `function` by way of `target`, which comes after the
-// jump that leads to the stub. kNoStub: there is none left.
+// jump that leads to the stub. kNoStub: none is free.
 uint32_t stub_for_function(const KnownFunction& function, uintptr_t target);
 
 // Calls visit(call) for each call that has a stub.
@@ -80,5 +77,15 @@ uint64_t name_call(LibraryCall& call);
 
 // Gives all calls their keys: no system call and no memory may be needed from now on.
 void name_all_library_calls();
+
+// The flags (enum arctrace_shim_call_flags) of a call that returns to `return_address`,
+// by the live filter too.
+uint32_t filtered_flags(LibraryCall& call, uintptr_t return_address);
+
+// Tells the writer what a call of `name` is about to do, which is of kind kStacks,
+// kLastSwitch or kFramesOnlyStacks: by these calls programs make coroutine stacks and
+// switch to other stacks (makecontext, swapcontext and setcontext, and the fcontext
+// functions of Boost.Context).
+void record_stack_call(const char* name, const uintptr_t* return_slot);
 
 }  // namespace arctrace::shim

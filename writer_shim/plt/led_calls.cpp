@@ -1,8 +1,8 @@
-#include "writer_shim/plt/led_calls.hpp"
-
-#include "src/base/shared_atomics.hpp"
+// Leads calls of the shim's functions straight to libarctrace.so (library_hooks.hpp).
+#include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
+#include "writer_shim/plt/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -11,7 +11,7 @@ struct LedCalls {
   const char* name;
   uint64_t from;
   uint64_t to;
-  bool is_found_first;  // by modules that are there when the program starts
+  bool is_found_first;  // modules that are there when the program starts find it first
 };
 constinit LedCalls led_calls[kLedCallsMax]{};
 size_t led_calls_used;
@@ -40,7 +40,7 @@ void lead_slot(const ModuleImage& image, const ElfW(Rela) & relocation, uint64_t
   const uint64_t target = IpcAtomics::load_relaxed(*slot);
   const bool will_be_bound =
       led->is_found_first && when == Relocated::kAtStart && image.range.contains(target);
-  // Release: a thread that calls through the slot finds what the hook needs.
+  // Release: a thread that calls through the slot finds the data that the hook needs.
   if (target == led->from || will_be_bound) IpcAtomics::store_release(*slot, led->to);
 }
 

@@ -1,5 +1,6 @@
-// Modules are hooked one at a time, under the loader's lock. Those that come later are
-// hooked from their own initialization function, since only then they are relocated.
+// Hooks modules' library calls, one module at a time, under the loader's lock. Modules
+// that come later are hooked from their own initialization function, because only then
+// they are relocated.
 #include "writer_shim/plt/library_hooks.hpp"
 
 #include <elf.h>
@@ -7,29 +8,23 @@
 #include <sys/auxv.h>
 
 #include "src/api/shim_interface.h"
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "writer_shim/arch/call_stubs.h"
+#include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/code_references.hpp"
-#include "writer_shim/arch/lazy_binding.hpp"
+#include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/arch/machine.hpp"
-#include "writer_shim/arch/patch_code.hpp"
-#include "writer_shim/arch/plt_cells.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
-#include "writer_shim/elf/writable_data.hpp"
-#include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/caller_readers.hpp"
-#include "writer_shim/plt/copied_stacks.hpp"
-#include "writer_shim/plt/led_calls.hpp"
-#include "writer_shim/plt/passed_hooks.hpp"
-#include "writer_shim/unwind/libunwind.hpp"
+#include "writer_shim/unwind/frame_finder.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -40,7 +35,7 @@ struct Module {
   PltCells cells;
   bool seen;
   bool is_program;
-  bool has_all_stubs;  // before all of its calls, not only before some
+  bool has_all_stubs;  // for all of its calls, not only for some
 };
 
 constinit Module modules[kModulesMax]{};
@@ -65,24 +60,24 @@ uint32_t call_filter_flags(const char* name, uint64_t target) {
 
 // The kind of a function with these flags.
 CallKind kind_with_flags(CallKind kind, uint32_t flags) {
-  const bool is_passed =
+  const bool is_entry_only =
       kind == CallKind::kUnexamined && (flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0;
-  return is_passed ? CallKind::kPassed : kind;
+  return is_entry_only ? CallKind::kEntryOnly : kind;
 }
 
-// Which calls of a module are hooked: all, or those that leave frames.
+// Which calls of a module are hooked: all, or those that abandon frames.
 enum class Hooked : uint8_t { kAll, kJumps };
 
 CallKind kind_of(const char* name, Hooked which) {
-  return which == Hooked::kAll ? call_kind(name) : silent_call_kind(name);
+  return which == Hooked::kAll ? call_kind(name) : frames_only_call_kind(name);
 }
 
-// Takes a stub for calls of `name` through `slot`, which are of `target` unless a
-// `binding` is needed. kNoStub: they are not to be hooked, or there is no stub left.
+// Takes a stub for calls of `name` through `slot`, whose target is `target` unless a
+// `binding` is needed. kNoStub: they are not to be hooked, or no stub is free.
 uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
                   const LazyBinding& binding, Hooked which) {
   const CallKind kind = kind_of(name, which);
-  if (target == 0 || is_stub(target) || kind == CallKind::kUntouched ||
+  if (target == 0 || is_stub(target) || kind == CallKind::kSkipped ||
       own_library.contains(target)) {
     return kNoStub;
   }
@@ -115,11 +110,11 @@ void hook_slot(uint64_t* slot, uint64_t target, const char* name,
   }
 }
 
-// When the modules that are hooked now are relocated.
+// When the modules that are being hooked were relocated.
 Relocated relocated = Relocated::kAtStart;
 
 // Hooks the slots of functions that have no PLT entry of their own, if the module's code
-// does nothing with them but to call the function.
+// only uses them to call the function.
 void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which,
                       bool is_past_shim) {
   constexpr size_t kUsesMax = 1024;
@@ -134,7 +129,7 @@ void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which,
     uint64_t* slot = image.slot_of(relocation);
     if (is_past_shim) bind_data_slot_to_shim(image, relocation);
     lead_slot(image, relocation, slot, name, relocated);
-    if (kind_of(name, which) == CallKind::kUntouched) continue;
+    if (kind_of(name, which) == CallKind::kSkipped) continue;
     size_t at = count++;
     for (; at > 0 && uses[at - 1].slot > slot; --at) {
       uses[at] = uses[at - 1];
@@ -167,7 +162,7 @@ bool awaited_initialization(const ModuleImage& image) {
   return image.initializer != nullptr && is_stub(image.bias + *image.initializer);
 }
 
-// Puts back the initialization function that the module's file has.
+// Restores the initialization function that the module's file has.
 void restore_initializer(const ModuleImage& image) {
   if (!awaited_initialization(image)) return;
   const LibraryCall& call = call_of_stub(image.bias + *image.initializer);
@@ -183,19 +178,19 @@ bool is_excluded(const ModuleImage& image) {
          image.range.contains(loader) || image.range.contains(vdso);
 }
 
-// Whether slots have to change in a module whose calls are not recorded, which uses this
-// function: it leaves frames, or its calls are led.
-bool is_hooked_silently(const char* name) {
-  return silent_call_kind(name) != CallKind::kUntouched || are_led(name);
+// Whether slots have to change in a module whose calls are not recorded, because it uses
+// this function: the function abandons frames, or its calls are led elsewhere.
+bool is_hooked_for_frames_only(const char* name) {
+  return frames_only_call_kind(name) != CallKind::kSkipped || are_led(name);
 }
 
 // Whether the module uses such a function.
-bool has_silent_hooks(const ModuleImage& image) {
+bool has_frames_only_hooks(const ModuleImage& image) {
   const auto are_among = [&image](const ElfW(Rela) * slots, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       const auto type = ELF64_R_TYPE(slots[i].r_info);
       if ((type == machine::kJumpSlot || type == machine::kDataSlot) &&
-          is_hooked_silently(image.name_of(slots[i]))) {
+          is_hooked_for_frames_only(image.name_of(slots[i]))) {
         return true;
       }
     }
@@ -205,8 +200,8 @@ bool has_silent_hooks(const ModuleImage& image) {
          are_among(image.relocations, image.relocation_count);
 }
 
-// Whether libgcc calls its function by the slot: it distinguishes frames by what that
-// returns, which must not be changed for it.
+// Whether libgcc calls its function by the slot: it distinguishes frames by the
+// function's result, which must not be changed for it.
 bool is_unwinders_own(const ModuleImage& image, const ElfW(Rela) & relocation) {
   return !image.is_of_another(relocation) &&
          call_kind(image.name_of(relocation)) == CallKind::kFrameAddress;
@@ -214,7 +209,7 @@ bool is_unwinders_own(const ModuleImage& image, const ElfW(Rela) & relocation) {
 
 void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
   const bool is_past_shim = is_bound_past_shim(image, relocated);
-  if (which == Hooked::kJumps && !is_past_shim && !has_silent_hooks(image) &&
+  if (which == Hooked::kJumps && !is_past_shim && !has_frames_only_hooks(image) &&
       !awaited_initialization(image)) {
     return;
   }
@@ -237,14 +232,14 @@ void hook_slots(const ModuleImage& image, PltCells& cells, Hooked which) {
   hook_other_slots(image, cells, which, is_past_shim);
 }
 
-// The calls of the module that are hooked by what is recorded now.
+// The calls of the module that are hooked in the present session.
 Hooked hooked_of(const Module& module) {
   const bool is_recorded = hooked_calls == LibraryCalls::kAll ||
                            (hooked_calls == LibraryCalls::kProgram && module.is_program);
   return is_recorded ? Hooked::kAll : Hooked::kJumps;
 }
 
-// Puts stubs before all calls of a module that has them before some only.
+// Hooks all calls of a module of which only some are hooked.
 void hook_more(const ModuleImage& image, Module& module) {
   if (module.has_all_stubs || hooked_of(module) != Hooked::kAll || is_excluded(image)) {
     return;
@@ -314,8 +309,8 @@ const Module* module_of(const LibraryCall& call) {
   return nullptr;
 }
 
-// Has the next call of a stub that a function's own jump leads to follow the filter that
-// applies now.
+// Has the next call of a stub that a function's own jump leads to apply the present
+// filter.
 void renew_function(LibraryCall& call) {
   const KnownFunction function = known_function(reinterpret_cast<uintptr_t>(call.slot));
   IpcAtomics::store_relaxed(call.plain.ready_at, ARCTRACE_SHIM_NOT_READY);
@@ -327,9 +322,9 @@ void renew_function(LibraryCall& call) {
   IpcAtomics::store_relaxed(call.plain.round, uint32_t{0});
 }
 
-// The same for any stub.
+// Has the next call of any stub apply the present filter.
 void renew(LibraryCall& call) {
-  // What a patched function was patched for is renewed with its image.
+  // A patched function is renewed with its image.
   if (call.kind == CallKind::kInitializer || is_patch_code(call.plain.target)) return;
   if (call.plain.key == static_cast<uint64_t>(reinterpret_cast<uintptr_t>(call.slot))) {
     renew_function(call);

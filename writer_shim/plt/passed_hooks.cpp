@@ -1,19 +1,19 @@
-// A module's first slot that has the name of a function of the shim tells how all of its
-// slots are bound. Who has such a function besides libc and the shim goes before both.
-#include "writer_shim/plt/passed_hooks.hpp"
-
+// Finds slots that are bound past the shim. A module's first slot with the name of a
+// function of the shim shows how all of its slots are bound. If other modules than libc
+// and the shim have such a function, these come before both.
 #include <elf.h>
 
-#include "src/base/shared_atomics.hpp"
-#include "writer_shim/arch/lazy_binding.hpp"
+#include "src/base/memory.hpp"
+#include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
+#include "writer_shim/plt/library_hooks.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// The function that calls through a slot of the procedure linkage table come to, which
-// the loader looks up if it has not yet; 0: it is not known.
+// The function that calls through a slot of the procedure linkage table reach, which the
+// loader looks up if it has not yet; 0: it is not known.
 uintptr_t bound_function(const ModuleImage& image, size_t index) {
   const uint64_t value =
       IpcAtomics::load_relaxed(*image.slot_of(image.jump_slots[index]));
@@ -27,7 +27,7 @@ uintptr_t bound_function(const ModuleImage& image, const ElfW(Rela) & relocation
   return static_cast<uintptr_t>(IpcAtomics::load_relaxed(*image.slot_of(relocation)));
 }
 
-// Whether a function `name` is of the library that has it after the shim.
+// Whether the function `name` is that of the library that has it after the shim.
 bool is_after_shim(uintptr_t function, const char* name) {
   const uintptr_t next = find_function(name, SearchFrom::kNext);
   return function != 0 && next != 0 &&
@@ -62,7 +62,8 @@ void bind_to_shim(const ModuleImage& image, const ElfW(Rela) & relocation,
 }  // namespace
 
 bool is_bound_past_shim(const ModuleImage& image, Relocated when) {
-  // The loader has searched the shim first for all modules that the program starts with.
+  // For all modules with which the program starts, the loader has searched the shim
+  // first.
   if (when == Relocated::kAtStart && !is_late()) return false;
   for (size_t i = 0; i < image.jump_slot_count; ++i) {
     if (ELF64_R_TYPE(image.jump_slots[i].r_info) != machine::kJumpSlot) continue;

@@ -1,20 +1,22 @@
-// Rules are looked up once for each return address and kept in a table of packed words,
-// because hooks ask for them at every call.
+// Finds frames and their callers. Rules are looked up once for each return address and
+// stored in a table of packed words, because hooks need them at every call.
 #include "writer_shim/unwind/frame_finder.hpp"
 
-#include "src/base/shared_atomics.hpp"
-#include "writer_shim/arch/kept_vectors.hpp"
+#include "src/base/memory.hpp"
+#include "src/base/text.hpp"
+#include "writer_shim/arch/call_stubs.h"
+#include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/arch/machine.hpp"
-#include "writer_shim/unwind/frame_rule_search.hpp"
+#include "writer_shim/unwind/frame_rule.hpp"
 
 namespace arctrace::shim {
+
 namespace {
 
 using Base = FrameRule::Base;
 using FramePointer = FrameRule::FramePointer;
 
-// The offset of the return address from the canonical frame address where a function
-// begins.
+// The offset of the return address from the CFA at the beginning of a function.
 constexpr auto kReturnAddressAtEntry = static_cast<uintptr_t>(-8);
 
 // A FrameRule in one word, with offsets in units of 8 bytes.
@@ -100,7 +102,8 @@ uint64_t first_index(uintptr_t address) {
   return (address >> 4) + (address >> 24) * 0x9e37;
 }
 
-// For a return address that has no rule of this generation. `function`: see rule_for().
+// Finds the rule for a return address that has no rule of this generation. `function`:
+// see rule_for().
 __attribute__((noinline)) PackedRule learn_rule(uintptr_t function,
                                                 uintptr_t return_address) {
   uint64_t wanted = 0;
@@ -129,7 +132,8 @@ __attribute__((noinline)) PackedRule learn_rule(uintptr_t function,
   return packed;
 }
 
-// `function`: the function for which the hook that returns there is called; 0: no hook.
+// The rule for a return address. `function`: the function for which the hook that returns
+// there is called; 0: no hook.
 PackedRule rule_for(uintptr_t function, uintptr_t return_address) {
   const uint64_t wanted = current_generation();
   const uint64_t first = first_index(return_address);
@@ -155,7 +159,7 @@ uintptr_t stack_word(uintptr_t address, uintptr_t low, uintptr_t high) {
   return *reinterpret_cast<const uintptr_t*>(address);
 }
 
-// 0: not known.
+// The CFA; 0: not known.
 uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
                             uintptr_t frame_pointer, uintptr_t stack_high) {
   switch (rule.base()) {
@@ -170,9 +174,9 @@ uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
   }
 }
 
-// For a hook that was called from code without unwind tables; 0: not known. Where return
-// addresses are on the stack, and the hook knows the one of its caller's frame, that is
-// the first word above the stack pointer which holds it.
+// The CFA for a hook that was called from code without unwind tables; 0: not known. If
+// return addresses are on the stack, and the hook knows the one of its caller's frame, it
+// is the first word above the stack pointer with that value.
 __attribute__((noinline)) uintptr_t location_without_rule(uintptr_t stack_pointer,
                                                           uintptr_t call_site) {
   constexpr uintptr_t kWordsMax = 1 << 16;
@@ -259,9 +263,41 @@ int find_interrupted(const machine::InterruptedCode& code, uintptr_t stack_high,
 void set_module_check(void (*check)()) { module_check = check; }
 
 void forget_frame_rules() {
-  // Changes of modules come one at a time, under the loader's lock.
+  // Modules change one at a time, under the loader's lock.
   const uint64_t next = (current_generation() + 1) & 0xffff;
   IpcAtomics::store_relaxed(generation, next == 0 ? 1 : next);
+}
+
+namespace {
+
+uintptr_t libgcc_function;
+
+uintptr_t frame_address(void* context) {
+  using Function = uintptr_t (*)(void* context);
+  const auto function =
+      reinterpret_cast<Function>(IpcAtomics::load_relaxed(libgcc_function));
+  return function(context) & ~(machine::kStackAlignment - 1);
+}
+
+}  // namespace
+
+uintptr_t own_frame_address(uintptr_t target) {
+  IpcAtomics::store_relaxed(libgcc_function, target);
+  return reinterpret_cast<uintptr_t>(frame_address);
+}
+
+}  // namespace arctrace::shim
+
+arctrace_unwind_words arctrace_unwinding;
+
+namespace arctrace::shim {
+
+void look_for_libunwind(const char* path) {
+  if constexpr (machine::kHasSecondFrame) {
+    if (path == nullptr || !starts_with(file_name(path), "libunwind")) return;
+    IpcAtomics::store_relaxed(arctrace_unwinding.second_frame,
+                              reinterpret_cast<uintptr_t>(arctrace_second_frame));
+  }
 }
 
 }  // namespace arctrace::shim

@@ -1,8 +1,9 @@
-// Says where a machine frame is and how its caller's is found: the rules for its
-// canonical frame address (CFA: what the caller's stack pointer was at the call), and for
-// the registers that lead on to the caller's frame.
+// The rules by which a machine frame and its caller's are found: for the frame's
+// canonical frame address (CFA: the caller's stack pointer before the call), and for the
+// registers that lead to the caller's frame.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace arctrace::shim {
@@ -14,7 +15,7 @@ struct FrameRule {
     kFramePointer,  // CFA = frame pointer + offset
     kSaved          // CFA = the word at frame pointer + offset (a realigned stack)
   };
-  // The caller's frame pointer.
+  // How the caller's frame pointer is found.
   enum class FramePointer : uint8_t {
     kSame,      // is still in the register
     kAtCfa,     // is the word at CFA + frame_pointer_offset
@@ -26,9 +27,19 @@ struct FrameRule {
   int32_t offset = 0;
   int32_t frame_pointer_offset = 0;
   int32_t return_address_offset = 0;  // of its word, from the CFA; 0: not in memory
-  // The code that one entry of the tables describes.
+  // The beginning of the code that one entry of the tables describes.
   uintptr_t function = 0;
   uintptr_t function_end = 0;
 };
+
+// The rule that applies at `pc`, an address in a loaded module, by that module's unwind
+// tables: the binary search table of .eh_frame_hdr, and from there the entries of
+// .eh_frame. Lock-free, some hundred ns; reads only what the loader has mapped.
+FrameRule find_frame_rule(uintptr_t pc);
+
+// As find_frame_rule(), from one module's .eh_frame_hdr, which is mapped within [low,
+// high) like the .eh_frame that it points to. Reads nothing outside of that range.
+FrameRule find_frame_rule_in(const std::byte* eh_frame_hdr, uintptr_t low, uintptr_t high,
+                             uintptr_t pc);
 
 }  // namespace arctrace::shim

@@ -1,33 +1,31 @@
-// All reading is through UnwindBytes, within the bounds of the module: tables are checked
-// like any other input.
-#include "writer_shim/unwind/frame_rule_search.hpp"
-
+// Finds frame rules in unwind tables. All reading is through UnwindBytes, within the
+// bounds of the module: tables are checked like any other input.
 #include "writer_shim/elf/loaded_objects.hpp"
-#include "writer_shim/unwind/unwind_bytes.hpp"
+#include "writer_shim/unwind/frame_rule.hpp"
 #include "writer_shim/unwind/unwind_program.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// An entry of .eh_frame, from its id on; nothing if it has the 64-bit form.
+// An entry of .eh_frame, from its id on; empty if it has the 64-bit form.
 UnwindBytes entry_at(uintptr_t at, uintptr_t low, uintptr_t high) {
-  if (at < low || at >= high) return {1, 0};
-  UnwindBytes bytes(at, high);
-  const auto length = bytes.take<uint32_t>();
+  if (at < low) at = high;
+  UnwindBytes bytes = UnwindBytes::mapped(at, high);
+  const auto length = bytes.number<uint32_t>();
   if (length == UINT32_MAX) bytes.fail();
   return bytes.part(length);
 }
 
-// Takes the common entry up to its instructions, which stay in `bytes`.
+// Reads the common entry up to its instructions, which stay in `bytes`.
 UnwindCie take_cie(UnwindBytes& bytes) {
   UnwindCie cie;
-  if (bytes.take<uint32_t>() != 0) bytes.fail();
-  const auto version = bytes.take<uint8_t>();
+  if (bytes.number<uint32_t>() != 0) bytes.fail();
+  const auto version = bytes.number<uint8_t>();
   if (version != 1 && version != 3) bytes.fail();
   char letters[8] = {};
   size_t count = 0;
   for (;;) {
-    const auto letter = bytes.take<char>();
+    const auto letter = bytes.number<char>();
     if (letter == '\0') break;
     if (count == sizeof letters) bytes.fail();
     if (!bytes.good()) return cie;
@@ -36,7 +34,7 @@ UnwindCie take_cie(UnwindBytes& bytes) {
   cie.code_alignment = bytes.uleb();
   cie.data_alignment = bytes.sleb();
   if (version == 1) {
-    bytes.take<uint8_t>();
+    bytes.number<uint8_t>();
   } else {
     bytes.uleb();
   }
@@ -47,13 +45,13 @@ UnwindCie take_cie(UnwindBytes& bytes) {
   for (size_t i = 1; i < count; ++i) {
     switch (letters[i]) {
       case 'R':
-        cie.encoding = data.take<uint8_t>();
+        cie.encoding = data.number<uint8_t>();
         break;
       case 'P':
-        data.pointer(data.take<uint8_t>() & kFormMask);
+        data.form(data.number<uint8_t>() & kPointerFormMask);
         break;
       case 'L':
-        data.take<uint8_t>();
+        data.number<uint8_t>();
         break;
       case 'S':  // a signal frame: the rule is that of the address itself
       case 'B':  // aarch64: signed return addresses
@@ -92,14 +90,14 @@ FrameRule rule_of_row(const UnwindRow& row, uintptr_t function, uintptr_t size) 
 
 FrameRule rule_of_fde(uintptr_t at, uintptr_t low, uintptr_t high, uintptr_t pc) {
   UnwindBytes fde = entry_at(at, low, high);
-  const uintptr_t id_address = fde.at();
-  const auto id = fde.take<uint32_t>();
+  const uintptr_t id_address = fde.address();
+  const auto id = fde.number<uint32_t>();
   if (!fde.good() || id == 0 || id > id_address - low) return {};
   UnwindBytes cie_bytes = entry_at(id_address - id, low, high);
   const UnwindCie cie = take_cie(cie_bytes);
   if (!cie_bytes.good()) return {};
   const uintptr_t begin = fde.pointer(cie.encoding);
-  const uintptr_t size = fde.pointer(cie.encoding & kFormMask);
+  const uintptr_t size = fde.form(cie.encoding & kPointerFormMask);
   if (cie.has_augmentation) fde.part(fde.uleb());
   if (!fde.good() || pc - begin >= size) return {};
   UnwindProgram program(cie, begin, pc);
@@ -115,21 +113,22 @@ FrameRule find_frame_rule_in(const std::byte* eh_frame_hdr, uintptr_t low, uintp
                              uintptr_t pc) {
   const auto header = reinterpret_cast<uintptr_t>(eh_frame_hdr);
   if (header < low || header >= high) return {};
-  UnwindBytes bytes(header, high);
-  const auto version = bytes.take<uint8_t>();
-  const auto eh_frame_encoding = bytes.take<uint8_t>();
-  const auto count_encoding = bytes.take<uint8_t>();
-  const auto table_encoding = bytes.take<uint8_t>();
+  UnwindBytes bytes = UnwindBytes::mapped(header, high);
+  const auto version = bytes.number<uint8_t>();
+  const auto eh_frame_encoding = bytes.number<uint8_t>();
+  const auto count_encoding = bytes.number<uint8_t>();
+  const auto table_encoding = bytes.number<uint8_t>();
   // Linkers make a sorted table in this form only.
-  if (version != 1 || table_encoding != (kDataRelative | kSigned4)) return {};
+  if (version != 1 || table_encoding != (kPointerFromTable | kPointerSigned4)) return {};
   bytes.pointer(eh_frame_encoding);
   const uint64_t count = bytes.pointer(count_encoding);
   struct Entry {
     int32_t code;
     int32_t fde;
   };
-  if (!bytes.good() || count == 0 || count > bytes.left() / sizeof(Entry)) return {};
-  const uintptr_t table = bytes.at();
+  if (!bytes.good() || count == 0 || count > bytes.rest().size() / sizeof(Entry))
+    return {};
+  const uintptr_t table = bytes.address();
   const auto entry = [&](uint64_t index) {
     Entry value;
     __builtin_memcpy(&value, reinterpret_cast<const void*>(table + index * sizeof(Entry)),

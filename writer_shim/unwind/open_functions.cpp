@@ -1,26 +1,23 @@
-#include "writer_shim/unwind/open_functions.hpp"
-
+// Unwinds a thread for the functions that it has open (frame_finder.hpp).
 #include <gnu/libc-version.h>
 #include <sys/auxv.h>
 
 #include <cstddef>
 
-#include "writer_shim/arch/kept_vectors.hpp"
+#include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/arch/machine.hpp"
-#include "writer_shim/base/main_stack.hpp"
 #include "writer_shim/base/mappings.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/unwind/frame_finder.hpp"
-#include "writer_shim/unwind/frame_rule_search.hpp"
+#include "writer_shim/unwind/frame_rule.hpp"
 
 namespace arctrace::shim {
 namespace {
 
-// Deeper stacks are cut: of a recursion that is that deep, the outer part tells nothing
-// new.
+// Deeper stacks are cut: if a recursion is so deep, the outer part shows nothing new.
 constexpr uint32_t kFramesMax = 512;
 
-uint64_t key_of_unknown;  // of the frame that stands for all further out
+uint64_t key_of_unknown;  // of the frame that stands for all functions further out
 AddressRange libc;
 uintptr_t entry_point;  // of the program
 OpenFunctionFlags* filter_flags_of;
@@ -29,8 +26,8 @@ bool contains(const arctrace_shim_memory& memory, uintptr_t address) {
   return address >= memory.low && address < memory.high;
 }
 
-// The thread's own stack, whose bounds only libc knows: it keeps the thread's data, to
-// which the thread pointer leads, at the stack's upper end. Memory that does not reach
+// Finds the thread's own stack, whose bounds only libc knows: it has the thread's data,
+// to which the thread pointer leads, at the stack's upper end. Memory that does not reach
 // from the stack pointer to there is a coroutine's.
 void find_own_stack(uintptr_t stack_pointer, arctrace_shim_memory& own) {
   if (sys::gettid() == sys::getpid()) {
@@ -48,8 +45,9 @@ void find_own_stack(uintptr_t stack_pointer, arctrace_shim_memory& own) {
   });
 }
 
-// The part of a function that the compiler has put elsewhere is entered by jumps: what it
-// has on the stack when it begins is not its return address alone.
+// Whether the code begins like a function. A part of a function that the compiler has put
+// elsewhere is entered by jumps: at its beginning it has more on the stack than its
+// return address.
 bool begins_like_function(uintptr_t function) {
   constexpr int32_t kReturnAddressBytes = 8;
   const FrameRule rule = find_frame_rule(function);
@@ -57,7 +55,7 @@ bool begins_like_function(uintptr_t function) {
          rule.offset == kReturnAddressBytes;
 }
 
-// What is known of the function that runs in the frame `call`, by the rule of its code.
+// The facts about the function that runs in the frame `call`, by the rule of its code.
 arctrace_shim_open_frame describe(const arctrace_shim_call& call, const FrameRule& rule) {
   arctrace_shim_open_frame frame{rule.function, rule.function_end, call.location,
                                  call.call_site, ARCTRACE_SHIM_WAS_OPEN};
@@ -72,7 +70,7 @@ arctrace_shim_open_frame describe(const arctrace_shim_call& call, const FrameRul
       begins_like_function(called)) {
     frame.key = called;
   }
-  // Parts of one function can't be told from another function.
+  // A part of the same function can't be distinguished from another function.
   if (frame.key == called || !is_function) frame.flags |= ARCTRACE_SHIM_CALLED_BY_NAME;
   const bool is_whole = frame.key == rule.function;
   frame.flags |=
@@ -87,7 +85,7 @@ class Unwinding {
             void* context)
       : call_(call), own_(own), signal_(signal), see_(see), context_(context) {}
 
-  // Returns how many frames count.
+  // Visits the frames. Returns how many count.
   uint32_t run(bool begins) {
     bool is_whole = false;
     if (!begins && call_.location != 0)
@@ -104,8 +102,7 @@ class Unwinding {
   }
 
  private:
-  // The end of the stack of a frame that ends at `location`; 0: it is on none that is
-  // known.
+  // The end of the stack of a frame with the CFA `location`; 0: the stack is not known.
   uintptr_t stack_high(uintptr_t location) const {
     if (contains(signal_, location - 1)) return signal_.high;
     return contains(own_, location - 1) ? own_.high : 0;
@@ -126,8 +123,8 @@ class Unwinding {
     return find_interrupted(code, stack_high(code.stack_pointer), &call_) != 0;
   }
 
-  // Reports the frame that was come to. Whether it is the outermost one: its return
-  // address is nowhere.
+  // Visits a frame. Returns whether it is the outermost one: its return address is
+  // nowhere.
   bool report(const FrameRule& rule) {
     if (rule.function == 0) return false;
     const arctrace_shim_open_frame frame = describe(call_, rule);
@@ -151,7 +148,7 @@ uint32_t unwind(const arctrace_shim_call* call, int begins, arctrace_shim_memory
                 void* context) {
   uint32_t count = 0;
   keep_vectors_around([&] {
-    // A handler on a stack of its own does not tell where the other one is.
+    // A handler on a stack of its own can't tell where the thread's other stack is.
     if (own->high == 0 && !contains(*signal, call->stack_pointer)) {
       find_own_stack(call->stack_pointer, *own);
     }

@@ -1,14 +1,16 @@
-// Only the rules for the CFA, the frame pointer and the return address are kept; those
-// for other registers are read over. An expression is understood if it is a register and
-// an offset, which is what compilers write for a realigned stack.
+// Runs the programs of unwind tables. Only the rules for the CFA, the frame pointer and
+// the return address are used; those for other registers are skipped. An expression is
+// understood if it is a register and an offset, which is what compilers write for a
+// realigned stack.
 #include "writer_shim/unwind/unwind_program.hpp"
 
-#include "writer_shim/unwind/dwarf_opcodes.hpp"
+#include <cstdint>
 
 namespace arctrace::shim {
+
 namespace {
 
-// DW_OP_bregN offset.
+// The expression DW_OP_bregN offset.
 struct BaseExpression {
   uint64_t base_register;
   int64_t offset;
@@ -16,7 +18,7 @@ struct BaseExpression {
 };
 
 BaseExpression take_base(UnwindBytes& code) {
-  const auto operation = code.take<uint8_t>();
+  const auto operation = code.number<uint8_t>();
   const int64_t offset = code.sleb();
   return {uint64_t{operation} - DW_OP_breg0, offset,
           code.good() && operation >= DW_OP_breg0 && operation <= DW_OP_breg31};
@@ -25,8 +27,8 @@ BaseExpression take_base(UnwindBytes& code) {
 }  // namespace
 
 bool UnwindProgram::run(UnwindBytes& code) {
-  while (code.more() && !past_) {
-    const auto byte = code.take<uint8_t>();
+  while (!code.at_end() && !past_) {
+    const auto byte = code.number<uint8_t>();
     const uint8_t operand = byte & kCfaOperandMask;
     switch (byte & kCfaOpcodeMask) {
       case DW_CFA_advance_loc:
@@ -65,13 +67,13 @@ bool UnwindProgram::step(uint8_t opcode, UnwindBytes& code) {
       move_to(code.pointer(cie_.encoding));
       return true;
     case DW_CFA_advance_loc1:
-      advance(code.take<uint8_t>());
+      advance(code.number<uint8_t>());
       return true;
     case DW_CFA_advance_loc2:
-      advance(code.take<uint16_t>());
+      advance(code.number<uint16_t>());
       return true;
     case DW_CFA_advance_loc4:
-      advance(code.take<uint32_t>());
+      advance(code.number<uint32_t>());
       return true;
     case DW_CFA_GNU_args_size:
       code.uleb();
@@ -115,7 +117,7 @@ bool UnwindProgram::step(uint8_t opcode, UnwindBytes& code) {
 
 void UnwindProgram::save_expression(uint64_t number, UnwindBytes code, bool is_address) {
   const BaseExpression base = take_base(code);
-  const bool known = is_address && base.good && !code.more() &&
+  const bool known = is_address && base.good && !!code.at_end() &&
                      base.base_register == machine::kFramePointerRegister;
   save(number, known ? SavedAt::kAtItself : SavedAt::kUnknown, base.offset);
 }
@@ -166,8 +168,8 @@ void UnwindProgram::set_cfa_expression(UnwindBytes code) {
   const BaseExpression base = take_base(code);
   set_cfa(base.base_register, base.offset);
   row_.is_saved = true;
-  row_.is_unknown =
-      !base.good || code.take<uint8_t>() != DW_OP_deref || !code.good() || code.more();
+  row_.is_unknown = !base.good || code.number<uint8_t>() != DW_OP_deref || !code.good() ||
+                    !code.at_end();
 }
 
 }  // namespace arctrace::shim

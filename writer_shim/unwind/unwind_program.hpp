@@ -1,32 +1,32 @@
-// Runs the call frame instructions of an unwind table (DWARF's CFA program), as far as
-// they say where the caller's frame is.
+// Runs the call frame instructions of unwind tables (DWARF's CFA program), as far as they
+// are about the caller's frame.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/unwind_bytes.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/unwind/frame_rule.hpp"
-#include "writer_shim/unwind/unwind_bytes.hpp"
 
 namespace arctrace::shim {
 
-// What a common information entry says for the entries that refer to it.
+// The values of a common information entry for the entries that refer to it.
 struct UnwindCie {
   uint64_t code_alignment = 0;
   int64_t data_alignment = 0;
-  uint8_t encoding = kAbsolute;
+  uint8_t encoding = kPointerAbsolute;
   bool has_augmentation = false;
 };
 
-// Where the caller's value of a register is.
+// Where the caller's value of a register is saved.
 using SavedAt = FrameRule::FramePointer;
 struct SavedRegister {
   SavedAt where = SavedAt::kSame;
   int64_t offset = 0;
 };
 
-// The rules that hold at one address.
+// The rules at one address.
 struct UnwindRow {
   uint64_t base_register = 0;
   int64_t offset = 0;
@@ -35,7 +35,7 @@ struct UnwindRow {
   SavedRegister frame_pointer;
   SavedRegister return_address;
 
-  // Null: the register is not needed.
+  // The rule for a register; null: the register is not needed.
   SavedRegister* saved(uint64_t number) {
     if (number == machine::kFramePointerRegister) return &frame_pointer;
     return number == machine::kReturnAddressRegister ? &return_address : nullptr;
@@ -44,14 +44,14 @@ struct UnwindRow {
 
 class UnwindProgram {
  public:
-  // For the function that begins at `begin`; `cie` must outlive this.
+  // Runs for the function that begins at `begin`; `cie` must outlive this.
   UnwindProgram(const UnwindCie& cie, uintptr_t begin, uintptr_t pc)
       : cie_(cie), location_(begin), pc_(pc) {}
 
   // Stops at the row for the address. False: an instruction is unknown, or broken.
   bool run(UnwindBytes& code);
 
-  // Keeps the rules of the common entry, to which "restore" goes back.
+  // Stores the rules of the common entry, to which "restore" goes back.
   void keep_initial() { initial_ = row_; }
 
   const UnwindRow& row() const { return row_; }

@@ -37,11 +37,11 @@
 #define ARCTRACE_SLOT_COUNT_MAX 65535u
 #define ARCTRACE_CPU_COUNT_MAX 4096u
 #define ARCTRACE_BLOCK_COUNT_MAX (1u << 24)
-/* A writer keeps at most this many of its open frames, the outermost ones. */
+/* A writer remembers at most this many of its open frames, the outermost ones. */
 #define ARCTRACE_OPEN_FRAMES_MAX 1024u
 /* The largest buffer that can be the value of one BPF map. */
 #define ARCTRACE_BPF_SIZE_MAX (512ull << 20)
-/* A session gives no identity from this one on: bit 31 of a writer's is the kernel's, and
+/* A session gives no identity from this one on: bit 31 marks the kernel's writers, and
  * threads that ask at once may each get one more. */
 #define ARCTRACE_IDENTITIES_END 0x7FFF0000u
 /* Blocks whose index is a multiple of this may have a hint in busy_run. */
@@ -83,8 +83,8 @@ enum arctrace_gate_bit {
   ARCTRACE_GATE_ALL = 0xFu
 };
 
-/* What the kernel's programs record besides the scheduler's events. In ENABLED they
- * follow the bits of the gate, ARCTRACE_KERNEL_EVENT_SHIFT higher. */
+/* What the kernel's programs record besides the scheduler's events. ENABLED records have
+ * these bits ARCTRACE_KERNEL_EVENT_SHIFT higher, above those of the gate. */
 enum arctrace_kernel_event {
   ARCTRACE_KERNEL_SYSCALLS = 1u << 0,   /* SYSCALL, SYSCALL_END */
   ARCTRACE_KERNEL_FAULTS = 1u << 1,     /* PAGE_FAULT */
@@ -98,17 +98,17 @@ enum arctrace_kernel_event {
 
 /* Why a record was not written. */
 enum arctrace_loss_cause {
-  ARCTRACE_LOST_FULL = 0,        /* no block was free */
-  ARCTRACE_LOST_TOO_BIG = 1,     /* longer than a record may be in this geometry */
-  ARCTRACE_LOST_NESTED = 2,      /* too many nested handlers, held payloads, open calls */
-  ARCTRACE_LOST_NO_SLOT = 3,     /* the thread found no writer slot */
-  ARCTRACE_LOST_KERNEL = 4,      /* the kernel writer found no block */
-  ARCTRACE_LOST_FILE = 5,        /* written, but the trace file had no room for them */
+  ARCTRACE_LOST_FULL = 0,    /* no block was free */
+  ARCTRACE_LOST_TOO_BIG = 1, /* longer than a record may be in this geometry */
+  ARCTRACE_LOST_NESTED = 2,  /* too many nested handlers, reserved payloads, open calls */
+  ARCTRACE_LOST_NO_SLOT = 3, /* the thread found no writer slot */
+  ARCTRACE_LOST_KERNEL = 4,  /* the kernel writer found no block */
+  ARCTRACE_LOST_FILE = 5,    /* written, but did not fit into the trace file */
   ARCTRACE_LOST_IDENTITY = 6,    /* the session has given all its identities */
   ARCTRACE_LOST_DEFINITIONS = 7, /* overwrite mode: definitions, not records */
   ARCTRACE_LOST_CAUSES = 8,      /* array size */
-  /* Written, and removed with their file. In no slot, LOST or TOTALS: readers know it by
-   * FILES records. */
+  /* Written, and removed with their file. No slot, LOST or TOTALS counts them: readers
+   * know them by FILES records. */
   ARCTRACE_LOST_REMOVED = 8
 };
 
@@ -140,7 +140,7 @@ struct arctrace_session_header {
   uint32_t creator_uid;
   uint32_t pinned;           /* 1: locked into memory; n > 1: its first n KiB are */
   uint64_t ticks_per_second; /* an estimate; CLOCK_SYNC records are exact */
-  uint64_t start_ticks;      /* this and the next two: one moment on three clocks */
+  uint64_t start_ticks;      /* this and the next two: one time on three clocks */
   uint64_t start_monotonic_ns;
   uint64_t start_realtime_ns;
   uint8_t session_id[16]; /* random */
@@ -177,7 +177,7 @@ struct arctrace_control {
   uint64_t taken;
   uint64_t freed; /* in overwrite mode, counts closed blocks, which may be taken */
   uint64_t definition_blocks; /* of class definitions, in overwrite mode */
-  uint64_t reclaim_next; /* where the next look for definitions that are over begins */
+  uint64_t reclaim_next;      /* where the next scan for unneeded definitions begins */
   uint64_t reserved3[4];
   /* line 4: requests to the collector, and its wake-up */
   uint32_t wake;              /* futex: 0 the collector may sleep, 1 woken */
@@ -200,7 +200,7 @@ struct arctrace_control {
   uint32_t writer_next;
   uint32_t slot_next; /* slots with index >= this were never used */
   uint32_t reserved5;
-  uint64_t filtered_out; /* of threads without a slot, and what slots have passed on */
+  uint64_t filtered_out; /* of threads without a slot, and what slots have handed over */
   uint32_t reserved6[10];
   /* line 6: records that no slot could count */
   uint64_t lost[ARCTRACE_LOST_CAUSES];
@@ -227,40 +227,41 @@ ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_lock, 448);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, collector_robust_next, 480);
 ARCTRACE_ASSERT_SIZE(arctrace_control, 512);
 
-/* The live filter: which functions the programs of the session record. It follows
+/* The live filter: which functions the programs of the session record. It lies after
  * arctrace_control; `arctrace ctl` writes it. */
 #define ARCTRACE_LIVE_FILTER_OFFSET 4608u /* = ARCTRACE_CONTROL_OFFSET + 512 */
 #define ARCTRACE_LIVE_FILTER_TEXT_MAX 1024u
 
 struct arctrace_live_filter {
-  uint32_t round; /* rises with each change, odd while one is made; 0: none so far */
-  uint32_t size;  /* bytes of text in use; 0: programs keep the filter they began with */
+  uint32_t round; /* generation: rises with each change, odd during one; 0: none so far */
+  uint32_t size;  /* bytes of text in use; 0: programs use the filter they began with */
   uint32_t reserved[14];
   /* '+' or '-', then a glob of linker's names, then a zero byte; and so on */
   uint64_t text[ARCTRACE_LIVE_FILTER_TEXT_MAX / sizeof(uint64_t)];
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_live_filter, text, 64);
 
-/* Moments that whoever causes them notes, because the recorder does not see them in time:
- * of each kind the last ones. They follow the live filter. */
+/* The time of a control event, noted by the process that causes it, because the recorder
+ * does not see it in time. The last ones of each kind remain. They lie after the live
+ * filter. */
 struct arctrace_moment {
   uint64_t ticks;
   uint32_t value;
-  uint32_t round; /* the moment's number, from 1, stored last; 0 while it is being made */
+  uint32_t round; /* the event's number, from 1, stored last; 0 while it is being made */
 };
 ARCTRACE_ASSERT_SIZE(arctrace_moment, 16);
 
-/* The entries, struct arctrace_moment, follow; moment n is in entry n - 1, modulo their
- * number. */
+/* The entries, struct arctrace_moment, lie after this; event n is in entry n - 1, modulo
+ * their number. */
 struct arctrace_moments {
   uint32_t count; /* ever noted */
   uint32_t reserved[15];
 };
 ARCTRACE_ASSERT_SIZE(arctrace_moments, 64);
 
-/* Changes of the gate or of a filter; the value is the gate after it in bits 0 to 7, and
- * the low bits of the live filter's round (8 to 19) and of the record filter's (20 to
- * 31). Records of classes that the gate lacks are missing from then on. */
+/* Changes of the gate or of a filter. The value is the gate after the change in bits 0 to
+ * 7, and the low bits of the generations of the live filter (8 to 19) and of the record
+ * filter (20 to 31). Records of classes that the gate lacks are missing from then on. */
 #define ARCTRACE_GATE_CHANGES_OFFSET 5696u
 #define ARCTRACE_GATE_CHANGES_KEPT 32u
 
@@ -270,7 +271,7 @@ ARCTRACE_ASSERT_SIZE(arctrace_moments, 64);
 #define ARCTRACE_EXECS_KEPT 96u
 
 /* The record filter: which threads' records and which events the programs of the session
- * write. `arctrace ctl` and the recorder write it. It follows the execs. */
+ * write. `arctrace ctl` and the recorder write it. It lies after the execs. */
 #define ARCTRACE_RECORD_FILTER_OFFSET 7872u
 #define ARCTRACE_RECORD_FILTER_TEXT_MAX 312u
 
@@ -294,12 +295,12 @@ ARCTRACE_ASSERT_SIZE(arctrace_record_filter, 320);
 /* Blocks are named by generation << 32 | index + 1, as in control.shared_current. */
 struct arctrace_cpu_slot {
   uint64_t current;  /* this CPU's open shared block, or 0 */
-  uint64_t searched; /* blocks looked at in vain since the collector set it to 0 */
+  uint64_t searched; /* blocks checked in vain since the collector set it to 0 */
   uint64_t reserved0[7];
   uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* block + 1 of a record being written, or 0 */
   uint64_t lost;                          /* records lost, only grows */
-  uint64_t reported;                      /* of these, reported in LOST records */
-  uint64_t lost_since; /* CLOCK_MONOTONIC ns, not after the first unreported loss */
+  uint64_t reported;                      /* of these, counted in LOST records */
+  uint64_t lost_since; /* CLOCK_MONOTONIC ns, not after the first uncounted loss */
   uint64_t reserved1[2];
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_cpu_slot, active, 72);
@@ -335,19 +336,19 @@ struct arctrace_writer_slot {
   /* line 1: blocks this thread may still write, as block + 1; 0 none */
   uint32_t current;                       /* exclusive block taken or being taken */
   uint32_t active[ARCTRACE_ACTIVE_DEPTH]; /* shared write in progress, by nesting */
-  uint32_t held[ARCTRACE_HELD_COUNT];     /* reserve() without commit() yet */
+  uint32_t held[ARCTRACE_HELD_COUNT];     /* reserved in place, not committed yet */
   /* Events, instants and counters that the record filter left out by their names, levels
-   * or fields, less what the thread has passed on to control.filtered_out. */
+   * or fields, less what the thread has handed over to control.filtered_out. */
   uint32_t filtered_out;
-  /* User records reserved. Only the owner counts them; like lost[] they only grow, but
-   * a discarded record is taken back. */
+  /* User records reserved. Only the owner counts them; like lost[] they only grow, but a
+   * discarded record is subtracted again. */
   uint64_t written;        /* in exclusive blocks */
   uint64_t written_shared; /* in shared blocks */
   uint64_t written_before; /* both, by earlier owners */
   /* line 2 */
   uint64_t lost[ARCTRACE_LOST_CAUSES];
   /* line 3 */
-  uint64_t reported[ARCTRACE_LOST_CAUSES]; /* of these, reported in LOST records */
+  uint64_t reported[ARCTRACE_LOST_CAUSES]; /* of these, counted in LOST records */
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, reporting, 8);
 ARCTRACE_ASSERT_OFFSET(arctrace_writer_slot, robust_next, ARCTRACE_ROBUST_NODE_OFFSET);
@@ -384,7 +385,7 @@ enum arctrace_block_form {
 
 enum arctrace_block_class {
   ARCTRACE_CLASS_DATA = 1,
-  ARCTRACE_CLASS_DEFINITIONS = 2 /* kept by overwrite mode while the process lives */
+  ARCTRACE_CLASS_DEFINITIONS = 2 /* not overwritten while the process lives */
 };
 
 struct arctrace_block_header {

@@ -5,7 +5,7 @@
  *
  *   BLOCK    the image of a block: its header and records, without the 0xff after them
  *   RECORDS  the collector's own records, full form, one after another
- *   WRITERS  whose records the shared blocks before it have; after the last record
+ *   WRITERS  which writers the shared blocks before it are of; after the last record
  *   INDEX    what the chunks before it are; after WRITERS
  *   SYMBOLS  names of functions whose addresses are in the file; after all others
  *
@@ -50,7 +50,7 @@ ARCTRACE_ASSERT_SIZE(arctrace_chunk_header, 32);
 
 /* ---- Symbols --------------------------------------------------------------------- */
 
-/* With which the payload of SYMBOLS begins. Modules follow, up to its end. */
+/* The payload of SYMBOLS begins with this. Modules follow, up to its end. */
 struct arctrace_symbols {
   uint32_t flags; /* ARCTRACE_SYMBOLS_* */
   uint32_t reserved;
@@ -84,8 +84,8 @@ ARCTRACE_ASSERT_PART(arctrace_symbols_export, 4);
 
 /* ---- Index ------------------------------------------------------------------------- */
 
-/* The payload of INDEX is one of these for each chunk before it, in their order, so that
- * the first one is of the chunk at ARCTRACE_HEADER_SIZE. arctrace_session_header says
+/* The payload of INDEX has one of these for each chunk before it, in their order, so that
+ * the first one describes the chunk at ARCTRACE_HEADER_SIZE. arctrace_session_header says
  * where the INDEX is. */
 struct arctrace_index_entry {
   uint32_t size;        /* of the payload */
@@ -105,7 +105,7 @@ ARCTRACE_ASSERT_SIZE(arctrace_index_entry, 64);
 
 #define ARCTRACE_INDEX_ENTRIES_MAX (1u << 20)
 
-/* The payload of WRITERS is one of these for each block of class data and form full,
+/* The payload of WRITERS has one of these for each block of class data and form full,
  * except the kernel's, in the order of the file; each is followed by its writers. */
 struct arctrace_block_writers {
   uint32_t chunk; /* the sequence of the block's chunk */
@@ -114,7 +114,7 @@ struct arctrace_block_writers {
 };
 ARCTRACE_ASSERT_SIZE(arctrace_block_writers, 16);
 
-/* What the block's committed records are of one writer. They are sorted by writer. */
+/* Describes the block's committed records of one writer. Entries are sorted by writer. */
 struct arctrace_block_writer {
   uint32_t writer;
   uint32_t facts;       /* ARCTRACE_FACT_NEEDED, _FRAMES, _WHOLE_STACK, _TELLS */
@@ -125,15 +125,15 @@ ARCTRACE_ASSERT_SIZE(arctrace_block_writer, 16);
 #define ARCTRACE_WRITERS_BYTES_MAX (64u << 20)       /* of all chunks of a file */
 #define ARCTRACE_WRITERS_CHUNK_BYTES_MAX (16u << 20) /* of one */
 
-/* What the committed records of an exclusive block say that its header does not, and that
+/* Facts about the committed records of an exclusive block that its header lacks, and that
  * readers of a range have to know. */
-#define ARCTRACE_FACT_KNOWN 1u /* the other bits hold */
+#define ARCTRACE_FACT_KNOWN 1u /* the other bits are valid */
 #define ARCTRACE_FACT_NEEDED                              \
   2u /* what no later STACK tells: COROUTINE, EXIT_NAMED, \
         VFORK_BEGIN, VFORK_END, or a STACK with coroutine */
 #define ARCTRACE_FACT_PARTIAL_STACK 4u /* a STACK that does not list all frames */
 #define ARCTRACE_FACT_FRAMES 8u        /* a STACK of at least one frame */
-/* Of a writer of a shared block; _FRAMES then is about the first record. */
+/* For a writer of a shared block, for which _FRAMES is about the first record. */
 #define ARCTRACE_FACT_WHOLE_STACK                                                        \
   16u                           /* the first record, but for LOST, is a STACK that lists \
                                    all frames */
@@ -150,11 +150,11 @@ struct arctrace_system_body {
 ARCTRACE_ASSERT_PART(arctrace_system_body, 24);
 
 struct arctrace_clock_sync_body {
-  uint64_t ticks, monotonic_ns, realtime_ns; /* one moment on three clocks */
+  uint64_t ticks, monotonic_ns, realtime_ns; /* one time on three clocks */
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_clock_sync_body, 24);
 
-/* A writer ended; the head's ticks are the time at which the collector saw that. */
+/* A writer ended; the head's ticks are the time at which the collector saw its end. */
 struct arctrace_writer_end_body {
   uint32_t writer;
   uint32_t how; /* enum arctrace_writer_end */
@@ -164,7 +164,7 @@ ARCTRACE_ASSERT_PART(arctrace_writer_end_body, 8);
 enum arctrace_writer_end { ARCTRACE_WRITER_DIED = 1 };
 
 /* Precedes WRITER_END; the head's ticks are the time at which the collector last saw that
- * no writer of the session had died that is not reported, this one included. */
+ * all dead writers of the session had their WRITER_END, so this one was alive. */
 struct arctrace_alive_body {
   uint32_t writer;
 } ARCTRACE_RECORD_PART;
@@ -200,42 +200,43 @@ struct arctrace_totals_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_body, 72);
 
-/* After a writer's totals: whose they are, as its slot has it. So
- * writers whose definitions never found room have a process too. */
+/* Follows a writer's totals, and says whose they are, as its slot has it. So writers
+ * whose definitions never found space have a process too. */
 struct arctrace_totals_owner {
   uint32_t process, pid, tid, reserved;
   uint64_t start_ticks;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_owner, 24);
 
-/* After the session's totals: events, instants and counters that the
- * record filter left out by their names, levels or fields. */
+/* Follows the session's totals: events, instants and counters that the record filter left
+ * out by their names, levels or fields. */
 struct arctrace_totals_filtered {
   uint64_t filtered_out;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_totals_filtered, 8);
 
-/* How many identities the session has given: also to those that have no definitions. */
+/* How many identities the session has given, also to processes and threads that have no
+ * definitions. */
 struct arctrace_counts_body {
   uint32_t processes, threads;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_counts_body, 8);
 
-/* Of a recording that is cut into files: what has been written into them so far. So a
- * reader knows how much was in files that it does not have, whoever removed them. All
- * counts are of one collector's files. */
+/* What has been written into the files of a split recording so far. From it a reader
+ * knows how much was in files that it does not have, whoever removed them. All counts are
+ * of one collector's files. */
 struct arctrace_files_body {
   uint32_t what;        /* enum arctrace_files_event */
   uint32_t number;      /* of this file, from 1 */
   uint64_t begin_ticks; /* when the collector began: whose counts these are */
   uint64_t records;     /* user records */
   uint64_t kernel;      /* the kernel's records */
-  uint64_t lost[ARCTRACE_LOST_CAUSES]; /* what LOST records report */
-  /* What the collector has removed: the oldest files. */
+  uint64_t lost[ARCTRACE_LOST_CAUSES]; /* what LOST records count */
+  /* The oldest files, which the collector has removed. */
   uint32_t removed_files;
   uint32_t flags; /* ARCTRACE_FILES_RESUMED */
   uint64_t removed_records, removed_kernel;
-  uint64_t removed_ticks; /* when the oldest file that is left begins; 0: none removed */
+  uint64_t removed_ticks; /* when the oldest remaining file begins; 0: none removed */
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_OFFSET(arctrace_files_body, removed_files, 96);
 ARCTRACE_ASSERT_PART(arctrace_files_body, 128);
@@ -261,7 +262,7 @@ struct arctrace_code_file_body {
   uint32_t process;
   uint32_t kind;     /* enum arctrace_code_file_kind */
   uint64_t names;    /* CODE records from it */
-  uint64_t left_out; /* its entries without one: malformed, or no room for them */
+  uint64_t left_out; /* its entries without one: malformed, or no space for them */
   uint32_t flags;    /* ARCTRACE_CODE_FILE_CUT */
   uint32_t path_size;
 } ARCTRACE_RECORD_PART;
@@ -290,15 +291,15 @@ struct arctrace_exec_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_exec_body, 16);
 
-/* What recording costs on the machine that recorded, as its recorder measured it; then
- * count * arctrace_hook_cost, at most one of each kind. */
+/* What recording costs on the recorded machine, as its recorder measured it; then count *
+ * arctrace_hook_cost, at most one of each kind. */
 struct arctrace_hook_costs_body {
   uint32_t count;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_hook_costs_body, 4);
 
-/* Picoseconds, the least of several measurements. A call's time includes inside_ps that
- * recording it takes, and its caller's time includes outside_ps. */
+/* Picoseconds, the least of several measurements. A call's time includes inside_ps of the
+ * time that recording it takes, and its caller's time includes outside_ps. */
 struct arctrace_hook_cost {
   uint32_t kind; /* enum arctrace_hook_kind */
   uint32_t inside_ps, outside_ps;

@@ -9,7 +9,7 @@
 
 #include <arctrace/format/records.h>
 
-/* What every body begins with. */
+/* The beginning of every body. */
 struct arctrace_kernel_body {
   uint32_t cpu, tgid;
 } ARCTRACE_RECORD_PART;
@@ -43,7 +43,7 @@ struct arctrace_waking_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_waking_body, 20);
 #define ARCTRACE_WAKING_INTERRUPT 1u /* an interrupt of the running thread woke it */
-#define ARCTRACE_WAKING_UNKNOWN 2u   /* this kernel does not report it */
+#define ARCTRACE_WAKING_UNKNOWN 2u   /* this kernel does not tell it */
 #define ARCTRACE_WAKING_SOFTIRQ 4u   /* perhaps on the running thread's behalf */
 #define ARCTRACE_WAKING_RAISED 8u    /* the running thread raised the soft interrupt */
 #define ARCTRACE_WAKING_TIMER 16u    /* a timer expired */
@@ -62,7 +62,7 @@ struct arctrace_forked_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_forked_body, 16);
 
-/* After FORKED, if the child is not in the first PID namespace: its number there. */
+/* Follows FORKED, if the child is not in the first PID namespace: its number there. */
 struct arctrace_numbered_body {
   uint32_t cpu, tgid, child_tid, own_tid;
   uint32_t pid_namespace; /* inode */
@@ -152,7 +152,7 @@ struct arctrace_block_io_end_body {
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_block_io_end_body, 32);
 
 /* An interrupt came upon the head's thread at the head's ticks, and its CPU served it for
- * so long, what interrupted it included. */
+ * duration_ns, including whatever interrupted the interrupt. */
 struct arctrace_interrupt_body {
   uint32_t cpu, tgid;
   uint32_t kind, number; /* enum arctrace_interrupt_kind, which says what number is */
@@ -167,7 +167,7 @@ enum arctrace_interrupt_kind {
   ARCTRACE_INTERRUPT_CPU = 3     /* number: enum arctrace_cpu_interrupt */
 };
 
-/* Interrupts of the processor's own, which no device asks for. */
+/* Interrupts that the processor itself causes, and no device. */
 enum arctrace_cpu_interrupt {
   ARCTRACE_CPU_TIMER = 1,
   ARCTRACE_CPU_RESCHEDULE = 2, /* another CPU has woken a thread for this one */
@@ -175,7 +175,7 @@ enum arctrace_cpu_interrupt {
   ARCTRACE_CPU_WORK = 4        /* what the kernel had put off (irq_work) */
 };
 
-/* The name's bytes that the kernel writer has room for. */
+/* The kernel writer stores at most this many bytes of the name. */
 #define ARCTRACE_INTERRUPT_NAME_MAX 32u
 
 #endif /* ARCTRACE_FORMAT_KERNEL_RECORDS_H */

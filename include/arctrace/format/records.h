@@ -56,7 +56,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_LOST = 4,
   /* user records */
   ARCTRACE_TYPE_ENTER = 5,
-  ARCTRACE_TYPE_EXIT = 6, /* no body: the innermost open frame is left */
+  ARCTRACE_TYPE_EXIT = 6, /* no body: the innermost open frame ends */
   ARCTRACE_TYPE_EXIT_NAMED = 7,
   ARCTRACE_TYPE_UNWIND = 8,
   ARCTRACE_TYPE_VFORK_BEGIN = 9, /* no body: the vfork child's records follow */
@@ -137,7 +137,7 @@ struct arctrace_time_body {
 ARCTRACE_ASSERT_PART(arctrace_time_body, 8);
 
 /* The writer's open frames at this point, then u64 keys[count], outermost first. If count
- * is less than depth, only the innermost are reported. It begins every compact block
+ * is less than depth, only the innermost frames are listed. It begins every compact block
  * (after LOST), and in the shared scope comes before a thread's first record in a block.
  */
 struct arctrace_stack_body {
@@ -145,8 +145,8 @@ struct arctrace_stack_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_stack_body, 8);
 
-/* The thread goes on on another of its stacks, whose open frames are given as in STACK. A
- * STACK of a coroutine has its number after the keys. */
+/* The thread continues on another of its stacks, whose open frames are given as in STACK.
+ * A STACK of a coroutine has the coroutine's number after the keys. */
 struct arctrace_coroutine_body {
   uint32_t coroutine;    /* 0: the thread's own stack */
   uint32_t depth, count; /* from here on as in STACK */
@@ -163,7 +163,7 @@ ARCTRACE_ASSERT_OFFSET(arctrace_lost_body, since_ticks, 16);
 ARCTRACE_ASSERT_PART(arctrace_lost_body, 24);
 
 #define ARCTRACE_LOST_INHERITED 1u  /* lost by an earlier owner of the slot */
-#define ARCTRACE_LOST_RESIDUAL 2u   /* reported by the collector: the writer is gone */
+#define ARCTRACE_LOST_RESIDUAL 2u   /* counted by the collector: the writer is gone */
 #define ARCTRACE_LOST_SESSION 4u    /* losses that no slot counted */
 #define ARCTRACE_LOST_CPU 8u        /* lost by one CPU of the kernel writer ... */
 #define ARCTRACE_LOST_CPU_SHIFT 16u /* ... whose number is in the bits from here on */
@@ -183,7 +183,7 @@ ARCTRACE_ASSERT_PART(arctrace_lock_word, 8);
 #define ARCTRACE_LOCK_WORDS_MAX 2u /* a condition, and its mutex */
 
 struct arctrace_unwind_body {
-  uint32_t count; /* innermost frames that were left without an exit */
+  uint32_t count; /* innermost frames that ended without an exit */
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_unwind_body, 4);
 
@@ -234,8 +234,8 @@ enum arctrace_value_kind {
   /* IEEE 754, 4 or 8 bytes; arguments of this kind are counted apart */
   ARCTRACE_VALUE_FLOAT = 21,
   ARCTRACE_VALUE_BOOL = 22,
-  /* Not an argument: the u32 id of a STRING with the names of the others, "a,b".
-   * A name may be followed by the names of numbers: "a/0=red/5=green". */
+  /* Not an argument: the u32 id of a STRING with the names of the others, "a,b". A name
+   * may be followed by the names of numbers: "a/0=red/5=green". */
   ARCTRACE_VALUE_NAMES = 23
 };
 
@@ -267,8 +267,8 @@ ARCTRACE_ASSERT_PART(arctrace_text_body, 4);
  * `process` is the process that the definition belongs to; ids are that process's own. */
 
 /* Then bytes(executable_size), the program's path, and bytes(arguments_size), the command
- * line, in which a zero byte ends each argument; then, of a process that was forked,
- * arctrace_process_fork, of which versions 1.7 and 1.8 have the first field only. */
+ * line, in which a zero byte ends each argument. If the process was forked,
+ * arctrace_process_fork follows; without it, neither of its fields is known. */
 struct arctrace_process_body {
   uint32_t process, parent; /* parent 0: unknown */
   uint32_t pid, ppid, uid;
@@ -286,8 +286,8 @@ struct arctrace_process_fork {
 ARCTRACE_ASSERT_OFFSET(arctrace_process_fork, forked_ticks, 4);
 ARCTRACE_ASSERT_PART(arctrace_process_fork, 12);
 
-/* Of a process that was forked: the frames that were open in its forker when that called
- * fork, those that it had inherited included, as depth, count and keys of
+/* Describes a forked process: the frames that were open in its forker when that called
+ * fork, those that the forker had inherited included, as depth, count and keys of
  * arctrace_stack_body. */
 struct arctrace_inherited_body {
   uint32_t process;
@@ -300,7 +300,7 @@ enum arctrace_process_origin {
   ARCTRACE_ORIGIN_FORK = 2
 };
 
-/* Then bytes(name_size). Written again when the name changes. */
+/* Then bytes(name_size). The record is written again when the name changes. */
 struct arctrace_thread_body {
   uint32_t writer, process, tid, name_size;
   uint64_t start_ticks;
@@ -372,13 +372,13 @@ struct arctrace_process_end_body {
 ARCTRACE_ASSERT_PART(arctrace_process_end_body, 12);
 
 enum arctrace_process_end {
-  ARCTRACE_END_NONE = 0,        /* the exec reported before failed; the process goes on */
-  ARCTRACE_END_EXIT = 1,        /* exit() or return from main; status unknown (-1) */
+  ARCTRACE_END_NONE = 0, /* the exec that was announced failed; the process goes on */
+  ARCTRACE_END_EXIT = 1, /* exit() or return from main; status unknown (-1) */
   ARCTRACE_END_EXIT_DIRECT = 2, /* _exit(status) */
   ARCTRACE_END_EXEC = 3         /* the process is about to execute another program */
 };
 
-/* The head's ticks: when the phase began. */
+/* A phase began at the head's ticks. */
 struct arctrace_phase_body {
   uint32_t process;
   uint32_t phase; /* enum arctrace_phase_of_life */
@@ -391,7 +391,7 @@ enum arctrace_phase_of_life {
   ARCTRACE_LIFE_HELPER = 3 /* no phase: it has a child, `pid`, that is a tracer's own */
 };
 
-/* That of ARCTRACE_LIFE_HELPER. */
+/* The body of ARCTRACE_LIFE_HELPER. */
 struct arctrace_helper_body {
   uint32_t process;
   uint32_t phase;
@@ -400,8 +400,8 @@ struct arctrace_helper_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_helper_body, 16);
 
-/* By the kernel's count, which is coarse, the process had existed for no longer than
- * age_ns when it took its identity (arctrace_process_body.start_ticks). */
+/* By the kernel's count, which is coarse, the process was no older than age_ns when it
+ * took its identity (arctrace_process_body.start_ticks). */
 struct arctrace_age_body {
   uint32_t process;
   uint32_t reserved;
@@ -409,8 +409,8 @@ struct arctrace_age_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_age_body, 16);
 
-/* The open calls of a thread that wait to be reported until they have lasted ticks_min,
- * outermost first: count * arctrace_waiting_call, then room for as many as there may be.
+/* The open calls of a thread that wait to be recorded until they have lasted ticks_min,
+ * outermost first: count * arctrace_waiting_call, then space for as many as there may be.
  * The thread changes the record as long as it lives. */
 struct arctrace_waiting_body {
   uint32_t process;
@@ -476,9 +476,9 @@ enum arctrace_untraced {
   ARCTRACE_UNTRACED_LIBC = 9 /* its glibc is too early for the shim, which does nothing */
 };
 
-/* So many functions of the process' program were patched with a jump at their entry, or
- * left alone, for one reason. Then listed * (u64 function), the addresses of some of
- * them. Records with the same verdict add up. */
+/* `count` functions of the process' program were patched with a jump at their entry, or
+ * skipped, for one reason. Then listed * (u64 function), the addresses of some of them.
+ * Records with the same verdict add up. */
 struct arctrace_patches_body {
   uint32_t process;
   uint32_t verdict; /* enum arctrace_patch_verdict */
@@ -489,7 +489,7 @@ ARCTRACE_ASSERT_PART(arctrace_patches_body, 20);
 
 enum arctrace_patch_verdict {
   ARCTRACE_PATCH_DONE = 0,
-  /* what the analysis of the program's file has found */
+  /* The analysis of the program's file has found these. */
   ARCTRACE_PATCH_SLOT_STUB = 1,     /* it only jumps to another module's function */
   ARCTRACE_PATCH_PART = 2,          /* the compiler split it off another function */
   ARCTRACE_PATCH_NO_FRAME_INFO = 3, /* no call frame information at its entry */
@@ -503,17 +503,17 @@ enum arctrace_patch_verdict {
   ARCTRACE_PATCH_ENTERED_INSIDE = 11,  /* a jump leads between the bytes */
   ARCTRACE_PATCH_POINTED_INSIDE = 12,  /* a pointer does */
   ARCTRACE_PATCH_UNKNOWN_TARGETS = 13, /* a jump table that was not found may */
-  /* what the recording has */
+  /* The recording has found these. */
   ARCTRACE_PATCH_SMALL = 14,         /* smaller than wanted, and not named */
   ARCTRACE_PATCH_UNMOVED_RULES = 15, /* its unwind rules cannot be moved */
   ARCTRACE_PATCH_CHANGED = 16,       /* its instructions are not those of the file */
   ARCTRACE_PATCH_NO_STUB = 17,       /* too many functions */
-  ARCTRACE_PATCH_FLOODED =
+  ARCTRACE_PATCH_THROTTLED =
       18, /* patched, and switched off: its calls filled the buffer */
-  ARCTRACE_PATCH_SPECIAL = 19, /* of a library: hooked otherwise, or to be left in libc */
+  ARCTRACE_PATCH_SPECIAL = 19, /* of a library: hooked otherwise, or skipped in libc */
   /* a thread stood in its first bytes when its process was joined */
   ARCTRACE_PATCH_IN_USE = 20,
-  /* why no function was patched; count is 0 */
+  /* No function was patched, for one of these reasons; count is 0. */
   ARCTRACE_PATCH_NO_ROOM = 32,    /* no addresses are free within a jump's reach */
   ARCTRACE_PATCH_RUNTIME = 33,    /* its runtime looks up return addresses */
   ARCTRACE_PATCH_UNREADABLE = 34, /* the file could not be analysed */

@@ -17,12 +17,11 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/record/trace_owner.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/export/export_file.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/terminal.hpp"
-#include "reader/replay/lock_symbols.hpp"
 #include "reader/replay/used_symbols.hpp"
 #include "reader/trace/key_scan.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -45,7 +44,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The header, and all chunks but those of SYMBOLS at the end.
+// Copies the header, and all chunks but those of SYMBOLS at the end.
 absl::Status copy_trace(reader::Input& input, uint64_t end, reader::ExportFile& file) {
   constexpr size_t kPiece = size_t{1} << 20;
   std::vector<std::byte> piece(kPiece);
@@ -133,9 +132,9 @@ void warn_of_modules(const std::vector<std::string>& findings) {
 absl::StatusOr<int> archive(const ArchiveOptions& options) {
   const std::string output =
       options.output.empty() ? options.path + ".archive" : options.output;
-  // From here on to the end, so that Ctrl-C at any moment leaves no temporary file.
+  // The watch lasts to the end, so that Ctrl-C at any time leaves no temporary file.
   const reader::InterruptWatch watch;
-  // Once, for a pipe cannot be read again.
+  // The file is opened once, because a pipe cannot be read again.
   absl::StatusOr<std::unique_ptr<reader::Input>> opened = reader::open_file(options.path);
   if (!opened.ok()) return opened.status();
   reader::Input& input = **opened;
@@ -151,13 +150,13 @@ absl::StatusOr<int> archive(const ArchiveOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("archive: ", reader::escaped(output), " is the trace itself"));
   }
-  // It is a trace, and like any other for its owner only.
+  // The copy is a trace, and like any other readable for its owner only.
   absl::StatusOr<std::unique_ptr<reader::ExportFile>> file =
       reader::ExportFile::create(output, options.force, 0600);
   if (!file.ok()) return file.status();
   absl::StatusOr<FoundSymbols> found;
   {
-    const std::unique_ptr<ActingWithRights> rights = act_as_owner(options.path);
+    const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(options.path);
     found = find_symbols(input, *trace, options);
   }
   if (!found.ok()) return found.status();

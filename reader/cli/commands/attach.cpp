@@ -13,14 +13,12 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/buffer_options.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/traced_options.hpp"
+#include "reader/cli/options/record_options.hpp"
 #include "reader/cli/record/printed_events.hpp"
-#include "reader/cli/record/recording_end.hpp"
-#include "reader/cli/record/recording_warnings.hpp"
+#include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/recording/child_process.hpp"
 #include "src/recording/join_processes.hpp"
@@ -34,8 +32,8 @@ using recording::Recording;
 constexpr const char* kJoinedGroup = "Recording with --pid";
 
 struct AttachOptions {
-  // `session`: the one that is collected. What is recorded of programs is of those that
-  // `pids` are.
+  // `session`: the session that is collected. Options of what is recorded of programs
+  // apply to the programs of `pids`.
   recording::RecordOptions record;
   recording::AdoptOptions adopt;
   bool respawn = false;  // another one takes the place of a collector that dies
@@ -51,7 +49,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   if (!adopted.ok()) return adopted.status();
   Recording& recording = **adopted;
   if (absl::Status joined = recording.join(); !joined.ok()) {
-    if (absl::IsAborted(joined)) return 2;  // each of them has been told of
+    if (absl::IsAborted(joined)) return 2;  // each failure was printed
     return joined;
   }
   const std::vector<pid_t>& joined = recording.joined();
@@ -64,11 +62,11 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
                                          ? "; recording is off until arctrace start"
                                          : ""));
   recording.wait(signals);
-  // Other programs of the session may have patterns of their own, whose bits are set too;
-  // one that is clear is of no function.
+  // Other programs of the session may have patterns of their own, whose bits are set too.
+  // But a clear bit means that no function matched.
   warn_of_unmatched(record.filter, IpcAtomics::load_relaxed(control.patterns_matched),
                     program);
-  const CollectorSummary& summary = recording.finish(signals);
+  const recorder::CollectorSummary& summary = recording.finish(signals);
   warn_of_missing_room(view);
   warn_of_untraced(summary);
   warn_of_identities(summary);
@@ -76,7 +74,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   return summary.file_error == 0 && joined.size() == record.pids.size() ? 0 : 2;
 }
 
-// The file of a collector that takes another one's place: FILE, FILE.1, FILE.2 ...
+// The file of a collector that takes over from another one: FILE, FILE.1, FILE.2 ...
 std::string nth_file(const std::string& file, uint32_t n) {
   return n == 0 ? file : absl::StrCat(file, ".", n);
 }
@@ -97,8 +95,8 @@ int wait_for_collector(pid_t pid, const recording::SignalScope& signals,
   }
 }
 
-// Keeps a collector in a process of its own, so that whatever kills it costs the session
-// no more than what is lost until the next one is there.
+// Keeps a collector in a process of its own. Whatever kills it costs the session only the
+// records that are lost until the next collector runs.
 absl::StatusOr<int> supervise(AttachOptions options) {
   constexpr int kQuickDeathsMax = 5;
   constexpr uint64_t kQuickNs = 1'000'000'000;
@@ -115,7 +113,7 @@ absl::StatusOr<int> supervise(AttachOptions options) {
     const pid_t pid = fork();
     if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
     if (pid == 0) {
-      // So that it ends as if it were told to if nobody would tell it any more.
+      // If the supervisor dies, the collector gets SIGTERM and ends cleanly.
       prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (getppid() != supervisor) return 0;
       return attach(options);
@@ -132,7 +130,7 @@ absl::StatusOr<int> supervise(AttachOptions options) {
                                        WTERMSIG(status), "; another one goes on in ",
                                        nth_file(file, n + 1)));
     options.adopt.definitions = options.record.output.path;
-    options.record.pids.clear();  // they have joined
+    options.record.pids.clear();  // their processes have joined
   }
 }
 

@@ -8,10 +8,8 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/terminal_options.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/render/findings.hpp"
-#include "reader/render/losses.hpp"
+#include "reader/cli/record/open_trace.hpp"
+#include "reader/render/info.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/replay/replay.hpp"
@@ -32,7 +30,7 @@ struct CheckOptions {
   bool strict = false;
 };
 
-// Records that are missing without a breach of a rule.
+// Returns lines about records that are missing without a breach of a rule.
 std::vector<std::string> imperfections(const reader::Summary& summary) {
   std::vector<std::string> found;
   const auto note = [&](uint64_t count, const char* what) {

@@ -1,11 +1,11 @@
-// The subcommands of arctrace: one file each in this directory.
+// The subcommands of arctrace: one file in this directory for each, or for related ones.
 #pragma once
 
 #include <absl/status/statusor.h>
 
 #include <functional>
 
-#include "reader/cli/options/cli11.hpp"
+#include "reader/cli/options/options.hpp"
 
 namespace arctrace::cli {
 
@@ -17,7 +17,8 @@ using Runner = std::function<absl::StatusOr<int>()>;
 // The exit status after Ctrl-C.
 inline constexpr int kStatusInterrupted = 130;
 
-// Each adds its subcommand to `root`, and returns what to run if the command line has it.
+// Each function adds its subcommand to `root`, and returns what to run if the command
+// line has it.
 Runner add_archive(CLI::App& root);
 Runner add_attach(CLI::App& root);
 Runner add_check(CLI::App& root);

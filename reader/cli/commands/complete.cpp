@@ -1,5 +1,5 @@
-// arctrace complete: what the completions of shells ask for, one word a line: names of
-// sessions, and functions of a trace. Not shown in the help.
+// arctrace complete: prints the words that completions of shells ask for, one a line:
+// names of sessions, and functions of a trace. The help does not show it.
 #include <absl/container/btree_set.h>
 #include <absl/strings/str_cat.h>
 
@@ -28,13 +28,15 @@ enum class Kind : uint8_t { kSessions, kFunctions };
 
 absl::btree_set<std::string> sessions() {
   absl::btree_set<std::string> names;
-  for (const FoundSession& session : find_sessions()) names.insert(session.name);
+  for (const recorder::FoundSession& session : recorder::find_sessions())
+    names.insert(session.name);
   return names;
 }
 
 absl::StatusOr<absl::btree_set<std::string>> functions(const std::string& path) {
   const auto end = std::chrono::steady_clock::now() + kAnswerTimeMax;
-  absl::StatusOr<reader::Trace> trace = reader::Trace::open(file_or_session(path));
+  absl::StatusOr<reader::Trace> trace =
+      reader::Trace::open(recorder::file_or_session(path));
   if (!trace.ok()) return trace.status();
   reader::Symbolizer symbolizer;
   reader::Replay replay(trace->definitions(), &symbolizer);

@@ -8,13 +8,11 @@
 #include <utility>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/buffer_options.hpp"
-#include "reader/cli/options/kernel_options.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/record_filter_options.hpp"
+#include "reader/cli/options/record_options.hpp"
 #include "reader/cli/record/printed_events.hpp"
 #include "reader/render/output.hpp"
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/recorder/buffer/memory_keeper.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -28,13 +26,13 @@ struct CreateOptions {
   std::string name;
   std::string group;
   bool start = false;
-  BufferOptions buffer;
+  recorder::BufferOptions buffer;
   recording::KernelOptions kernel;
   recording::RecordFilterOptions record_filter;
 };
 
-// Has the buffer made in the kernel's memory if that is asked for and can be. Prints a
-// warning where it cannot and need not be.
+// Puts the buffer into the kernel's memory if that is asked for and possible. Prints a
+// warning if it is not possible and not required.
 absl::Status choose_memory(CreateOptions& options, recording::Events& events) {
   const recording::KernelRecording use = options.kernel.use;
   if (use == recording::KernelRecording::kNo) return absl::OkStatus();
@@ -44,7 +42,7 @@ absl::Status choose_memory(CreateOptions& options, recording::Events& events) {
   } else if (options.buffer.is_directory_asked) {
     why = "the buffer is in the kernel's memory, which --buffer-dir is not";
   } else {
-    why = kernel_writer_obstacle();
+    why = recorder::kernel_writer_obstacle();
   }
   if (why.empty()) return recording::plan_for_kernel(options.buffer, events);
   if (use != recording::KernelRecording::kAuto || options.buffer.is_directory_asked) {
@@ -54,13 +52,14 @@ absl::Status choose_memory(CreateOptions& options, recording::Events& events) {
   return absl::OkStatus();
 }
 
-// A buffer in the kernel's memory has a name of its own, to which the session's leads.
-absl::StatusOr<Buffer> make_buffer(const CreateOptions& options) {
-  absl::StatusOr<Buffer> buffer = Buffer::create(options.buffer);
+// A buffer in the kernel's memory has a name of its own, to which the session's name
+// leads.
+absl::StatusOr<recorder::Buffer> make_buffer(const CreateOptions& options) {
+  absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::create(options.buffer);
   if (!buffer.ok() || !options.buffer.in_kernel) return buffer;
-  absl::Status named = name_session(options.name, buffer->path());
+  absl::Status named = recorder::name_session(options.name, buffer->path());
   if (!named.ok()) return named;
-  // Whoever collects the session loads the programs.
+  // The session's collector loads the BPF programs.
   IpcAtomics::store_relaxed(buffer->view().control().kernel_wanted,
                             options.kernel.events);
   return buffer;
@@ -68,12 +67,12 @@ absl::StatusOr<Buffer> make_buffer(const CreateOptions& options) {
 
 absl::StatusOr<int> create(CreateOptions& options) {
   PrintedEvents events;
-  // A session elsewhere is known by its path only.
+  // A session in another directory is known by its path only.
   const bool is_elsewhere =
-      options.buffer.is_directory_asked && is_session_name(options.name);
+      options.buffer.is_directory_asked && recorder::is_session_name(options.name);
   const absl::StatusOr<std::string> path =
       is_elsewhere ? absl::StrCat(options.buffer.directory, "/", options.name)
-                   : session_file(options.name, true);
+                   : recorder::session_file(options.name, true);
   if (!path.ok()) return path.status();
   options.buffer.file = *path;
   if (!options.group.empty()) {
@@ -88,9 +87,11 @@ absl::StatusOr<int> create(CreateOptions& options) {
     if (absl::Status status = recording::fit(options.buffer, events); !status.ok())
       return status;
   }
-  // This command's own lock would end with it.
-  const PinPolicy pin = std::exchange(options.buffer.pin, PinPolicy::kNo);
-  absl::StatusOr<Buffer> buffer = make_buffer(options);
+  // Memory that this command locks would be unlocked when it ends, so another process
+  // locks it.
+  const recorder::PinPolicy pin =
+      std::exchange(options.buffer.pin, recorder::PinPolicy::kNo);
+  absl::StatusOr<recorder::Buffer> buffer = make_buffer(options);
   if (absl::IsAlreadyExists(buffer.status())) {
     return absl::AlreadyExistsError(absl::StrCat(
         "session ", options.name, " exists already; arctrace destroy removes it"));
@@ -98,21 +99,22 @@ absl::StatusOr<int> create(CreateOptions& options) {
   if (!buffer.ok()) return buffer.status();
   if (!options.record_filter.empty()) {
     absl::Status filtered =
-        set_record_filter(buffer->view(), options.record_filter.text());
+        recorder::set_record_filter(buffer->view(), options.record_filter.text());
     if (!filtered.ok()) return filtered;
   }
   if (!buffer->warning().empty()) reader::print_warning(buffer->warning());
-  if (pin != PinPolicy::kNo && !options.buffer.in_kernel) {
-    const absl::StatusOr<std::string> refused = keep_pinned(*buffer, pin);
+  if (pin != recorder::PinPolicy::kNo && !options.buffer.in_kernel) {
+    const absl::StatusOr<std::string> refused = recorder::keep_pinned(*buffer, pin);
     if (!refused.ok()) return refused.status();
     if (!refused->empty()) reader::print_warning(*refused);
   }
-  // For snapshots of the session: it may be overwritten while they are taken.
+  // The costs of hooks are measured now, because snapshots need them, and the buffer may
+  // be overwritten while they are taken.
   recording::hook_costs();
   reader::Output output;
   output.write(absl::StrCat(buffer->path(), "\n"));
   if (absl::Status status = output.finish(); !status.ok()) return status;
-  set_gate(buffer->view(), options.start ? ARCTRACE_GATE_ALL : 0);
+  recorder::set_gate(buffer->view(), options.start ? ARCTRACE_GATE_ALL : 0);
   buffer->keep_file();
   return 0;
 }
@@ -130,7 +132,7 @@ Runner add_create(CLI::App& root) {
                   "let members of GROUP write to the session and read it")
       ->type_name("GROUP");
   app->add_flag("--start", options->start, "switch recording on at once");
-  options->buffer.pin = PinPolicy::kNo;
+  options->buffer.pin = recorder::PinPolicy::kNo;
   add_buffer_options(*app, options->buffer);
   add_kernel_options(*app, options->kernel);
   add_record_filter_options(*app, options->record_filter, false);

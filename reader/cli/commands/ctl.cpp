@@ -1,5 +1,6 @@
-// arctrace ctl: changes what a session records while it runs.
+// arctrace ctl, start and stop: they change what a session records while it runs.
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -8,21 +9,19 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/call_filter_options.hpp"
-#include "reader/cli/options/gate_options.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/record_filter_options.hpp"
+#include "reader/cli/options/record_options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/base/memory.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/kernel/kernel_requests.hpp"
 #include "src/recording/patterns/live_filter.hpp"
-#include "src/recording/patterns/unmatched_events.hpp"
-#include "src/recording/session_gate.hpp"
+#include "src/recording/patterns/unmatched.hpp"
+#include "src/recording/session_variables.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -42,9 +41,9 @@ struct CtlOptions {
   }
 };
 
-// Says what the record filter names and the session's programs do not have, as far as
-// its buffer tells. Programs may still define or become it, so where none has joined yet,
-// nothing is said of events.
+// Prints warnings for names in the record filter that the session's programs do not have,
+// as far as its buffer tells. Programs may still define an event or become a process, so
+// where none has joined yet, nothing is said of events.
 absl::Status warn_of_unmatched(const recording::RecordFilterOptions& filter,
                                const std::string& path) {
   const absl::StatusOr<reader::Trace> trace = reader::Trace::open(path);
@@ -69,8 +68,9 @@ absl::Status warn_of_unmatched(const recording::RecordFilterOptions& filter,
   return absl::OkStatus();
 }
 
-// Has the kernel record other events.
-absl::Status change_kernel_events(const Buffer& buffer, const CtlOptions& options) {
+// Makes the kernel record other events.
+absl::Status change_kernel_events(const recorder::Buffer& buffer,
+                                  const CtlOptions& options) {
   const BufferView& view = buffer.view();
   if (buffer.map() < 0) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -78,14 +78,14 @@ absl::Status change_kernel_events(const Buffer& buffer, const CtlOptions& option
         " has no records of the kernel's by BPF: record --kernel or create --kernel "
         "makes one that has"));
   }
-  ask_for_kernel_events(view, options.events_on, options.events_off);
+  recorder::ask_for_kernel_events(view, options.events_on, options.events_off);
   if (!is_live(IpcAtomics::load_acquire(view.control().collector_lock))) {
     reader::print_message(absl::StrCat("ctl: nobody collects session ", options.name,
                                        " now; the next arctrace attach records so"));
     return absl::OkStatus();
   }
   const absl::Status status =
-      wait_for_kernel_events(view, options.events_on, options.events_off);
+      recorder::wait_for_kernel_events(view, options.events_on, options.events_off);
   return status.ok() ? absl::OkStatus()
                      : absl::Status(status.code(),
                                     absl::StrCat("ctl: session ", options.name, ": ",
@@ -93,11 +93,11 @@ absl::Status change_kernel_events(const Buffer& buffer, const CtlOptions& option
 }
 
 absl::StatusOr<int> ctl(const CtlOptions& options) {
-  absl::StatusOr<Buffer> buffer = open_session(options.name);
+  absl::StatusOr<recorder::Buffer> buffer = recorder::open_session(options.name);
   if (!buffer.ok()) return buffer.status();
   const BufferView& view = buffer->view();
-  // Before the gate, so that classes that it opens are filtered from their first record
-  // on.
+  // The filter changes before the gate, so that classes that the gate opens are filtered
+  // from their first record on.
   if (options.changes_functions()) {
     if (const auto problem = recording::find_problem(options.functions)) {
       reader::print_message("ctl: " + problem->text());
@@ -107,11 +107,12 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
         recording::make_live_filter(options.functions, buffer->path());
     if (!filter.ok()) return filter.status();
     for (const std::string& line : filter->warnings) reader::print_warning(line);
-    absl::Status published = publish_live_filter(view, filter->text);
+    absl::Status published = recorder::publish_live_filter(view, filter->text);
     if (!published.ok()) return published;
   }
   if (options.all_records || !options.records.empty()) {
-    absl::Status filtered = set_record_filter(buffer->view(), options.records.text());
+    absl::Status filtered =
+        recorder::set_record_filter(buffer->view(), options.records.text());
     if (!filtered.ok()) return filtered;
     if (absl::Status s = warn_of_unmatched(options.records, buffer->path()); !s.ok()) {
       return s;
@@ -146,7 +147,7 @@ Runner add_ctl(CLI::App& root) {
                                 "do not record these any more");
   app->add_option("--high-water", options->high_water_percent,
                   "wake the collector when PERCENT of the blocks are used; 0 = never")
-      ->check(from_to(0, kHighWaterPercentMax))
+      ->check(from_to(0, recorder::kHighWaterPercentMax))
       ->type_name("PERCENT");
   const auto add_patterns = [app](const char* flags, std::vector<std::string>& patterns,
                                   const char* what) {
@@ -187,6 +188,30 @@ Runner add_ctl(CLI::App& root) {
       "more match than a session can hold, prefixes of their linker names that no other\n"
       "function has are used instead.");
   return [options] { return ctl(*options); };
+}
+
+// arctrace start: switches the recording of a session on.
+Runner add_start(CLI::App& root) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* app = root.add_subcommand("start", "switch a session's recording on");
+  add_session_option(*app, *name);
+  return [name]() -> absl::StatusOr<int> {
+    if (absl::Status s = recording::switch_session(*name, ARCTRACE_GATE_ALL, 0); !s.ok())
+      return s;
+    return 0;
+  };
+}
+
+// arctrace stop: switches the recording of a session off.
+Runner add_stop(CLI::App& root) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* app = root.add_subcommand("stop", "switch a session's recording off");
+  add_session_option(*app, *name);
+  return [name]() -> absl::StatusOr<int> {
+    if (absl::Status s = recording::switch_session(*name, 0, ARCTRACE_GATE_ALL); !s.ok())
+      return s;
+    return 0;
+  };
 }
 
 }  // namespace arctrace::cli

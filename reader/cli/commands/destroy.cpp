@@ -10,16 +10,15 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/render/session_text.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/dead_slot.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/base/memory.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 
 namespace arctrace::cli {
 namespace {
 
-// What would lose its session: "a collector, pid 7", "3 writers"; empty if nothing would.
+// Returns who uses the session: "a collector, pid 7", "3 writers"; empty if nobody does.
 std::string users_text(const BufferView& view) {
   std::string text;
   if (is_live(IpcAtomics::load_acquire(view.control().collector_lock))) {
@@ -38,12 +37,13 @@ std::string users_text(const BufferView& view) {
 }
 
 absl::StatusOr<int> destroy(const std::string& name, bool force) {
-  const absl::StatusOr<std::string> path = session_file(name);
+  const absl::StatusOr<std::string> path = recorder::session_file(name);
   if (!path.ok()) return path.status();
-  absl::StatusOr<Buffer> buffer = open_session(name);
-  // A file whose maker was killed before it was a buffer is found by its name only.
+  absl::StatusOr<recorder::Buffer> buffer = recorder::open_session(name);
+  // If a buffer's maker was killed before the buffer was complete, the file is found by
+  // its name only.
   if (!buffer.ok() &&
-      !(absl::IsInvalidArgument(buffer.status()) && is_session_path(*path))) {
+      !(absl::IsInvalidArgument(buffer.status()) && recorder::is_session_path(*path))) {
     return buffer.status();
   }
   if (buffer.ok()) {
@@ -51,9 +51,10 @@ absl::StatusOr<int> destroy(const std::string& name, bool force) {
       return absl::FailedPreconditionError(
           absl::StrCat("session ", name, " has ", users, ": destroy --force ends it"));
     }
-    set_gate(buffer->view(), 0);
+    recorder::set_gate(buffer->view(), 0);
   }
-  if (absl::Status removed = remove_session(name, *path); !removed.ok()) return removed;
+  if (absl::Status removed = recorder::remove_session(name, *path); !removed.ok())
+    return removed;
   return 0;
 }
 

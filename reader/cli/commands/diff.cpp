@@ -8,20 +8,17 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/terminal_options.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/cli/record/trace_owner.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/render/output.hpp"
 #include "reader/report/diff_table.hpp"
 #include "reader/report/summary_lines.hpp"
 #include "reader/streams/replay_run.hpp"
 #include "reader/symbols/symbolizer.hpp"
-#include "reader/trace/joined_files.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/recording/patterns/pattern_hints.hpp"
+#include "reader/trace/trace_files.hpp"
+#include "src/recording/patterns/function_pattern.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -56,14 +53,14 @@ absl::Status complete(DiffOptions& options) {
       "diff: needs two files, or several runs of each side as in A1 A2 -- B1 B2");
 }
 
-// `files`: of one recording.
+// `files`: the files of one recording.
 absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
                                          reader::DiffSide side,
                                          reader::FunctionDiff& diff) {
   const std::vector<std::string> paths = files_or_sessions(files);
-  absl::StatusOr<reader::Trace> trace = open_with_left_buffer(paths, {});
+  absl::StatusOr<reader::Trace> trace = open_with_abandoned_buffer(paths, {});
   if (!trace.ok()) return trace.status();
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
+  const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(paths.front());
   reader::Symbolizer symbolizer{reader::SymbolOptions{}};
   reader::Replay replay(trace->definitions(), &symbolizer,
                         reader::replay_options_of(*trace));

@@ -9,18 +9,14 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/dump_filter.hpp"
-#include "reader/cli/options/glob_option.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/terminal_options.hpp"
-#include "reader/cli/options/where_option.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/cli/record/trace_owner.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/render/dump_printer.hpp"
 #include "reader/render/output.hpp"
 #include "reader/replay/replay.hpp"
-#include "reader/streams/effect_listener.hpp"
+#include "reader/streams/record_describer.hpp"
 #include "reader/symbols/symbolizer.hpp"
-#include "reader/trace/event_filter.hpp"
+#include "reader/trace/event_fields.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/trace.hpp"
@@ -90,9 +86,9 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   if (absl::Status s = parse_types(options.types, filter); !s.ok()) return s;
   const std::vector<std::string> paths = files_or_sessions(options.paths);
   absl::StatusOr<reader::Trace> trace =
-      open_with_left_buffer(paths, {.range = filter.range});
+      open_with_abandoned_buffer(paths, {.range = filter.range});
   if (!trace.ok()) return trace.status();
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
+  const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(paths.front());
 
   const reader::Definitions& definitions = trace->definitions();
   absl::StatusOr<reader::EventFilter> events =
@@ -169,7 +165,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   if (header && whole) printer.print_footer();
   printer.finish();
   if (absl::Status s = output.finish(); !s.ok()) return s;
-  // Nothing looks like a trace without records.
+  // An empty output would look like a trace without records.
   const bool has_filters = filter.is_set() || events->is_set();
   if (printed == 0 && options.limit != 0 && has_filters) {
     reader::print_warning("no record passes the filters");

@@ -1,5 +1,3 @@
-#include "reader/cli/commands/export_run.hpp"
-
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 
@@ -11,22 +9,19 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/commands/empty_replay.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/cli/record/trace_owner.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/export/export_file.hpp"
-#include "reader/render/left_out_events.hpp"
-#include "reader/render/losses.hpp"
+#include "reader/render/left_out.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/render/terminal.hpp"
-#include "reader/replay/event_filter_listener.hpp"
+#include "reader/replay/listener.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/streams/record_describer.hpp"
 #include "reader/streams/replay_run.hpp"
 #include "reader/symbols/symbolizer.hpp"
-#include "reader/trace/event_filter.hpp"
+#include "reader/trace/event_fields.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -50,7 +45,8 @@ class ExportRun {
         replay_(trace.definitions(), &symbolizer_, made_replay_options()),
         describer_(trace, replay_.resolver(), {}) {}
 
-  // Whether everything is written; false after Ctrl-C. REQUIRES: an InterruptWatch.
+  // Returns whether everything is written; false after Ctrl-C. REQUIRES: an
+  // InterruptWatch.
   absl::StatusOr<bool> run() {
     if (absl::Status s = check(); !s.ok()) return s;
     if (absl::Status s = survey(); !s.ok()) return s;
@@ -92,7 +88,7 @@ class ExportRun {
     if (events_.is_set()) {
       made.listener = &admitted_.emplace(*made.listener, events_);
     }
-    // No format has what recording took.
+    // No format shows the cost of recording.
     if (!made.is_corrected) made.hook_costs = {};
     // Without the kernel's records each thread would seem to run all the time.
     if (trace_.definitions().has_dispatches()) {
@@ -129,7 +125,8 @@ class ExportRun {
     return wants_more();
   }
 
-  // Where a thread was on a CPU is what it is for: functions need no names.
+  // Runs the exporter's survey, which is only about when threads were on a CPU, so that
+  // functions need no names.
   absl::Status survey() {
     reader::ScheduleListener* listener = exporter_->survey_listener();
     const reader::Session& session = trace_.session();
@@ -199,7 +196,7 @@ void announce(const ExportOptions& options, const reader::Summary& sums, uint64_
 void warn(const ExportOptions& options, uint64_t lost, uint64_t findings,
           uint64_t bytes) {
   const std::string path = reader::escaped(options.paths.front());
-  // For a file, the line about it says so.
+  // If the output is a file, the line about it has the losses.
   if (options.to_stdout() && lost != 0) {
     reader::print_warning(absl::StrCat(reader::count_text(lost, "record"),
                                        " of the trace were lost: arctrace info ", path,
@@ -223,13 +220,13 @@ void warn(const ExportOptions& options, uint64_t lost, uint64_t findings,
 
 absl::StatusOr<int> run_export(const ExportOptions& options) {
   const std::vector<std::string> paths = files_or_sessions(options.paths);
-  // From here on to the end, so that Ctrl-C at any moment leaves no temporary file.
+  // The watch lasts to the end, so that Ctrl-C at any time leaves no temporary file.
   const reader::InterruptWatch watch;
   absl::StatusOr<std::unique_ptr<reader::ExportFile>> file =
       reader::ExportFile::create(options.output, options.force);
   if (!file.ok()) return file.status();
   absl::StatusOr<reader::Trace> trace =
-      open_with_left_buffer(paths, {.range = options.filter.read_range()});
+      open_with_abandoned_buffer(paths, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
   absl::StatusOr<reader::EventFilter> events =
       reader::EventFilter::make(trace->definitions(), options.where);
@@ -237,7 +234,8 @@ absl::StatusOr<int> run_export(const ExportOptions& options) {
   absl::StatusOr<bool> whole = false;
   uint64_t findings = 0;
   {
-    const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
+    const std::unique_ptr<recorder::ActingWithRights> rights =
+        act_as_owner(paths.front());
     ExportRun run(options, *trace, *events, **file);
     whole = run.run();
     findings = run.findings();

@@ -1,5 +1,5 @@
 // arctrace functions: which functions of a program or library can be patched with a jump
-// at their entry, and why the others are left alone.
+// at their entry, and why the others are skipped.
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
@@ -14,9 +14,8 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/call_filter_options.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/terminal_options.hpp"
+#include "reader/cli/options/record_options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/streams/json_writer.hpp"
@@ -27,9 +26,8 @@
 #include "src/recorder/patch_analysis/patch_plan.hpp"
 #include "src/recording/patching/module_code_file.hpp"
 #include "src/recording/patching/patch_choice.hpp"
-#include "src/recording/patterns/command_path.hpp"
 #include "src/recording/patterns/function_pattern.hpp"
-#include "src/recording/patterns/pattern_hints.hpp"
+#include "src/recording/patterns/program_functions.hpp"
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::cli {
@@ -50,28 +48,30 @@ reader::PatchVerdictText text_of(size_t verdict) {
 
 // The functions that are asked for, and how many there are of each verdict.
 struct Selected {
-  std::vector<const FunctionPlan*> functions;
-  std::array<size_t, kPatchVerdicts> counts{};
+  std::vector<const recorder::FunctionPlan*> functions;
+  std::array<size_t, recorder::kPatchVerdicts> counts{};
   size_t entry_only = 0;
 
-  size_t count(PatchVerdict verdict) const {
+  size_t count(recorder::PatchVerdict verdict) const {
     return counts[static_cast<size_t>(verdict)];
   }
-  size_t patchable() const { return count(PatchVerdict::kPatchable); }
-  size_t parts() const { return count(PatchVerdict::kPart); }
-  // Without the parts, which nothing calls.
+  size_t patchable() const { return count(recorder::PatchVerdict::kPatchable); }
+  size_t parts() const { return count(recorder::PatchVerdict::kPart); }
+  // The number of functions without the parts, which nothing calls.
   size_t all() const { return functions.size() - parts(); }
 };
 
-// "redis-server+0x1234" for a function without a name.
-std::string shown_name(const FunctionPlan& function, const std::string& module) {
+// Returns the shown name: "redis-server+0x1234" for a function without a name.
+std::string shown_name(const recorder::FunctionPlan& function,
+                       const std::string& module) {
   return function.name.empty() ? absl::StrFormat("%s+0x%x", module, function.start)
                                : recording::FunctionNames(function.name).copy;
 }
 
-absl::StatusOr<Selected> select(const PatchPlan& plan, const FunctionsOptions& options,
+absl::StatusOr<Selected> select(const recorder::PatchPlan& plan,
+                                const FunctionsOptions& options,
                                 const std::string& module) {
-  // As `record -P` chooses, of functions of any size.
+  // The choice is that of `record -P`, for functions of any size.
   recording::PatchChoice choice(1, module, "");
   const std::vector<std::string>& patterns = options.patterns;
   if (patterns.size() > shim::kPatternsMax) {
@@ -82,7 +82,7 @@ absl::StatusOr<Selected> select(const PatchPlan& plan, const FunctionsOptions& o
   if (!patterns.empty()) choice.read_aliases_untrusted(options.path);
   uint64_t matched = 0;  // one bit for each pattern
   Selected selected;
-  for (const FunctionPlan& function : plan.functions) {
+  for (const recorder::FunctionPlan& function : plan.functions) {
     const uint64_t by = choice.match(function).patterns;
     matched |= by;
     if (by == 0 && !patterns.empty()) continue;
@@ -93,7 +93,7 @@ absl::StatusOr<Selected> select(const PatchPlan& plan, const FunctionsOptions& o
   for (size_t i = 0; i < patterns.size(); ++i) {
     if ((matched >> i & 1) != 0) continue;
     std::vector<std::string> names;
-    for (const FunctionPlan& function : plan.functions) {
+    for (const recorder::FunctionPlan& function : plan.functions) {
       if (!function.name.empty())
         names.push_back(recording::FunctionNames(function.name).plain);
     }
@@ -121,9 +121,9 @@ void write_text(const Selected& selected, const FunctionsOptions& options,
     row(selected.entry_only,
         "of these only their entries, because they use their return address");
   }
-  constexpr auto kPart = static_cast<size_t>(PatchVerdict::kPart);
+  constexpr auto kPart = static_cast<size_t>(recorder::PatchVerdict::kPart);
   std::vector<size_t> verdicts;
-  for (size_t i = 1; i < kPatchVerdicts; ++i) {
+  for (size_t i = 1; i < recorder::kPatchVerdicts; ++i) {
     if (selected.counts[i] != 0 && i != kPart) verdicts.push_back(i);
   }
   std::stable_sort(verdicts.begin(), verdicts.end(), [&](size_t a, size_t b) {
@@ -139,7 +139,7 @@ void write_text(const Selected& selected, const FunctionsOptions& options,
   }
   if (!options.list) return;
   output.write("\n         Address      Size  Moved  Verdict          Function\n");
-  for (const FunctionPlan* function : selected.functions) {
+  for (const recorder::FunctionPlan* function : selected.functions) {
     output.write(absl::StrFormat(
         "%#16x  %8d  %5s  %-15s  %s\n", function->start, function->size,
         function->displaced == 0 ? "-" : absl::StrCat(function->displaced),
@@ -149,7 +149,7 @@ void write_text(const Selected& selected, const FunctionsOptions& options,
   }
 }
 
-void write_json(const PatchPlan& plan, const Selected& selected,
+void write_json(const recorder::PatchPlan& plan, const Selected& selected,
                 const FunctionsOptions& options, const std::string& module,
                 reader::JsonWriter& json) {
   json.begin_object();
@@ -160,8 +160,8 @@ void write_json(const PatchPlan& plan, const Selected& selected,
   json.member("patchable", selected.patchable());
   json.member("entry_only", selected.entry_only);
   json.key("left").begin_object();
-  for (size_t i = 1; i < kPatchVerdicts; ++i) {
-    if (i == static_cast<size_t>(PatchVerdict::kPart)) continue;
+  for (size_t i = 1; i < recorder::kPatchVerdicts; ++i) {
+    if (i == static_cast<size_t>(recorder::PatchVerdict::kPart)) continue;
     json.member(text_of(i).key, selected.counts[i]);
   }
   json.end();
@@ -170,7 +170,7 @@ void write_json(const PatchPlan& plan, const Selected& selected,
   json.end();
   if (options.list) {
     json.key("list").begin_array();
-    for (const FunctionPlan* function : selected.functions) {
+    for (const recorder::FunctionPlan* function : selected.functions) {
       json.begin_object();
       json.member("name", shown_name(*function, module));
       json.member("linker_name", function->name);
@@ -206,7 +206,7 @@ absl::StatusOr<int> functions(FunctionsOptions options) {
   const absl::StatusOr<recording::PlannedModule> planned =
       recording::plan_module(options.path, !options.no_cache);
   if (!planned.ok()) return planned.status();
-  const PatchPlan& plan = planned->plan;
+  const recorder::PatchPlan& plan = planned->plan;
   const std::string module = std::filesystem::path(options.path).filename();
   const absl::StatusOr<Selected> selected = select(plan, options, module);
   if (!selected.ok()) return selected.status();

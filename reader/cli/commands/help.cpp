@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/help_text.hpp"
+#include "reader/cli/options/command_line.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
 #include "src/base/near_names.hpp"
@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file of a page, which is installed beside this program, compressed or not; empty:
-// it is not there.
+// Finds the file of a page, which is installed beside this program, compressed or not.
+// Returns an empty name if it is not there.
 std::string find_page(const std::string& name) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -50,7 +50,7 @@ absl::StatusOr<int> show(const CLI::App& root, const std::string& command) {
   }
   const std::string page =
       find_page(command.empty() ? "arctrace" : absl::StrCat("arctrace-", command));
-  // Returns if there is no such program.
+  // execlp() returns if there is no such program.
   if (!page.empty()) execlp("man", "man", page.c_str(), nullptr);
   reader::Output output;
   output.write(fit_help(app == &root ? root.help() : app->help(root.get_name()),

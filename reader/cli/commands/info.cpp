@@ -1,4 +1,6 @@
 // arctrace info: shows what a trace file or a buffer is and what it holds.
+#include "reader/render/info.hpp"
+
 #include <absl/strings/str_cat.h>
 
 #include <CLI/CLI.hpp>
@@ -12,10 +14,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/terminal_options.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/render/info_json.hpp"
-#include "reader/render/info_text.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/render/output.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/trace.hpp"
@@ -57,10 +56,10 @@ absl::StatusOr<std::optional<double>> records_per_second(const reader::Trace& tr
 
 absl::StatusOr<int> info(const InfoOptions& options) {
   absl::StatusOr<reader::Trace> trace =
-      open_with_left_buffer(files_or_sessions(options.paths), {});
+      open_with_abandoned_buffer(files_or_sessions(options.paths), {});
   if (!trace.ok()) return trace.status();
   reader::PatchList patches;
-  // The reading itself counts and checks everything that is needed.
+  // Reading the trace counts and checks everything that is needed.
   reader::EnabledList enabled;
   absl::Status status = trace->read([&](const reader::Record& record) {
     patches.note(record);
@@ -70,7 +69,7 @@ absl::StatusOr<int> info(const InfoOptions& options) {
   if (!status.ok()) return status;
   const absl::StatusOr<std::optional<double>> rate = records_per_second(*trace);
   if (!rate.ok()) return rate.status();
-  // Opens the programs' files.
+  // A Symbolizer opens the programs' files.
   const auto names = options.verbose ? std::make_unique<reader::Symbolizer>() : nullptr;
   reader::Output output;
   if (options.format == OutputFormat::kText) options.terminal.apply_to(output);

@@ -26,7 +26,8 @@ namespace arctrace::cli {
 namespace {
 
 // A session without a name belongs to its recorder, and should have ended with it.
-std::string state_text(const FoundSession& session, const reader::BufferState& buffer) {
+std::string state_text(const recorder::FoundSession& session,
+                       const reader::BufferState& buffer) {
   if (buffer.collector_alive) {
     return absl::StrCat("collector ", buffer.collector_pid);
   }
@@ -63,8 +64,9 @@ uint64_t age_of(const reader::Session& session) {
   return now > session.start_monotonic_ns ? now - session.start_monotonic_ns : 0;
 }
 
-// A file that has the name of a session but is not read. `why` is its state.
-Listed unreadable(const FoundSession& found, const std::string& why) {
+// Returns the row of a file that has the name of a session but is not read. `why` is its
+// state.
+Listed unreadable(const recorder::FoundSession& found, const std::string& why) {
   Listed session;
   session.name = found.name;
   session.path = found.path;
@@ -76,7 +78,7 @@ Listed unreadable(const FoundSession& found, const std::string& why) {
 
 std::vector<Listed> listed_sessions() {
   std::vector<Listed> sessions;
-  for (const FoundSession& found : find_sessions()) {
+  for (const recorder::FoundSession& found : recorder::find_sessions()) {
     if (found.user != geteuid()) {
       sessions.push_back(unreadable(found, absl::StrCat("of user ", found.user)));
       continue;

@@ -11,16 +11,11 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/commands/live_lines.hpp"
-#include "reader/cli/commands/live_own.hpp"
-#include "reader/cli/commands/live_show.hpp"
-#include "reader/cli/options/buffer_options.hpp"
-#include "reader/cli/options/kernel_options.hpp"
-#include "reader/cli/options/live_options.hpp"
+#include "reader/cli/commands/live_session.hpp"
+#include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/traced_options.hpp"
-#include "reader/cli/options/where_option.hpp"
-#include "reader/cli/record/trace_owner.hpp"
+#include "reader/cli/options/record_options.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/cli/record/watched_session.hpp"
 #include "reader/live/live_reader.hpp"
 #include "reader/render/output.hpp"
@@ -40,10 +35,10 @@ constexpr const char* kPidHelp =
     "record these processes, which run already, and show what they do: x86-64 only; with "
     "SESSION or a command, and --plain: print only their records";
 
-// The session to look at if none is named: the only one there is.
+// Returns the session to show if none is named: the only one there is.
 absl::StatusOr<std::string> only_session() {
   std::vector<std::string> names, paths;
-  for (const FoundSession& found : find_sessions()) {
+  for (const recorder::FoundSession& found : recorder::find_sessions()) {
     if (found.user != geteuid()) continue;
     const absl::StatusOr<WatchedSession> session = WatchedSession::open(found.path);
     if (!session.ok() || session->is_over()) continue;
@@ -63,7 +58,7 @@ absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) 
   if (!session.ok()) return session.status();
   absl::StatusOr<reader::SessionCopy> copy = session->make_copy();
   if (!copy.ok()) return copy.status();
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(path);
+  const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(path);
   const recording::SignalScope signals;
   reader::Output output;  // from here on, a reader that goes away ends this process
   reader::Symbolizer symbolizer;
@@ -101,7 +96,7 @@ absl::StatusOr<int> show(const std::string& path) {
   return show_session(**screen, reader::escaped(path), *session, nullptr, signals, none);
 }
 
-// Of a session that there is.
+// Shows a session that exists already.
 absl::StatusOr<int> live_of_session(const LiveOptions& options) {
   const std::vector<std::string>& target = options.target;
   if (target.size() > 1) {
@@ -110,7 +105,7 @@ absl::StatusOr<int> live_of_session(const LiveOptions& options) {
                      ": it is one SESSION, or -- and a command with its arguments"));
   }
   absl::StatusOr<std::string> path =
-      target.empty() ? only_session() : find_session(target.front());
+      target.empty() ? only_session() : recorder::find_session(target.front());
   if (!path.ok()) return path.status();
   return options.plain ? follow(options, *path) : show(*path);
 }
@@ -119,7 +114,7 @@ bool names_command(const LiveOptions& options) {
   return !options.target.empty() && options.target.front().empty();
 }
 
-// Whether there is no session yet.
+// Whether this command makes the session that it shows.
 bool makes_session(const LiveOptions& options) {
   return names_command(options) || (options.target.empty() && !options.pids.empty());
 }

@@ -1,5 +1,5 @@
-// arctrace recover: writes what is left of a session whose recorder died into a trace
-// file.
+// arctrace recover: writes the rest of a session whose recorder died into a trace file;
+// arctrace snapshot: does so with the buffer of a live session.
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <unistd.h>
@@ -11,17 +11,17 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/cli/record/recording_end.hpp"
+#include "reader/cli/record/open_trace.hpp"
+#include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
-#include "reader/symbols/core_file.hpp"
-#include "reader/trace/readable_file.hpp"
+#include "reader/symbols/elf_file.hpp"
+#include "reader/trace/input.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/buffer/pinned_map.hpp"
+#include "src/base/memory.hpp"
+#include "src/buffer/open_buffer.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
-#include "src/recording/snapshot_file.hpp"
+#include "src/recording/output_file.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -34,7 +34,7 @@ struct RecoverOptions {
 };
 
 // Copies the buffer out of `path`: a buffer's own file or map, or a core.
-absl::StatusOr<Buffer> find_buffer(const std::string& path) {
+absl::StatusOr<recorder::Buffer> find_buffer(const std::string& path) {
   const absl::StatusOr<int> opened = reader::open_readable(path);
   if (!opened.ok()) return opened.status();
   const int fd = *opened;
@@ -44,7 +44,7 @@ absl::StatusOr<Buffer> find_buffer(const std::string& path) {
   if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("reading ", path));
   if (magic == ARCTRACE_FILE_MAGIC) {
     if (const auto trace = reader::Trace::open(path); trace.ok()) {
-      warn_of_left_buffer(trace->session());
+      warn_of_abandoned_buffer(trace->session());
     }
     return absl::InvalidArgumentError(
         absl::StrCat(path,
@@ -52,30 +52,31 @@ absl::StatusOr<Buffer> find_buffer(const std::string& path) {
                      "off: run arctrace report or dump"));
   }
   if (magic == ARCTRACE_SESSION_MAGIC) {
-    return Buffer::copy_untrusted(fd, 0, UINT64_MAX, path);
+    return recorder::Buffer::copy_untrusted(fd, 0, UINT64_MAX, path);
   }
   const absl::StatusOr<reader::CorePart> part =
       reader::find_in_core_untrusted(fd, path, ARCTRACE_SESSION_MAGIC);
   if (!part.ok()) return part.status();
-  return Buffer::copy_untrusted(fd, part->offset, part->size, path);
+  return recorder::Buffer::copy_untrusted(fd, part->offset, part->size, path);
 }
 
-// What a collector has taken out of the buffer is in its file only.
-bool is_in_part_elsewhere(const Buffer& buffer) {
+// Whether a collector has taken records out of the buffer, which are then in its file
+// only.
+bool is_in_part_elsewhere(const recorder::Buffer& buffer) {
   return buffer.view().geometry().mode != ARCTRACE_MODE_OVERWRITE &&
          IpcAtomics::load_relaxed(buffer.view().control().freed) != 0;
 }
 
 absl::StatusOr<int> recover(const RecoverOptions& options) {
-  const std::string path = file_or_session(options.from);
-  const absl::StatusOr<Buffer> buffer = find_buffer(path);
+  const std::string path = recorder::file_or_session(options.from);
+  const absl::StatusOr<recorder::Buffer> buffer = find_buffer(path);
   if (!buffer.ok()) return buffer.status();
   recording::SnapshotFileOptions file;
   file.output = options.output;
   file.merges = !options.merged.empty();
   file.earlier = file.merges ? options.merged : options.definitions;
   file.command_line = {"arctrace", "recover", options.from, "-o", options.output.path};
-  // A map is of this kernel, whose clock goes on; a file may be from anywhere.
+  // A map is of the running kernel, whose clock goes on; a file may be from anywhere.
   file.is_live = is_pinned_map(path.c_str());
   if (absl::Status s = write_and_tell(*buffer, file); !s.ok()) return s;
   if (!file.merges && is_in_part_elsewhere(*buffer)) {
@@ -109,6 +110,46 @@ Runner add_recover(CLI::App& root) {
       "kernel wrote, in /run/arctrace. A core holds the buffer if bit 3 of\n"
       "/proc/PID/coredump_filter was set, for example by 0x3b.");
   return [options] { return recover(*options); };
+}
+
+// ---- arctrace snapshot --------------------------------------------------------------
+
+namespace {
+
+struct SnapshotOptions {
+  std::string from;
+  recording::OutputFile output;
+  std::string definitions;
+};
+
+absl::StatusOr<int> snapshot(const SnapshotOptions& options) {
+  const absl::StatusOr<std::string> path = recorder::find_session(options.from);
+  if (!path.ok()) return path.status();
+  const absl::StatusOr<recorder::Buffer> buffer =
+      recorder::Buffer::open(*path, BufferAccess::kRead);
+  if (!buffer.ok()) return buffer.status();
+  recording::SnapshotFileOptions file;
+  file.output = options.output;
+  file.earlier = options.definitions;
+  file.command_line = {"arctrace", "snapshot", options.from, "-o", options.output.path};
+  file.is_live = true;
+  if (absl::Status s = write_and_tell(*buffer, file); !s.ok()) return s;
+  return 0;
+}
+
+}  // namespace
+
+Runner add_snapshot(CLI::App& root) {
+  auto options = std::make_shared<SnapshotOptions>();
+  CLI::App* app =
+      root.add_subcommand("snapshot", "write what a live session's buffer holds");
+  app->add_option("from", options->from, "a session's name, or its buffer's file")
+      ->required()
+      ->type_name("SESSION");
+  add_output_option(*app, options->output);
+  add_definitions_option(*app, options->definitions);
+  app->footer("Neither the buffer nor its writers are disturbed.");
+  return [options] { return snapshot(*options); };
 }
 
 }  // namespace arctrace::cli

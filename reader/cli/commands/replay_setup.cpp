@@ -2,7 +2,14 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
+
+#include "reader/analysis/tree_groups.hpp"
+#include "reader/render/output.hpp"
+#include "reader/render/text_style.hpp"
 #include "reader/streams/replay_run.hpp"
+#include "reader/trace/text_escape.hpp"
+#include "src/recording/patterns/function_pattern.hpp"
 
 namespace arctrace::cli {
 
@@ -44,6 +51,84 @@ absl::Status check_whole(const reader::Session& session, const std::string& path
                          does, " what it holds now")
           : absl::StrCat(path, " was cut off: --partial ", does,
                          " what it has up to there"));
+}
+
+namespace {
+
+bool has_calls(const reader::Replay& replay) {
+  const reader::CallTree& tree = replay.tree();
+  const auto threads = replay.threads();
+  return std::any_of(threads.begin(), threads.end(), [&](const auto& thread) {
+    return tree[thread.root].first_child != reader::kNoNode;
+  });
+}
+
+// Returns the first few processes: "100 sh, 101 ls".
+std::string processes_text(const reader::Definitions& definitions) {
+  constexpr size_t kShown = 6;
+  const auto processes = definitions.processes();
+  std::string text;
+  for (size_t i = 0; i < std::min(processes.size(), kShown); ++i) {
+    absl::StrAppend(
+        &text, text.empty() ? "" : ", ", processes[i].pid, " ",
+        reader::process_label(definitions, static_cast<reader::ProcessIndex>(i)));
+  }
+  if (processes.empty()) return "no processes";
+  return processes.size() > kShown ? text + ", ..." : text;
+}
+
+// Returns "the trace lasts from 0.0 s to 1.5 s": the time that its threads' lifetimes
+// cover. The records of a range do not tell that.
+std::string lives_text(const reader::Replay& replay) {
+  const reader::Definitions& definitions = replay.definitions();
+  int64_t first_ns = INT64_MAX;
+  int64_t last_ns = INT64_MIN;
+  for (reader::ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    const int64_t begin_ns = definitions.begin_ns(i);
+    const int64_t end_ns = std::min(definitions.life_end_ns(i), replay.last_record_ns());
+    if (begin_ns > end_ns) continue;
+    first_ns = std::min(first_ns, begin_ns);
+    last_ns = std::max(last_ns, end_ns);
+  }
+  if (first_ns > last_ns) return "the trace has no threads";
+  return absl::StrCat("the trace lasts from ", reader::seconds_text(first_ns), " s to ",
+                      reader::seconds_text(last_ns), " s");
+}
+
+}  // namespace
+
+std::string unmatched_functions(const std::vector<std::string>& globs,
+                                const ReplayFilterOptions& options,
+                                const reader::Replay& replay) {
+  if (!options.filter.read_range().is_all()) return {};
+  const reader::Functions& functions = replay.functions();
+  std::vector<std::string> names;
+  for (reader::FunctionId id = reader::kUnknownFunction; id < functions.size(); ++id) {
+    names.push_back(functions[id].name);
+  }
+  return recording::unmatched_glob(globs, names);
+}
+
+void warn_of_empty_replay(const ReplayFilterOptions& options,
+                          const reader::Replay& replay) {
+  if (replay.threads().empty()) {
+    if (options.has_thread_filter()) {
+      reader::print_warning(reader::escaped(
+          absl::StrCat("no thread passes --pid, --tid and --process; the trace has ",
+                       processes_text(replay.definitions()))));
+    } else if (options.filter.has_range()) {
+      reader::print_warning(
+          absl::StrCat("no thread has time in --time-range; ", lives_text(replay)));
+    }
+    return;
+  }
+  if (!options.filter.has_calls()) return;
+  std::string problem = unmatched_functions(options.filter.only, options, replay);
+  if (!has_calls(replay)) {
+    problem =
+        absl::StrCat("no call passes the filters", problem.empty() ? "" : ": ", problem);
+  }
+  if (!problem.empty()) reader::print_warning(reader::escaped(problem));
 }
 
 }  // namespace arctrace::cli

@@ -1,30 +1,55 @@
-// How a trace is replayed by the options that `report` and `export` have in common.
+// What the commands that replay a trace share, and how `report`, `graph` and `export` run
+// (report_run.cpp, export_run.cpp).
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include <string>
+#include <vector>
 
-#include "reader/cli/options/replay_filter_options.hpp"
+#include "reader/cli/options/report_options.hpp"
+#include "reader/cli/options/trace_options.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/trace.hpp"
 
 namespace arctrace::cli {
 
-// `allow_download`: of debug files.
+// `allow_download`: debug files may be downloaded.
 reader::SymbolOptions symbol_options(bool allow_download);
 
-// Without listeners. Both must outlive the replay.
+// Returns the options of a replay, without listeners. Both arguments must outlive it.
 reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
                                      const reader::Trace& trace);
 
-// The share of the trace that so many records are, nearly; it may come out above 1.
+// Returns nearly the share of the trace that so many records are; it may be above 1.
 double share_read(const reader::Trace& trace, uint64_t records);
 
-// An error for a buffer, and for a file that was cut off, unless `partial` asks for what
-// it has. `does` is what a command does to a trace, such as "exports".
+// Returns an error for a buffer, and for a file that was cut off, unless `partial` asks
+// for what it has. `does` is what a command does to a trace, such as "exports".
 absl::Status check_whole(const reader::Session& session, const std::string& path,
                          bool partial, const char* does);
+
+// Returns what is wrong with the first of `globs` that matches no function of a finished
+// replay; empty if each matches one, or if only a range was read, which does not tell all
+// functions.
+std::string unmatched_functions(const std::vector<std::string>& globs,
+                                const ReplayFilterOptions& options,
+                                const reader::Replay& replay);
+
+// Prints a warning if no thread of a finished replay, or no call, passes the filters.
+void warn_of_empty_replay(const ReplayFilterOptions& options,
+                          const reader::Replay& replay);
+
+// Runs `report` or `graph`: reads the trace and writes the view to standard output.
+// Returns the exit status: 0, or 130 after Ctrl-C. REQUIRES: complete_report_options()
+// found no error.
+absl::StatusOr<int> run_report(const ReportOptions& options);
+
+// Runs `export`: reads the trace and writes it in the format that is asked for. Returns
+// the exit status: 0, or 130 after Ctrl-C. REQUIRES: complete_export_options() found no
+// error.
+absl::StatusOr<int> run_export(const ExportOptions& options);
 
 }  // namespace arctrace::cli

@@ -1,5 +1,3 @@
-#include "reader/cli/commands/report_run.hpp"
-
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -11,23 +9,20 @@
 
 #include "reader/analysis/recorded_state.hpp"
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/commands/empty_replay.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/cli/record/trace_owner.hpp"
-#include "reader/render/function_labels.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/render/gap_list.hpp"
+#include "reader/render/labels.hpp"
+#include "reader/render/left_out.hpp"
 #include "reader/render/output.hpp"
-#include "reader/render/recorded_notes.hpp"
 #include "reader/render/terminal.hpp"
-#include "reader/replay/event_filter_listener.hpp"
+#include "reader/replay/listener.hpp"
 #include "reader/replay/replay.hpp"
-#include "reader/report/own_functions_hint.hpp"
 #include "reader/report/report_summary.hpp"
 #include "reader/streams/record_describer.hpp"
 #include "reader/streams/replay_run.hpp"
 #include "reader/symbols/symbolizer.hpp"
-#include "reader/trace/event_filter.hpp"
+#include "reader/trace/event_fields.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -122,7 +117,7 @@ class ReportRun {
     return absl::OkStatus();
   }
 
-  // Error: it is not known what there is to take off.
+  // Error: the costs that are to be subtracted are not known.
   absl::Status check_costs() const {
     if (!options_.corrected || replay_.knows_costs()) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -165,7 +160,7 @@ class ReportRun {
     if (options_.wants_gap(trace_.definitions(), gap)) gaps_.add(gap);
   }
 
-  // Error: the view is about functions, of which there is none.
+  // Error: the view is about functions that the trace does not have.
   absl::Status check_filters() const {
     if (interrupted_) return absl::OkStatus();
     if (!replay_.threads().empty()) {
@@ -249,16 +244,16 @@ class ReportRun {
 absl::StatusOr<int> run_report(const ReportOptions& options) {
   const std::vector<std::string> paths = files_or_sessions(options.paths);
   absl::StatusOr<reader::Trace> trace =
-      open_with_left_buffer(paths, {.range = options.filter.read_range()});
+      open_with_abandoned_buffer(paths, {.range = options.filter.read_range()});
   if (!trace.ok()) return trace.status();
   absl::StatusOr<reader::EventFilter> events =
       reader::EventFilter::make(trace->definitions(), options.where);
   if (!events.ok()) return events.status();
-  // A buffer does not have them.
+  // A buffer does not have the costs of hooks.
   std::vector<arctrace_hook_cost> costs = trace->session().raw
                                               ? recording::hook_costs_of(trace->session())
                                               : trace->session().hook_costs;
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
+  const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(paths.front());
   return ReportRun(options, *trace, *std::move(events), std::move(costs)).run();
 }
 

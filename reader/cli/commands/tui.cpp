@@ -11,17 +11,14 @@
 
 #include "reader/analysis/block_times.hpp"
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/commands/empty_replay.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/tui_options.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/cli/record/trace_owner.hpp"
+#include "reader/cli/options/trace_options.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/terminal/browser_screen.hpp"
 #include "reader/terminal/early_screen.hpp"
-#include "reader/terminal/range_prompt.hpp"
 #include "reader/terminal/screen.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -34,12 +31,13 @@
 namespace arctrace::cli {
 namespace {
 
-// How soon a signal is seen.
+// The longest time until a signal is noticed.
 constexpr int kKeyTimeoutMs = 250;
 constexpr uint64_t kProgressEveryNs = 200'000'000;
 // Reading so many records takes less than half a second.
 constexpr uint64_t kReadAgainAtOnce = 1'000'000;
-// A trace is opened for this to learn what its index and its definitions tell.
+// This range reads no records: the trace is opened to learn what its index and its
+// definitions tell.
 constexpr TimeRange kNoTime = {INT64_MIN, INT64_MIN};
 
 bool is_same(const TimeRange& a, const TimeRange& b) {
@@ -54,9 +52,9 @@ std::string range_text(const TimeRange& range) {
       range.until_ns == INT64_MAX ? "" : absl::StrCat(range.until_ns, "ns"));
 }
 
-// A range of a trace, or all of it: what was read of it, and what is shown of that.
+// A range of a trace, or all of it: what was read of it, and the part that is shown.
 struct Shown {
-  // `asked`: with the range.
+  // `asked`: the options, with the range.
   Shown(TuiOptions asked, reader::Trace opened, reader::Symbolizer& symbolizer,
         reader::TraceReading::Goes goes)
       : options(std::move(asked)),
@@ -71,7 +69,7 @@ struct Shown {
   const TuiOptions options;
   reader::Trace trace;
   reader::TraceReading reading;
-  // Once it was read.
+  // Set once the range was read.
   std::optional<reader::TraceTables> tables;
   std::optional<reader::Browser> browser;
 };
@@ -79,7 +77,7 @@ struct Shown {
 // A trace on the screen, until the user leaves.
 class TuiRun {
  public:
-  // `known`: one of `files`, opened for no time at all.
+  // `known`: a trace of `files` that was opened for kNoTime.
   TuiRun(const TuiOptions& options, const reader::TraceFiles& files,
          const reader::Trace& known, terminal::Screen& screen,
          const recording::SignalScope& signals)
@@ -112,9 +110,9 @@ class TuiRun {
     return absl::OkStatus();
   }
 
-  // That which ended the run; 0: the user left.
+  // The signal that ended the run; 0: the user left.
   int signal() const { return signal_; }
-  // What was read of the range that the options say; null: that did not come to its end.
+  // The replay of the range that the options say; null: that was not read to its end.
   const reader::Replay* replay() const {
     return first_ == nullptr ? nullptr : &first_->reading.replay();
   }
@@ -151,7 +149,8 @@ class TuiRun {
     return shown;
   }
 
-  // A reading begins; null: the trace is opened for it.
+  // Notes that a pass over a range begins; `reading` is null while the trace is opened
+  // for it.
   void begin(const TimeRange& range, const reader::TraceReading* reading) {
     range_ = range;
     reading_ = reading;
@@ -160,7 +159,7 @@ class TuiRun {
     next_ns_ = 0;
   }
 
-  // Until the user leaves, or wants another range.
+  // Shows the range until the user leaves, or wants another range.
   void show(Shown& shown) {
     terminal::BrowserScreen browser(screen_, *shown.browser);
     while (!is_over() && is_same(wanted_, shown.options.range)) {
@@ -186,12 +185,12 @@ class TuiRun {
     absl::StatusOr<reader::SlowestOfFunction> found = shown.reading.slowest(function);
     is_reading_again_ = false;
     reading_ = nullptr;
-    // Ctrl-C has stopped this only.
+    // Ctrl-C has stopped only this pass over the trace, not the run.
     if (!found.ok() && signal_ == SIGINT) signal_ = 0;
     return found;
   }
 
-  // What is drawn and looked at while a trace is read.
+  // Draws the progress and polls keys and signals while a trace is read.
   bool goes_on(uint64_t records) {
     records_ = records;
     const uint64_t now_ns = read_monotonic_ns();
@@ -225,7 +224,7 @@ class TuiRun {
     if (const std::optional<TimeRange> range = prompt_.handle(key)) wanted_ = *range;
   }
 
-  // Of the records of the range that is read.
+  // The share of the records of the range that were read before a time.
   double share_before(int64_t time_ns) const {
     const auto all = static_cast<double>(blocks_.bytes_in(range_));
     const TimeRange before{range_.from_ns, std::min(time_ns, range_.until_ns)};
@@ -283,16 +282,16 @@ absl::StatusOr<std::unique_ptr<terminal::Screen>> screen_for(const TuiOptions& o
 absl::StatusOr<int> run_tui(const TuiOptions& options) {
   const std::vector<std::string> paths = files_or_sessions(options.paths);
   const absl::StatusOr<OpenFiles> open =
-      open_files_with_left_buffer(paths, {.range = kNoTime}, [] { return false; });
+      open_files_with_abandoned_buffer(paths, {.range = kNoTime}, [] { return false; });
   if (!open.ok()) return open.status();
   const reader::Trace& known = open->trace;
-  // Of a file that was cut off, the status line tells.
+  // For a file that was cut off, the status line says so instead.
   if (absl::Status s = check_whole(known.session(), options.paths.front(),
                                    options.partial || !known.session().raw, "shows");
       !s.ok()) {
     return s;
   }
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
+  const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(paths.front());
   int signal = 0;
   {
     const recording::SignalScope signals;

@@ -18,9 +18,8 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/view_options.hpp"
-#include "reader/cli/record/left_buffer.hpp"
-#include "reader/cli/record/trace_owner.hpp"
+#include "reader/cli/options/trace_options.hpp"
+#include "reader/cli/record/open_trace.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/symbols/symbolizer.hpp"
@@ -31,12 +30,12 @@
 #include "reader/ui/server/http_server.hpp"
 #include "reader/ui/server/page_server.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
-#include "src/recording/patterns/command_path.hpp"
+#include "src/recording/patterns/program_functions.hpp"
 
 namespace arctrace::cli {
 namespace {
 
-// A browser of root's would be one that runs the pages of all others, too.
+// As root, a browser would run the pages of all other sites with root's rights, too.
 bool can_open_browser() {
   return ::geteuid() != 0 &&
          (std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr);
@@ -75,7 +74,7 @@ class ReadingLine {
   std::optional<reader::Progress> line_;
 };
 
-// A buffer is shown once it has been read: what is in it now will not be there for long.
+// A buffer is read before it is shown, because its present content will soon be gone.
 absl::Status read_first(const reader::TraceModel& model, ReadingLine& line) {
   while (model.is_reading()) {
     line.update();
@@ -118,7 +117,7 @@ absl::StatusOr<int> serve(const ViewPageOptions& options, const reader::TraceFil
 absl::StatusOr<int> run_view(const ViewPageOptions& options) {
   const std::vector<std::string> paths = files_or_sessions(options.paths);
   const reader::InterruptWatch watch;
-  absl::StatusOr<OpenFiles> open = open_files_with_left_buffer(
+  absl::StatusOr<OpenFiles> open = open_files_with_abandoned_buffer(
       paths, {.range = reader::TraceModel::kNoTime}, reader::InterruptWatch::interrupted);
   if (reader::InterruptWatch::interrupted()) return kStatusInterrupted;
   if (!open.ok()) return open.status();
@@ -127,7 +126,7 @@ absl::StatusOr<int> run_view(const ViewPageOptions& options) {
       !s.ok()) {
     return s;
   }
-  const std::unique_ptr<ActingWithRights> rights = act_as_owner(paths.front());
+  const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(paths.front());
   return serve(options, open->files, std::move(open->trace));
 }
 

@@ -1,5 +1,3 @@
-#include "reader/cli/manual/option_text.hpp"
-
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
@@ -11,10 +9,12 @@
 
 #include <algorithm>
 
+#include "reader/cli/manual/option_table.hpp"
+
 namespace arctrace::cli {
 namespace {
 
-// A text of one line without anything that scdoc takes for its own.
+// Returns a text of one line without anything that scdoc takes for its own.
 std::string plain(absl::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -41,7 +41,7 @@ std::string value_text(const OptionRow& option) {
   return absl::StrJoin(words, "|");
 }
 
-// Paragraphs; those with indented lines stay as they are.
+// Formats paragraphs; those with indented lines stay as they are.
 std::string paragraphs(const std::string& text) {
   std::string out;
   for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, "\n\n"))) {
@@ -208,7 +208,7 @@ std::string header_functions(const std::string& header) {
                         absl::StartsWith(line, "ARCTRACE_READER_API ") || begins_type;
     is_in_type = is_in_type || begins_type;
     if (line.empty()) {
-      // What stands alone is of the whole group.
+      // A comment that stands alone is about the whole group.
       absl::StripAsciiWhitespace(&comment);
       if (!comment.empty() && !out.empty()) {
         absl::StrAppend(&out, "```\n", comment, "\n```\n\n");

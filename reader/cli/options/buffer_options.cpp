@@ -1,15 +1,18 @@
-#include "reader/cli/options/buffer_options.hpp"
-
+// Options of the buffer, of snapshots, and of the records that the kernel writes.
 #include <absl/time/time.h>
+#include <arctrace/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/record_options.hpp"
 #include "src/recorder/buffer/buffer_fit.hpp"
-#include "src/recording/patterns/amounts.hpp"
+#include "src/recording/patterns/arg_spec.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -33,7 +36,7 @@ CLI::Option* add_time_option(CLI::App& app, const std::string& name, uint64_t& n
 
 }  // namespace
 
-void add_buffer_size_option(CLI::App& app, BufferOptions& buffer) {
+void add_buffer_size_option(CLI::App& app, recorder::BufferOptions& buffer) {
   add_size_option(
       app, "-b,--buffer-size",
       [&buffer](uint64_t bytes) {
@@ -44,19 +47,20 @@ void add_buffer_size_option(CLI::App& app, BufferOptions& buffer) {
       ->default_str("64M, or less where memory is short");
 }
 
-void add_pin_option(CLI::App& app, PinPolicy& pin) {
-  add_choice<PinPolicy>(app, "--pin", pin,
-                        {{"no", PinPolicy::kNo},
-                         {"auto", PinPolicy::kAuto},
-                         {"try", PinPolicy::kTry},
-                         {"require", PinPolicy::kRequire}},
-                        "lock the buffer in memory. auto: as much of it as "
-                        "RLIMIT_MEMLOCK permits, which arctrace info shows; try: with a "
-                        "warning if that is not all; require: all, or do not record")
-      ->default_str(pin == PinPolicy::kNo ? "no" : "auto");
+void add_pin_option(CLI::App& app, recorder::PinPolicy& pin) {
+  add_choice<recorder::PinPolicy>(
+      app, "--pin", pin,
+      {{"no", recorder::PinPolicy::kNo},
+       {"auto", recorder::PinPolicy::kAuto},
+       {"try", recorder::PinPolicy::kTry},
+       {"require", recorder::PinPolicy::kRequire}},
+      "lock the buffer in memory. auto: as much of it as "
+      "RLIMIT_MEMLOCK permits, which arctrace info shows; try: with a "
+      "warning if that is not all; require: all, or do not record")
+      ->default_str(pin == recorder::PinPolicy::kNo ? "no" : "auto");
 }
 
-void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
+void add_buffer_options(CLI::App& app, recorder::BufferOptions& buffer) {
   add_buffer_size_option(app, buffer);
   app.add_option_function<std::string>(
          "--buffer-dir",
@@ -68,7 +72,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
          "the buffer out, and programs wait for that")
       ->check(not_empty())
       ->type_name("DIR")
-      ->default_str(kBufferDirectory);
+      ->default_str(recorder::kBufferDirectory);
   add_size_option(
       app, "--block-size",
       [&buffer](uint64_t bytes) { buffer.block_size = static_cast<uint32_t>(bytes); },
@@ -99,7 +103,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       ->default_str("adaptive");
   app.add_option("--high-water", buffer.high_water_percent,
                  "wake the collector when PERCENT of the blocks are used; 0: never")
-      ->check(from_to(0, kHighWaterPercentMax))
+      ->check(from_to(0, recorder::kHighWaterPercentMax))
       ->type_name("PERCENT")
       ->capture_default_str();
   add_pin_option(app, buffer.pin);
@@ -112,7 +116,7 @@ void add_buffer_options(CLI::App& app, BufferOptions& buffer) {
       ->excludes("--huge-pages");
 }
 
-void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
+void add_snapshot_options(CLI::App& app, recorder::FlightOptions& flight) {
   app.add_option("--snapshots", flight.snapshots_kept.files,
                  "keep the newest N of FILE.1, FILE.2 ...; 0: all")
       ->check(not_negative())
@@ -126,9 +130,11 @@ void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
   add_time_option(app, "--fsync", flight.snapshots_kept.sync_ns,
                   "make the disk have the file at this interval, not only at its end; "
                   "what the disk refuses is an error then");
-  add_choice<OnFull>(
+  add_choice<recorder::OnFull>(
       app, "--on-full", flight.snapshots_kept.on_full,
-      {{"wait", OnFull::kWait}, {"stop", OnFull::kStop}, {"ring", OnFull::kRing}},
+      {{"wait", recorder::OnFull::kWait},
+       {"stop", recorder::OnFull::kStop},
+       {"ring", recorder::OnFull::kRing}},
       "while the disk is full: wait: keep records in the buffer, until there is room; "
       "stop: end the file there; ring: with --size-limit, remove the oldest of FILE.1, "
       "FILE.2 ...")
@@ -142,6 +148,85 @@ void add_snapshot_options(CLI::App& app, FlightOptions& flight) {
 
 void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what) {
   add_time_option(app, "--duration", ns, what + " ends after this time");
+}
+
+namespace {
+
+using recording::KernelOptions;
+using recording::KernelRecording;
+
+// The word for interrupts, which may stand beside one of the others.
+constexpr const char* kInterrupts = "irq";
+
+const std::map<std::string, KernelRecording> kRecordings = {
+    {"auto", KernelRecording::kAuto},
+    {"bpf", KernelRecording::kBpf},
+    {"no", KernelRecording::kNo},
+    {"perf", KernelRecording::kPerf},
+    {"require", KernelRecording::kRequire}};
+
+struct EventOption {
+  uint32_t event;  // enum arctrace_kernel_event
+  const char* what;
+};
+
+constexpr std::array kEvents = {
+    EventOption{ARCTRACE_KERNEL_SYSCALLS,
+                "record system calls, which slows those of all processes a little"},
+    EventOption{ARCTRACE_KERNEL_FAULTS, "record page faults"},
+    EventOption{ARCTRACE_KERNEL_SIGNALS, "record the delivery of signals"},
+    EventOption{ARCTRACE_KERNEL_CONTENTION, "record waits for locks of the kernel"},
+    EventOption{ARCTRACE_KERNEL_BLOCK_IO,
+                "record requests to block devices, and their end"}};
+
+// Parses one of the words, "irq", or both with a comma between them.
+void set_recording(const std::string& text, KernelOptions& options) {
+  const std::string behind = std::string(",") + kInterrupts;
+  std::string word = text;
+  const bool has_interrupts = text == kInterrupts || text.ends_with(behind);
+  options.events &= ~uint32_t{ARCTRACE_KERNEL_INTERRUPTS};
+  if (has_interrupts) options.events |= ARCTRACE_KERNEL_INTERRUPTS;
+  if (text == kInterrupts) {
+    word.clear();
+  } else if (has_interrupts && text != behind) {
+    word.resize(text.size() - behind.size());
+  }
+  const auto use = kRecordings.find(word.empty() ? "auto" : word);
+  if (use == kRecordings.end()) {
+    throw CLI::ValidationError(
+        "--kernel", "\"" + text + "\" is not auto, bpf, perf, require, no or irq");
+  }
+  options.use = use->second;
+  if (!has_interrupts) return;
+  if (options.use == KernelRecording::kNo || options.use == KernelRecording::kPerf) {
+    throw CLI::ValidationError("--kernel",
+                               "\"" + text + "\": interrupts are recorded by BPF alone");
+  }
+}
+
+}  // namespace
+
+void add_kernel_options(CLI::App& app, KernelOptions& options) {
+  app.add_option_function<std::string>(
+         "--kernel",
+         [&options](const std::string& text) { set_recording(text, options); },
+         "record dispatches, wake-ups, fork, exec and exit of the traced processes. "
+         "bpf: by BPF, which needs privileges; perf: by perf events, without "
+         "wake-ups; require: by either, or fail; auto: by either if possible; irq: "
+         "as auto, and by BPF also the interrupts that come upon their threads, which "
+         "bpf,irq and require,irq join with another one. Default: no; --kernel alone: "
+         "auto")
+      ->expected(0, 1)
+      ->type_name("auto|bpf|perf|require|no|irq");
+  for (const EventOption& event : kEvents) {
+    app.add_flag_callback(
+        recording::event_option(event.event),
+        [&options, &event] {
+          options.events |= event.event;
+          if (options.use == KernelRecording::kNo) options.use = KernelRecording::kAuto;
+        },
+        std::string(event.what) + "; needs BPF");
+  }
 }
 
 }  // namespace arctrace::cli

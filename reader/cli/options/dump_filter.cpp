@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "reader/replay/filter.hpp"
+#include "reader/replay/functions.hpp"
 #include "src/base/untrusted_bytes.hpp"
 
 namespace arctrace::cli {

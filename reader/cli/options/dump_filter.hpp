@@ -1,4 +1,4 @@
-// Which records `arctrace dump` shows.
+// Which records `arctrace dump` shows, and what `arctrace live` is asked to show.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/streams/record_describer.hpp"
 #include "reader/trace/trace.hpp"
+#include "src/recording/options.hpp"
 
 namespace arctrace::cli {
 
-// Empty sets let everything through.
+// Which records `arctrace dump` shows. Empty sets let everything through.
 struct DumpFilter {
   absl::flat_hash_set<uint32_t> pids, tids;
   absl::flat_hash_set<uint16_t>
@@ -41,17 +41,28 @@ struct DumpFilter {
   bool wants_time(int64_t time_ns) const {
     return time_ns >= range.from_ns && time_ns < range.until_ns;
   }
-  // Whether the record is an entry into a wanted function, or left one.
+  // Whether the record is an entry into a wanted function, or an exit from one.
   bool wants_function(const reader::Record& record, const reader::StackEffect& effect,
                       reader::ProcessIndex process,
                       reader::FunctionResolver& resolver) const;
 };
 
-// --pid and --tid, whose numbers come into these.
+// Adds --pid and --tid, whose numbers are stored in `pids` and `tids`.
 void add_thread_options(
     CLI::App& app, std::vector<uint32_t>& pids, std::vector<uint32_t>& tids,
     const char* pid_name = "--pid",
     const char* pid_help =
         "print only records of these processes; several are separated by commas");
+
+// What `arctrace live` is asked to show.
+struct LiveOptions {
+  std::vector<std::string> target;  // a session; or "" and a command
+  bool plain = false;
+  OutputFormat format = OutputFormat::kText;
+  DumpFilter filter;                 // of lines
+  std::vector<std::string> where;    // the same
+  std::vector<uint32_t> pids, tids;  // the filter's; without a target, pids are joined
+  recording::RecordOptions record;   // of a command, or of processes that are joined
+};
 
 }  // namespace arctrace::cli

@@ -8,9 +8,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <string_view>
 
 #include "src/base/near_names.hpp"
-#include "src/recording/patterns/amounts.hpp"
+#include "src/protocol/field_condition.hpp"
+#include "src/recording/patterns/arg_spec.hpp"
+#include "src/recording/patterns/function_pattern.hpp"
 
 namespace arctrace::cli {
 
@@ -169,7 +173,7 @@ CLI::Validator from_to(double min, double max) {
   return {[=](std::string& text) {
             double value = 0;
             const bool is_number = absl::SimpleAtod(text, &value);
-            // NaN passes neither comparison.
+            // NaN fails both comparisons.
             if (is_number && value >= min && value <= max) return std::string();
             return absl::StrCat("\"", text, "\" is not a number from ", min, " to ", max);
           },
@@ -222,6 +226,101 @@ absl::StatusOr<TimeRange> parse_time_range(std::string_view text) {
         absl::StrCat("\"", std::string(text), "\" ends before it starts"));
   }
   return range;
+}
+
+CLI::Option* add_glob_option(CLI::App& app, const std::string& name,
+                             std::vector<std::string>& globs, const std::string& help) {
+  const auto problem_of = [](const std::string& glob) -> std::string {
+    const auto problem = recording::glob_problem(glob);
+    if (!problem) return {};
+    return absl::StrCat("\"", glob, "\": ", problem->second);
+  };
+  return app.add_option(name, globs, help)
+      ->check(CLI::Validator(problem_of, ""))
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+}
+
+namespace {
+
+constexpr std::string_view kOperatorSigns = "=!<>~";
+
+}  // namespace
+
+std::optional<recording::Problem> condition_problem(const std::string& text) {
+  const FieldCondition condition = split_condition(text);
+  const size_t at = std::min(text.find_first_of(kOperatorSigns), text.size());
+  if (condition.op == FieldOperator::kNone) {
+    return recording::Problem{at, "not a condition such as \"id = 5\": = != < <= > >= ~"};
+  }
+  if (condition.field.empty())
+    return recording::Problem{0, "no field before the operator"};
+  const bool has_two_signs =
+      text[at] != '~' && at + 1 < text.size() && text[at + 1] == '=';
+  const size_t behind = at + (has_two_signs ? 2 : 1);
+  if (condition.is_quoted) {
+    if (condition.op != FieldOperator::kMatches) return std::nullopt;
+  } else if (condition.operand.empty()) {
+    return recording::Problem{behind,
+                              "no value after the operator; \"\" is an empty text"};
+  } else if (kOperatorSigns.find(condition.operand.front()) != std::string_view::npos) {
+    return recording::Problem{
+        behind,
+        "no such operator, only = != < <= > >= ~; a value that begins with one "
+        "of these signs stands between double quotes"};
+  }
+  if (condition.op == FieldOperator::kMatches) {
+    if (const std::optional<recording::Problem> problem =
+            recording::glob_problem(std::string(condition.operand))) {
+      const auto begins = static_cast<size_t>(condition.operand.data() - text.data());
+      return recording::Problem{begins + problem->first, problem->second};
+    }
+  }
+  return std::nullopt;
+}
+
+CLI::Option* add_where_option(CLI::App& app, std::vector<std::string>& conditions,
+                              const std::string& scope, const char* verb) {
+  const auto take = [&conditions](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      if (const std::optional<recording::Problem> problem = condition_problem(text)) {
+        throw CLI::ValidationError("--where",
+                                   absl::StrCat("\"", text, "\": ", problem->second));
+      }
+      conditions.push_back(text);
+    }
+  };
+  return app
+      .add_option_function<std::vector<std::string>>(
+          "--where", take,
+          absl::StrCat("of events of the API, ", verb,
+                       " only those of whose fields CONDITION holds: FIELD OP VALUE, "
+                       "such as 'id >= 10', where OP is = != < <= > >= "
+                       "or, for a GLOB of texts, ~; may be repeated, and then all must "
+                       "hold. Events that are left out are counted",
+                       scope))
+      ->allow_extra_args(false)
+      ->type_name("CONDITION");
+}
+
+void add_text_options(CLI::App& app, TerminalOptions& options, const std::string& group) {
+  app.add_flag("--wide,--full-names", options.wide,
+               "do not cut names and columns to the width of the terminal")
+      ->group(group);
+  app.add_flag("--no-pager", options.no_pager,
+               "do not show the text through $ARCTRACE_PAGER, else $PAGER, else less")
+      ->group(group);
+}
+
+void add_terminal_options(CLI::App& app, TerminalOptions& options,
+                          const std::string& group) {
+  add_choice<reader::ColorMode>(app, "--color", options.color,
+                                {{"auto", reader::ColorMode::kAuto},
+                                 {"always", reader::ColorMode::kAlways},
+                                 {"never", reader::ColorMode::kNever}},
+                                "auto: on a terminal, unless NO_COLOR is set")
+      ->group(group);
+  add_text_options(app, options, group);
 }
 
 }  // namespace arctrace::cli

@@ -1,4 +1,4 @@
-// Options that several subcommands have, and what parses their values.
+// Options that several subcommands have, and the parsers of their values.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -7,14 +7,28 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "reader/cli/options/cli11.hpp"
-#include "reader/trace/time_range.hpp"
+#include "reader/render/output.hpp"
+#include "reader/render/terminal.hpp"
+#include "reader/trace/record.hpp"
 #include "src/recording/options.hpp"
+#include "src/recording/patterns/arg_spec.hpp"
+
+namespace CLI {
+
+// CLI11's types, for headers. All of its code is inline, so that a unit that includes
+// <CLI/CLI.hpp> takes ten seconds more to compile. Only source files that create or read
+// options include it.
+class App;
+class Option;
+class Validator;
+
+}  // namespace CLI
 
 namespace arctrace::cli {
 
@@ -25,9 +39,10 @@ enum class OutputFormat : uint8_t { kText, kJson };
 
 // The positional FILE, the default file if it is not given.
 CLI::Option* add_file_option(CLI::App& app, std::string& path);
-// The same for what reads a recording: it may be several files (record --size-limit).
+// The positional FILE of a command that reads a recording, which may be several files
+// (record --size-limit).
 CLI::Option* add_files_option(CLI::App& app, std::vector<std::string>& paths);
-// What the help of such a command says of them.
+// What the help of such a command says of its files.
 inline constexpr const char* kFilesNote =
     "Several FILEs are those of one recording with --size-limit, in any order.";
 // The positional NAME of an existing session.
@@ -54,17 +69,17 @@ CLI::Validator not_empty();
 std::string long_name(const std::string& names);
 // "drop, overwrite or stop"
 std::string either_of(const std::vector<std::string>& words);
-// What is wrong with an option's value that is none of `words`.
+// Returns what is wrong with an option's value that is none of `words`.
 std::string not_a_choice(const std::string& value, const std::vector<std::string>& words);
 
-// An option whose value is one of `words`, in capitals or not. Calls take() with the
+// Adds an option whose value is one of `words`, in capitals or not. Calls take() with the
 // word's index.
 CLI::Option* add_word_option(CLI::App& app, const std::string& name,
                              const std::vector<std::string>& words,
                              const std::function<void(size_t)>& take,
                              const std::string& help);
 
-// The same, where each word stands for something. Calls take(choice).
+// Adds an option whose words stand for choices. Calls take(choice).
 template <class Choice, class Take>
 CLI::Option* add_choice_option(CLI::App& app, const std::string& name,
                                const std::vector<std::pair<std::string, Choice>>& choices,
@@ -76,7 +91,7 @@ CLI::Option* add_choice_option(CLI::App& app, const std::string& name,
       app, name, words, [=](size_t i) { take(choices[i].second); }, help);
 }
 
-// The same, stored in `value`, which may be an optional Choice.
+// Adds such an option that stores the choice in `value`, which may be an optional Choice.
 template <class Choice, class Value>
 CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& value,
                         const std::vector<std::pair<std::string, Choice>>& choices,
@@ -85,7 +100,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& value,
       app, name, choices, [&value](const Choice& chosen) { value = chosen; }, help);
 }
 
-// An option whose value is a number of bytes, up to `max`, such as 64k. Calls
+// Adds an option whose value is a number of bytes, up to `max`, such as 64k. Calls
 // take(bytes).
 CLI::Option* add_size_option(CLI::App& app, const std::string& name,
                              const std::function<void(uint64_t)>& take, uint64_t max,
@@ -98,21 +113,54 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, Size& size,
       std::numeric_limits<Size>::max(), help);
 }
 
-// Has the option take "base" and "cum" for "self" and "total", too: so the arcflow
-// reports call these times, and the keys of the JSON output do.
+// Makes the option take "base" and "cum" for "self" and "total", too: the arcflow reports
+// use these words for the times, and so do the keys of the JSON output.
 CLI::Option* take_arcflow_names(CLI::Option* option);
 
 using reader::TimeRange;
 
-// What a START~STOP on the command line means. Throws what CLI11 throws for a value of
-// `option` that is none.
+// Returns what a START~STOP on the command line means. If it is none, throws what CLI11
+// throws for a wrong value of `option`.
 TimeRange time_range_of(const std::string& option, const std::string& text);
 
 // -r, --time-range START~STOP
 CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range);
 
-// "1ms~2s", "~2s", "1ms~"; START is not after STOP. The error quotes the text and says
-// what it should be.
+// Parses "1ms~2s", "~2s", "1ms~"; START is not after STOP. The error quotes the text and
+// says what it should be.
 absl::StatusOr<TimeRange> parse_time_range(std::string_view text);
+
+// Adds an option whose values are globs (src/base/glob.hpp). Each time it is given, its
+// value is added to `globs`. Parsing fails for a value that is no glob.
+CLI::Option* add_glob_option(CLI::App& app, const std::string& name,
+                             std::vector<std::string>& globs, const std::string& help);
+
+// Returns what is wrong with "FIELD OP VALUE", such as "id >= 10", and where; nullopt:
+// nothing. The operator is the first of these signs in the text: = == != < <= > >= ~
+std::optional<recording::Problem> condition_problem(const std::string& text);
+
+// Adds the option, each of whose values is added to `conditions`, which must outlive
+// `app`. `scope`: what the help adds at its end, such as "; with flow"; may be empty.
+// `verb`: what is done only with events that meet the conditions: "show" or "record".
+CLI::Option* add_where_option(CLI::App& app, std::vector<std::string>& conditions,
+                              const std::string& scope, const char* verb = "show");
+
+// Options that say how text appears on a terminal.
+struct TerminalOptions {
+  reader::ColorMode color = reader::ColorMode::kAuto;
+  bool wide = false;
+  bool no_pager = false;
+
+  reader::TextStyle style() const { return reader::terminal_style(color, wide); }
+  // Makes `output` show text as the options say.
+  void apply_to(reader::Output& output) const { output.show_text(style(), !no_pager); }
+};
+
+// --wide (also --full-names) and --no-pager. `options` must outlive `app`.
+void add_text_options(CLI::App& app, TerminalOptions& options,
+                      const std::string& group = "Options");
+// Adds the options of add_text_options(), and --color.
+void add_terminal_options(CLI::App& app, TerminalOptions& options,
+                          const std::string& group);
 
 }  // namespace arctrace::cli

@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "reader/cli/options/glob_option.hpp"
-#include "reader/cli/options/where_option.hpp"
-#include "reader/render/columns.hpp"
+#include "reader/cli/options/options.hpp"
+#include "reader/render/report_parts.hpp"
 
 namespace arctrace::cli {
 namespace {
@@ -47,7 +46,7 @@ constexpr const char* kReportNotes =
     "\n"
     "Ctrl-C ends the reading, and shows what has been read.";
 
-// The names of the views for which `holds`: "tree, flat".
+// Returns the names of the views for which `holds`: "tree, flat".
 template <class Holds>
 std::string views_that(const Holds& holds) {
   std::string names;
@@ -61,7 +60,7 @@ std::string grouped_views() {
   return views_that([](const ViewType& type) { return type.grouping.has_value(); });
 }
 
-// A line for each view.
+// Returns a line for each view.
 std::string views_help() {
   std::string text = "Views:\n";
   for (const ViewType& type : reader::view_types()) {
@@ -165,7 +164,7 @@ void add_appearance(CLI::App& app, ReportOptions& options) {
       ->group(group);
 }
 
-// The word of --sort or --clock for a value.
+// Returns the word of --sort or --clock for a value.
 template <class Choice>
 std::string word_of(const std::vector<std::pair<std::string, Choice>>& choices,
                     Choice wanted) {

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/cli/options/cli11.hpp"
 #include "reader/cli/options/options.hpp"
-#include "reader/cli/options/replay_filter_options.hpp"
-#include "reader/cli/options/terminal_options.hpp"
-#include "reader/replay/cpu_time.hpp"
+#include "reader/cli/options/trace_options.hpp"
+#include "reader/replay/call_tree.hpp"
 #include "reader/report/view_types.hpp"
 
 namespace arctrace::cli {
@@ -34,7 +32,7 @@ struct ReportOptions : ReplayFilterOptions {
   std::vector<std::string> where;
   TerminalOptions terminal;
   bool no_header = false;
-  bool corrected = false;  // what recording cost is taken off all times
+  bool corrected = false;  // the cost of recording is subtracted from all times
   bool download = false;   // debug files
 
   // The grouping that is asked for, or that of the view.
@@ -47,7 +45,7 @@ struct ReportOptions : ReplayFilterOptions {
 // Adds all options of `report` to `app`. `options` must outlive it.
 void add_report_options(CLI::App& app, ReportOptions& options);
 
-// The same for `graph`: a function, and the options of `report` that its view knows.
+// Adds the options of `graph`: a function, and those of `report` that its view knows.
 void add_graph_options(CLI::App& app, ReportOptions& options);
 
 // Completes `options` after they are parsed. Error: they contradict each other.

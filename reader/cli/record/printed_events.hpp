@@ -1,4 +1,4 @@
-// What a recording has to say, as lines on standard error.
+// Prints the messages of a recording, as lines on standard error.
 #pragma once
 
 #include <absl/strings/str_cat.h>
@@ -10,21 +10,21 @@
 #include <vector>
 
 #include "reader/render/output.hpp"
-#include "src/recording/events.hpp"
+#include "src/recording/options.hpp"
 
 namespace arctrace::cli {
 
 class PrintedEvents : public recording::Events {
  public:
   PrintedEvents() = default;
-  // Prints what is held.
+  // Prints the lines that are waiting.
   ~PrintedEvents() override { release(); }
 
   void warn(const std::string& line) override { add(true, line); }
   void tell(const std::string& line) override { add(false, line); }
 
-  // From here to release() lines are held, so that they do not disturb a screen: the
-  // first thousand.
+  // From here to release() lines wait, so that they do not disturb a screen: the first
+  // thousand.
   void hold() {
     const std::lock_guard lock(mutex_);
     is_held_ = true;

@@ -1,25 +1,28 @@
+// Runs a command under a recording session, or records processes that run already.
 #include "reader/cli/record/record_session.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <arctrace/format.h>
 
 #include <csignal>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "reader/cli/record/printed_events.hpp"
-#include "reader/cli/record/recording_end.hpp"
-#include "reader/cli/record/recording_warnings.hpp"
 #include "reader/render/output.hpp"
-#include "src/base/shared_atomics.hpp"
+#include "reader/trace/format_names.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/kernel/kernel_requests.hpp"
 #include "src/recording/child_process.hpp"
+#include "src/recording/join_processes.hpp"
 #include "src/recording/patching/patch_check.hpp"
-#include "src/recording/patterns/session_functions.hpp"
-#include "src/recording/patterns/unmatched_patterns.hpp"
+#include "src/recording/patterns/program_functions.hpp"
+#include "src/recording/patterns/unmatched.hpp"
 #include "src/recording/recording.hpp"
 #include "src/recording/session_variables.hpp"
 
@@ -36,14 +39,14 @@ bool warn_if_untraceable(const std::string& command) {
   return why != 0;
 }
 
-// Finds the matches by the functions of the session's programs: the control page's word
-// is also about the patterns of other commands that record into the session.
+// Warns of patterns that no function of the session's programs matches. The control
+// page's word does not tell, because it also has the bits of other commands' patterns.
 void warn_of_unmatched_in_session(const recording::RecordOptions& options) {
-  const absl::StatusOr<std::string> path = session_file(options.session);
+  const absl::StatusOr<std::string> path = recorder::session_file(options.session);
   if (!path.ok() || options.filter.is_empty()) return;
   const absl::StatusOr<recording::SessionFunctions> session =
       recording::functions_of_session(*path);
-  // There are none if a collector has taken the definitions out of the buffer.
+  // The buffer has no functions if a collector has taken the definitions out of it.
   if (!session.ok() || session->functions.empty()) return;
   warn_of_unmatched(options.filter, recording::matched_patterns(options.filter, *session),
                     options.command.front());
@@ -57,7 +60,8 @@ absl::StatusOr<int> run_in_session(const recording::RecordOptions& options) {
   {
     const recording::SignalScope signals;
     if (options.wait_for_all) recording::adopt_orphans();
-    const absl::StatusOr<Buffer> buffer = open_session(options.session);
+    const absl::StatusOr<recorder::Buffer> buffer =
+        recorder::open_session(options.session);
     if (!buffer.ok()) return buffer.status();
     const BufferView& view = buffer->view();
     const bool is_on = IpcAtomics::load_relaxed(view.control().gate) != 0;
@@ -65,7 +69,7 @@ absl::StatusOr<int> run_in_session(const recording::RecordOptions& options) {
       reader::print_warning(absl::StrCat("recording is off: arctrace start ",
                                          options.session, " switches it on"));
     }
-    ask_for_kernel_records_of_children(view);
+    recorder::ask_for_kernel_records_of_children(view);
     const uint64_t start_ticks = read_ticks(view.geometry().clock);
     absl::StatusOr<recording::ChildProcess> child =
         recording::ChildProcess::start(options.command, *variables, false, signals);
@@ -88,7 +92,7 @@ absl::StatusOr<int> run_in_session(const recording::RecordOptions& options) {
 }
 
 // Does what record_command() does, but for the exit. Sets `status` to the wait status of
-// the command. Returns what this process is to return without regard to that, or 0.
+// the command. Returns 0, or what this process is to return whatever the command did.
 absl::StatusOr<int> record_in_own_buffer(recording::RecordOptions options,
                                          const recording::SignalScope& signals,
                                          int& status) {
@@ -99,7 +103,7 @@ absl::StatusOr<int> record_in_own_buffer(recording::RecordOptions options,
   if (!made.ok()) return made.status();
   Recording& recording = **made;
   if (const int signal = signals.take_end(); signal != 0) {
-    status = signal;  // as if it had ended the command, which has not begun
+    status = signal;  // as if the signal had ended the command, which has not begun
     return 0;
   }
   if (absl::Status started = recording.start(options.output.path == "-", signals);
@@ -137,12 +141,85 @@ absl::StatusOr<int> record_command(const recording::RecordOptions& options) {
   if (!options.session.empty()) return run_in_session(options);
   int status = 0;
   {
-    // Until the buffer is removed, which ending by a signal would leave behind.
+    // The scope lasts until the buffer is removed, because an end by a signal would leave
+    // the buffer behind.
     const recording::SignalScope signals;
     absl::StatusOr<int> recorded = record_in_own_buffer(options, signals, status);
     if (!recorded.ok() || *recorded != 0) return recorded;
   }
   return recording::exit_like(status);
+}
+
+namespace {
+
+using recording::Recording;
+using recording::RecordOptions;
+
+// Prints at the end what -P has not patched.
+void tell_of_patches(const recorder::CollectorSummary& summary,
+                     const RecordOptions& options) {
+  if (options.filter.patch.empty()) return;
+  const std::set<uint32_t>& refusals = summary.totals.patches.refusals();
+  // In the set, refusals come after ARCTRACE_PATCH_SMALL.
+  if (!refusals.empty() && *refusals.rbegin() != ARCTRACE_PATCH_SMALL) {
+    reader::print_message(absl::StrCat("nothing of some program was patched for -P: ",
+                                       reader::patch_refusal_text(*refusals.rbegin())));
+  }
+  tell_patches(summary, options);
+}
+
+void print_joined_end(const Recording& recording, const std::string& program) {
+  const RecordOptions& options = recording.options();
+  const recorder::CollectorSummary& summary = recording.summary();
+  warn_of_unmatched(
+      options.filter,
+      IpcAtomics::load_relaxed(recording.buffer().view().control().patterns_matched),
+      program);
+  warn_of_unmatched_events(summary, options.record_filter);
+  warn_of_untraced(summary);
+  warn_of_identities(summary);
+  tell_of_patches(summary, options);
+  if (summary.totals.records == 0 &&
+      options.library_calls == recording::LibraryCalls::kProgram) {
+    reader::print_message(
+        "the program itself called no library; --nest-libcall also records the calls "
+        "that its libraries make");
+  }
+  reader::print_message(recording_summary_line(summary, options.output.path));
+}
+
+absl::StatusOr<int> record(RecordOptions options) {
+  const recording::SignalScope signals;
+  PrintedEvents events;
+  options.flight.recorder = recording::recorder_facts();
+  const absl::StatusOr<std::unique_ptr<Recording>> made =
+      Recording::create(options, Recording::Collecting::kIntoFile, events);
+  if (!made.ok()) return made.status();
+  Recording& recording = **made;
+  if (absl::Status joined = recording.join(); !joined.ok()) {
+    if (absl::IsAborted(joined)) return 2;  // each failure was printed
+    return joined;
+  }
+  const std::string program = recording::program_of(recording.joined().front());
+  recording.wait(signals);
+  recording.finish(signals);
+  print_joined_end(recording, program);
+  const bool is_whole =
+      recording.is_published() && recording.joined().size() == options.pids.size();
+  return is_whole && !recording::is_cut_off(recording.summary()) ? 0 : 2;
+}
+
+}  // namespace
+
+absl::StatusOr<int> record_joined(const RecordOptions& options) {
+  if (!options.command.empty()) {
+    return absl::InvalidArgumentError("record: either --pid or a command");
+  }
+  if (!options.session.empty() || options.wait_for_all) {
+    return absl::InvalidArgumentError(
+        "record: --session and --wait do not apply with --pid");
+  }
+  return record(options);
 }
 
 }  // namespace arctrace::cli

@@ -1,43 +1,105 @@
-#include "reader/cli/record/recording_end.hpp"
-
+// Prints what is to be said at the end of a recording: warnings by its summary and its
+// buffer, and the line that ends it.
 #include <absl/strings/str_cat.h>
 
 #include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "reader/cli/record/printed_events.hpp"
-#include "reader/cli/record/recording_warnings.hpp"
-#include "reader/render/losses.hpp"
+#include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
+#include "src/recording/patching/patch_check.hpp"
 #include "src/recording/patching/patch_choice.hpp"
-#include "src/recording/patching/room_check.hpp"
-#include "src/recording/patterns/command_path.hpp"
+#include "src/recording/patterns/program_functions.hpp"
+#include "src/recording/patterns/unmatched.hpp"
 
 namespace arctrace::cli {
+
+void warn_untraced(const std::string& program, uint32_t why) {
+  reader::print_warning(
+      absl::StrCat("can't trace ", program, ": it is ", reader::untraced_text(why)));
+}
+
+void warn_of_untraced(const recorder::CollectorSummary& summary) {
+  constexpr size_t kShownMax = 5;
+  const std::set<recorder::UntracedProgram>& programs =
+      summary.totals.untraced.programs();
+  size_t shown = 0;
+  for (const recorder::UntracedProgram& program : programs) {
+    if (shown++ == kShownMax) break;
+    warn_untraced(reader::escaped(program.path), program.why);
+  }
+  if (programs.size() > kShownMax) {
+    reader::print_warning(absl::StrCat(
+        "can't trace ", reader::count_text(programs.size() - kShownMax, "more program"),
+        ": arctrace dump shows them as UNTRACED"));
+  }
+}
+
+void warn_of_unmatched_events(const recorder::CollectorSummary& summary,
+                              const recording::RecordFilterOptions& filter) {
+  const recorder::DefinedEvents& defined = summary.totals.events;
+  std::vector<std::string> lines;
+  if (defined.has_all_events()) {
+    lines = recording::unmatched_events(filter, defined.levels(), defined.fields());
+  }
+  if (defined.has_all_names()) {
+    for (std::string& line : recording::unmatched_instants(filter, defined.names())) {
+      lines.push_back(std::move(line));
+    }
+  }
+  for (const std::string& line : lines) reader::print_warning(line);
+}
+
+void warn_of_identities(const recorder::CollectorSummary& summary) {
+  const std::string text = reader::identities_text(summary.processes, summary.threads);
+  if (!text.empty()) reader::print_warning(text);
+}
+
+void warn_of_unmatched(const recording::CallFilterOptions& filter, uint64_t matched,
+                       const std::string& command) {
+  for (const std::string& line :
+       recording::unmatched_patterns(filter, matched, command)) {
+    reader::print_warning(line);
+  }
+}
+
+bool warn_of_missing_room(const BufferView& buffer) {
+  const uint32_t count = IpcAtomics::load_relaxed(buffer.control().without_room);
+  if (count == 0) return false;
+  reader::print_warning(
+      absl::StrCat(reader::count_text(count, "program"), count == 1 ? " is" : " are",
+                   " not recorded, without room in memory for the buffer of ",
+                   reader::bytes_text(buffer.geometry().total_size),
+                   " (ulimit -v): a smaller one may fit, such as -b 4M"));
+  return true;
+}
+
 namespace {
 
-uint64_t lost_records(const CollectorSummary& summary) {
+uint64_t lost_records(const recorder::CollectorSummary& summary) {
   return std::accumulate(summary.lost.begin(), summary.lost.end(), uint64_t{0});
 }
 
-// Whether the command's functions have room for hooks.
+// Whether the command's functions have NOP areas for hooks.
 bool has_rooms(const std::string& command) {
   const auto file = reader::ElfFile::open_untrusted(recording::find_program(command));
   return file.ok() && file->has_section("__patchable_function_entries");
 }
 
-// What to do where no program's own function was recorded; empty where it is not missed:
-// where the options exclude functions, or ask for other records and got some. Those that
-// were lost may have been of such functions.
-std::string own_functions_hint(const CollectorSummary& summary,
+// Returns a hint if no function of the program itself was recorded. It is empty if the
+// options exclude functions, or ask for other records and got some, or if records were
+// lost, which may have been of such functions.
+std::string own_functions_hint(const recorder::CollectorSummary& summary,
                                const recording::RecordOptions& options) {
   if (summary.totals.has_own || options.filter.excludes_functions() ||
       !options.record_filter.empty() || (options.off & ARCTRACE_GATE_FUNCTIONS) != 0 ||
@@ -47,7 +109,7 @@ std::string own_functions_hint(const CollectorSummary& summary,
   std::string what = "only library calls were recorded";
   if (summary.totals.records == 0) what = "no function was recorded";
   if (options.library_calls == recording::LibraryCalls::kNone) {
-    // With -P, what was recorded is that the program waited for it.
+    // With -P, the records are only of the program's waiting for the patches.
     const bool patches = !options.filter.patch.empty();
     if ((summary.totals.records != 0 && !patches) ||
         options.kernel.use != recording::KernelRecording::kNo) {
@@ -57,7 +119,7 @@ std::string own_functions_hint(const CollectorSummary& summary,
   }
   if (!options.filter.patch.empty()) {
     const std::set<uint32_t>& refusals = summary.totals.patches.refusals();
-    // A refusal says more than that some are small, and comes after it in the set.
+    // ARCTRACE_PATCH_SMALL comes first in the set, and any other refusal says more.
     if (!refusals.empty() && *refusals.rbegin() == ARCTRACE_PATCH_SMALL) {
       return absl::StrCat(what, "; the functions that could be patched for -P have ",
                           recording::kSmallFunctionsText);
@@ -90,9 +152,9 @@ std::string own_functions_hint(const CollectorSummary& summary,
   );
 }
 
-// Where only some objects of the command lack what says where their functions begin, the
-// others are recorded.
-void tell_unused_rooms(const CollectorSummary& summary,
+// Prints how many functions with NOP areas are not recorded, because some objects of the
+// command lack what says where their functions begin. The others are recorded.
+void tell_unused_rooms(const recorder::CollectorSummary& summary,
                        const recording::RecordOptions& options) {
   if (!summary.totals.has_own) return;
   const std::string path = recording::find_program(options.command.front());
@@ -106,7 +168,7 @@ void tell_unused_rooms(const CollectorSummary& summary,
       "-fasynchronous-unwind-tables"));
 }
 
-void tell_switched_off(const CollectorSummary& summary) {
+void tell_switched_off(const recorder::CollectorSummary& summary) {
   const size_t count = summary.totals.patches.switched_off().size();
   if (count == 0) return;
   reader::print_message(absl::StrCat(
@@ -116,7 +178,7 @@ void tell_switched_off(const CollectorSummary& summary) {
       "; those that -P names without wildcards stay on"));
 }
 
-void tell_library_refusals(const CollectorSummary& summary) {
+void tell_library_refusals(const recorder::CollectorSummary& summary) {
   const std::set<uint32_t>& refusals = summary.totals.patches.library_refusals();
   if (refusals.empty()) return;
   reader::print_message(absl::StrCat("nothing of some library was patched for -P: ",
@@ -124,9 +186,10 @@ void tell_library_refusals(const CollectorSummary& summary) {
                                      "; arctrace info says of which"));
 }
 
-// Where other functions of the program were recorded: without them the hint about own
-// functions says the same. With -Z it is what was asked for.
-void tell_small(const CollectorSummary& summary,
+// Prints that small functions were skipped, if other functions of the program were
+// recorded: if not, the hint about own functions says the same. With -Z it is what was
+// asked for.
+void tell_small(const recorder::CollectorSummary& summary,
                 const recording::RecordOptions& options) {
   if (!summary.totals.has_own || options.filter.size.has_value() ||
       !summary.totals.patches.refusals().contains(ARCTRACE_PATCH_SMALL)) {
@@ -138,7 +201,7 @@ void tell_small(const CollectorSummary& summary,
                                      "-Z 1 takes them, too"));
 }
 
-void tell_snapshots(const CollectorSummary& summary,
+void tell_snapshots(const recorder::CollectorSummary& summary,
                     const recording::RecordOptions& options) {
   if (options.filter.snapshot_when.empty()) return;
   std::string line = absl::StrCat(reader::count_text(summary.asked_snapshots, "snapshot"),
@@ -152,15 +215,16 @@ void tell_snapshots(const CollectorSummary& summary,
 
 }  // namespace
 
-void tell_patches(const CollectorSummary& summary,
+void tell_patches(const recorder::CollectorSummary& summary,
                   const recording::RecordOptions& options) {
   tell_switched_off(summary);
   tell_library_refusals(summary);
   tell_small(summary, options);
 }
 
-void print_end(const CollectorSummary& summary, const recording::RecordOptions& options,
-               const BufferView& buffer, bool has_warned) {
+void print_end(const recorder::CollectorSummary& summary,
+               const recording::RecordOptions& options, const BufferView& buffer,
+               bool has_warned) {
   has_warned = warn_of_missing_room(buffer) || has_warned;
   if (summary.processes == 0) {
     if (!has_warned) reader::print_warning("no process joined the session");
@@ -190,7 +254,7 @@ void print_end(const CollectorSummary& summary, const recording::RecordOptions& 
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
-std::string recording_summary_line(const CollectorSummary& summary,
+std::string recording_summary_line(const recorder::CollectorSummary& summary,
                                    const std::string& file) {
   const uint64_t removed = summary.removed.records + summary.removed.kernel;
   const uint64_t lost = lost_records(summary) + removed;
@@ -232,7 +296,7 @@ std::string recording_summary_line(const CollectorSummary& summary,
   return line;
 }
 
-absl::Status write_and_tell(const Buffer& buffer,
+absl::Status write_and_tell(const recorder::Buffer& buffer,
                             const recording::SnapshotFileOptions& options) {
   PrintedEvents events;
   const auto written = recording::write_buffer_to_file(buffer, options, events);

@@ -12,22 +12,21 @@
 #include <optional>
 
 #include "reader/trace/input.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/dead_slot.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/base/memory.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
-#include "src/recorder/drain/live_copy.hpp"
+#include "src/recorder/drain/drain.hpp"
 
 namespace arctrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The bytes of a mapped buffer. A block that is read from its beginning is copied as the
+// Reads a mapped buffer. A block that is read from its beginning is copied as the
 // collector copies one: its committed records whole.
 class MappedInput : public reader::Input {
  public:
-  explicit MappedInput(const Buffer& buffer)
+  explicit MappedInput(const recorder::Buffer& buffer)
       : view_(buffer.view()), name_(buffer.path()) {}
 
   const std::string& name() const override { return name_; }
@@ -40,8 +39,8 @@ class MappedInput : public reader::Input {
     const uint64_t in_blocks = offset - geometry.blocks_offset;
     if (offset >= geometry.blocks_offset && count == geometry.block_size &&
         in_blocks % geometry.block_size == 0) {
-      Patience patience{kWaitMs};
-      const std::vector<std::byte> copy = copy_live_block_untrusted(
+      recorder::Patience patience{kWaitMs};
+      const std::vector<std::byte> copy = recorder::copy_live_block_untrusted(
           view_, static_cast<uint32_t>(in_blocks / geometry.block_size), patience);
       std::copy(copy.begin(), copy.end(), into.begin());
     } else {
@@ -59,7 +58,7 @@ class MappedInput : public reader::Input {
 
 using FileId = std::pair<dev_t, ino_t>;
 
-// Of the regular file behind a descriptor of another process.
+// Returns the id of the regular file behind a descriptor of another process.
 std::optional<FileId> regular_file_behind(const fs::path& descriptor) {
   struct stat status {};
   if (stat(descriptor.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
@@ -80,15 +79,16 @@ bool is_trace_file_of(const arctrace_session_header& session,
 
 }  // namespace
 
-WatchedSession::WatchedSession(Buffer buffer)
-    : buffer_(std::make_unique<Buffer>(std::move(buffer))) {
-  for (const FoundSession& found : find_sessions()) {
+WatchedSession::WatchedSession(recorder::Buffer buffer)
+    : buffer_(std::make_unique<recorder::Buffer>(std::move(buffer))) {
+  for (const recorder::FoundSession& found : recorder::find_sessions()) {
     if (found.path == buffer_->path()) is_recorders_own_ = found.name == found.path;
   }
 }
 
 absl::StatusOr<WatchedSession> WatchedSession::open(const std::string& path) {
-  absl::StatusOr<Buffer> buffer = Buffer::open(path, BufferAccess::kRead);
+  absl::StatusOr<recorder::Buffer> buffer =
+      recorder::Buffer::open(path, BufferAccess::kRead);
   if (!buffer.ok()) return buffer.status();
   return WatchedSession(*std::move(buffer));
 }
@@ -117,7 +117,8 @@ void WatchedSession::follow_files(reader::SessionCopy& copy) {
     if (is_known) continue;
     absl::StatusOr<std::unique_ptr<reader::Input>> input = reader::open_file(at->path());
     if (!input.ok()) continue;
-    // What was drained before we came is not of interest, what later files have is.
+    // Records that were drained before the first check are not wanted; those of later
+    // files are.
     copy.add_file(*std::move(input), has_looked_);
     files_.push_back(*id);
   }

@@ -1,5 +1,5 @@
-// A live session that is only looked at: its buffer, the file that its collector writes,
-// and whether it is over.
+// A live session that is only read: its buffer, the file that its collector writes, and
+// whether it is over.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -18,15 +18,15 @@ namespace arctrace::cli {
 
 class WatchedSession {
  public:
-  // `path`: of the buffer. Error: it cannot be opened, or is not a buffer.
+  // `path`: of the buffer. Error: the file cannot be opened, or is not a buffer.
   static absl::StatusOr<WatchedSession> open(const std::string& path);
 
-  // A copy of the session that nothing has been copied into yet. This object must outlive
-  // it.
+  // Returns a copy of the session into which nothing has been copied yet. This object
+  // must outlive it.
   absl::StatusOr<reader::SessionCopy> make_copy() const;
 
-  // Has `copy` follow the files that the collector writes, as far as we may read them. To
-  // be called again and again: there may be another collector, or another file.
+  // Adds to `copy` the files that the collector writes, as far as we may read them. To be
+  // called again and again: there may be another collector, or another file.
   void follow_files(reader::SessionCopy& copy);
 
   // Whether a collector takes records out of the buffer whose file cannot be read.
@@ -36,16 +36,16 @@ class WatchedSession {
   // written any more.
   bool is_over() const;
 
-  const Buffer& buffer() const { return *buffer_; }
+  const recorder::Buffer& buffer() const { return *buffer_; }
 
  private:
-  explicit WatchedSession(Buffer buffer);
+  explicit WatchedSession(recorder::Buffer buffer);
 
-  std::unique_ptr<Buffer> buffer_;
+  std::unique_ptr<recorder::Buffer> buffer_;
   bool is_recorders_own_ = false;  // not made by `arctrace create`
   bool has_looked_ = false;
   bool lacks_file_ = false;
-  std::vector<std::pair<dev_t, ino_t>> files_;  // that are followed
+  std::vector<std::pair<dev_t, ino_t>> files_;  // that were added to the copy
 };
 
 }  // namespace arctrace::cli

@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "reader/replay/listener.hpp"
 #include "reader/replay/replay.hpp"
-#include "reader/replay/schedule_listener.hpp"
 #include "reader/streams/json_writer.hpp"
 #include "reader/streams/record_describer.hpp"
 #include "reader/ui/model/timeline.hpp"
 
 namespace arctrace::reader {
 
-// Which call it is.
+// The key by which a call is found.
 struct CallKey {
   ThreadIndex thread = kNoIndex;
   uint32_t coroutine = 0, depth = 0;
@@ -39,11 +39,10 @@ class CallDetail : public ReplayListener, public ScheduleListener {
   }
 
   bool is_found() const { return frame_.has_value(); }
-  // function, start_ns, stop_ns, self_ns, duration_ns, off_ns, ready_ns, not_known_ns,
-  // args, retval, flags, path (functions, outermost first), callees ([function, calls,
-  // ns],
-  // ...), waits ([begin, end, task state, thread that ended it or null, its functions],
-  // ...). `ids`: as for write_totals_json().
+  // Writes function, start_ns, stop_ns, self_ns, duration_ns, off_ns, ready_ns,
+  // not_known_ns, args, retval, flags, path (functions, outermost first), callees
+  // ([function, calls, ns], ...), waits ([begin, end, task state, thread that ended it or
+  // null, its functions], ...). `ids`: as for write_totals_json().
   void write_json(std::span<const FunctionId> ids, JsonWriter& json) const;
 
   uint64_t frame_opened(const FrameInfo& frame) override;
@@ -57,7 +56,7 @@ class CallDetail : public ReplayListener, public ScheduleListener {
   struct Wait {
     StateInfo state;
     std::string waker;             // "lua 100/101"
-    std::vector<FunctionId> path;  // what the waker was in
+    std::vector<FunctionId> path;  // the waker's frames
   };
 
   const CallKey key_;
@@ -73,7 +72,7 @@ class CallDetail : public ReplayListener, public ScheduleListener {
   uint64_t waits_left_out_ = 0;
 };
 
-// A listener of a replay of the whole trace.
+// A listener of a replay of the whole trace that searches args and retvals.
 class ArgsSearch : public ReplayListener {
  public:
   static constexpr size_t kFoundMax = 100;
@@ -83,7 +82,7 @@ class ArgsSearch : public ReplayListener {
       : text_(std::move(text)), timeline_(timeline) {}
   void begin(RecordDescriber& describer) { describer_ = &describer; }
 
-  // found: an array of [lane, level, begin, end, function, text].
+  // Writes found: an array of [lane, level, begin, end, function, text].
   void write_json(std::span<const FunctionId> ids, JsonWriter& json) const;
 
   uint64_t frame_opened(const FrameInfo& frame) override;
@@ -105,5 +104,13 @@ class ArgsSearch : public ReplayListener {
   absl::flat_hash_map<uint64_t, std::string> open_;  // that match, by token
   std::vector<Found> found_;
 };
+
+// Returns lines of a source file, if it is on this machine: up to `count` lines from line
+// `first` (1: the first one) on, each valid UTF-8 without control characters, and cut if
+// it is long. Empty if `path` is not absolute, or no regular file that can be read, or
+// shorter: the path is untrusted, because it comes from the debug data of a program.
+// Reads 8 MiB at most.
+std::vector<std::string> source_text(const std::string& path, uint32_t first,
+                                     uint32_t count);
 
 }  // namespace arctrace::reader

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "reader/render/safe_name.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/summary_lines.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -10,7 +10,8 @@
 namespace arctrace::reader {
 namespace {
 
-// In unsigned integers, so that the times of a hostile trace wrap instead of overflowing.
+// The subtraction is unsigned, so that the times of a hostile trace wrap instead of
+// overflowing.
 int64_t difference_ns(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
@@ -69,8 +70,8 @@ void EarlyPage::write_lanes_json(size_t first, JsonWriter& json) const {
   }
 }
 
-// With some more time around it, if that is not too much, so that the next step to either
-// side is there already.
+// Reads the range with some more time around it, if that is not too much, so that the
+// next step to either side needs no new read.
 absl::StatusOr<TraceRange*> EarlyPage::read_range(Times times, uint64_t pixel_ns) {
   const auto bytes_in = [&](Times of) {
     return blocks_.bytes_in({of.from_ns, of.until_ns});
@@ -136,8 +137,8 @@ void EarlyPage::write_rows(const Lane& lane, TraceRange& range, Times times,
   json.end();
 }
 
-// Three numbers for each piece: its begin, relative to that of the one before it, its
-// duration, and the bytes of records in it.
+// Writes three numbers for each piece: its begin, relative to that of the one before it,
+// its duration, and the bytes of records in it.
 void EarlyPage::write_density(const Lane& lane, Times times, uint64_t pixel_ns,
                               JsonWriter& json) const {
   json.begin_array();

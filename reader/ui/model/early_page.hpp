@@ -1,5 +1,5 @@
-// What the page shows of a trace before all of it has been read: what its index and its
-// definitions tell, and ranges that are read for it.
+// The page's view of a trace before all of it has been read: what its index and its
+// definitions tell, and ranges that are read for the page.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,8 +19,8 @@ namespace arctrace::reader {
 
 class EarlyPage {
  public:
-  // A range is read for the time line if it has so many bytes of records at the most,
-  // which takes some tenths of a second.
+  // A range is read for the time line if it has at most so many bytes of records, which
+  // takes some tenths of a second.
   static constexpr uint64_t kRangeBytesMax = uint64_t{32} << 20;
 
   // `ranges` must outlive this object, and has the trace.
@@ -30,17 +30,17 @@ class EarlyPage {
   // The functions of the ranges that were read.
   Functions& functions() { return resolver_.mutable_functions(); }
   FunctionResolver& resolver() { return resolver_; }
-  // One for each thread that wrote records, then those that were met in ranges: of
-  // coroutines, and of calls that were entered before tracing began.
+  // One lane for each thread that wrote records, then the lanes that were met in ranges:
+  // of coroutines, and of calls that were entered before tracing began.
   std::span<const Lane> lanes() const { return lanes_; }
 
   // Members of the object that is open: those of write_facts_json() that are known, and
   // bytes.
   void write_facts_json(JsonWriter& json) const;
-  // The lanes from `first` on, as elements of the array that is open: as
+  // Writes the lanes from `first` on, as elements of the array that is open: as
   // write_lanes_json() without what is not known, and with bytes.
   void write_lanes_json(size_t first, JsonWriter& json) const;
-  // Members as those of TraceModel::timeline().
+  // Writes the same members as TraceModel::timeline().
   absl::Status write_timeline_json(Times times, uint64_t pixel_ns,
                                    std::span<const uint32_t> lanes, bool exact,
                                    JsonWriter& json);

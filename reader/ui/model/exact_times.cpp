@@ -21,7 +21,7 @@ std::vector<ExactRange> sorted_apart(std::vector<ExactRange> ranges) {
   return apart;
 }
 
-// A stretch without a duration is where it begins.
+// A stretch without a duration touches a range if it begins in it.
 bool touches(const std::vector<ExactRange>& ranges, int64_t start_ns, int64_t stop_ns) {
   const auto range = std::partition_point(
       ranges.begin(), ranges.end(),

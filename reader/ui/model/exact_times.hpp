@@ -1,5 +1,5 @@
-// The times of which the page's file is to have every call: ranges that were asked for,
-// and the critical path.
+// The times of which the page's file has every call: ranges that were asked for, and the
+// critical path.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -12,11 +12,11 @@
 
 namespace arctrace::reader {
 
-// For what a stretch is kept exactly although others of its duration are not.
+// Why a stretch stays exact although others of its duration do not.
 enum class KeptFor : uint8_t { kNothing, kCriticalPath, kRange };
 inline constexpr size_t kKeptFor = 3;
 
-// From a time up to another one.
+// A range of time, without its end.
 struct ExactRange {
   int64_t from_ns = INT64_MIN, until_ns = INT64_MAX;
 };
@@ -30,12 +30,12 @@ class ExactTimes {
   bool has_ranges() const { return !ranges_.empty(); }
   bool has_path() const { return !path_.empty(); }
 
-  // Of a stretch of the thread: of a range that it touches; else of the path, if that was
-  // in the thread meanwhile. Takes logarithmic time.
+  // Returns why a stretch of the thread stays exact: it touches a range; else, the path
+  // was in the thread meanwhile. Takes logarithmic time.
   KeptFor kept_for(ThreadIndex thread, int64_t start_ns, int64_t stop_ns) const;
 
  private:
-  using Ranges = std::vector<ExactRange>;  // in order, and apart
+  using Ranges = std::vector<ExactRange>;  // in order, without overlaps
 
   Ranges ranges_;
   absl::flat_hash_map<ThreadIndex, Ranges> path_;

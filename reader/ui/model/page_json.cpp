@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/kind_totals.hpp"
 #include "reader/analysis/recorded_state.hpp"
-#include "reader/analysis/time_parts.hpp"
-#include "reader/render/recorded_notes.hpp"
+#include "reader/render/labels.hpp"
+#include "reader/render/left_out.hpp"
 #include "reader/render/report_parts.hpp"
-#include "reader/render/safe_name.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/summary_lines.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -50,7 +50,7 @@ void write_histogram(const DurationHistogram& times, JsonWriter& json) {
   json.begin_array();
   bool is_first = true;
   times.for_powers([&](uint64_t from_ns, uint64_t /*until_ns*/, uint64_t durations) {
-    // A duration of 0 has no power of two: it is before the first one.
+    // A duration of 0 has no power of two: its column is before the first one.
     if (is_first)
       json.value(from_ns == 0 ? -1 : static_cast<int>(std::bit_width(from_ns)) - 1);
     is_first = false;
@@ -59,8 +59,8 @@ void write_histogram(const DurationHistogram& times, JsonWriter& json) {
   json.end();
 }
 
-// Which nodes of a tree are shown: those that have some part in the time of all, or in
-// the calls.
+// Selects the nodes of a tree that are shown: those with some part in the time of all, or
+// in the calls.
 class NodeFilter {
  public:
   NodeFilter(const TreeGroups& groups, size_t max_nodes) {
@@ -91,7 +91,7 @@ class NodeFilter {
   uint64_t least_ns_ = 0;
 };
 
-// The nodes of one group.
+// Writes the nodes of one group.
 class FlameNodes {
  public:
   FlameNodes(const TreeGroup& group, const NodeFilter& filter,
@@ -116,7 +116,7 @@ class FlameNodes {
     ++shown_;
   }
 
-  // What was left out below the last node, in one.
+  // Writes the hidden nodes below the last node as one node.
   void write_hidden() {
     if (hidden_depth_ == 0) return;
     json_.value(hidden_depth_);
@@ -144,7 +144,7 @@ class FlameNodes {
   const std::span<const FunctionId> ids_;
   JsonWriter& json_;
   std::vector<NodeIndex> path_;
-  size_t shown_ = 0;  // the first ones of the path, which are shown
+  size_t shown_ = 0;  // the first nodes of the path, which are shown
   size_t hidden_depth_ = 0;
   uint64_t hidden_self_ns_ = 0, hidden_off_ns_ = 0, hidden_unknown_ns_ = 0;
   uint64_t hidden_calls_ = 0;

@@ -1,5 +1,5 @@
-// What the page shows, as JSON: members of the object that is open. Rows are flat arrays
-// of numbers, because there are many of them.
+// The content of the page as JSON: members of the object that is open. Rows are flat
+// arrays of numbers, because there are many of them.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,11 @@
 #include "reader/render/gap_list.hpp"
 #include "reader/streams/json_writer.hpp"
 #include "reader/trace/session.hpp"
-#include "reader/trace/summary.hpp"
 #include "reader/ui/model/page_parts.hpp"
 
 namespace arctrace::reader {
 
-// A finished replay, and what it collected. What is null is not known.
+// A finished replay, and what it collected. Null members are not known.
 struct PageFacts {
   Replay& replay;
   PageParts& parts;
@@ -27,10 +26,11 @@ struct PageFacts {
 struct Times {
   int64_t from_ns = 0, until_ns = 0;
 };
-// The time later or earlier by so much; the last or first one there is if it is beyond.
+// Returns the time later or earlier by so much; the last or first one there is if it is
+// beyond.
 int64_t plus(int64_t time_ns, uint64_t more_ns);
 int64_t minus(int64_t time_ns, uint64_t less_ns);
-// As much time before and after it as it has itself.
+// Returns `times` extended on both sides by its own length.
 Times around(Times times);
 Times times_of(const Replay& replay);
 
@@ -42,8 +42,8 @@ bool has_wake_ups(const PageFacts& facts);
 // threads, calls, facts, parts, gaps.
 void write_facts_json(const PageFacts& facts, JsonWriter& json);
 
-// Elements of the array that is open: [name, module], by FunctionId from `first` on,
-// safe.
+// Writes elements of the array that is open: [name, module], by FunctionId from `first`
+// on, safe.
 void write_names_json(const Functions& functions, size_t first, JsonWriter& json);
 
 // name, pid, tid, program, coroutine, adopted, and key, by which the lane is found on
@@ -55,18 +55,18 @@ void write_lanes_json(const PageFacts& facts, JsonWriter& json);
 
 // totals: arrays [function, calls, self_ns, total_ns, off_ns, timed, avg_ns, min_ns,
 // p50_ns, p90_ns, p99_ns, max_ns, [the power of two of the first column, columns...]];
-// null where nothing is known. Those of `report --view=flat --per=all`, `off_ns` of
-// total_ns. `ids`: the page's number of each function, by FunctionId; empty: its own.
-// notes: arrays [function, text], of functions that are not complete
-// (recorded_notes.hpp); notes_legend: lines, what they mean, and what filters left out
-// without a row.
+// null where nothing is known. The numbers are those of `report --view=flat --per=all`,
+// `off_ns` is of total_ns. `ids`: the page's number of each function, by FunctionId;
+// empty: its own. notes: arrays [function, text], of functions that are not complete
+// (left_out.hpp); notes_legend: lines that explain them, and that tell what filters left
+// out without a row.
 void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
                        JsonWriter& json);
 
 // groups: an array of objects with name, pid, tid and nodes, which are six numbers each,
-// parents first: depth (0: the group), function, self_ns, the part of it off the CPU,
-// the part in a state that is not known, and calls. Of what is too little to be seen, the
-// sums are one node of function -1.
+// parents first: depth (0: the group), function, self_ns, the part of it off the CPU, the
+// part in a state that is not known, and calls. Nodes too small to be seen are summed up
+// in one node of function -1.
 void write_flame_json(const PageFacts& facts, Grouping grouping,
                       std::span<const FunctionId> ids, size_t max_nodes,
                       JsonWriter& json);
@@ -74,9 +74,9 @@ void write_flame_json(const PageFacts& facts, Grouping grouping,
 // Gives the functions of a row of calls these numbers, by FunctionId.
 void renumber(TimeRow& row, std::span<const FunctionId> ids);
 // The rows of a lane in [from_ns, until_ns): an array of [level, stretches, crowds],
-// which are begin, duration, function and flags; and begin, busy time, count and
-// function. Each begin is relative to the one before it in the list, the first to
-// from_ns.
+// where stretches are begin, duration, function and flags; and crowds, the density
+// buckets, are begin, busy time, count and function. Each begin is relative to the one
+// before it in the list, the first to from_ns.
 void write_rows_json(const Timeline& timeline, const Lane& lane, int64_t from_ns,
                      int64_t until_ns, uint64_t pixel_ns, JsonWriter& json);
 void write_row_json(uint32_t level, const TimeRow& seen, int64_t from_ns,

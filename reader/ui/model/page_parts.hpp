@@ -1,4 +1,4 @@
-// What the page shows of a trace, or of a range of it, as it is collected by one replay.
+// The page's facts of a trace, or of a range of it, as one replay collects them.
 #pragma once
 
 #include <cstddef>
@@ -15,36 +15,36 @@
 namespace arctrace::reader {
 
 // The listener of that replay. Memory is bounded by max_items of the time line, and by
-// the numbers of functions, locks and threads; what threads did is kept in a temporary
+// the numbers of functions, locks and threads; what threads did is stored in a temporary
 // file, for the critical path.
 class PageParts : public ReplayListener, public ScheduleListener {
  public:
   // `definitions` must outlive this object. `exact`: the ranges of which every call is
-  // wanted, as far as max_items go.
+  // wanted, as far as max_items allows.
   PageParts(const Definitions& definitions, size_t max_items,
             std::vector<ExactRange> exact = {});
-  // Before begin(): calls on the path are wanted, too.
+  // To be called before begin(): calls on the path are wanted, too.
   void set_path(const CriticalPath& path) { exact_.set_path(path); }
   const ExactTimes& exact() const { return exact_; }
   // To be called before the first record.
   void begin(Replay& replay);
-  // To be called after the last one.
+  // To be called after the last record.
   void finish() { timeline_.rows().sort(); }
 
   Timeline& timeline() { return timeline_; }
   const Timeline& timeline() const { return timeline_; }
   const FunctionTimes& times() const { return times_; }
-  // Members as those of `report --view=locks --format=json`.
+  // Writes the same members as `report --view=locks --format=json`.
   absl::Status write_locks_json(Replay& replay, JsonWriter& json) {
     return locks_->write_json(replay, json);
   }
-  // Members as those of `report --view=critical-path --format=json`. REQUIRES: the replay
-  // has dispatches, and wake-ups.
+  // Writes the same members as `report --view=critical-path --format=json`. REQUIRES: the
+  // replay has dispatches, and wake-ups.
   absl::Status write_critical_json(Replay& replay, JsonWriter& json) {
     return critical_->write_json(replay, json);
   }
 
-  // The others need no token.
+  // The other listeners need no token.
   uint64_t frame_opened(const FrameInfo& frame) override {
     return lock_listener_->frame_opened(frame);
   }

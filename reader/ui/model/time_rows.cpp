@@ -5,15 +5,15 @@
 namespace arctrace::reader {
 namespace {
 
-// The first grain: in most programs half of the calls are shorter than twice of it.
+// The first grain: in most programs half of the calls are shorter than twice this.
 constexpr uint64_t kFirstGrain = 64;
 constexpr uint64_t kLastGrain = uint64_t{1} << 62;
 
-constexpr uint64_t kFinestPixel = 1;  // in ns: no closer look tells more
+constexpr uint64_t kFinestPixel = 1;  // in ns: more zoom shows no more
 
 size_t index_of(KeptFor what) { return static_cast<size_t>(what); }
 
-// How many fourths of all items may be kept for it.
+// How many fourths of all items may stay exact for this reason.
 size_t share_of(KeptFor what) { return what == KeptFor::kRange ? 2 : 1; }
 
 Crowd crowd_of(const Stretch& stretch, uint64_t grain_ns) {
@@ -22,7 +22,7 @@ Crowd crowd_of(const Stretch& stretch, uint64_t grain_ns) {
           1};
 }
 
-// Both lists in one, each piece once.
+// Merges both lists, each piece once.
 std::vector<Crowd> merged(const std::vector<Crowd>& crowds,
                           const std::vector<Stretch>& short_ones, uint64_t grain_ns) {
   std::vector<Crowd> all;
@@ -96,7 +96,7 @@ bool TimeRows::has_too_many(KeptFor what, size_t max_items) const {
   return kept_[index_of(what)] > max_items / 4 * share_of(what);
 }
 
-// Has what is kept for something leave room for the others.
+// Coarsens stretches that stay exact for a reason until there is space for the others.
 void TimeRows::thin(size_t max_items) {
   for (const KeptFor what : {KeptFor::kCriticalPath, KeptFor::kRange}) {
     uint64_t& grain = kept_grain_ns_[index_of(what)];
@@ -133,7 +133,7 @@ void TimeRows::rebuild() {
   }
 }
 
-// Nearly always they are in order already.
+// The rows are nearly always in order already.
 void TimeRows::sort() {
   const auto before = [](const auto& a, const auto& b) {
     return a.start_ns < b.start_ns;
@@ -160,7 +160,7 @@ TimeRow seen_of_row(const TimeRow& row, int64_t from_ns, int64_t until_ns,
                     uint64_t pixel_ns) {
   TimeRow seen;
   std::vector<Stretch> short_ones;
-  // As stretches do not overlap, their ends are in order, too.
+  // Stretches do not overlap, so their ends are in order, too.
   auto stretch = std::partition_point(
       row.stretches.begin(), row.stretches.end(),
       [&](const Stretch& earlier) { return earlier.stop_ns <= from_ns; });

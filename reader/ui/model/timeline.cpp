@@ -52,8 +52,8 @@ void Timeline::frame_closed(const FrameInfo& frame, uint64_t /*token*/, bool sho
   add(lane, kStateLevels + frame.depth - 1, stretch);
 }
 
-// Each one is around all that the thread did before it, so that none has the row of
-// another one.
+// Each adopted frame is around all that the thread did before it, so each has a row of
+// its own.
 void Timeline::frame_adopted(const FrameInfo& frame) {
   Lane& lane = lane_of(frame.thread, frame.coroutine, true);
   ++lane.calls;

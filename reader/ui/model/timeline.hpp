@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "reader/replay/listener.hpp"
-#include "reader/replay/schedule_listener.hpp"
 #include "reader/ui/model/time_rows.hpp"
 
 namespace arctrace::reader {
@@ -36,9 +35,10 @@ class Timeline : public ReplayListener, public ScheduleListener {
   Timeline(size_t max_items, const ExactTimes& exact) : exact_(exact), rows_(max_items) {}
 
   std::span<const Lane> lanes() const { return lanes_; }
-  // The lane that is like one of another time line of the trace; null: there is none.
+  // Returns the lane that corresponds to one of another time line of the trace; null:
+  // there is none.
   const Lane* find(const Lane& like) const;
-  // An empty row if the lane has none at this level.
+  // Returns an empty row if the lane has none at this level.
   const TimeRow& row(const Lane& lane, uint32_t level) const;
   TimeRows& rows() { return rows_; }
   const TimeRows& rows() const { return rows_; }

@@ -6,17 +6,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "reader/render/safe_name.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/streams/replay_run.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/model/call_detail.hpp"
-#include "reader/ui/model/source_text.hpp"
 
 namespace arctrace::reader {
 namespace {
 
 constexpr size_t kFlameNodesMax = 40'000;
-// Of a function's source: lines before the one that it begins with, and of all.
+// The lines of a function's source that the page shows: before its first one, and in all.
 constexpr uint32_t kSourceLinesBefore = 2;
 constexpr uint32_t kSourceLines = 40;
 
@@ -29,7 +28,7 @@ TraceModel::TraceModel(const TraceFiles& files, Trace known, const SymbolOptions
       stops_(stops),
       known_(std::move(known)),
       pass_(files, symbols, kItemsMax, stops) {
-  // A buffer may change from one reading to the next one.
+  // A buffer may have changed when it is read for the next time.
   if (known_.session().raw) return;
   ranges_ = std::make_unique<TraceRanges>(known_, &files_, symbols_, stops_);
   early_.emplace(*ranges_);
@@ -61,7 +60,7 @@ std::span<const Lane> TraceModel::lanes() const {
   return is_whole_ ? pass_.parts().timeline().lanes() : early_->lanes();
 }
 
-// The text of an object with what `write` adds to it.
+// Returns the text of an object with the members that `write` adds.
 template <class Write>
 std::string TraceModel::object(const Write& write) const {
   std::string text;
@@ -132,8 +131,8 @@ std::string TraceModel::names(size_t function, size_t lane) const {
   });
 }
 
-// Calls that are shorter than the grain of the whole, and touch these times, are within
-// the range that is read; longer ones are known.
+// Returns a row in which each call is exact: calls shorter than the grain of the whole
+// that touch these times are within the range that is read; longer ones are known.
 TimeRow TraceModel::exact_row(const Lane& lane, uint32_t level, TraceRange& detail,
                               Times times, uint64_t pixel_ns) const {
   const uint64_t grain_ns = pass_.parts().timeline().rows().grain_ns();
@@ -150,7 +149,7 @@ TimeRow TraceModel::exact_row(const Lane& lane, uint32_t level, TraceRange& deta
     const auto known = static_cast<std::ptrdiff_t>(row.stretches.size());
     for (const Stretch& stretch : more.stretches) {
       if (stretch.duration_ns() >= grain_ns) continue;
-      // Those that are cut are longer than they seem.
+      // A call that is cut is longer than it seems, and is known from the whole.
       if ((stretch.flags & (kFrameCutStart | kFrameCutStop)) != 0) continue;
       row.stretches.push_back(stretch);
     }
@@ -171,7 +170,8 @@ absl::StatusOr<std::string> TraceModel::timeline(Times times, uint64_t pixel_ns,
   const bool is_known = grain_ns <= pixel_ns;
   TraceRange* detail = nullptr;
   if (!is_known && exact) {
-    // Some more time, so that the next step to either side is there already.
+    // The range has some more time, so that the next step to either side needs no new
+    // read.
     const Times needed{minus(times.from_ns, grain_ns), plus(times.until_ns, grain_ns)};
     const absl::StatusOr<TraceRange*> read = ranges_->detail_of(
         needed, around(needed), pixel_ns, resolver().mutable_functions());
@@ -281,7 +281,7 @@ absl::StatusOr<std::string> TraceModel::call(uint32_t lane, uint32_t level,
   CallDetail detail({facts.thread, facts.coroutine, level - kStateLevels + 1, start_ns},
                     trace.definitions());
   ReplayOptions options = replay_options_of(trace);
-  // A nanosecond around it, so that its begin and end are not cut.
+  // The range has a nanosecond around the call, so that its begin and end are not cut.
   const TimeRange range{minus(start_ns, 1), plus(stop_ns, 2)};
   options.filter.from_ns = range.from_ns;
   options.filter.until_ns = range.until_ns;

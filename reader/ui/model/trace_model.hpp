@@ -1,5 +1,5 @@
-// A trace that is looked at: what its index tells at once, what a pass over all of it
-// finds, and what is read for a range of time when somebody asks for it.
+// The model behind the page of a trace: what its index tells at once, what a pass over
+// all of it finds, and what is read for a range of time when somebody asks for it.
 #pragma once
 
 #include <absl/status/status.h>
@@ -24,10 +24,10 @@
 
 namespace arctrace::reader {
 
-// Answers in JSON: objects, each with function_count and lane_count, how many functions
-// and lanes the page has by then. Until the pass is done and take_whole() was called,
-// lanes and functions have other numbers than after that, and answers about the whole
-// time are kUnavailable. A buffer has no answers before that.
+// Answers in JSON: objects, each with function_count and lane_count, the numbers of
+// functions and lanes that the page has by then. Until the pass is done and take_whole()
+// was called, lanes and functions have other numbers than after that, and answers about
+// the whole time are kUnavailable. A buffer has no answers before that.
 //
 // Memory is bounded, whatever the size of the trace: by kItemsMax stretches of the time
 // line for the whole, by those of TraceRanges, and by the numbers of blocks, functions,
@@ -35,45 +35,48 @@ namespace arctrace::reader {
 class TraceModel {
  public:
   static constexpr size_t kItemsMax = size_t{3} << 20;
-  // A trace is opened for this to learn what its index and its definitions tell.
+  // This range reads no records: the trace is opened to learn what its index and its
+  // definitions tell.
   static constexpr TimeRange kNoTime = {INT64_MIN, INT64_MIN};
 
   // `files` must outlive this object. `known`: one of them, opened for kNoTime. `stops`:
-  // whether every reading shall end; asked in several threads.
+  // whether every pass shall end; asked in several threads.
   TraceModel(const TraceFiles& files, Trace known, const SymbolOptions& symbols,
              const TraceFiles::Stops& stops);
 
   // Begins the pass, in a thread that has the rights of the caller's. To be called once,
-  // first.
+  // before all else.
   void start() { pass_.start(); }
   bool is_reading() const { return !pass_.is_done(); }
   // Why the pass ended without a result.
   absl::Status problem() const;
   uint64_t records_read() const { return pass_.records(); }
-  // Between 0 and 1; of a buffer 0, which is not known.
+  // Between 0 and 1; 0 for a buffer, of which it is not known.
   double share_read() const;
 
-  // To be called before what follows. Once the pass has a result, takes it for the page.
+  // To be called before each of the functions below. Once the pass has a result, takes it
+  // for the page.
   void take_whole();
-  // Whether answers about the whole are there.
+  // Whether answers about the whole time are available.
   bool is_whole() const { return is_whole_; }
 
   // is_whole, records, share, seconds_left (null: not known), problem (null: none).
   std::string progress() const;
-  // What the page begins with: write_facts_json(), write_lanes_json(),
-  // write_names_json(); before it is whole, is_whole (false), and what is known of these.
+  // The first content of the page: write_facts_json(), write_lanes_json(),
+  // write_names_json(); before it is whole, is_whole (false), and the known parts of
+  // these.
   std::string summary() const;
-  // Arrays "functions" and "lanes" as in summary(), from the first ones with these
-  // numbers on.
+  // Arrays "functions" and "lanes" as in summary(), from these numbers on.
   std::string names(size_t function, size_t lane) const;
-  // Object with from_ns, until_ns, pixel_ns (of the crowds), is_exact, and lanes: an
-  // array of [number, rows]. `pixel_ns` is at least 1. If it is shorter than what is kept
-  // of the whole, `exact` says whether the range may be read again. Before the page is
-  // whole, calls are there only of ranges that are read; of others, or if is_too_long
-  // says that the range has too many records, lanes are [number, [], density].
+  // Object with from_ns, until_ns, pixel_ns (of the density buckets), is_exact, and
+  // lanes: an array of [number, rows]. `pixel_ns` is at least 1. If it is shorter than
+  // the grain of the whole, `exact` says whether the range may be read again. Before the
+  // page is whole, it has calls only of ranges that are read; for others, or if
+  // is_too_long says that the range has too many records, lanes are [number, [],
+  // density].
   absl::StatusOr<std::string> timeline(Times times, uint64_t pixel_ns,
                                        const std::vector<uint32_t>& lanes, bool exact);
-  // Of calls in a range of time; the whole if it is not given.
+  // The totals of calls in a range of time; null: of the whole.
   absl::StatusOr<std::string> totals(const Times* times);
   absl::StatusOr<std::string> flame(const Times* times, Grouping grouping);
   absl::StatusOr<std::string> locks(const Times* times);
@@ -82,12 +85,12 @@ class TraceModel {
   // The call of a lane at a level that began at `start_ns`. kNotFound: there is none.
   absl::StatusOr<std::string> call(uint32_t lane, uint32_t level, int64_t start_ns,
                                    int64_t stop_ns);
-  // The first calls whose args or retval contain `text`, in order of their ends.
+  // The first calls whose args or retval contain `text`, in the order of their ends.
   absl::StatusOr<std::string> search(const std::string& text);
 
-  // Of a function of the page: file, line, first, and text, the lines from `first` on if
-  // the file is on this machine. An empty object: its debug data does not tell.
-  // kNotFound: there is no such function.
+  // The source of a function of the page: file, line, first, and text, the lines from
+  // `first` on if the file is on this machine. An empty object: its debug data does not
+  // tell. kNotFound: there is no such function.
   absl::StatusOr<std::string> source(FunctionId function);
 
  private:
@@ -101,7 +104,7 @@ class TraceModel {
   std::span<const Lane> lanes() const;
   template <class Write>
   std::string object(const Write& write) const;
-  // Of a range, or of the whole.
+  // The sums of a range, or of the whole.
   absl::StatusOr<Sums> sums_of(const Times* times);
   using WriteView = absl::Status (PageParts::*)(Replay& replay, JsonWriter& json);
   absl::StatusOr<std::string> view_of(const Times* times, WriteView write_view);

@@ -13,7 +13,7 @@
 namespace arctrace::reader {
 namespace {
 
-// Whether threads have the same numbers in both.
+// Whether threads have the same numbers in both definitions.
 bool has_same_threads(const Definitions& a, const Definitions& b) {
   return a.processes().size() == b.processes().size() &&
          std::equal(a.threads().begin(), a.threads().end(), b.threads().begin(),

@@ -1,4 +1,4 @@
-// Reads what the page shows of ranges of a trace's time, and keeps the last ones.
+// Reads the page's data for ranges of a trace's time, and retains the last ones.
 #pragma once
 
 #include <absl/status/status.h>
@@ -18,11 +18,11 @@
 
 namespace arctrace::reader {
 
-// The numbers on the page of the functions of another replay, which are found by their
-// names.
+// Returns the numbers that the functions of another replay have on the page, found by
+// their names.
 std::vector<FunctionId> ids_on_page(const Functions& functions, Functions& page);
 
-// What was read of a range.
+// The data that was read for a range.
 class TraceRange {
  public:
   TraceRange(const Trace& trace, Symbolizer& symbolizer, Times times, size_t max_items);
@@ -36,7 +36,7 @@ class TraceRange {
   Replay& replay() { return replay_; }
   PageParts& parts() { return parts_; }
   const Timeline& timeline() const { return parts_.timeline(); }
-  // The functions of its replay have these numbers on the page.
+  // The numbers on the page of the functions of its replay.
   const std::vector<FunctionId>& ids() const { return ids_; }
   void take_ids(Functions& page);
 
@@ -47,31 +47,33 @@ class TraceRange {
   std::vector<FunctionId> ids_;
 };
 
-// Not thread-safe. Memory is bounded: by kKeptMax ranges of each kind, of which each has
-// up to kItemsMax stretches, and the functions, stacks and threads of its time.
+// Not thread-safe. Memory is bounded: by kKeptMax ranges of each kind, each with up to
+// kItemsMax stretches, and the functions, stacks and threads of its time.
 class TraceRanges {
  public:
   static constexpr size_t kItemsMax = size_t{1} << 20;
   static constexpr size_t kKeptMax = 3;
 
-  // All must outlive this object. `trace`: has the definitions. `files`: of which ranges
-  // are read, each by a Trace that is opened for it; null: `trace` itself is read, as a
+  // All must outlive this object. `trace`: has the definitions. `files`: ranges are read
+  // from these, each by a Trace that is opened for it; null: `trace` itself is read, as a
   // whole each time.
   TraceRanges(Trace& trace, const TraceFiles* files, const SymbolOptions& symbols,
               TraceFiles::Stops stops);
 
-  // Gives the replay the records that it needs for the range, also those after it: if a
-  // thread wrote nothing in the range, they tell what it was in; and finishes it. Errors:
-  // the trace cannot be read, or its files have changed; kCancelled: it was stopped.
+  // Gives the replay the records that it needs for the range, and finishes it. Records
+  // after the range are needed, too: if a thread wrote nothing in the range, they tell
+  // its frames. Errors: the trace cannot be read, or its files have changed; kCancelled:
+  // it was stopped.
   absl::Status read(const TimeRange& range, Replay& replay);
 
-  // The sums of the range, which are those of a report. Errors: as read().
+  // Returns the sums of the range, which are those of a report. Errors: as read().
   absl::StatusOr<TraceRange*> sums_of(Times times, Functions& page);
-  // The time line of a range that has `needed`, in which stretches of pixel_ns or more
-  // are exact: one that is kept, else `wanted`, which is read. Errors: as read().
+  // Returns the time line of a range that includes `needed`, in which stretches of
+  // pixel_ns or more are exact: a retained one, else `wanted`, which is read. Errors: as
+  // read().
   absl::StatusOr<TraceRange*> detail_of(Times needed, Times wanted, uint64_t pixel_ns,
                                         Functions& page);
-  // Gives the functions of all that is kept their numbers on another page.
+  // Gives the functions of all retained ranges their numbers on another page.
   void take_ids(Functions& page);
 
   const Trace& trace() const { return trace_; }

@@ -1,4 +1,4 @@
-// The pass over a whole trace that finds what the page shows of all of its time.
+// The pass over a whole trace, which collects the page's data about all of its time.
 #pragma once
 
 #include <absl/status/status.h>
@@ -22,32 +22,33 @@
 namespace arctrace::reader {
 
 // Reads with a Trace and a Symbolizer of its own, in a thread of its own if that is
-// wanted. What it found is there once is_done() is true, and belongs to the thread that
-// asked that.
+// wanted. The results are available once is_done() is true, and belong to the thread that
+// called it.
 class WholePass {
  public:
-  // `stops`: whether the reading shall end; asked in the thread that reads. `max_items`
-  // of the time line.
+  // `stops`: whether the pass shall end; asked in the thread that reads. `max_items`: of
+  // the time line.
   WholePass(const TraceFiles& files, const SymbolOptions& symbols, size_t max_items,
             TraceFiles::Stops stops);
-  // Ends the reading.
+  // Ends the pass.
   ~WholePass();
   WholePass(const WholePass&) = delete;
   WholePass& operator=(const WholePass&) = delete;
 
-  // One of both, once. The thread has the rights that the caller's has.
+  // One of both functions is to be called, once. The thread has the rights of the
+  // caller's.
   void start();
   void run();
 
-  // From any thread: records that were read, the time of the last one of them, and the
-  // seconds since the reading began.
+  // Callable from any thread: the number of records that were read, the time of the last
+  // one, and the seconds since the pass began.
   uint64_t records() const { return records_.load(std::memory_order_relaxed); }
   int64_t time_ns() const { return time_ns_.load(std::memory_order_relaxed); }
   double seconds() const;
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
 
-  // REQUIRES for what follows: is_done().
-  // Error: the trace could not be read; kCancelled: it was stopped.
+  // REQUIRES, as all functions below: is_done(). Error: the trace could not be read;
+  // kCancelled: it was stopped.
   const absl::Status& status() const { return status_; }
   // REQUIRES: status() is ok.
   Trace& trace() { return *trace_; }

@@ -1,4 +1,4 @@
-// What is chosen: a call, or a function.
+// The detail of the chosen call or function.
 function histogramTable(row, own) {
   const histogram = row[12];
   if (!histogram) return null;
@@ -21,7 +21,7 @@ function functionLink(id) {
 }
 const facts_ = (pairs) => make("dl", {}, pairs.filter((entry) => entry && entry[1]).map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 
-// Where a function's source is, and its lines if they are there.
+// The file and line of a function's source, and its lines if they are available.
 function sourceSection(answer) {
   if (!answer.file) return null;
   const lines = answer.text.map((text, i) => make("tr", { class: answer.first + i === answer.line ? "here" : null },

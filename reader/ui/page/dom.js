@@ -1,4 +1,4 @@
-// Elements. All text comes in as text: nothing of a trace is ever parsed as HTML.
+// Makes elements. All text is added as text: nothing of a trace is ever parsed as HTML.
 function make(tag, properties, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties || {})) {
@@ -51,7 +51,7 @@ function showTip(text, x, y) {
 }
 
 const fonts = "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
-// What fits of a text into a width, in a font of 11 pixels.
+// Returns the part of a text that fits a width, in a font of 11 pixels.
 function fitted(text, width) {
   if (text.length * 6.1 <= width) return text;
   const room = Math.floor((width - 11) / 6.4);

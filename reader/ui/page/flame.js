@@ -3,7 +3,7 @@ const WEIGHTS = { wall: "time", cpu: "time on the CPU", off: "time waiting", cou
 const GROUPINGS = { all: "all threads", process: "each process", thread: "each thread" };
 const FLAME_ROW = 18;
 
-// A tree of the flat nodes: {what, own, total, name, children}.
+// Makes a tree of the flat nodes: {what, own, total, name, children}.
 function flameTree(groups, weight) {
   const own = (self, off, unknown, calls) => weight === "count" ? calls : weight === "off" ? off : weight === "cpu" ? self - off - unknown : self;
   const root = { what: -2, own: 0, total: 0, name: "all", children: [], parent: null };
@@ -24,7 +24,7 @@ function flameTree(groups, weight) {
   }
   return root;
 }
-// Children come after their parents in this list.
+// Lists all nodes; children come after their parents.
 function flameOrder(root) {
   const order = [root];
   for (let i = 0; i < order.length; ++i) order.push(...order[i].children);
@@ -37,7 +37,7 @@ function sumUp(root) {
   for (const node of order) node.children.sort((a, b) => b.total - a.total);
   return root;
 }
-// The same from the innermost function outwards.
+// Makes the same tree from the innermost function outwards.
 function inverted(root) {
   const made = { what: -2, own: 0, total: 0, name: "all", children: [], parent: null, index: new Map() };
   for (const node of flameOrder(root)) {
@@ -89,7 +89,7 @@ class FlameGraph {
       this.key = this.groups = null;
       this.sum.textContent = "reading…";
       const { groups } = await source.flame(state.range && { from: state.range.from, until: state.range.until }, state.per);
-      await readTotals();  // of which functions calls were left out
+      await readTotals();  // it tells of which functions calls were left out
       if (key !== state.per + pair(state.range)) return;
       this.key = key;
       this.groups = groups;

@@ -1,4 +1,4 @@
-// Numbers and times in words: three significant digits, a dash for nothing.
+// Writes numbers and times as text: three significant digits, a dash for nothing.
 const UNITS = [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]];
 
 function threeDigits(value) {
@@ -19,23 +19,24 @@ function bytesText(bytes) {
   return (unit ? threeDigits(bytes) : bytes) + " " + units[unit];
 }
 const count = (number) => number ? number.toLocaleString("en-US") : "-";
-// A text whose numbers are counts, with their thousands apart.
+// Returns a text whose numbers are counts, with their thousands apart.
 const grouped = (text) => (text || "").replace(/\d+/g, (digits) => BigInt(digits).toLocaleString("en-US"));
 const share = (part, all) => all > 0 && part > 0 ? (100 * part / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "-";
 
-// A moment, with as many digits as tell neighbours `step` apart.
+// Returns a time, with as many digits as tell neighbours `step` apart.
 function moment(ns, step) {
   const unit = Math.abs(ns) >= 1e9 || step >= 1e8 ? UNITS[3] : Math.abs(ns) >= 1e6 || step >= 1e5 ? UNITS[2] : UNITS[1];
   const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(unit[1] / Math.max(step, 1)))));
   return (ns / unit[1]).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }) + " " + unit[0];
 }
 
-// A name without its parameters and, of templates, its result, which say least about it: that of a function as C++ writes it.
+// Returns a name without its parameters and, of templates, its result, which tell least:
+// the name is that of a function as C++ writes it.
 function shortName(name) {
   const [suffix] = name.match(/( const| volatile| &{1,2}| noexcept)*( \[clone [^\]]*\])*$/);
   const whole = name.slice(0, name.length - suffix.length);
   const at = whole.endsWith(")") ? openedAt(whole, whole.length - 1) : -1;
-  // "operator()", "PROGRAM (deleted)", a function that returns a pointer to one
+  // such as "operator()", "PROGRAM (deleted)", a function that returns a pointer to one
   if (at < 1 || /(^|\W)operator$| $|[^r(]\)$/.test(whole.slice(0, at))) return name;
   const head = whole.slice(0, at), clone = suffix.slice(suffix.includes("[") ? suffix.indexOf(" [") : suffix.length);
   if (/ (to|for) /.test(head)) return head + clone;  // such as "virtual thunk to ..."
@@ -47,7 +48,7 @@ function shortName(name) {
   }
   return head.slice(from) + clone;
 }
-// Where the bracket that is closed at `end` is opened, or -1.
+// Returns where the bracket that is closed at `end` is opened, or -1.
 function openedAt(text, end) {
   let depth = 0;
   for (let i = end; i >= 0; --i) {
@@ -58,7 +59,7 @@ function openedAt(text, end) {
 }
 const fileOf = (path) => path.slice(path.lastIndexOf("/") + 1);
 
-// A name that comes as the trace has it: cut, and without what a browser would obey.
+// Returns a name of the trace, cut, and without characters that a browser would obey.
 const plain = (text) => String(text).slice(0, 300).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (letter) => "\\u{" + letter.codePointAt(0).toString(16) + "}");
 
 function hash(text) {
@@ -69,7 +70,7 @@ function hash(text) {
 }
 
 const BLOCKS = "▁▂▃▄▅▆▇█";
-// The columns of a histogram as one word, on a square root's scale.
+// Returns the columns of a histogram as one word, on a square root's scale.
 function shapeOf(histogram) {
   const columns = histogram.slice(1);
   const most = Math.max(...columns, 1);

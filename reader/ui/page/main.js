@@ -20,7 +20,7 @@ const SIGNS = [
 let timeLine = null;
 const status = make("div", { class: "say", role: "status" });
 
-// A message that stays for a while; screen readers read it out.
+// Shows a message that stays for a while; screen readers read it out.
 let sayTimer = 0;
 function say(text) {
   status.textContent = text;
@@ -153,7 +153,7 @@ async function start() {
     make("dl", {}, SIGNS.map(([sign, what]) => [make("dt", {}, make("span", { class: "sign " + sign })), make("dd", {}, what)])),
     make("p", {}, make("button", { onclick: () => help.close() }, "close")));
   let header = makeHeader(search), isRefreshing = false;
-  // Takes the whole trace in the place of what was known before.
+  // Replaces the early facts by those of the whole trace.
   refresh = async () => {
     if (isRefreshing || facts.is_whole) return;
     isRefreshing = true;
@@ -195,7 +195,7 @@ async function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { setTheme(); timeLine.draw(); flame.draw(); });
   window.addEventListener("hashchange", () => location.reload());  // by hand: all follows from the address
   listenToKeys(search);
-  timeLine.fetch();  // before what the tab asks for
+  timeLine.fetch();  // it is asked for before the tab's data
   await tabs.show();
   timeLine.ask();
   timeLine.draw();

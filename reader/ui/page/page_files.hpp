@@ -1,4 +1,4 @@
-// The files that the page is made of, as they are in the command.
+// The files of the page, as they are embedded in the command.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// While the whole trace is read: how far that is, and the page's change to what it finds.
+// The page while the whole trace is read: it shows how far that is, and then takes the
+// result.
 const reading = { text: "", isOver: false };
 
 function showReading(progress) {
@@ -9,14 +10,14 @@ function showReading(progress) {
   for (const element of document.querySelectorAll(".reading")) element.textContent = reading.text;
 }
 
-// What stands in the place of what is not known yet.
+// A note in the place of data that is not known yet.
 function readingNote() {
   return make("p", { role: "status" }, "Not known before the whole trace has been read: ", make("span", { class: "reading" }, reading.text), ". ",
     state.range ? null : make("span", {}, "Zoom in to see calls; tables and flame graph can be of ",
       make("button", { title: "r", onclick: shownRange }, "only what is shown"), "."));
 }
 
-// Asks until the whole has been read, and has the page take it.
+// Asks until the whole trace has been read, and makes the page take it.
 async function followReading(refresh) {
   while (!facts.is_whole && !reading.isOver) {
     try {

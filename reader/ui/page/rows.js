@@ -1,5 +1,5 @@
-// Rows of the time line: calls of one depth, or states of a thread.
-// A row as arrays, with the moments as they are.
+// Rows of the time line: calls of one depth, or states of a thread. Unpacks a row into
+// arrays with absolute times.
 function unpackRow(row, from) {
   const [level, stretches, crowds] = row;
   const calls = stretches.length / 4, crowded = crowds.length / 4;
@@ -26,7 +26,8 @@ function unpackRow(row, from) {
   }
   return made;
 }
-// How densely records were written: pieces of time, with the bytes of their records.
+// Unpacks how densely records were written: pieces of time, with the bytes of their
+// records.
 function unpackDensity(numbers, from) {
   const pieces = numbers.length / 3;
   const made = { start: new Float64Array(pieces), stop: new Float64Array(pieces), bytes: new Float64Array(pieces), most: 0 };
@@ -40,7 +41,7 @@ function unpackDensity(numbers, from) {
   }
   return made;
 }
-// The first index whose value is greater than `value`.
+// Returns the first index whose value is greater than `value`.
 function firstAfter(list, value) {
   let low = 0, high = list.length;
   while (low < high) {
@@ -50,8 +51,9 @@ function firstAfter(list, value) {
   return low;
 }
 
-// What is to be seen of a row between two moments: calls of that duration at least, and the others
-// in crowds, one for each pixel of that length. The server does the same.
+// Returns the visible part of a row between two times: calls of that duration at least,
+// and the others as density buckets, one for each pixel of that length. The server does
+// the same.
 function seenOfRow(row, from, until, pixel, least) {
   const stretches = [], crowds = [];
   let busiest = 0;

@@ -1,4 +1,5 @@
-// The one search field: functions and threads as one types, arguments when it is asked for.
+// The one search field: it finds functions and threads while one types, and arguments on
+// request.
 class Search {
   constructor() {
     this.list = make("ul", { class: "found", id: "found", role: "listbox", hidden: true, "aria-label": "Found" });
@@ -11,7 +12,8 @@ class Search {
     this.element = make("div", { class: "search", role: "search" }, this.input, this.list);
     this.items = [];
   }
-  // What is looked through for each function. They become more while a trace is read.
+  // The texts that are searched, one for each function. There are more and more while a
+  // trace is read.
   index() {
     if (this.indexed !== facts.functions || this.texts.length !== facts.functions.length) {
       this.indexed = facts.functions;

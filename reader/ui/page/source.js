@@ -1,9 +1,10 @@
-// Where the page's data comes from: the server that served the page, or what the file of
-// `export --to=html` holds.
+// The source of the page's data: the server that served the page, or the data in the file
+// of `export --to=html`.
 class ServedSource {
   // `stale`: called when the whole trace has been read, so that functions and lanes have other numbers.
   constructor(stale) { this.canReadAgain = true; this.stale = stale; }
-  // An error is `isEarly` if it is because the whole trace has not been read yet, or only just.
+  // An error is `isEarly` if the whole trace has not been read yet, or the page has not
+  // taken it yet.
   async ask(name, values, page = facts) {
     const query = new URLSearchParams({ ...(values || {}), ...(page ? { whole: page.is_whole ? 1 : 0 } : {}) }).toString();
     const answer = await fetch("api/" + name + (query ? "?" + query : ""));
@@ -13,7 +14,7 @@ class ServedSource {
     if (answer.status === 409) this.stale();
     throw error;
   }
-  // The same; learns of the functions and lanes that are new in the answer.
+  // Asks, and also gets the functions and lanes that are new in the answer.
   async read(name, values) {
     const page = facts;
     const answer = await this.ask(name, values, page);
@@ -26,7 +27,8 @@ class ServedSource {
   }
   summary() { return this.ask("summary", {}, null); }
   progress() { return this.ask("progress", {}, null); }
-  // The same for what may be of the whole: the server does not know that yet.
+  // Reads data that may be of the whole trace: the server does not know that before it is
+  // read.
   async readOf(range, name, values) {
     if (range || facts.is_whole) return this.read(name, { ...(range || {}), ...(values || {}) });
     const error = new Error("not known before the whole trace has been read");
@@ -68,7 +70,7 @@ class FileSource {
     const { timeline } = this.data;
     const from = Math.floor(view.from), until = Math.ceil(view.until);
     const least = Math.max(1, Math.floor(wanted));
-    const pixel = Math.max(timeline.pixel_ns, least);  // crowds are no finer
+    const pixel = Math.max(timeline.pixel_ns, least);  // density buckets are no finer
     return {
       from_ns: from, until_ns: until, pixel_ns: pixel, is_exact: true,
       lanes: lanes.map((index) => [index, this.rowsOf(index).map((row) => seenOfRow(row, from, until, pixel, least))]),

@@ -1,7 +1,7 @@
-// What is looked at. The address has all of it, so that it can be sent to somebody.
+// The state of the page. The address has all of it, so that it can be sent to somebody.
 const state = {
   view: null,      // {from, until}: of the time line
-  range: null,     // {from, until}: of which tables and flame graph are; null: the whole
+  range: null,     // {from, until}: of tables and flame graph; null: the whole
   call: null,      // {lane, level, start, stop, what, flags}
   func: null,      // a FunctionId
   wanted: {},      // call and function of the address, while the page does not know them yet
@@ -71,7 +71,7 @@ function readAddress() {
 function callText(call) {
   return [facts.lanes[call.lane].key, call.level, call.start, call.stop, nameOf(call.what)].join(",");
 }
-// Of what is wanted, that which the page knows by now.
+// Finds those of the wanted call and function that the page knows by now.
 function findWanted() {
   const idOf = (name) => facts.functions.findIndex((entry) => entry[0] === name);
   const { wanted } = state;
@@ -95,7 +95,7 @@ const moduleOf = (id) => id >= 0 && facts.functions[id] ? fileOf(facts.functions
 const laneTitle = (lane) => lane.name + " " + lane.pid + "/" + lane.tid +
   (lane.coroutine ? " coroutine " + lane.coroutine : "") + (lane.adopted ? ", entered before tracing" : "");
 
-// Colours go by function.
+// Each function has its colour.
 const colors = new Map();
 const isDark = () => document.documentElement.dataset.theme === "dark";
 function colorOf(id) {

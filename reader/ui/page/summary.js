@@ -1,6 +1,6 @@
-// What the trace is of, and what its time was spent on.
+// The summary: the program, and what its time was spent on.
 class SummaryPane {
-  // What is known before the trace has been read.
+  // The facts that are known before the trace has been read.
   early() {
     const lanes = facts.lanes.filter((lane) => lane.bytes > 0).sort((a, b) => b.bytes - a.bytes);
     const rows = lanes.slice(0, 12).map((lane) => make("tr", {}, make("td", {}, bytesText(lane.bytes)), make("td", {}, share(lane.bytes, facts.bytes)), make("td", { class: "name" }, laneTitle(lane))));

@@ -13,7 +13,8 @@ const COLUMNS = [
 ];
 const ROWS = 300;
 
-// Totals of the present range; kept, because the detail of a call needs them, too.
+// Totals of the present range. They stay in memory, because the detail of a call needs
+// them, too.
 const totals = { key: null, rows: [], byFunction: new Map(), notes: new Map(), legend: [] };
 async function readTotals() {
   const key = pair(state.range);
@@ -31,12 +32,12 @@ async function readTotals() {
   totals.legend = answer.notes_legend;
 }
 
-// What a row of a function says if calls of it were left out; null: nothing.
+// The note in a function's row if calls of it were left out; null: nothing.
 const leftOutNote = (id) => totals.notes.has(id) ? make("span", { class: "hot" }, totals.notes.get(id)) : null;
 const leftOutText = (id) => totals.notes.get(id) || "";
 const leftOutLegend = () => totals.legend.map((line) => make("p", { class: "dim" }, line));
 
-// The same; whether they are known.
+// Reads the totals, and returns whether they are known.
 async function hasTotals() {
   try {
     await readTotals();

@@ -1,5 +1,5 @@
-// The time line: a lane for each thread, of which it asks the source what is to be seen; and what
-// keys and the pointer do in it.
+// The time line: a lane for each thread, whose visible part it asks from the source; and
+// the actions of keys and the pointer in it.
 class TimeLine extends TimeLinePicture {
   constructor() {
     super();
@@ -16,12 +16,12 @@ class TimeLine extends TimeLinePicture {
     });
   }
 
-  // The idle ones of many lanes are folded.
+  // If there are many lanes, the idle ones are folded.
   fold() {
     const busiest = facts.lanes.reduce((most, lane) => Math.max(most, lane.busy_ns || 0), 1);
     for (const lane of facts.lanes) lane.folded = facts.is_whole && this.order.length > 6 && (lane.busy_ns < busiest / 1000 || lane.levels <= LEVELS);
   }
-  // With the facts of the whole trace in the place of those of `before`.
+  // Starts again with the facts of the whole trace in the place of `before`.
   restart(before) {
     const folded = new Map(before.lanes.map((lane) => [lane.key, lane.folded]));
     this.parts.clear();
@@ -104,7 +104,7 @@ class TimeLine extends TimeLinePicture {
     if (into === this.parts && into.size > 600) into.delete(into.keys().next().value);
   }
 
-  // The chosen call as it is, if its ends were not known when it was chosen.
+  // Completes the chosen call if its ends were not known when it was chosen.
   findCut() {
     const call = state.call;
     if (!call || !facts.is_whole || !(call.flags & CUT)) return;
@@ -114,7 +114,7 @@ class TimeLine extends TimeLinePicture {
     change({ call: { ...call, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] } });
   }
 
-  // ---- What is where ----
+  // ---- The places of things ----
 
   at(x, y) {
     const lane = this.visible().find((one) => y >= one.y && y < one.y + one.height);
@@ -200,7 +200,8 @@ class TimeLine extends TimeLinePicture {
     const long = Math.max(call.stop - call.start, 10);
     this.look(call.start - long, call.stop + long);
   }
-  // The neighbour of the chosen call: its caller, its first callee, the call before or after.
+  // Returns the neighbour of the chosen call: its caller, its first callee, the call
+  // before or after.
   neighbour(step) {
     const call = state.call;
     const data = call && this.dataOf(call.lane);

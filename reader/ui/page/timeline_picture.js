@@ -1,6 +1,6 @@
-// The picture of the time line: where lanes are, and what is drawn of what is known of them.
+// The picture of the time line: the places of lanes, and the drawing of their known data.
 const GUTTER = 190, AXIS = 24, ROW = 15, STRIP = 6, PAD = 6, LEVELS = 4;
-const CUT = 128 | 256;  // flags of a call that began before what was read, or ended after it
+const CUT = 128 | 256;  // flags of a call that exceeds the time that was read
 
 // Gaps during which calls may be missing: not those of other classes of records.
 let gapsOfCalls = [];
@@ -9,7 +9,7 @@ const isOf = (gap, lane) => gap.tid === lane.tid && gap.pid === lane.pid;
 const gapText = (gap) => "records are missing: " + gap.reason + (gap.records ? ", " + count(gap.records) : "") +
   (gap.from_ns === null ? "" : "\nfor " + duration(gap.to_ns - gap.from_ns));
 
-// The same lines everywhere, so that neighbours fit.
+// The hatching has the same origin everywhere, so that neighbouring areas fit.
 function hatching(context, color) {
   const tile = make("canvas", { width: 8, height: 8 });
   const lines = tile.getContext("2d");
@@ -28,13 +28,13 @@ class TimeLinePicture {
       "aria-label": "Time line. w and s zoom, a and d move, arrows choose calls, Enter zooms to the chosen call.",
     });
     this.scroll = 0;
-    this.parts = new Map();    // lane -> what is known of the present view
-    this.whole = new Map();    // lane -> what is known of all the time
-    this.frames = [];          // times to draw, of which the tests ask
+    this.parts = new Map();    // lane -> its data in the present view
+    this.whole = new Map();    // lane -> its data of all the time
+    this.frames = [];          // times to draw, which the tests read
     this.arrange();
   }
 
-  // The busiest lanes come first; until calls are known, those of which there are most records.
+  // The busiest lanes come first; until calls are known, the lanes with the most records.
   arrange() {
     const busy = (index) => facts.lanes[index].busy_ns ?? facts.lanes[index].bytes;
     this.order = facts.lanes.map((lane, index) => index).sort((a, b) => busy(b) - busy(a) || a - b);
@@ -122,7 +122,7 @@ class TimeLinePicture {
     context.fillStyle = this.ink.text;
     context.fillText("shown: " + duration(state.view.until - state.view.from), 10, AXIS / 2);
   }
-  // Where one is among the lanes, if they are more than fit.
+  // Paints a scroll bar, if not all lanes fit.
   paintScroll(context, width, height) {
     const room = height - AXIS, all = this.height() - AXIS;
     if (all <= room) return;
@@ -167,7 +167,7 @@ class TimeLinePicture {
     context.fillStyle = this.ink.line;
     context.fillRect(0, y + height - 1, this.canvas.clientWidth, 1);
   }
-  // Of calls that have not been read: how densely they were recorded.
+  // Paints how densely calls were recorded that have not been read.
   paintDensity(context, density, y) {
     const { from, until } = state.view, scale = 1 / this.nsPerPixel();
     context.fillStyle = this.ink.dim;
@@ -199,7 +199,8 @@ class TimeLinePicture {
   }
   paintRow(context, index, row, y, pixel) {
     if (y + ROW < AXIS || y > this.canvas.clientHeight) return;
-    // An element's size is dear: it is asked for once, not for each of thousands of calls.
+    // Reading an element's size is expensive: it is read once, not for each of thousands
+    // of calls.
     const { from, until } = state.view, scale = 1 / this.nsPerPixel(), end = GUTTER + this.width();
     const xOf = (ns) => GUTTER + (ns - from) * scale;
     const wide = Math.max(1, pixel * scale);
@@ -235,7 +236,7 @@ class TimeLinePicture {
       }
     }
   }
-  // Gaps of calls are hatched over the lanes that they are of, those of a CPU over the strips.
+  // Gaps of calls are hatched over their lanes, those of a CPU over the strips.
   paintGaps(context, height) {
     if (gapsOfCalls.length === 0) return;
     context.fillStyle = hatching(context, this.ink.gap);
@@ -248,7 +249,7 @@ class TimeLinePicture {
       const right = Math.min(GUTTER + this.width(), Math.max(this.xOf(gap.to_ns), this.xOf(from) + 2));
       if (right <= left) continue;
       const paint = (key, top, tall) => {
-        // Of many within one pixel one is enough.
+        // One of many gaps within a pixel is enough.
         const at = Math.max(left, painted.get(key) ?? 0);
         if (right - at < 0.5) return;
         painted.set(key, right);
@@ -264,7 +265,7 @@ class TimeLinePicture {
   gapAt(lane, ns) {
     return gapsOfCalls.find((gap) => gap.cpu === null && ns >= this.startOf(gap) && ns <= gap.to_ns && (!gap.tid || isOf(gap, lane)));
   }
-  // Who ended the waits of the chosen call.
+  // Paints which threads ended the waits of the chosen call.
   paintWakes(context) {
     const call = state.call;
     if (!call || !this.wakes) return;

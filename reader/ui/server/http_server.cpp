@@ -38,7 +38,7 @@ constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// 128 bits that nobody guesses.
+// Returns 128 bits that nobody guesses.
 std::optional<std::string> made_token() {
   std::array<char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
@@ -81,7 +81,7 @@ std::map<std::string, std::string> parsed_query(std::string_view text) {
   return query;
 }
 
-// Takes the same time wherever they differ.
+// Compares in the same time wherever the tokens differ.
 bool same_token(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   int differs = 0;
@@ -148,7 +148,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
  private:
-  // What is answered to a request that is no good; 0 if the connection is.
+  // Returns the status of the answer to a bad request; 0 if the connection itself failed.
   static unsigned status_of(const Error& error) {
     if (error == http::error::header_limit) return 431;
     if (error == http::error::body_limit) return 413;
@@ -232,7 +232,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::listen(uint16_t port,
   const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
   Error error;
   impl->acceptor.open(endpoint.protocol(), error);
-  // A port that this command served a moment ago can be taken again.
+  // This option permits a port that this command served a moment ago.
   if (!error) impl->acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) impl->acceptor.bind(endpoint, error);
   if (!error) impl->acceptor.listen(asio::socket_base::max_listen_connections, error);

@@ -22,7 +22,7 @@ struct HttpAnswer {
   std::string body;
 };
 
-// Listens on the loopback interface only. Answers GET of what is below "/TOKEN/", if the
+// Listens on the loopback interface only. Answers GET of paths below "/TOKEN/", if the
 // header Host names this machine and port, so that no page of another server reads it
 // through a browser. Requests are bounded in size and time, connections in number. One
 // thread does it all: answers are made one after another.
@@ -40,7 +40,7 @@ class HttpServer {
   // "http://127.0.0.1:12345/TOKEN/"
   std::string url() const;
 
-  // Serves until `stops` returns true, which it is asked some times a second.
+  // Serves until `stops`, which is called some times a second, returns true.
   void run(const std::function<bool()>& stops);
 
  private:

@@ -17,10 +17,10 @@ namespace {
 
 constexpr size_t kLanesMax = 400;
 constexpr size_t kSearchMin = 2;
-// A pixel of the time line; more of them than this on a screen are asked for by nobody.
+// The most pixels of the time line: no screen has more.
 constexpr uint64_t kPixelsMax = 20'000;
 
-// The values of a request; what is wrong with them.
+// The values of a request, and what is wrong with them.
 class Query {
  public:
   explicit Query(const HttpRequest& request) : request_(request) {}
@@ -36,7 +36,7 @@ class Query {
     if (!absl::SimpleAtoi(text(name), &number)) fail(name);
     return number;
   }
-  // `from` and `until`, which is later.
+  // Reads `from` and `until`, which is later.
   Times times() {
     const Times times{number<int64_t>("from"), number<int64_t>("until")};
     int64_t width = 0;
@@ -131,7 +131,7 @@ absl::StatusOr<std::string> names(TraceModel& model, Query& query) {
   return model.names(function, lane);
 }
 
-// Nothing if there is no such name.
+// Returns nothing if there is no such name.
 std::optional<absl::StatusOr<std::string>> api(TraceModel& model, const std::string& name,
                                                Query& query) {
   if (name == "progress") return model.progress();

@@ -4,13 +4,45 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "reader/trace/text_escape.hpp"
-#include "reader/ui/tables/help_text.hpp"
+#include "reader/ui/tables/cell_table.hpp"
+#include "reader/ui/tables/trace_tables.hpp"
 
 namespace arctrace::reader {
 namespace {
+
+constexpr const char* kHelpLines[] = {
+    "1 to 6, Tab, Shift-Tab: the views",
+    "Up, Down, k, j, Page up, Page down, Home, End, g, G: move",
+    "Enter: into the function: callers, callees, slowest calls",
+    "Backspace, Esc: back to the page before",
+    "Right, Left, Space: unfold, fold; e, c: all below the row",
+    "p: the tree by thread, by process, of all threads",
+    "s, >, <: sort by the next column, by the one before; r: the other way round",
+    "/, n, N: search in names, the next one, the one before",
+    "t: only a range of time, START~STOP, such as 1.5ms~2s; nothing: all of the time",
+    "q: leave",
+    "",
+    "Self is the time in the function itself, Total includes all that it called; both "
+    "are "
+    "of all threads. Avg to Max are of the single calls whose begin and end were seen. "
+    "On CPU, Off CPU: with what the function called, if the kernel was recorded "
+    "(record --kernel). Screens with more columns show more of the table; the column "
+    "that "
+    "it is sorted by is always there.",
+};
+
+// The help: the keys of `arctrace tui`.
+TableList help_tables() {
+  std::vector<TextLine> lines;
+  for (const char* line : kHelpLines) lines.push_back({line, RowLook::kPlain});
+  TableList tables;
+  tables.push_back(std::make_unique<TextTable>(std::move(lines)));
+  return tables;
+}
 
 constexpr size_t kTypedMax = 100;
 // The lines of a picture that are not of its page: views, status, keys.
@@ -160,7 +192,7 @@ void Browser::open_function(FunctionId function) {
   if (reads_at_once_) read_slowest();
 }
 
-// Puts a page with the slowest calls in the place of one without them.
+// Replaces a page without the slowest calls by one with them.
 void Browser::read_slowest() {
   const FunctionId function = page().about();
   const absl::StatusOr<SlowestOfFunction> slowest = read_slowest_(function);
@@ -199,7 +231,7 @@ void Browser::erase() {
   }
 }
 
-// An empty text is the one before, as in less.
+// An empty text stands for the one before, as in less.
 void Browser::accept() {
   is_typing_ = false;
   if (!typed_.empty()) wanted_ = typed_;
@@ -220,8 +252,8 @@ void Browser::search(bool is_backward) {
   }
 }
 
-// "1 Summary [2 Functions] 3 Tree > main > malloc". Without room only the chosen view has
-// its name, and of the pages above it the last ones are there.
+// Returns "1 Summary [2 Functions] 3 Tree > main > malloc". Without space for all, only
+// the chosen view has its name, and of the pages above it the last ones are shown.
 std::string Browser::views_text(size_t width) const {
   const auto views = [&](bool has_names) {
     std::string text;
@@ -251,7 +283,7 @@ std::string Browser::views_text(size_t width) const {
   return text + path_from(first);
 }
 
-// The keys for which there is room, the first ones first.
+// Returns the keys for which there is space, the first ones first.
 std::string Browser::keys_text(size_t width) const {
   if (is_typing_) return absl::StrCat("/", typed_, "_");
   if (!note_.empty()) return note_;
@@ -269,7 +301,7 @@ std::string Browser::keys_text(size_t width) const {
   return text;
 }
 
-// The file comes after what is missing in it, so that a narrow screen has that.
+// The file comes after what is missing in it, so that a narrow screen shows the latter.
 std::string Browser::status_text(bool& has_trouble) const {
   const std::string status = tables_.status(has_trouble);
   return has_trouble ? absl::StrCat("! ", status, "; ", title_)

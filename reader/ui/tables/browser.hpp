@@ -1,5 +1,5 @@
-// What a user sees of a trace and moves through: the views, the pages of functions above
-// them, and the searches. Without a terminal: commands in, a picture out.
+// The browser of a trace, without a terminal: commands in, a picture out. It has the
+// views, the pages of functions above them, and the searches.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -35,7 +35,7 @@ enum class BrowserCommand : uint8_t {
   kPageDown,
   kFirst,
   kLast,
-  kEnter,   // into the function of the row; or what the row says
+  kEnter,   // into the function of the row, or the row's own target
   kBack,    // to the page before
   kRight,   // unfolds
   kLeft,    // folds; where there is nothing to fold, as kBack
@@ -48,11 +48,11 @@ enum class BrowserCommand : uint8_t {
   kSortPrevious,
   kReverse,
   kGroup,   // the tree by thread, by process, of all
-  kSearch,  // what is typed from now on is what to look for
+  kSearch,  // begins a text that is searched for
   kNextMatch,
   kPreviousMatch,
   kHelp,
-  kEscape,  // what is typed is dropped; else as kBack
+  kEscape,  // drops the typed text; without one, as kBack
 };
 
 class Browser {
@@ -69,13 +69,13 @@ class Browser {
   void run(BrowserCommand command);
   void show(BrowserView view);
 
-  // While a text to look for is typed, characters go here; the others to run().
+  // Whether a search text is typed: then characters go here, other keys to run().
   bool is_typing() const { return is_typing_; }
   void type(char character);
   void erase();
   void accept();
 
-  // The picture: `height` lines. `style.width` is that of the screen.
+  // Returns the picture: `height` lines. `style.width` is that of the screen.
   std::vector<PageLine> picture(size_t height, const TextStyle& style);
 
   BrowserView view() const { return view_; }
@@ -103,7 +103,7 @@ class Browser {
   const bool reads_at_once_;
   BrowserView view_ = BrowserView::kSummary;
   Grouping grouping_ = Grouping::kThread;
-  std::array<std::unique_ptr<Page>, kBrowserViews> views_;  // null: not looked at yet
+  std::array<std::unique_ptr<Page>, kBrowserViews> views_;  // null: not shown yet
   std::vector<std::unique_ptr<Page>> above_;                // the last one is shown
   bool is_typing_ = false;
   std::string typed_, wanted_;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
 
-// As much of `text` as `width` columns have room for, up to a blank if there is one in
-// the second half; the rest stays in `text`.
+// Takes as much of `text` as fits `width` columns, up to a blank if there is one in the
+// second half; the rest stays in `text`.
 std::string take_piece(std::string& text, size_t width) {
   size_t columns = 0, end = 0, blank = 0;
   while (end < text.size()) {
@@ -34,7 +34,7 @@ std::string take_piece(std::string& text, size_t width) {
 }  // namespace
 
 Cell Cell::moment(int64_t time_ns) {
-  // Earlier moments have smaller numbers.
+  // Earlier times have smaller numbers.
   return {Kind::kMoment, static_cast<uint64_t>(time_ns) ^ kSignBit, 0, {}};
 }
 
@@ -93,7 +93,7 @@ void CellTable::set_sort(TableSort sort) {
   list_rows();
 }
 
-// Rows without cells stay where they are: they explain the row that they are below of.
+// Rows without cells stay where they are, because they explain the row above them.
 void CellTable::sort_rows(std::vector<CellRow>& rows) const {
   if (rows.empty() || rows.front().cells.empty()) return;
   const size_t column = sort_->column;

@@ -1,4 +1,4 @@
-// A table whose rows are made when it is: those of locks, threads, single calls, and
+// A table whose rows are made when it is made: those of locks, threads, single calls, and
 // lines of text.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace arctrace::reader {
 
-// A value, sorted by its number, and shown as its kind says.
+// A value, which is sorted by its number, and shown as its kind says.
 struct Cell {
   enum class Kind : uint8_t { kNone, kCount, kTime, kShare, kMoment, kText };
 
@@ -39,7 +39,8 @@ struct Cell {
 std::string cell_text(const Cell& cell);
 
 struct CellRow {
-  // One for each column; or none, if the other rows below the same one have none either.
+  // One cell for each column; or none, if the other rows below the same row have none
+  // either.
   std::vector<Cell> cells;
   std::string name, notes;  // escaped
   RowLook look = RowLook::kPlain;

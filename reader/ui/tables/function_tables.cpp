@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "reader/render/frame_marks.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
-#include "reader/render/thread_labels.hpp"
-#include "reader/report/function_rows.hpp"
+#include "reader/report/group_view.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/tables/cell_table.hpp"
 #include "reader/ui/tables/sums_table.hpp"
@@ -29,7 +28,7 @@ std::unique_ptr<Table> slowest_to_read() {
                                      std::vector<CellRow>{std::move(row)}, std::nullopt);
 }
 
-// The functions around a call.
+// Returns the functions around a call.
 std::string path_around(const SlowCall& call, FunctionLabels& labels) {
   std::string path;
   const size_t cut = call.path.size() - std::min(call.path.size(), kPathFunctionsMax);
@@ -41,7 +40,7 @@ std::string path_around(const SlowCall& call, FunctionLabels& labels) {
 
 }  // namespace
 
-// Made once, for all functions, when one of them is looked at.
+// The arcs of all functions are made at once, when the first one is shown.
 const FunctionArcs* TraceTables::arcs_of(FunctionId function) {
   if (!arcs_.has_value()) {
     arcs_ = function_arcs(*all().tree, facts_.replay.functions(), all().root,

@@ -4,8 +4,8 @@
 #include <functional>
 #include <utility>
 
-#include "reader/analysis/time_parts.hpp"
-#include "reader/render/frame_marks.hpp"
+#include "reader/analysis/kind_totals.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/tables/cell_table.hpp"
 #include "reader/ui/tables/sums_table.hpp"
@@ -47,7 +47,7 @@ class SectionTable : public Table {
   const Make make_;
   size_t width_ = SIZE_MAX;
   SummarySection section_;
-  std::vector<std::string> lines_;  // of it
+  std::vector<std::string> lines_;  // of the section
 };
 
 std::vector<TextLine> lines_of(const SummarySection& section) {

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "reader/render/report_parts.hpp"
-#include "reader/report/function_rows.hpp"
+#include "reader/report/group_view.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// The columns of a report are wider than its values, which a screen has no room for.
+// The columns of a report are wider than their values; a screen does not have the space.
 constexpr size_t kSumWidthMax = 11;
 
 // The caller of the outermost functions.
@@ -50,7 +50,7 @@ void SumsTable::start(size_t rows, Column sorted_by, size_t limit) {
 
 void SumsTable::set_sort(TableSort sort) {
   sort_ = sort;
-  // Rows without a value come last; a name's value is not asked for.
+  // Rows without a value come last; the value of a name is not used.
   struct Key {
     bool is_known;
     uint64_t value;

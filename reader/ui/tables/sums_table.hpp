@@ -1,4 +1,4 @@
-// Tables of functions with the sums of their calls: all of them, or the callers or
+// Tables of functions with the sums of their calls: all functions, or the callers or
 // callees of one. Their columns are those of a report.
 #pragma once
 
@@ -8,25 +8,25 @@
 
 #include "reader/analysis/function_times.hpp"
 #include "reader/analysis/function_totals.hpp"
-#include "reader/render/columns.hpp"
-#include "reader/render/function_labels.hpp"
+#include "reader/render/labels.hpp"
+#include "reader/render/report_parts.hpp"
 #include "reader/ui/tables/table.hpp"
 
 namespace arctrace::reader {
 
-// Which columns a table of sums has.
+// The columns that a table of sums has.
 struct SumColumns {
-  // `has_times`: those of the times of single calls, too.
+  // `has_times`: the columns of the times of single calls are included.
   SumColumns(bool has_dispatches, bool has_times);
-  // The number of a column; that of all if there is none.
+  // Returns the number of a column; the number of all columns if there is no such column.
   size_t find(Column column) const;
 
   std::vector<Column> types;
   std::vector<TableColumn> columns;
 };
 
-// Rows of functions, which are sorted by any of their columns; those that are equal in it
-// by the order in which functions were first seen, as in reports.
+// Rows of functions, which are sorted by any of their columns; rows that are equal in it
+// are in the order in which functions were first seen, as in reports.
 class SumsTable : public Table {
  public:
   std::string head() const override { return head_; }
@@ -43,10 +43,10 @@ class SumsTable : public Table {
   // `labels` must outlive this object.
   SumsTable(std::string head, SumColumns columns, FunctionLabels& labels)
       : head_(std::move(head)), columns_(std::move(columns)), labels_(labels) {}
-  // To be called once the rows are known. Keeps the first `limit` rows.
+  // To be called once the rows are known. Only the first `limit` rows are shown.
   void start(size_t rows, Column sorted_by, size_t limit = SIZE_MAX);
 
-  // Of rows in the order in which they came.
+  // The sums of a row; rows are numbered in the order in which they came.
   virtual RowSums sums(size_t number) const = 0;
   virtual FunctionId function(size_t number) const = 0;
 
@@ -61,7 +61,7 @@ class SumsTable : public Table {
   std::vector<size_t> order_;
 };
 
-// What all rows of a table are a part of.
+// The sums of which all rows of a table are a part.
 struct SumsOfAll {
   const TreeGroup& group;
   const FunctionTimes& times;
@@ -71,7 +71,8 @@ struct SumsOfAll {
 // The functions of a group, as the view "flat" of a report has them.
 class FunctionsTable : public SumsTable {
  public:
-  // `all` and what it refers to must outlive this object. Shows the first `limit`.
+  // `all` and what it refers to must outlive this object. Shows the first `limit`
+  // functions.
   FunctionsTable(std::string head, std::vector<FunctionTotal> totals,
                  const SumsOfAll& all, FunctionLabels& labels, Column sorted_by,
                  size_t limit = SIZE_MAX);

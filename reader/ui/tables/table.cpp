@@ -8,7 +8,7 @@
 namespace arctrace::reader {
 namespace {
 
-// Of the columns of a screen, names have three eighths, within these bounds.
+// Names have three eighths of the columns of a screen, within these bounds.
 constexpr size_t kTableNameMin = 15, kTableNameMax = 40;
 
 }  // namespace

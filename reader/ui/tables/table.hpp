@@ -31,13 +31,13 @@ enum class RowFold : uint8_t { kNothingBelow, kFolded, kUnfolded };
 struct RowName {
   std::string text;   // escaped
   std::string notes;  // the same: what is unusual
-  std::string where;  // the same: shown if there is room
+  std::string where;  // the same: shown if there is space
   size_t level = 0;   // how far it is indented
   RowFold fold = RowFold::kNothingBelow;
   RowLook look = RowLook::kPlain;
 };
 
-// What a row leads to.
+// The target to which a row leads.
 struct RowAction {
   enum class Kind : uint8_t {
     kNone,
@@ -48,14 +48,14 @@ struct RowAction {
   FunctionId function = kRootFunction;
 };
 
-// By which column rows are sorted, the largest first; the number of columns stands for
-// the name, the first one first.
+// The column by which rows are sorted, the largest first; the number of columns stands
+// for the name, with the first name first.
 struct TableSort {
   size_t column = 0;
   bool is_reversed = false;
 };
 
-// Rows are counted from 0, as they are shown: folded ones have no number.
+// Rows are counted from 0, as they are shown: rows below folded ones have no number.
 class Table {
  public:
   Table() = default;
@@ -63,7 +63,7 @@ class Table {
   Table& operator=(const Table&) = delete;
   virtual ~Table() = default;
 
-  // Of the last column; empty: the table has no line of heads.
+  // The head of the last column; empty: the table has no line of heads.
   virtual std::string head() const = 0;
   virtual std::span<const TableColumn> columns() const = 0;
   virtual size_t rows() const = 0;
@@ -72,38 +72,38 @@ class Table {
   virtual RowName name(size_t row) = 0;
   virtual RowAction action(size_t /*row*/) const { return {}; }
 
-  // Nothing: the rows have an order of their own.
+  // Returns nothing if the rows have an order of their own.
   virtual std::optional<TableSort> sort() const { return std::nullopt; }
   virtual void set_sort(TableSort /*sort*/) {}
 
-  // Shows or hides what is below a row. Returns whether that changed anything; the row
+  // Shows or hides the rows below a row. Returns whether that changed anything; the row
   // keeps its number.
   virtual bool set_folded(size_t /*row*/, bool /*is_folded*/) { return false; }
-  // The same for all that is below the row, at all levels.
+  // Does the same for all rows below the row, at all levels.
   virtual bool set_all_folded(size_t /*row*/, bool /*is_folded*/) { return false; }
-  // The row that a row is below of.
+  // Returns the row of which a row is a child.
   virtual std::optional<size_t> parent(size_t /*row*/) const { return std::nullopt; }
 
-  // A row whose name contains `text`, in capitals or not: the first one after the row
-  // `beside`, or the last one before it if `is_backward`; without `beside`, of all rows.
-  // Unfolds what the row is below of, so that rows may have other numbers than before.
+  // Finds a row whose name contains `text`, in capitals or not: the first one after the
+  // row `beside`, or the last one before it if `is_backward`; without `beside`, of all
+  // rows. Unfolds the rows above it, so that rows may have other numbers than before.
   virtual std::optional<size_t> find(std::string_view text, std::optional<size_t> beside,
                                      bool is_backward);
 
-  // The columns that the screen has for the table; called before each picture.
+  // Sets the columns that the screen has for the table; called before each picture.
   virtual void fit(size_t /*width*/) {}
 };
 
 // Whether `name` contains `text`, in capitals or not.
 bool has_text(std::string_view name, std::string_view text);
 
-// The sort of the next column after that of `sort`, or the one before it. The name comes
-// after the last column.
+// Returns the sort by the next column after that of `sort`, or by the one before it. The
+// name comes after the last column.
 TableSort next_sort(std::span<const TableColumn> columns, TableSort sort,
                     bool is_backward);
 
-// The columns for which there is room in `width` beside a name, in their order: those
-// with the smallest ranks; before them `kept`, if it is one.
+// Returns the columns for which there is space in `width` beside a name, in their order:
+// those with the smallest ranks; before them `kept`, if it is one.
 std::vector<size_t> fitting_columns(std::span<const TableColumn> columns, size_t width,
                                     std::optional<size_t> kept);
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "reader/streams/describe_record.hpp"
+#include "reader/streams/field_sink.hpp"
 #include "reader/streams/record_describer.hpp"
 #include "reader/streams/replay_run.hpp"
 

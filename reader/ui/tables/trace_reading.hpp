@@ -14,7 +14,6 @@
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/trace.hpp"
-#include "reader/ui/tables/trace_calls.hpp"
 #include "reader/ui/tables/trace_tables.hpp"
 
 namespace arctrace::reader {
@@ -24,14 +23,14 @@ namespace arctrace::reader {
 class TraceReading {
  public:
   // Called now and then while the trace is read, with the number of records so far;
-  // false: stop.
+  // returns false to stop.
   using Goes = std::function<bool(uint64_t records)>;
   using WantsGap = std::function<bool(const Gap& gap)>;
 
   static constexpr uint64_t kSlowestShown = 20;
 
   // All must outlive this object. `options`: those of the filters, without listeners.
-  // `wants_gap`: whether a gap is of what the filters let pass.
+  // `wants_gap`: whether a gap concerns what the filters show.
   TraceReading(Trace& trace, Symbolizer& symbolizer, ReplayOptions options,
                WantsGap wants_gap, Goes goes);
   ~TraceReading();
@@ -40,14 +39,14 @@ class TraceReading {
 
   // To be called once, first. Error: the trace could not be read; kCancelled: stopped.
   absl::Status read_all();
-  // After read_all().
+  // REQUIRES: read_all() was called.
   FinishedPass facts();
   const Replay& replay() const { return replay_; }
   uint64_t records() const { return records_; }
-  // While a pass goes on: the time of the record that was read before `goes` was called.
+  // The time of the record that was read before `goes` was called, during a pass.
   int64_t time_ns() const { return time_ns_; }
 
-  // The slowest calls of a function of facts(). kCancelled: stopped.
+  // Returns the slowest calls of a function of facts(). kCancelled: stopped.
   absl::StatusOr<SlowestOfFunction> slowest(FunctionId function);
 
  private:

@@ -7,20 +7,37 @@
 #include <utility>
 
 #include "reader/analysis/process_tree.hpp"
-#include "reader/render/frame_marks.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
-#include "reader/render/thread_labels.hpp"
-#include "reader/report/critical_path_rows.hpp"
-#include "reader/report/lock_rows.hpp"
+#include "reader/report/critical_path_view.hpp"
+#include "reader/report/locks_view.hpp"
+#include "reader/report/summary_lines.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/tables/cell_table.hpp"
 #include "reader/ui/tables/sums_table.hpp"
 #include "reader/ui/tables/tree_table.hpp"
 
-// The tables of the views, other than the summary.
-
 namespace arctrace::reader {
+
+TraceCalls::TraceCalls(const Definitions& definitions, const Session* session)
+    : session_(session),
+      has_wake_ups_(definitions.has_dispatches() && session != nullptr &&
+                    !session->has_perf_records),
+      times_(definitions, Grouping::kAll),
+      locks_(definitions),
+      ends_([this, session](FunctionId function) {
+        return signal_of(replay_->functions()[function], session);
+      }) {}
+
+void TraceCalls::begin(const Replay& replay) {
+  replay_ = &replay;
+  locks_.set_functions(replay.functions());
+  if (has_wake_ups_) loops_.begin(replay, session_);
+}
+
+// ---- The tables of the views, other than the summary ------------------------------
+
 namespace {
 
 uint64_t calls_below(const CallTree& tree, NodeIndex root) {
@@ -32,7 +49,7 @@ uint64_t calls_below(const CallTree& tree, NodeIndex root) {
   return calls;
 }
 
-// The threads of a process, or one of them.
+// The sums of the threads of a process, or of one thread.
 struct ThreadSums {
   int64_t start_ns = INT64_MAX, stop_ns = INT64_MIN;
   CpuTime cpu;

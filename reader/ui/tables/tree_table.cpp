@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "reader/render/frame_marks.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 
 namespace arctrace::reader {
 namespace {
 
-// Trees are sorted as those of reports are: by these columns.
+// Trees are sorted by the columns by which reports sort trees.
 SumColumns tree_columns(bool has_dispatches) {
   SumColumns columns(has_dispatches, false);
   for (size_t i = 0; i < columns.types.size(); ++i) {
@@ -125,7 +125,7 @@ std::vector<TreeTable::Row> TreeTable::below(const Row& row) const {
   return rows;
 }
 
-// Without recursion: the depth of a tree is bounded by the trace only.
+// Walks without recursion: only the trace bounds the depth of a tree.
 void TreeTable::walk(std::vector<Row> tops,
                      const std::function<bool(const Row&)>& goes_below) const {
   std::vector<Row> waiting(tops.rbegin(), tops.rend());
@@ -204,8 +204,8 @@ std::optional<size_t> TreeTable::find(std::string_view text, std::optional<size_
     }
     return match == Match::kYes;
   };
-  // The walk goes through all nodes, and passes the rows that are shown in their order. A
-  // hidden node comes after the last one that was passed.
+  // The walk visits all nodes, and meets the shown rows in their order. A hidden node
+  // comes after the last shown row that was met.
   std::optional<Row> found;
   size_t passed = 0;
   walk(roots(), [&](const Row& row) {

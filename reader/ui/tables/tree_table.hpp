@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "reader/analysis/tree_groups.hpp"
-#include "reader/render/function_labels.hpp"
+#include "reader/render/labels.hpp"
 #include "reader/ui/tables/sums_table.hpp"
 
 namespace arctrace::reader {
 
-// Memory is that of the rows that are unfolded. Sorting takes time for these rows, and
-// finding a name for all nodes.
+// Memory is that of the unfolded rows. Sorting takes time for these rows, and finding a
+// name for all nodes.
 class TreeTable : public Table {
  public:
   // Both must outlive this object. The largest tree is unfolded.
@@ -49,8 +49,8 @@ class TreeTable : public Table {
   std::vector<Row> below(const Row& row) const;
   std::vector<Row> roots() const;
   std::string text(const Row& row) const;
-  // The rows of the trees of `tops`, in their order. `goes_below(row)`: whether the walk
-  // goes into what is below it.
+  // Visits the rows of the trees of `tops`, in their order. `goes_below(row)`: whether
+  // the walk visits the rows below it.
   void walk(std::vector<Row> tops,
             const std::function<bool(const Row&)>& goes_below) const;
   std::vector<Row> unfolded(std::vector<Row> tops) const;

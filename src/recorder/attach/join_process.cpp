@@ -1,3 +1,5 @@
+// The steps by which a process joins: a borrowed thread opens the shim and calls its
+// functions.
 #include "src/recorder/attach/join_process.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -7,21 +9,60 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 
 #include "src/recorder/attach/join_target.hpp"
-#include "src/recorder/attach/patch_images.hpp"
-#include "src/recorder/attach/priorities.hpp"
 #include "src/recorder/attach/shim_calls.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
-#include "src/recorder/attach/terminal_stop.hpp"
+#include "src/recorder/attach/stopped_threads.hpp"
 #include "src/recorder/attach/thread_choice.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
+
+// Delays Ctrl-Z in the recorder's terminal while threads of another process are stopped.
+//
+// While the object exists SIGTSTP does not stop this process; if it came meanwhile, it
+// does afterwards. There is at most one such object at a time.
+class TerminalStopDelayed {
+ public:
+  TerminalStopDelayed();
+  ~TerminalStopDelayed();
+  TerminalStopDelayed(const TerminalStopDelayed&) = delete;
+  TerminalStopDelayed& operator=(const TerminalStopDelayed&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
 namespace {
 
-// Where the thread runs for us: a stack, above the texts that the functions are passed.
+volatile std::sig_atomic_t stop_has_come = 0;
+
+void note_stop(int) { stop_has_come = 1; }
+
+}  // namespace
+
+TerminalStopDelayed::TerminalStopDelayed() {
+  struct sigaction noted {};
+  noted.sa_handler = note_stop;
+  noted.sa_flags = SA_RESTART;
+  sigaction(SIGTSTP, &noted, &before_);
+  if (before_.sa_handler == SIG_IGN) sigaction(SIGTSTP, &before_, nullptr);
+}
+
+TerminalStopDelayed::~TerminalStopDelayed() {
+  sigaction(SIGTSTP, &before_, nullptr);
+  if (stop_has_come == 0) return;
+  stop_has_come = 0;
+  std::raise(SIGTSTP);
+}
+
+namespace {
+
+// The memory that the thread uses for us: a stack, and above it the texts that are passed
+// to functions.
 constexpr uint64_t kMemory = uint64_t{1} << 20;
 
 // The functions of the process that are called.
@@ -120,7 +161,7 @@ std::string join_error(int error, const JoinRequest& request) {
   }
 }
 
-// dlsym() of the process, which before glibc 2.34 is in a library that it may lack.
+// Finds dlsym() of the process, which before glibc 2.34 is in a library that it may lack.
 absl::StatusOr<uint64_t> find_symbol_function(const JoinTarget& target,
                                               const Functions& functions,
                                               StoppedThread& thread, Scratch& scratch) {
@@ -136,7 +177,7 @@ absl::StatusOr<uint64_t> find_symbol_function(const JoinTarget& target,
   return found;
 }
 
-// Has the shim take the images of the modules of which functions are to be patched.
+// Has the shim map the images of the modules whose functions are to be patched.
 absl::Status patch_functions(ShimCalls& calls, PatchImages& images, pid_t pid,
                              const Functions& functions, StoppedThread& thread,
                              Scratch& scratch) {
@@ -186,7 +227,7 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
   }
   if (!error.ok()) return error.status();
   if (*error != 0) return absl::FailedPreconditionError(join_error(*error, request));
-  // What it has joined stays so, whatever becomes of its hooks.
+  // The process stays joined, whatever becomes of its hooks.
   if (request.patches != nullptr) {
     result.code_status =
         patch_functions(calls, *request.patches, target.pid, functions, thread, scratch);
@@ -213,7 +254,7 @@ absl::Status join_by(StoppedThread& thread, HurriedThread& others,
     return absl::ResourceExhaustedError("it has no memory left");
   }
   Scratch scratch(thread, *memory, functions.unmap);
-  // A call that this thread is in may have failed just now.
+  // The thread may be in a call that has just set errno.
   const absl::StatusOr<uint64_t> location =
       thread.call(functions.errno_location, {}, scratch.stack());
   if (!location.ok()) return location.status();
@@ -237,7 +278,8 @@ absl::Status borrow_and_join(const JoinTarget& target, const JoinRequest& reques
     begin = thread->stopped_at();
     joined = join_by(*thread, others, target, request, functions, result);
   }
-  // It has gone on. Later we have no real-time priority, and may wait for a CPU.
+  // The thread has gone on. Later the recorder has no real-time priority, and may wait
+  // for a CPU.
   result.stopped_ns =
       static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                 std::chrono::steady_clock::now() - begin)
@@ -245,7 +287,7 @@ absl::Status borrow_and_join(const JoinTarget& target, const JoinRequest& reques
   return joined;
 }
 
-// So that the thread that loads the file does not wait for a disk.
+// Reads the file beforehand, so that the thread that loads it does not wait for a disk.
 void read_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<char, 65536> bytes{};
@@ -284,4 +326,4 @@ absl::StatusOr<Joined> join_process(pid_t pid, const JoinRequest& request) {
   return result;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

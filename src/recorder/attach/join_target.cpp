@@ -1,3 +1,4 @@
+// Reads files in /proc, and the tables of a process' libraries.
 #include "src/recorder/attach/join_target.hpp"
 
 #include <absl/strings/match.h>
@@ -21,10 +22,11 @@
 #include <utility>
 #include <vector>
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
-// A file that is closed. A FIFO in its place is not waited for.
+// A file that is closed with this object. Opening it does not wait, if a FIFO is in its
+// place.
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path)
@@ -108,7 +110,7 @@ bool is_same_file(pid_t pid, const std::string& path, const std::string& seen) {
 
 bool sees(pid_t pid, const std::string& path) { return is_same_file(pid, path, path); }
 
-// Why its program cannot load the shim; empty: it can.
+// Why the process' program cannot load the shim; empty: it can.
 std::string program_problem(pid_t pid) {
   const OpenFile file(proc_path(pid, "exe"));
   Elf64_Ehdr header{};
@@ -128,7 +130,7 @@ std::string program_problem(pid_t pid) {
   return "";
 }
 
-// What the kernel appends to the path of a file that has no name any more.
+// The kernel appends this to the path of a file that has no name any more.
 constexpr char kGone[] = " (deleted)";
 
 std::string base_name(const std::string& path) {
@@ -172,8 +174,8 @@ std::vector<Mapping> mappings_of(pid_t pid) {
   return mappings;
 }
 
-// A library that is called as the shim is and that the process has loaded, if it is
-// another file, or one that is gone since. Empty: there is none.
+// A library that has the shim's name and that the process has loaded, if it is another
+// file, or one that has been removed since. Empty: there is none.
 std::string other_shim(pid_t pid, const std::string& shim) {
   for (const Mapping& mapping : mappings_of(pid)) {
     if (absl::StartsWith(base_name(mapping.path), base_name(shim)) &&
@@ -353,7 +355,7 @@ absl::Status ended_status(pid_t pid) {
     return absl::NotFoundError(absl::StrCat("there is no process ", pid));
   }
   const std::string state = text_of(status, "State");
-  // Its memory goes first.
+  // A process that ends loses its memory first.
   const bool has_ended = absl::StartsWith(state, "Z") || absl::StartsWith(state, "X") ||
                          (status.count("VmSize") == 0 && !is_kernel_thread(pid));
   return has_ended ? refusal(pid, "it has ended") : absl::OkStatus();
@@ -367,4 +369,4 @@ absl::StatusOr<JoinTarget> examine_process(pid_t pid, const std::string& shim,
   return ended.ok() ? target : ended;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

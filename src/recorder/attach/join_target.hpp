@@ -1,4 +1,5 @@
-// What /proc tells of a process that is to be joined, and why it cannot be.
+// Reads from /proc what a process that is to be joined is, and decides whether it can be
+// joined.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -8,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 // A library that a process has loaded.
 struct LoadedLibrary {
@@ -53,9 +54,9 @@ std::vector<CodeMemory> find_own_code(pid_t pid);
 // symbols has it; 0: there is none.
 uint64_t find_function(pid_t pid, const LoadedLibrary& library, const std::string& name);
 
-// The code of the process' libc to which what it runs for us returns (return_frame.hpp);
-// 0: it was not found.
+// The code of the process' libc to which a function that a thread runs for us returns
+// (ReturnFrame); 0: it was not found.
 uint64_t find_system_call(const JoinTarget& target);
 uint64_t find_signal_return(const JoinTarget& target);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,8 +1,7 @@
-// Where the processor is another one, nothing is joined.
+// On processors other than x86-64, no process can be joined: these functions refuse.
 #include "src/recorder/attach/join_process.hpp"
-#include "src/recorder/attach/waiting_threads.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 absl::Status can_join_process(pid_t, const JoinRequest&) {
   return absl::UnimplementedError("processes that run can be joined on x86-64 only");
@@ -19,4 +18,4 @@ std::vector<WaitingStack> unwind_waiting_threads(pid_t,
   return {};
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,5 +1,6 @@
-// The steps of joining and leaving a session, which the borrowed thread calls in the
-// shim.
+// The shim's functions that the borrowed thread calls, and the data that is exchanged
+// with them: the steps of joining and leaving a session, and the images by which
+// functions are patched.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -7,16 +8,19 @@
 #include <absl/status/statusor.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "src/recorder/attach/priorities.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
 #include "src/recorder/attach/stopped_threads.hpp"
+#include "src/shim_protocol/joining.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// Where the shim has what is called, and read, in its file. 0: it has no such symbol.
+// Where the shim's file has the symbols that are called or read. 0: it has no such
+// symbol.
 struct ShimSymbols {
   uint64_t want;
   uint64_t end;
@@ -40,9 +44,9 @@ ShimSymbols find_shim_symbols(pid_t pid, const std::string& shim);
 struct ShimPlace {
   uint64_t low;     // where the shim is loaded
   uint64_t dlsym;   // that function
-  uint64_t handle;  // dlopen()'s result
-  uint64_t step;    // the name of the function whose resolver does what is wanted
-  uint64_t stack;   // for what is called: its end
+  uint64_t handle;  // dlopen()'s result for the shim
+  uint64_t step;    // the name of the function whose resolver does the wanted step
+  uint64_t stack;   // the end of the stack for the functions that are called
 };
 
 class ShimCalls {
@@ -52,32 +56,32 @@ class ShimCalls {
             const ShimSymbols& symbols, const ShimPlace& place)
       : thread_(thread), others_(others), pid_(pid), symbols_(symbols), place_(place) {}
 
-  // These return an error number, 0 for none.
+  // The functions below return an error number, 0 for none.
 
   absl::StatusOr<int> join(uint64_t session, uint64_t options) {
     return do_step(symbols_.want, session, options);
   }
-  // The image at this address is taken.
+  // Has the shim take the image at this address.
   absl::StatusOr<int> take_patches(uint64_t address) {
     return do_step(symbols_.offer, address, 0);
   }
   absl::StatusOr<int> report_patches() { return do_step(symbols_.report, 0, 0); }
   uint64_t wanted_modules() const { return place_.low + symbols_.modules; }
-  // Has the process leave a session that is over. All threads stand still for a moment,
-  // to be seen outside of what records. If we are killed meanwhile, nothing is recorded
-  // any more, so that they may also run.
+  // Has the process leave a session that is over. All threads are stopped for a moment,
+  // so that each is seen outside of the code that records. If the recorder is killed
+  // meanwhile, nothing is recorded any more, so the threads may also run.
   absl::StatusOr<int> leave(uint64_t& all_stopped_ns);
-  // Makes the changes of code that the shim has noted, while all threads stand still.
-  // `left`: how many were not made. Error: none was.
+  // Makes the changes of code that the shim has noted, while all threads are stopped.
+  // `left`: how many were skipped. Error: none was made.
   absl::Status change_code(uint64_t& left, uint64_t& all_stopped_ns);
 
  private:
   using Act = absl::FunctionRef<absl::StatusOr<int>(StoppedThreads&)>;
-  // Does something while all threads but ours stand still, for a moment that is measured.
-  // Tried again if it returns EAGAIN or is unavailable.
+  // Calls act() while all threads but the borrowed one are stopped, for a moment that is
+  // measured. It is called again if it returns EAGAIN or is unavailable.
   absl::StatusOr<int> with_all_stopped(Act act, uint64_t& all_stopped_ns);
   absl::StatusOr<int> try_with_all_stopped(Act act, uint64_t& all_stopped_ns);
-  // `want`: the shim's function that says what is wanted.
+  // `want`: the shim's function that sets which step is to be done.
   absl::StatusOr<int> do_step(uint64_t want, uint64_t a, uint64_t b);
   absl::StatusOr<int> call_shim(uint64_t symbol, uint64_t a, uint64_t b);
   absl::StatusOr<int> call(uint64_t function, uint64_t a, uint64_t b);
@@ -89,4 +93,39 @@ class ShimCalls {
   ShimPlace place_;
 };
 
-}  // namespace arctrace
+// Patches functions of a running process: the recorder's steps between reading the shim's
+// list of modules and writing the jumps, while all threads are stopped.
+
+// Makes the images, by the patterns that were asked for.
+class PatchImages {
+ public:
+  PatchImages() = default;
+  virtual ~PatchImages() = default;
+  PatchImages(const PatchImages&) = delete;
+  PatchImages& operator=(const PatchImages&) = delete;
+
+  // Analyses modules that the process has loaded, before it is stopped: all for which
+  // image() will probably be called.
+  virtual void prepare(pid_t pid) = 0;
+  // The image of a module (src/recorder/patch_image/patch_image.hpp), whose file is at
+  // `path`, for the addresses that are free in the process now.
+  virtual std::vector<std::byte> image(pid_t pid, const shim::WantedModule& module,
+                                       const std::string& path) = 0;
+};
+
+// The functions that the borrowed thread calls; each returns an error, or the function's
+// result.
+struct PatchCalls {
+  absl::FunctionRef<absl::StatusOr<uint64_t>(uint64_t size)> map;
+  absl::FunctionRef<void(uint64_t address, uint64_t size)> unmap;
+  // Has the shim take the image at `address` (shim::OfferedPatches); returns an error
+  // number.
+  absl::FunctionRef<absl::StatusOr<int>(uint64_t address)> take;
+};
+
+// Hands over an image for each module in the shim's list, at `list`. Error: some modules
+// have none.
+absl::Status hand_over_patches(const StoppedThread& thread, pid_t pid, uint64_t list,
+                               PatchImages& images, const PatchCalls& calls);
+
+}  // namespace arctrace::recorder

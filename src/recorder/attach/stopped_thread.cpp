@@ -1,9 +1,9 @@
-// The thread is seized, which sends it no signal. What it runs for us returns to a system
-// call, before which it stops without a signal, and which is not made. At each stop the
-// stack is such that the thread would return to where it was: see return_frame.hpp. If
-// all threads of the process are stopped meanwhile (SIGSTOP, Ctrl-Z), this one goes on
-// until it has returned, because it may hold the loader's lock; the kernel stops it, too,
-// when it is left.
+// The thread is seized, which sends it no signal. The function that it runs for us
+// returns to a system call, before which the thread stops without a signal, and which is
+// not made. At each stop the stack is such that the thread would return to where it was:
+// see ReturnFrame. If all threads of the process are stopped meanwhile (SIGSTOP, Ctrl-Z),
+// this one goes on until it has returned, because it may hold the loader's lock; the
+// kernel stops it, too, when it is released.
 #include "src/recorder/attach/stopped_thread.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -15,23 +15,101 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <thread>
 #include <utility>
 
-namespace arctrace {
+namespace arctrace::recorder {
+
+// ReturnFrame: the frame is as the kernel makes it for a handler
+// (arch/x86/kernel/signal_64.c), after a word that points to it.
+
 namespace {
 
+// The kernel's struct ucontext.
+struct SignalContext {
+  uint64_t flags;
+  uint64_t link;
+  uint64_t stack;
+  uint32_t stack_flags;
+  uint32_t pad;
+  uint64_t stack_size;
+  uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
+  uint64_t rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip;
+  uint64_t eflags;
+  uint16_t cs, gs, fs, ss;
+  uint64_t error, trap, old_mask, fault;
+  uint64_t vectors;  // address, a multiple of 64; 0: none
+  uint64_t reserved[8];
+  uint64_t signal_mask;
+};
+static_assert(offsetof(SignalContext, signal_mask) == 296);
+
+constexpr uint64_t kHasVectors = 1;
+constexpr uint64_t kHasStackSegment = 2;
+constexpr uint64_t kStrictStackSegment = 4;
+// This is no kind of signal stack, so the thread's own stays as it is.
+constexpr uint32_t kNoStack = 0x40;
+
+// The mark in bytes of the vector state that hardware does not use.
+struct VectorsMark {
+  uint32_t magic;
+  uint32_t extended_size;
+  uint64_t features;
+  uint32_t size;
+  uint32_t pad[7];
+};
+constexpr size_t kMarkAt = 464;
+constexpr uint32_t kMagic = 0x46505853;
+constexpr uint32_t kEndMagic = 0x46505845;
+
+// Whether the registers are those of a system call that a stop has interrupted: it is
+// made again.
+bool is_interrupted(const user_regs_struct& registers) {
+  constexpr int64_t kRestartMin = -516;
+  constexpr int64_t kRestartMax = -512;
+  const auto result = static_cast<int64_t>(registers.rax);
+  return static_cast<int64_t>(registers.orig_rax) >= 0 &&
+         ((result >= kRestartMin && result <= kRestartMax) || result == -EINTR);
+}
+
+SignalContext context_of(const StoppedState& state) {
+  constexpr uint64_t kSystemCallSize = 2;
+  const user_regs_struct& r = state.registers;
+  SignalContext context{};
+  context.flags = kHasVectors | kHasStackSegment | kStrictStackSegment;
+  context.stack_flags = kNoStack;
+  context.r8 = r.r8, context.r9 = r.r9, context.r10 = r.r10, context.r11 = r.r11;
+  context.r12 = r.r12, context.r13 = r.r13, context.r14 = r.r14, context.r15 = r.r15;
+  context.rdi = r.rdi, context.rsi = r.rsi, context.rbp = r.rbp, context.rbx = r.rbx;
+  context.rdx = r.rdx, context.rax = r.rax, context.rcx = r.rcx, context.rsp = r.rsp;
+  context.rip = r.rip, context.eflags = r.eflags;
+  context.cs = static_cast<uint16_t>(r.cs), context.ss = static_cast<uint16_t>(r.ss);
+  context.signal_mask = state.signal_mask;
+  if (is_interrupted(r)) {
+    context.rax = r.orig_rax;
+    context.rip -= kSystemCallSize;
+  }
+  return context;
+}
+
+template <class T>
+void put(std::string& bytes, size_t at, const T& value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
 constexpr int kSystemCallStop = SIGTRAP | 0x80;
-// All but those that come of what a thread does itself, which cannot wait.
+// All signals but those that a thread's own instructions raise, which cannot wait.
 constexpr uint64_t bit(int signal) { return uint64_t{1} << (signal - 1); }
 constexpr uint64_t kKeptSignals = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) |
                                     bit(SIGFPE) | bit(SIGTRAP) | bit(SIGSYS));
 
-// As the kernel has them: the call is made again, unless a handler runs first.
+// The kernel's numbers: the call is made again, unless a handler runs first.
 constexpr int64_t kRestartNoHandler = -514;
 
 // System calls that end with EINTR when a thread is stopped, though no signal came.
@@ -63,7 +141,7 @@ bool is_ended_by_stop(long number) {
 
 constexpr uint64_t kNoSystemCall = ~uint64_t{0};
 
-// Below what the interrupted function may use of the stack below its pointer.
+// The end of the stack that the interrupted function does not use, below its red zone.
 uint64_t own_stack_end(const StoppedState& state) {
   constexpr uint64_t kRedZone = 128;
   return state.registers.rsp - kRedZone;
@@ -92,8 +170,9 @@ bool await_any_stop(pid_t tid, int& status) {
   }
 }
 
-// Waits for a stop that is neither a signal's, which is passed on, nor a system call's.
-// Such a stop takes the place of the one that was asked for, which is asked for again.
+// Waits for a stop that is neither for a signal, which is delivered, nor for a system
+// call. Such a stop takes the place of the one that was asked for, so that one is asked
+// for again.
 bool await_event(pid_t tid, int& status) {
   while (await_any_stop(tid, status)) {
     if (is_event_stop(status)) return true;
@@ -107,6 +186,35 @@ bool await_event(pid_t tid, int& status) {
 }
 
 }  // namespace
+
+ReturnFrame make_return_frame(const StoppedState& state, const ReturnCode& code,
+                              uint64_t end) {
+  constexpr uint64_t kVectorsAlign = 64;
+  constexpr uint64_t kStackAlign = 16;
+  const uint64_t vectors_size = state.vectors.size() + sizeof kEndMagic;
+  const uint64_t vectors = (end - vectors_size) & ~(kVectorsAlign - 1);
+  // Two return addresses stand before the context.
+  const uint64_t slot =
+      ((vectors - sizeof(SignalContext) - 2 * sizeof(uint64_t)) & ~(kStackAlign - 1)) -
+      sizeof(uint64_t);
+  ReturnFrame frame{slot, std::string(vectors + vectors_size - slot, '\0')};
+  SignalContext context = context_of(state);
+  context.vectors = vectors;
+  put(frame.bytes, 0, code.system_call);
+  put(frame.bytes, sizeof(uint64_t), code.signal_return);
+  put(frame.bytes, 2 * sizeof(uint64_t), context);
+  const size_t at = vectors - slot;
+  std::copy(state.vectors.begin(), state.vectors.end(),
+            frame.bytes.begin() + static_cast<ptrdiff_t>(at));
+  VectorsMark mark{};
+  std::memcpy(&mark.features, state.vectors.data() + kMarkAt, sizeof mark.features);
+  mark.magic = kMagic;
+  mark.size = static_cast<uint32_t>(state.vectors.size());
+  mark.extended_size = static_cast<uint32_t>(vectors_size);
+  put(frame.bytes, at + kMarkAt, mark);
+  put(frame.bytes, at + state.vectors.size(), kEndMagic);
+  return frame;
+}
 
 absl::StatusOr<StoppedThread> StoppedThread::ask_to_stop(pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
@@ -161,14 +269,14 @@ StoppedThread::StoppedThread(StoppedThread&& other) noexcept
 
 StoppedThread::~StoppedThread() {
   if (tid_ == 0) return;
-  // One that has not stopped can't be detached, and could not be stopped again.
+  // A thread that has not stopped can't be detached, and could not be stopped again.
   if (is_asked_ && !await_stop().ok()) return;
   int status = 0;
   if (is_running_) {
     ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
     if (!await_event(tid_, status)) return;
   } else if (is_borrowed_) {
-    // The kernel makes a system call again only where it looks for signals.
+    // The kernel makes a system call again only where it checks for signals.
     ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
     ptrace(PTRACE_CONT, tid_, nullptr, nullptr);
     await_event(tid_, status);
@@ -230,7 +338,7 @@ absl::Status StoppedThread::run_to_system_call() {
     }
     const int signal = WSTOPSIG(status);
     if (signal == kSystemCallStop) return absl::OkStatus();
-    // All threads are to stop, or to go on. Neither is for this one to wait for.
+    // All threads are to stop, or to go on. This one does not wait for either.
     if (!is_event_stop(status) && signal != SIGSTOP) {
       return absl::AbortedError(
           absl::StrCat("signal ", signal, " came of a call in thread ", tid_));
@@ -271,7 +379,8 @@ absl::StatusOr<uint64_t> StoppedThread::call(uint64_t address,
     if (ptrace(PTRACE_GETREGS, tid_, nullptr, &registers) != 0) return lost();
   } while (registers.rip != code_.system_call + kInstructionSize ||
            registers.rsp != frame.slot + sizeof frame.slot);
-  // It has returned, to make a system call with its result as the number: none is made.
+  // The function has returned, to a system call with its result as the number: that call
+  // is not made.
   const uint64_t result = registers.orig_rax;
   registers.orig_rax = kNoSystemCall;
   absl::Status status = set(registers);
@@ -290,8 +399,8 @@ absl::Status StoppedThread::write(uint64_t address, absl::Span<const char> bytes
 
 absl::StatusOr<std::string> StoppedThread::read_text(uint64_t address) const {
   std::array<char, 4096> text{};
-  // A page at most, so that a text that ends just before memory that is not mapped can be
-  // read.
+  // At most a page is read at once, so that a text that ends just before unmapped memory
+  // can be read.
   const size_t size = text.size() - address % text.size();
   iovec to{text.data(), size - 1};
   iovec from{reinterpret_cast<void*>(address), size - 1};
@@ -311,4 +420,4 @@ absl::StatusOr<int32_t> StoppedThread::read_word(uint64_t address) const {
   return word;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

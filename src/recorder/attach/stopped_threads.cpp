@@ -1,13 +1,18 @@
+// Stops threads of a process, and changes the priorities of those that are involved.
 #include "src/recorder/attach/stopped_threads.hpp"
 
 #include <absl/status/status.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <set>
@@ -15,12 +20,94 @@
 #include <thread>
 #include <utility>
 
-namespace arctrace {
+namespace arctrace::recorder {
+
+namespace {
+
+sched_param lowest_real_time() {
+  sched_param lowest{};
+  lowest.sched_priority = 1;
+  return lowest;
+}
+
+// The child's main function: it is told of each thread before the thread's priority
+// changes. It makes system calls only, because other threads of the parent may have held
+// locks.
+[[noreturn]] void guard(int from_parent) {
+  // Signals that end the parent must not end the child: neither a terminal's nor its own.
+  setsid();
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, nullptr);
+  HurriedThread::Before before;
+  ssize_t size = 0;
+  while ((size = read(from_parent, &before, sizeof before)) == sizeof before ||
+         (size < 0 && errno == EINTR)) {
+  }
+  if (before.tid != 0) sched_setscheduler(before.tid, before.policy, &before.parameters);
+  _exit(0);
+}
+
+}  // namespace
+
+RealTimePriority::RealTimePriority() {
+  const sched_param lowest = lowest_real_time();
+  has_changed_ = pthread_getschedparam(pthread_self(), &policy_, &before_) == 0 &&
+                 pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest) == 0;
+}
+
+RealTimePriority::~RealTimePriority() {
+  if (has_changed_) pthread_setschedparam(pthread_self(), policy_, &before_);
+}
+
+HurriedThread::HurriedThread(const RealTimePriority& own) {
+  int ends[2];
+  if (!own.was_had() || pipe2(ends, O_CLOEXEC) != 0) return;
+  guard_ = fork();
+  if (guard_ == 0) {
+    close(ends[1]);
+    guard(ends[0]);
+  }
+  close(ends[0]);
+  to_guard_ = ends[1];
+}
+
+HurriedThread::~HurriedThread() {
+  calm();
+  if (to_guard_ >= 0) close(to_guard_);
+  while (guard_ > 0 && waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void HurriedThread::hurry(pid_t tid) {
+  Before before;
+  before.tid = tid;
+  before.policy = sched_getscheduler(tid);
+  const int policy = before.policy & ~SCHED_RESET_ON_FORK;
+  if (guard_ < 0 ||
+      (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE) ||
+      sched_getparam(tid, &before.parameters) != 0 ||
+      write(to_guard_, &before, sizeof before) != sizeof before) {
+    return;
+  }
+  // A process that the thread starts meanwhile has the usual priority.
+  const sched_param lowest = lowest_real_time();
+  if (sched_setscheduler(tid, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0) {
+    before_ = before;
+  }
+}
+
+void HurriedThread::calm() {
+  if (before_.tid == 0) return;
+  sched_setscheduler(before_.tid, before_.policy, &before_.parameters);
+  before_ = Before{};
+}
+
 namespace {
 
 // The thread's state, as /proc has it: 'R', 'S', ...; 0: it is gone.
 char state_of(pid_t pid, pid_t tid) {
-  // Others stand still meanwhile.
+  // Other threads are stopped while this reads.
   std::array<char, 256> text{};
   const int file = open(absl::StrCat("/proc/", pid, "/task/", tid, "/stat").c_str(),
                         O_RDONLY | O_CLOEXEC);
@@ -39,11 +126,12 @@ bool has_ended(pid_t pid, pid_t tid) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
-// The kernel does not wake it for a stop: for long, a parent that waits in vfork() until
-// its child has gone on; for moments, one that waits for memory.
+// Whether the kernel would not wake the thread for a stop. A parent that waits in vfork()
+// until its child has gone on stays so for long, a thread that waits for memory only for
+// moments.
 bool is_uninterruptible(pid_t pid, pid_t tid) { return state_of(pid, tid) == 'D'; }
 
-// Waits for some ms that it is not so.
+// Waits some ms until the thread can be stopped; false: it still can't be.
 bool may_be_stopped(pid_t pid, pid_t tid) {
   constexpr int kTries = 20;
   constexpr auto kPause = std::chrono::microseconds(250);
@@ -54,7 +142,7 @@ bool may_be_stopped(pid_t pid, pid_t tid) {
   return false;
 }
 
-// Those that are not in `known`, which they are added to.
+// The threads that are not in `known`; adds them to it.
 std::vector<pid_t> new_threads(pid_t pid, std::set<pid_t>& known) {
   namespace fs = std::filesystem;
   std::vector<pid_t> found;
@@ -74,7 +162,7 @@ bool contains(const std::vector<CodeMemory>& code, uint64_t address) {
   });
 }
 
-// One thread that stands in the code.
+// Lets one thread that stands in the code run until it has left it.
 absl::Status run_out_of(const std::vector<CodeMemory>& code, StoppedThread& thread) {
   constexpr int kTries = 100;
   constexpr auto kTime = std::chrono::microseconds(20);
@@ -88,7 +176,7 @@ absl::Status run_out_of(const std::vector<CodeMemory>& code, StoppedThread& thre
   return absl::OkStatus();
 }
 
-// A thread that ends is no reason to give up: the next try stops those that are left.
+// A thread that ends is no reason to give up: the next attempt stops the remaining ones.
 absl::Status unless_ended(const absl::Status& status) {
   return absl::IsAborted(status) ? absl::UnavailableError(status.message()) : status;
 }
@@ -101,7 +189,8 @@ absl::Status StoppedThreads::stop_these(pid_t pid, const std::vector<pid_t>& tid
     return absl::UnavailableError(
         absl::StrCat("thread ", tid, " waits where it cannot be stopped; try again"));
   };
-  // What is waited for here, nobody else has to wait for.
+  // This waits before any thread is stopped, so that no thread is stopped while others
+  // are waited for.
   for (const pid_t tid : tids) {
     if (!may_be_stopped(pid, tid)) return unavailable(tid);
   }
@@ -123,7 +212,7 @@ absl::Status StoppedThreads::stop_these(pid_t pid, const std::vector<pid_t>& tid
     if (status.ok()) {
       threads_.push_back(std::move(thread));
     } else if (!has_ended(pid, thread.tid())) {
-      return unless_ended(status);  // it is about to
+      return unless_ended(status);  // it is about to end
     }
   }
   return absl::OkStatus();
@@ -152,4 +241,4 @@ absl::Status StoppedThreads::leave_code(const std::vector<CodeMemory>& code,
   return absl::OkStatus();
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

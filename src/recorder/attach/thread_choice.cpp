@@ -1,3 +1,5 @@
+// Tries the threads of a process, and checks the frames of each for locks that it may
+// hold.
 #include "src/recorder/attach/thread_choice.hpp"
 
 #include <absl/strings/ascii.h>
@@ -16,9 +18,31 @@
 #include <thread>
 #include <vector>
 
-#include "src/recorder/attach/unwind_modules.hpp"
+namespace arctrace::recorder {
 
-namespace arctrace {
+namespace {
+
+int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
+                  GElf_Word, char**) {
+  return -1;  // the file itself has unwind tables and the symbols that are needed
+}
+
+const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_linux_proc_find_elf,
+                                   .find_debuginfo = no_debug_file,
+                                   .section_address = dwfl_offline_section_address,
+                                   .debuginfo_path = nullptr};
+
+}  // namespace
+
+UnwindModules report_modules(pid_t pid) {
+  UnwindModules dwfl(dwfl_begin(&kCallbacks));
+  if (dwfl == nullptr || dwfl_linux_proc_report(dwfl.get(), pid) != 0 ||
+      dwfl_report_end(dwfl.get(), nullptr, nullptr) != 0) {
+    return nullptr;
+  }
+  return dwfl;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -31,7 +55,7 @@ long sleeping_in(pid_t pid, pid_t tid) {
   return file >> number ? number : -1;
 }
 
-// In the order in which they are tried: first those that sleep for long, in a call that
+// The order in which threads are tried: first those that sleep for long, in a call that
 // the kernel makes again by itself.
 int rank_of(long number) {
   switch (number) {
@@ -103,8 +127,8 @@ int see_frame(Dwfl_Frame* frame, void* data) {
   const char* function = module == nullptr ? nullptr : dwfl_module_addrname(module, pc);
   const std::string_view path = name == nullptr ? "" : name;
   const std::string_view file = path.substr(path.rfind('/') + 1);
-  // Where a thread that was joined before may be writing. Further out, it is a call
-  // through a stub.
+  // A thread that was joined before may be writing a record here. Further out, such a
+  // frame is a call through a stub.
   const bool may_write = frames.count == 0 && file.substr(0, 11) == "libarctrace";
   if (may_write || may_hold_lock(file, function == nullptr ? "" : function)) {
     frames.are_harmless = false;
@@ -113,7 +137,8 @@ int see_frame(Dwfl_Frame* frame, void* data) {
   return ++frames.count < kFramesMax ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-// Reads what unwinding will need, so that no thread stands still for it.
+// Reads the tables that unwinding will need, so that no thread is stopped while they are
+// read.
 int read_tables(Dwfl_Module* module, void** /*data*/, const char* /*name*/,
                 Dwarf_Addr /*low*/, void* /*argument*/) {
   Dwarf_Addr bias = 0;
@@ -156,13 +181,13 @@ bool is_harmless(const StoppedThread& thread, Dwfl* dwfl) {
   if (is_in_restartable_sequence(thread)) return false;
   Frames frames;
   dwfl_getthread_frames(dwfl, thread.tid(), see_frame, &frames);
-  // Of a thread that runs, all frames have to be known.
+  // If the thread was running, all its frames have to be known.
   return frames.are_harmless &&
          frames.count >= (rank_of(thread.system_call_number()) < 2 ? 1 : 2);
 }
 
-// Where many threads compute, one that waits for a CPU stops at its next turn: so it has
-// one at once.
+// Where many threads compute, a thread that waits for a CPU stops only at its next turn:
+// with a higher priority it gets one at once.
 absl::StatusOr<StoppedThread> stop_hurried(pid_t tid, HurriedThread& hurried) {
   absl::StatusOr<StoppedThread> thread = StoppedThread::ask_to_stop(tid);
   if (!thread.ok()) return thread;
@@ -203,4 +228,4 @@ absl::StatusOr<StoppedThread> stop_harmless_thread(const JoinTarget& target,
       "stopped; try again");
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

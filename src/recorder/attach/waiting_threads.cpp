@@ -1,5 +1,4 @@
-#include "src/recorder/attach/waiting_threads.hpp"
-
+// Finds the threads of a process that wait, and unwinds them (join_process.hpp).
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <elfutils/libdwfl.h>
@@ -14,15 +13,16 @@
 #include <string>
 #include <string_view>
 
-#include "src/recorder/attach/process_memory.hpp"
-#include "src/recorder/attach/unwind_modules.hpp"
+#include "src/recorder/attach/join_process.hpp"
+#include "src/recorder/attach/stopped_thread.hpp"
+#include "src/recorder/attach/thread_choice.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 constexpr size_t kFramesMax = 512;
 
-// How often the thread has left a CPU, of its own accord and not; nullopt: it is gone.
+// How often the thread was switched off a CPU, voluntarily or not; nullopt: it is gone.
 std::optional<uint64_t> switches_of(const std::string& directory) {
   std::ifstream file(directory + "/status");
   std::optional<uint64_t> sum;
@@ -38,8 +38,9 @@ std::optional<uint64_t> switches_of(const std::string& directory) {
   return sum;
 }
 
-// The thread, if it waits in a system call: /proc says "NUMBER ARGUMENT... STACK CODE"
-// then, else "running", or "-1 STACK CODE" of one that waits elsewhere.
+// The thread, if it waits in a system call: then /proc says "NUMBER ARGUMENT... STACK
+// CODE". It says "running" of one that runs, and "-1 STACK CODE" of one that waits
+// elsewhere.
 std::optional<WaitingThread> find_waiting(pid_t pid, pid_t tid) {
   const std::string directory = absl::StrCat("/proc/", pid, "/task/", tid);
   const std::optional<uint64_t> switches = switches_of(directory);
@@ -63,8 +64,8 @@ struct CodeOfModule {
   std::vector<uint64_t> functions;  // where they begin, ascending
 };
 
-// The functions' begins in the table by which unwinders search, of a module whose program
-// header for it is at `address`. All of it is untrusted.
+// The beginnings of functions by the table in which unwinders search, of a module whose
+// program header for the table is at `address`. All of it is untrusted.
 std::vector<uint64_t> read_function_begins(pid_t pid, uint64_t address, uint64_t size) {
   constexpr uint8_t kVersion = 1;
   constexpr uint8_t kCountEncoding = 0x03;  // DW_EH_PE_udata4
@@ -82,7 +83,8 @@ std::vector<uint64_t> read_function_begins(pid_t pid, uint64_t address, uint64_t
   struct Entry {
     int32_t function, rule;
   };
-  // More than any program has: the file's sizes are as untrusted as the table's.
+  // The limit is more than any program has: the file's sizes are as untrusted as the
+  // table's.
   constexpr uint32_t kFunctionsMax = 1u << 22;
   if (size < sizeof header || header.count > (size - sizeof header) / sizeof(Entry) ||
       header.count > kFunctionsMax) {
@@ -124,7 +126,7 @@ class Unwinder {
     thread_ = &thread;
     stack_ = {.tid = thread.tid, .functions = {}, .is_whole = false};
     if (!is_attached_) return stack_;
-    // It also ends without an error where a register is missing.
+    // Unwinding also ends without an error where a register is missing.
     outermost_code_ = 0;
     dwfl_getthreads(modules_.get(), see_thread, this);
     stack_.is_whole = returns_to_nowhere(outermost_code_);
@@ -139,7 +141,7 @@ class Unwinder {
  private:
   static Unwinder& self(void* data) { return *static_cast<Unwinder*>(data); }
 
-  // The one thread there is.
+  // Gives libdw the only thread there is.
   static pid_t next_thread(Dwfl*, void* data, void** place) {
     if (*place != nullptr) return 0;
     *place = data;
@@ -148,8 +150,8 @@ class Unwinder {
   static bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* data) {
     return read_memory(self(data).pid_, address, word, sizeof *word);
   }
-  // The kernel tells no others: where a frame is found by one of these, which none
-  // further in has saved, unwinding ends.
+  // The kernel tells no other registers: unwinding ends where a frame is found by another
+  // one that no frame further in has saved.
   static bool set_registers(Dwfl_Thread* thread, void* data) {
     constexpr int kStackPointer = 7;
     const Dwarf_Word stack_pointer = self(data).thread_->stack_pointer;
@@ -198,7 +200,7 @@ class Unwinder {
            operations == memory && count == 0;
   }
 
-  // Whether the function is libc's, or where the program begins, which call main and the
+  // Whether the function is libc's or the program's entry point, which call main and the
   // threads' functions.
   bool leads_to_program(uint64_t function) const {
     Dwfl_Module* module = dwfl_addrmodule(modules_.get(), function);
@@ -216,7 +218,7 @@ class Unwinder {
            bias + header.e_entry == function;
   }
 
-  // Where the function begins that the address is in; 0: not known.
+  // The beginning of the function that contains the address; 0: not known.
   uint64_t function_at(uint64_t address) {
     Dwfl_Module* module = dwfl_addrmodule(modules_.get(), address);
     if (module == nullptr) return 0;
@@ -279,7 +281,7 @@ std::vector<WaitingStack> unwind_waiting_threads(
   std::vector<WaitingStack> stacks;
   Unwinder unwinder(pid);
   for (const WaitingThread& thread : since) {
-    // After its stack was read: it may have run meanwhile.
+    // The thread is checked after its stack was read, because it may have run meanwhile.
     WaitingStack stack = unwinder.unwind(thread);
     if (stack.functions.empty() || find_waiting(pid, thread.tid) != thread) continue;
     stacks.push_back(std::move(stack));
@@ -287,4 +289,4 @@ std::vector<WaitingStack> unwind_waiting_threads(
   return stacks;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

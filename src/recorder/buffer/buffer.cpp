@@ -1,3 +1,4 @@
+// Creates, fills and pins the files of buffers, and opens and copies existing ones.
 #include "src/recorder/buffer/buffer.hpp"
 
 #include <absl/cleanup/cleanup.h>
@@ -14,21 +15,18 @@
 #include <cstring>
 #include <utility>
 
-#include "src/base/shared_atomics.hpp"
-#include "src/buffer/huge_page_mapping.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/open_buffer.hpp"
-#include "src/buffer/truncation_guard.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
-#include "src/recorder/buffer/huge_pages.hpp"
 #include "src/recorder/buffer/map_memory.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
-// Values of header.pinned.
+// The meanings of header.pinned.
 constexpr uint32_t kAllPinned = 1;
-constexpr uint64_t kPinnedUnit = 1024;  // bytes; of a greater value
+constexpr uint64_t kPinnedUnit = 1024;  // bytes; the unit of a greater value
 
 absl::Status error_status(int error, const std::string& what) {
   return absl::ErrnoToStatus(error, what);
@@ -46,8 +44,8 @@ void keep_blocks_within(uint64_t size, Geometry& geometry) {
       geometry.blocks_offset + (blocks * geometry.block_size + 4095) / 4096 * 4096;
 }
 
-// Whether the part of a file is of data to at least a sixteenth. A buffer has no holes
-// where its blocks are; but a file that anybody can make may claim terabytes.
+// Whether at least a sixteenth of this part of a file is stored data. A buffer has no
+// holes where its blocks are; but a file that anybody can make may claim terabytes.
 bool has_data_for(int fd, uint64_t offset, uint64_t size) {
   constexpr uint64_t kSmall = uint64_t{64} << 20;
   constexpr int kPartsMax = 1 << 20;
@@ -84,48 +82,7 @@ void set_random(void* to, size_t size) {
   if (getrandom(to, size, 0) != static_cast<ssize_t>(size)) std::memset(to, 0, size);
 }
 
-// As many threads as a buffer may have to serve, if small ones are to stay small: a slot
-// takes 256 bytes.
-uint32_t usual_slots(uint32_t block_count) {
-  constexpr uint32_t kForEachBlock = 32;
-  constexpr uint32_t kLeast = 4096, kMost = 32768;
-  return std::clamp(std::min(block_count, kMost) * kForEachBlock, kLeast, kMost);
-}
-
-// Small buffers have small blocks: a process that begins needs a block for its
-// definitions, and a thread that writes much one for its records.
-uint32_t usual_block_size(uint64_t buffer_size) {
-  constexpr uint32_t kLeast = 8u << 10, kMost = kUsualBlockSize;
-  constexpr uint32_t kBlocks = 64;
-  uint32_t size = kMost;
-  while (size > kLeast && buffer_size / size < kBlocks) size /= 2;
-  return size;
-}
-
 }  // namespace
-
-absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options) {
-  Geometry geometry;
-  geometry.cpu_count = options.cpu_count;
-  geometry.block_size =
-      options.block_size.value_or(usual_block_size(options.buffer_size));
-  geometry.mode = options.mode;
-  geometry.scope = options.scope;
-  geometry.clock = options.clock;
-  const uint64_t blocks =
-      geometry.block_size == 0 ? 0 : options.buffer_size / geometry.block_size;
-  geometry.block_count = blocks <= ARCTRACE_BLOCK_COUNT_MAX
-                             ? static_cast<uint32_t>(blocks)
-                             : ARCTRACE_BLOCK_COUNT_MAX + 1;
-  geometry.slot_count = options.slot_count.value_or(usual_slots(geometry.block_count));
-  if (const GeometryError error = layout_geometry(geometry);
-      error != GeometryError::kNone) {
-    return absl::InvalidArgumentError(absl::StrCat(describe(error), " (buffer size ",
-                                                   options.buffer_size, ", block size ",
-                                                   geometry.block_size, ")"));
-  }
-  return geometry;
-}
 
 absl::StatusOr<Buffer> Buffer::create(const BufferOptions& options) {
   const absl::StatusOr<Geometry> plan = plan_buffer(options);
@@ -221,8 +178,8 @@ absl::StatusOr<Buffer> Buffer::copy_untrusted(int fd, uint64_t offset, uint64_t 
   buffer.view_ = BufferView(static_cast<std::byte*>(base), geometry);
   buffer.guard();
   buffer.header_ = header;
-  // The file is mapped and not read, because it may be larger than memory. The part that
-  // is missing in it stays zero. Zeros are not a valid block.
+  // The file is mapped and not read, because it may be larger than memory. The missing
+  // part stays zero. Zeros are not a valid block.
   if (mmap(base, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
            static_cast<off_t>(offset)) == MAP_FAILED) {
     return error_status(errno, absl::StrCat("mapping ", name));
@@ -241,8 +198,8 @@ absl::Status Buffer::make_file(const BufferOptions& options, int& fd) {
   if (access(path.c_str(), F_OK) == 0) {
     return error_status(EEXIST, absl::StrCat("creating ", path));
   }
-  // It gets its name when it is a buffer (name_file()), so that whatever ends this
-  // process before leaves nothing behind.
+  // The file gets its name when it is a complete buffer (name_file()), so that nothing
+  // stays behind if this process ends before.
   const std::string directory = path.substr(0, path.rfind('/') + 1);
   fd = ::open(directory.empty() ? "." : directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC,
               0600);
@@ -339,7 +296,8 @@ absl::StatusOr<uint64_t> Buffer::lock(PinPolicy policy) {
       "the buffer of ", size, " bytes can't be pinned: ", std::strerror(error),
       " (RLIMIT_MEMLOCK is ", limit.rlim_cur, ")");
   if (policy == PinPolicy::kRequire) return absl::ResourceExhaustedError(reason);
-  // Less may be permitted than the limit, because it counts what else is locked.
+  // The kernel may permit less than the limit, because it counts other locked memory,
+  // too.
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   uint64_t part = std::min<uint64_t>(limit.rlim_cur, size - 1) / page * page;
   while (part >= page && !is_locked(part)) part = part / 2 / page * page;
@@ -355,7 +313,7 @@ absl::Status Buffer::pin(PinPolicy policy) {
   header_.pinned = *locked == view_.geometry().total_size
                        ? kAllPinned
                        : static_cast<uint32_t>(*locked / kPinnedUnit);
-  // Relaxed: it tells of nothing else in the buffer.
+  // Relaxed: no other data in the buffer depends on it.
   IpcAtomics::store_relaxed(
       reinterpret_cast<arctrace_session_header*>(view_.base())->pinned, header_.pinned);
   return absl::OkStatus();
@@ -366,7 +324,7 @@ void Buffer::write_header(const BufferOptions& options) {
   arctrace_control& control = view_.control();
   control.process_next = 1;
   control.writer_next = 1;
-  // In the other modes no collector frees blocks: to wake it would help nobody.
+  // In the other modes no collector frees blocks, so waking it would be useless.
   const uint32_t high_water =
       geometry.mode == ARCTRACE_MODE_DROP ? options.high_water_percent : 0;
   control.high_water_blocks =
@@ -438,4 +396,4 @@ Buffer::~Buffer() {
   if (map_ >= 0) close(map_);
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

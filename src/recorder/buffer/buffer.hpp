@@ -15,13 +15,13 @@
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/memory_room.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// kAuto: as much from the buffer's beginning as is permitted, without a word. kTry: the
-// same, with a warning if that is not all.
+// kAuto: as much from the buffer's beginning as is permitted, without a warning. kTry:
+// the same, with a warning if not all of it is.
 enum class PinPolicy : uint8_t { kNo, kAuto, kTry, kRequire };
 
-// Of a buffer that is not small.
+// The block size of a buffer that is not small.
 constexpr uint32_t kUsualBlockSize = 64u << 10;
 
 // A higher mark is never reached: data fills 15/16 of the blocks (SPEC.md WRT-10).
@@ -38,7 +38,7 @@ struct BufferOptions {
   arctrace_clock clock = choose_clock();
   PinPolicy pin = PinPolicy::kAuto;
   std::optional<bool> huge_pages;  // nullopt: if possible, without a warning if not
-  // Of the blocks, at most kHighWaterPercentMax; 0: never wake.
+  // The percentage of the blocks, at most kHighWaterPercentMax; 0: never wake.
   uint32_t high_water_percent = 50;
   std::string directory = kBufferDirectory;
   bool is_directory_asked = false;  // else it is not to be on a disk
@@ -48,7 +48,8 @@ struct BufferOptions {
   bool in_kernel = false;  // the value of a BPF map; `directory` and `file` are ignored
 };
 
-// The sizes and offsets of such a buffer. kInvalidArgument: they are impossible.
+// The sizes and offsets of a buffer with these options. kInvalidArgument: they are
+// impossible.
 absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options);
 
 // Owns the mapping and, unless the file is kept, its name: the destructor unmaps and
@@ -60,8 +61,8 @@ class Buffer {
   static absl::StatusOr<Buffer> create(const BufferOptions& options);
 
   // Maps an existing buffer; its file stays. With kRead the mapping is read-only, which
-  // suffices for a Snapshot. kPermissionDenied: neither our own nor shared with a group.
-  // kInvalidArgument: not a buffer.
+  // suffices for a Snapshot. kPermissionDenied: the buffer is neither the user's own nor
+  // shared with one of the user's groups. kInvalidArgument: not a buffer.
   static absl::StatusOr<Buffer> open(const std::string& path,
                                      BufferAccess access = BufferAccess::kReadWrite);
 
@@ -71,7 +72,7 @@ class Buffer {
   static absl::StatusOr<Buffer> copy_untrusted(int fd, uint64_t offset, uint64_t size,
                                                const std::string& name);
 
-  // The destructor does not remove the file.
+  // From now on the destructor does not remove the file.
   void keep_file() { is_kept_ = true; }
 
   Buffer(Buffer&& other) noexcept;
@@ -84,18 +85,19 @@ class Buffer {
   const std::string& path() const { return path_; }
   // Whether this is private memory (copy_untrusted()), which no other process changes.
   bool is_copy() const { return path_.empty(); }
-  // The map's descriptor if the buffer is in kernel memory, else -1. It stays ours.
+  // The map's descriptor if the buffer is in kernel memory, else -1. The buffer keeps it
+  // open.
   int map() const { return map_; }
   // A private copy of the header, made when the buffer was created or opened.
   const arctrace_session_header& header() const { return header_; }
-  // Whether somebody has cut off the buffer's file, so that what it held is gone. It
-  // reads as zeros since then.
+  // Whether another process has cut off the buffer's file, so that its contents are gone.
+  // The buffer reads as zeros since then.
   bool is_cut_off() const;
-  // Locks the memory until the mapping ends, as `policy` says. Returns how many bytes of
-  // it, from its beginning. What is refused under kTry is in warning().
+  // Locks the memory until the mapping ends, as `policy` says. Returns how many bytes are
+  // locked, from the buffer's beginning. What is refused under kTry is in warning().
   // ResourceExhausted: refused under kRequire.
   absl::StatusOr<uint64_t> lock(PinPolicy policy);
-  // The same for a collector, which notes it in the header as long as it lives.
+  // As lock(), for a collector, which notes the size in the header as long as it lives.
   absl::Status pin(PinPolicy policy);
   // Optional features that could not be provided; empty if there are none.
   const std::string& warning() const { return warning_; }
@@ -121,4 +123,4 @@ class Buffer {
   int map_ = -1;
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

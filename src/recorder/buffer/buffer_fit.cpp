@@ -1,17 +1,61 @@
+// Chooses a buffer's geometry by the options, and its size by the memory that there is.
 #include "src/recorder/buffer/buffer_fit.hpp"
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
+
 #include "src/recorder/buffer/memory_room.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
-// What a recorder needs beside its buffer, with what the kernel counts for it.
+// The memory that a recorder needs beside its buffer, with what the kernel counts for it.
 constexpr uint64_t kRecorderNeeds = uint64_t{16} << 20;
 constexpr uint64_t kUnaskedPart = 4;  // a quarter
 
+// The number of slots by default: as many threads as a buffer may have to serve, if small
+// buffers are to stay small, because a slot takes 256 bytes.
+uint32_t usual_slots(uint32_t block_count) {
+  constexpr uint32_t kForEachBlock = 32;
+  constexpr uint32_t kLeast = 4096, kMost = 32768;
+  return std::clamp(std::min(block_count, kMost) * kForEachBlock, kLeast, kMost);
+}
+
+// Small buffers have small blocks: a process that begins needs a block for its
+// definitions, and a thread that writes much one for its records.
+uint32_t usual_block_size(uint64_t buffer_size) {
+  constexpr uint32_t kLeast = 8u << 10, kMost = kUsualBlockSize;
+  constexpr uint32_t kBlocks = 64;
+  uint32_t size = kMost;
+  while (size > kLeast && buffer_size / size < kBlocks) size /= 2;
+  return size;
+}
+
 }  // namespace
+
+absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options) {
+  Geometry geometry;
+  geometry.cpu_count = options.cpu_count;
+  geometry.block_size =
+      options.block_size.value_or(usual_block_size(options.buffer_size));
+  geometry.mode = options.mode;
+  geometry.scope = options.scope;
+  geometry.clock = options.clock;
+  const uint64_t blocks =
+      geometry.block_size == 0 ? 0 : options.buffer_size / geometry.block_size;
+  geometry.block_count = blocks <= ARCTRACE_BLOCK_COUNT_MAX
+                             ? static_cast<uint32_t>(blocks)
+                             : ARCTRACE_BLOCK_COUNT_MAX + 1;
+  geometry.slot_count = options.slot_count.value_or(usual_slots(geometry.block_count));
+  if (const GeometryError error = layout_geometry(geometry);
+      error != GeometryError::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat(describe(error), " (buffer size ",
+                                                   options.buffer_size, ", block size ",
+                                                   geometry.block_size, ")"));
+  }
+  return geometry;
+}
 
 BufferRooms find_rooms(const BufferOptions& options) {
   return {machine_room(), cgroup_room(),
@@ -32,7 +76,7 @@ absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
                      " is on a disk: the kernel writes the buffer out again and "
                      "again, and a program may wait for that at any record");
   }
-  MemoryRoom bound;  // a quarter of the tightest
+  MemoryRoom bound;  // the source with the least memory; the buffer may have a quarter
   const auto take = [&](uint64_t whole, const std::string& name) {
     if (whole / kUnaskedPart < bound.free) {
       bound = {whole, whole / kUnaskedPart, name};
@@ -83,4 +127,4 @@ absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
   return fit;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

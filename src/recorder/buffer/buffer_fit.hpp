@@ -8,9 +8,9 @@
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/memory_room.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// What the user is to know of the buffer that was chosen; each may be empty.
+// Messages for the user about the buffer that was chosen; each may be empty.
 struct BufferFit {
   std::string size;     // why it has not its usual size
   std::string warning;  // what its directory costs
@@ -23,14 +23,14 @@ struct BufferRooms {
   MemoryRoom directory;  // without a limit for a buffer in the kernel
 };
 
-// What this process finds for such a buffer.
+// The memory that this process finds for such a buffer.
 BufferRooms find_rooms(const BufferOptions& options);
 
 // Makes the buffer smaller if it has its usual size and would take more than a quarter of
-// the machine's memory, of a cgroup's limit, or of the directory's free room.
+// the machine's memory, of a cgroup's limit, or of the directory's free space.
 // kResourceExhausted: the buffer does not fit into a cgroup, whose limit would end this
-// process while it fills the buffer; or there is no room for the smallest one.
+// process while it fills the buffer; or there is no space for the smallest one.
 // kFailedPrecondition: the usual directory is on a disk.
 absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options, const BufferRooms& rooms);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,3 +1,4 @@
+// The process that keeps a buffer's memory pinned, and how the command starts it.
 #include "src/recorder/buffer/memory_keeper.hpp"
 
 #include <absl/cleanup/cleanup.h>
@@ -16,19 +17,19 @@
 #include <cerrno>
 #include <cstring>
 
-#include "src/buffer/keeper_lock.hpp"
+#include "src/buffer/open_buffer.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
-// What the keeper says to the command that has started it.
+// The keeper's message to the command that has started it.
 struct Answer {
   bool is_kept;
   uint64_t size;  // how many bytes are pinned
   std::array<char, 512> text;
 };
 
-// Whether the file is still the buffer's. It has no other name.
+// Whether the file still has the buffer's path, its only name.
 bool is_there(int fd, const Buffer& buffer) {
   struct stat status {};
   return fstat(fd, &status) == 0 && status.st_nlink != 0 && status.st_size != 0 &&
@@ -36,7 +37,7 @@ bool is_there(int fd, const Buffer& buffer) {
 }
 
 void wait_until_removed(int fd, const Buffer& buffer) {
-  // In case that the kernel gives no watch.
+  // The interval of checks, in case that the kernel gives no watch.
   constexpr int kLookMs = 10'000;
   const int watch = inotify_init1(IN_CLOEXEC);
   if (watch >= 0) {
@@ -53,7 +54,7 @@ void wait_until_removed(int fd, const Buffer& buffer) {
   }
 }
 
-// From here on the process belongs to nobody's terminal, and holds no files but these.
+// From here on the process belongs to no terminal, and has no open files but these.
 void leave_command(int fd, int answers) {
   setsid();
   prctl(PR_SET_NAME, "arctrace-keeper");
@@ -74,7 +75,7 @@ void leave_command(int fd, int answers) {
   close_range(last + 1, ~0U, 0);
 }
 
-// The lock first: two keepers would not know of each other.
+// The lock comes first, because two keepers would not know of each other.
 absl::StatusOr<uint64_t> pin_here(Buffer& buffer, PinPolicy policy, int fd) {
   int error = take_keeper_lock(fd, 1);
   absl::StatusOr<uint64_t> size = uint64_t{0};
@@ -105,7 +106,8 @@ absl::StatusOr<std::string> keep_pinned(Buffer& buffer, PinPolicy policy) {
   const absl::Cleanup closer = [fd] { close(fd); };
   std::array<int, 2> answers{};
   if (pipe2(answers.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  // Twice, so that the keeper is the child of nobody who would have to wait for it.
+  // The process forks twice, so that the keeper is the child of no process that would
+  // have to wait for it.
   const pid_t between = fork();
   if (between == 0) {
     const pid_t keeper = fork();
@@ -126,4 +128,4 @@ absl::StatusOr<std::string> keep_pinned(Buffer& buffer, PinPolicy policy) {
   return std::string(answer.text.data());
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

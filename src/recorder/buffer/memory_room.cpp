@@ -1,3 +1,5 @@
+// Reads limits of memory from files of the kernel, and explains what helps where there is
+// too little.
 #include "src/recorder/buffer/memory_room.hpp"
 
 #include <absl/strings/numbers.h>
@@ -18,7 +20,7 @@
 #include <sstream>
 #include <vector>
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -30,14 +32,14 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-// The number in a file of one number; "max" and everything else is none.
+// The number in a file of one number; nullopt for "max" and everything else.
 std::optional<uint64_t> read_number(const std::string& path) {
   uint64_t number = 0;
   return absl::SimpleAtoi(read_text(path), &number) ? std::optional(number)
                                                     : std::nullopt;
 }
 
-// The sum of the fields of a memory.stat that begin a line with these names.
+// The sum of the fields of a memory.stat whose lines begin with these names.
 uint64_t sum_of_fields(const std::string& path, const std::vector<std::string>& names) {
   uint64_t sum = 0;
   for (const auto line : absl::StrSplit(read_text(path), '\n')) {
@@ -56,7 +58,7 @@ struct Controller {
   const char* mount;  // of the hierarchy, in /sys/fs/cgroup
   const char* limit;
   const char* usage;
-  std::vector<std::string> cache;  // in memory.stat: what is given up for other uses
+  std::vector<std::string> cache;  // in memory.stat: memory that can be given up
 };
 
 const std::array<Controller, 2>& controllers() {
@@ -76,7 +78,7 @@ MemoryRoom room_of_cgroup(const Controller& controller, const std::string& direc
   MemoryRoom room;
   const auto limit = read_number(absl::StrCat(directory, "/", controller.limit));
   const auto usage = read_number(absl::StrCat(directory, "/", controller.usage));
-  // Version 1 writes a number for "none" that no machine has.
+  // Version 1 writes a number for "no limit" that no machine has.
   if (!limit || !usage || *limit > (uint64_t{1} << 60)) return room;
   const uint64_t cache =
       sum_of_fields(absl::StrCat(directory, "/memory.stat"), controller.cache);
@@ -110,7 +112,7 @@ std::string directory_remedies(const std::string& directory, bool is_too_small) 
 CgroupRoom cgroup_room(const std::string& root) {
   CgroupRoom least;
   // Each line is NUMBER:CONTROLLERS:PATH. In a container the path may be the host's,
-  // which is not there; but the container's own cgroup is mounted at the top.
+  // which does not exist there; but the container's own cgroup is mounted at the top.
   for (const auto line :
        absl::StrSplit(read_text(absl::StrCat(root, "/proc/self/cgroup")), '\n')) {
     const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
@@ -205,4 +207,4 @@ bool is_in_memory(const std::string& directory) {
   return type == TMPFS_MAGIC || type == RAMFS_MAGIC || type == HUGETLBFS_MAGIC;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,21 +1,23 @@
+// Changes the gate, the filters and the demand for definitions, and sums the counters of
+// the slots.
 #include "src/recorder/buffer/recording_control.hpp"
 
 #include <absl/strings/str_cat.h>
 
 #include <cstring>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/buffer/wake_word.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/moments.hpp"
-#include "src/protocol/shared_close.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
+
 namespace {
 
-// Notes a change that was made at `ticks`, and has the collector look at it soon: the
-// text of a filter is known only as long as no other one has replaced it.
+// Notes a change that was made at `ticks`, and wakes the collector: the text of a filter
+// is known only as long as no other one has replaced it.
 void tell_change(const BufferView& view, uint64_t ticks) {
   note_gate_change(view, ticks);
   wake_collector(view.control());
@@ -26,14 +28,15 @@ void tell_change(const BufferView& view, uint64_t ticks) {
 void set_gate(const BufferView& view, uint32_t bits) {
   arctrace_control& control = view.control();
   const uint32_t added = bits & ~IpcAtomics::load_relaxed(control.gate);
-  // Classes that are switched on have records from the store on; those that are switched
-  // off have none after it.
+  // Classes that are switched on have records from the store on; classes that are
+  // switched off have none after it.
   const uint64_t before = read_ticks(view.geometry().clock);
   if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
     IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
   }
-  // First the fast path's, so that no class is written after another one that this change
-  // switches on. Relaxed: it only takes bits away, as an earlier change could have.
+  // The fast path's word comes first, so that no class is written after another one that
+  // this change switches on. Relaxed: it only takes bits away, as an earlier change could
+  // have.
   IpcAtomics::fetch_and_relaxed(control.unfiltered, bits);
   // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
@@ -53,12 +56,13 @@ absl::Status set_record_filter(const BufferView& view, const std::string& text) 
   copy_record_filter_untrusted(view, last);
   if (((filtered_classes(last.text()) | filtered_classes(text)) &
        ARCTRACE_GATE_FUNCTIONS) != 0) {
-    // Functions may be left while their thread is excluded.
+    // The count changes even then, because functions may be left while their thread is
+    // excluded.
     IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
   }
   uint64_t words[kFilterWords<arctrace_record_filter>] = {};
   std::memcpy(words, text.data(), text.size());
-  // The fast path does not ask for the filter. Relaxed: a thread that still reads the old
+  // The fast path does not read the filter. Relaxed: a thread that still reads the old
   // value records as it did before the change.
   IpcAtomics::store_relaxed(control.unfiltered, uint32_t{0});
   const uint64_t before = read_ticks(view.geometry().clock);
@@ -77,7 +81,7 @@ absl::Status set_record_filter(const BufferView& view, const std::string& text) 
 absl::Status publish_live_filter(const BufferView& view, const std::string& text) {
   uint64_t words[kLiveFilterWords] = {};
   std::memcpy(words, text.data(), text.size());
-  // The fast path does not ask for the filter. Relaxed: a thread that still reads the old
+  // The fast path does not read the filter. Relaxed: a thread that still reads the old
   // value records as it did before the change.
   IpcAtomics::fetch_and_relaxed(view.control().unfiltered,
                                 ~uint32_t{ARCTRACE_GATE_FUNCTIONS});
@@ -92,8 +96,8 @@ absl::Status publish_live_filter(const BufferView& view, const std::string& text
 }
 
 void close_gate(const BufferView& view) {
-  // Relaxed: they publish nothing; a thread that still reads the old values records as
-  // before.
+  // Relaxed: these stores publish nothing; a thread that still reads the old values
+  // records as before.
   IpcAtomics::store_relaxed(view.control().unfiltered, uint32_t{0});
   IpcAtomics::store_relaxed(view.control().gate, uint32_t{0});
 }
@@ -101,11 +105,56 @@ void close_gate(const BufferView& view) {
 void demand_definitions(const BufferView& view) {
   arctrace_control& control = view.control();
   IpcAtomics::fetch_add_relaxed(control.definitions_round, uint32_t{1});
-  // A writer that finds the block closed (G1) sees the new round.
+  // A writer that finds the block closed (G1) sees the new generation.
   const uint64_t chain = IpcAtomics::load_acquire(control.shared_current);  // E1
   if (chain != 0 && BlockName::index(chain) < view.geometry().block_count) {
     close_shared<IpcAtomics>(view, BlockName::index(chain), BlockName::generation(chain));
   }
 }
 
-}  // namespace arctrace
+uint64_t session_written(const BufferView& view) {
+  uint64_t written = 0;
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view);
+  for (uint32_t i = 0; i < used; ++i) {
+    written += IpcAtomics::load_relaxed(view.slot(i).written) +
+               IpcAtomics::load_relaxed(view.slot(i).written_shared);
+  }
+  return written;
+}
+
+std::vector<uint64_t> session_losses(const BufferView& view) {
+  std::vector<uint64_t> sum(ARCTRACE_LOST_CAUSES);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view);
+  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
+    sum[cause] = IpcAtomics::load_relaxed(view.control().lost[cause]);
+    for (uint32_t i = 0; i < used; ++i) {
+      sum[cause] += IpcAtomics::load_relaxed(view.slot(i).lost[cause]);
+    }
+  }
+  sum[ARCTRACE_LOST_KERNEL] += cpu_losses(view);
+  return sum;
+}
+
+uint64_t session_filtered_out(const BufferView& view) {
+  uint64_t sum = IpcAtomics::load_relaxed(view.control().filtered_out);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view);
+  for (uint32_t i = 0; i < used; ++i) {
+    sum += IpcAtomics::load_relaxed(view.slot(i).filtered_out);
+  }
+  return sum;
+}
+
+uint64_t session_start_ticks(const BufferView& view) {
+  auto& header = *reinterpret_cast<arctrace_session_header*>(view.base());
+  return IpcAtomics::load_relaxed(header.start_ticks);
+}
+
+uint64_t cpu_losses(const BufferView& view) {
+  uint64_t sum = 0;
+  for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
+    sum += IpcAtomics::load_relaxed(view.cpu_slot(cpu).lost);
+  }
+  return sum;
+}
+
+}  // namespace arctrace::recorder

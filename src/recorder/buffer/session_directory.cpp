@@ -1,3 +1,4 @@
+// Makes and checks the user's directory of sessions, and finds sessions in it.
 #include "src/recorder/buffer/session_directory.hpp"
 
 #include <absl/strings/match.h>
@@ -15,7 +16,7 @@
 #include "src/recorder/buffer/map_memory.hpp"
 #include "src/recorder/buffer/memory_room.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,8 +39,9 @@ absl::Status check_directory(const std::string& path) {
   return absl::OkStatus();
 }
 
-// The path of the buffer that a name in our directory stands for: where it leads if it is
-// a link to a map of ours, as name_session() makes them. Other links are not followed.
+// The path of the buffer to which a name in the user's directory leads: the link's target
+// if it is a link to one of the user's maps, as name_session() makes them. Other links
+// are not followed.
 std::string buffer_path(const std::string& path) {
   std::error_code error;
   const fs::path target = fs::read_symlink(path, error);
@@ -97,7 +99,7 @@ absl::StatusOr<std::string> session_file(const std::string& name, bool create) {
   std::string buffer = buffer_path(file);
   std::error_code error;
   if (create && buffer != file && !fs::exists(buffer, error)) {
-    unlink(file.c_str());  // what it leads to was lost, with the kernel's memory
+    unlink(file.c_str());  // its target was lost, with the kernel's memory
     return file;
   }
   return buffer;
@@ -170,4 +172,4 @@ std::vector<FoundSession> find_sessions() {
   return found;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

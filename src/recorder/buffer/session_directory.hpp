@@ -11,13 +11,13 @@
 
 #include "src/recorder/buffer/buffer.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 // The path of the buffer file of the session `name`: at most 64 letters, digits, '.', '_'
-// and '-'. A text with a slash is a path already and returned as it is. `create`: makes
-// the directory if it is missing. kInvalidArgument: not a valid name. kPermissionDenied:
-// the directory is not our own (anybody can make one in /dev/shm), or others may write to
-// it.
+// and '-'. A text with a slash is a path already, and is returned as it is. `create`:
+// makes the directory if it is missing. kInvalidArgument: not a valid name.
+// kPermissionDenied: the directory belongs to another user (anybody can make one in
+// /dev/shm), or others may write to it.
 absl::StatusOr<std::string> session_file(const std::string& name, bool create = false);
 
 // Gives the buffer in the kernel's memory at `path` a session's name. kAlreadyExists:
@@ -37,11 +37,12 @@ absl::StatusOr<Buffer> open_session(const std::string& name);
 // `path` itself if that file exists, else the buffer file of the session of that name if
 // there is one, else `path`.
 std::string file_or_session(const std::string& path);
-// The same of a name that is to be a session's. kNotFound: it may be one's, and there is
-// neither.
+// As file_or_session(), for a name that is to be a session's. kNotFound: it may be one's,
+// and there is neither.
 absl::StatusOr<std::string> find_session(const std::string& name);
 
-// Whether find_sessions() finds the file by its path as our own, whatever it holds.
+// Whether find_sessions() finds the file by its path as the user's own, whatever it
+// contains.
 bool is_session_path(const std::string& path);
 
 struct FoundSession {
@@ -54,4 +55,4 @@ struct FoundSession {
 // of their names.
 std::vector<FoundSession> find_sessions();
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,3 +1,4 @@
+// Reads and writes files in the user's cache directory.
 #include "src/recorder/cache/user_cache.hpp"
 
 #include <fcntl.h>
@@ -7,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 // A descriptor that is closed with this object.
@@ -82,4 +83,4 @@ bool write_own_file(const std::string& path, std::span<const std::byte> bytes) {
   return true;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,4 +1,4 @@
-// Files that this user's recordings keep for later ones, in $XDG_CACHE_HOME/arctrace or
+// Files that this user's recordings retain for later ones, in $XDG_CACHE_HOME/arctrace or
 // in ~/.cache/arctrace.
 #pragma once
 
@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// Where the environment says; empty if it names no directory.
+// The directory that the environment says; empty if it names none.
 std::string user_cache_directory();
 
 // The bytes of a regular file of at most `bytes_max` that is this user's and that nobody
-// else can write: what it says decides how programs are recorded. nullopt: there is none.
+// else can write: its contents decide how programs are recorded. nullopt: there is none.
 std::optional<std::vector<std::byte>> read_own_file(const std::string& path,
                                                     uint64_t bytes_max);
 
 // Writes the file under a temporary name until it is whole, and makes its directory.
-// False: it is not kept.
+// False: the file was not written.
 bool write_own_file(const std::string& path, std::span<const std::byte> bytes);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,25 +1,119 @@
+// The collector lock, the sleep of recorders, and the collector's thread.
 #include "src/recorder/drain/collector.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <utility>
 
+#include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
 #include "src/base/untrusted_bytes.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/buffer/wake_word.hpp"
+#include "src/os/robust_lock.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/protocol/cpu_chain.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
-#include "src/recorder/drain/cpu_server.hpp"
-#include "src/recorder/drain/recorder_sleep.hpp"
-#include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/session_records.hpp"
+#include "src/recorder/file/trace_file.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
+
+CollectorLock::CollectorLock(const BufferView& view) {
+  std::promise<bool> tried;
+  std::future<bool> result = tried.get_future();
+  // The holder inherits this, so that signals go to the program's other threads.
+  const sys::SignalsBlocked blocked;
+  holder_ = std::thread([this, &view, tried = std::move(tried)]() mutable {
+    arctrace_control& control = view.control();
+    const uint32_t seen = IpcAtomics::load_acquire(control.collector_lock);
+    const bool locked =
+        !is_live(seen) &&
+        robust_lock({control.collector_lock, control.collector_robust_prev,
+                     control.collector_robust_next},
+                    seen, static_cast<uint32_t>(gettid()));
+    if (locked)
+      IpcAtomics::store_relaxed(control.collector_pid, static_cast<uint32_t>(getpid()));
+    std::future<void> release = release_.get_future();
+    tried.set_value(locked);
+    release.wait();
+  });
+  is_held_ = result.get();
+}
+
+CollectorLock::~CollectorLock() {
+  release_.set_value();
+  holder_.join();
+}
+
+void reclaim_blocks(const Buffer& buffer) {
+  const BufferView& view = buffer.view();
+  // The collector itself writes only perf's records. A BPF program may still be writing,
+  // and never dies while it does.
+  const bool cpus_are_collectors =
+      (buffer.header().features_optional & ARCTRACE_FEATURE_PERF) != 0;
+  for (uint32_t cpu = 0; cpus_are_collectors && cpu < view.geometry().cpu_count; ++cpu) {
+    CpuChain<IpcAtomics>::release(view, cpu);
+  }
+  for (uint32_t i = 0; i < view.geometry().block_count; ++i) {
+    uint64_t seen = IpcAtomics::load_acquire(view.block_header(i).state);
+    const BlockState state = BlockState::unpack(seen);
+    if (state.slot == ARCTRACE_KERNEL_SLOT) {
+      DeadSlot<IpcAtomics>::close_left(view, view.block_header(i), seen);
+    }
+    if (state.phase != ARCTRACE_PHASE_DRAINING) continue;
+    IpcAtomics::compare_exchange_acq_rel(view.block_header(i).state, seen,
+                                         state.with(ARCTRACE_PHASE_CLOSED).pack());
+  }
+}
+
 namespace {
 
-// Often enough that a buffer of the default size, filled by two writers at full speed, is
-// drained before it is full even without a wake-up; rare enough to cost nothing.
+// A process that reads a word a thousand times a second takes about 1 % of a CPU.
+constexpr long kShortestStepNs = 1'000'000;
+
+}  // namespace
+
+// Blocks that can't be drained do not end every wait: only more of them do.
+bool RecorderSleep::is_past_mark(arctrace_control& control) {
+  const uint64_t mark = IpcAtomics::load_relaxed(control.high_water_blocks);
+  const uint64_t taken = IpcAtomics::load_relaxed(control.taken);
+  if (mark == 0 || blocks_in_use<IpcAtomics>(control) < mark || taken == taken_seen_) {
+    return false;
+  }
+  taken_seen_ = taken;
+  return true;
+}
+
+void RecorderSleep::wait(arctrace_control& control, long interval_ns, bool busy) {
+  if (has_futex_) {
+    has_futex_ = wait_for_wake(control, interval_ns) != -EFAULT;
+    if (has_futex_) return;
+  }
+  step_ns_ = busy ? kShortestStepNs : std::max(step_ns_, kShortestStepNs);
+  for (long slept_ns = 0; slept_ns < interval_ns; slept_ns += step_ns_) {
+    // O2 acquire, matches O1.
+    if (IpcAtomics::exchange_acq_rel(control.wake, uint32_t{0}) != 0 ||
+        is_past_mark(control)) {
+      step_ns_ = kShortestStepNs;
+      return;
+    }
+    const timespec step{0, std::min(step_ns_, interval_ns - slept_ns)};
+    nanosleep(&step, nullptr);
+  }
+  step_ns_ = std::min(step_ns_ * 2, interval_ns);
+}
+
+namespace {
+
+// Short enough that a buffer of the default size, filled by two writers at full speed, is
+// drained before it is full even without a wake-up; long enough to cost nothing.
 constexpr long kPollNs = 20'000'000;
 
 }  // namespace
@@ -81,7 +175,7 @@ void Collector::write_moments() {
   flush_records();
 }
 
-// What there is no room for stays, and is written later.
+// Records for which there is no space stay, and are written later.
 void Collector::flush_records() {
   file_.write_records(read_ticks(buffer_.view().geometry().clock), records_.bytes());
   if (file_.error() == 0) records_.clear();
@@ -141,7 +235,7 @@ void Collector::run() {
         file_.sync();
       }
     }
-    // Returns when a writer passes the high-water mark, at finish(), or after the
+    // This returns when a writer passes the high-water mark, at finish(), or after the
     // interval.
     sleep.wait(buffer_.view().control(), interval_ns, busy);
   }
@@ -217,4 +311,4 @@ int Collector::write_symbols(std::span<const std::vector<std::byte>> payloads) {
   return file_.write_symbols(read_ticks(buffer_.view().geometry().clock), payloads);
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,5 +1,5 @@
 // The recorder of drop and stop mode. Its thread drains the buffer into a trace file,
-// round by round, woken by the high-water mark, and writes clock syncs at the start, at
+// pass by pass, woken by the high-water mark, and writes clock syncs at the start, at
 // intervals and at the end.
 #pragma once
 
@@ -13,21 +13,19 @@
 
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/drain/drain.hpp"
-#include "src/recorder/drain/polled_writer.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/earlier_definitions.hpp"
 #include "src/recorder/file/file_ring.hpp"
-#include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// What a collector that takes the place of another one knows of that one.
+// Facts for a collector that takes the place of another one.
 struct ResumedSession {
   bool is_resumed = false;                     // there may have been another one
-  std::vector<EarlierChunk> definitions = {};  // blocks of them, from its file
+  std::vector<EarlierChunk> definitions = {};  // their blocks, from its file
 };
 
 class Collector : public Recorder {
@@ -35,7 +33,7 @@ class Collector : public Recorder {
   // Writes the file's header and first records and starts the thread. REQUIRES: the
   // caller holds the CollectorLock for as long as this object lives. `limits`: if `bytes`
   // is set, the recording is cut into files (FileRing), and `file` must be a regular
-  // file. `polled`: a writer to be polled in each round, or null; it must outlive this
+  // file. `polled`: a writer to be polled in each pass, or null; it must outlive this
   // object.
   Collector(Buffer& buffer, TraceFile file, const RecorderFacts& recorder,
             const ResumedSession& resumed = {}, FileLimits limits = {},
@@ -48,7 +46,7 @@ class Collector : public Recorder {
   void threads_joined(JoinedThreads joined) override;
   absl::StatusOr<std::string> snapshot() override;
 
-  // What the file holds and what was lost so far, for progress lines.
+  // What the file has and what was lost so far, for progress lines.
   CollectorSummary progress() const;
 
   CollectorSummary finish() override;
@@ -69,16 +67,16 @@ class Collector : public Recorder {
   PolledWriter* const polled_;
   CodeFiles code_files_;
   Drain drain_;
-  // publish() was called. Before that nothing is taken out of the buffer.
+  // Whether publish() was called. Before that nothing is taken out of the buffer.
   bool has_name_ = false;
   bool stopping_ = false;
   uint64_t last_sync_ns_ = 0;    // of the clocks
   const uint64_t disk_sync_ns_;  // 0: only at the end
   uint64_t last_disk_sync_ns_ = 0;
-  RecordBuilder records_;  // its own, for which there was no room yet
-  MomentsSeen moments_;    // that were added to records_
+  RecordBuilder records_;  // the collector's own, for which there was no space yet
+  MomentsSeen moments_;    // control events that were added to records_
   std::vector<JoinedThreads> joined_;
   std::thread thread_;
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,13 +1,19 @@
+// Keeps blocks free for the CPUs, by amounts that a busy CPU can write before the
+// recorder gets a turn.
 #include "src/recorder/drain/cpu_blocks.hpp"
 
-#include <algorithm>
+#include <sched.h>
+#include <sys/resource.h>
 
-#include "src/base/shared_atomics.hpp"
+#include <algorithm>
+#include <ctime>
+
+#include "src/base/memory.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/recorder/file/session_records.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 namespace {
 
@@ -17,14 +23,15 @@ constexpr uint64_t kCpuBytesPerSecond = 40'000'000;
 constexpr uint64_t kAheadBytesMax = 4u << 20;
 constexpr uint64_t kShortestPollNs = 500'000;
 
-// How much the CPUs may write while the recorder is late; in overwrite mode so much is
-// kept free.
+// The number of bytes that the CPUs may write while the recorder is late; in overwrite
+// mode so much is reserved.
 uint64_t ahead_bytes(const Geometry& geometry) {
   const uint64_t half = uint64_t{geometry.block_count} * geometry.block_size / 2;
   return std::min(half, kAheadBytesMax);
 }
 
-// A round is due when a fourth of that is written: on a busy machine it comes late.
+// A pass is due when a fourth of these bytes is written, because on a busy machine it
+// comes late.
 constexpr uint64_t kRoundsAhead = 4;
 
 // The ticks at a time of CLOCK_MONOTONIC; `now` if that is 0 or in the future. The header
@@ -91,4 +98,35 @@ void confirm_cpu_losses(const BufferView& view, const std::vector<uint64_t>& by_
   }
 }
 
-}  // namespace arctrace
+namespace {
+
+constexpr long kLongestPollNs = 20'000'000;
+constexpr int kFirst = -20;  // the lowest nice value
+
+}  // namespace
+
+// On Linux each thread has a nice value of its own.
+void hurry_this_thread() { setpriority(PRIO_PROCESS, 0, kFirst); }
+
+void CpuServer::start(const BufferView& view) {
+  thread_ = std::thread([this, view] {
+    // The thread runs before all others, because so many would make it late, and one pass
+    // is short.
+    const sched_param lowest{.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+    if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) != 0) {
+      hurry_this_thread();
+    }
+    const timespec interval{0, poll_interval_ns(view.geometry(), kLongestPollNs)};
+    while (!stopping_.load(std::memory_order_relaxed)) {
+      serve_cpus(view);
+      nanosleep(&interval, nullptr);
+    }
+  });
+}
+
+void CpuServer::stop() {
+  stopping_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace arctrace::recorder

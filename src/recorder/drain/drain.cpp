@@ -1,3 +1,4 @@
+// One pass of the drain: hints for writers, dead writers, and closed blocks.
 #include "src/recorder/drain/drain.hpp"
 
 #include <algorithm>
@@ -5,25 +6,148 @@
 #include <span>
 #include <utility>
 
+#include "src/base/memory.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/cpu_chain.hpp"
-#include "src/protocol/shared_close.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
+#include "src/protocol/handout.hpp"
+#include "src/protocol/losses.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
-#include "src/recorder/file/block_scan.hpp"
 #include "src/recorder/file/session_records.hpp"
+#include "src/recorder/file/trace_file.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
+
+BusyRuns::BusyRuns(const BufferView& view) : view_(view) {
+  const Geometry& geometry = view.geometry();
+  if (geometry.mode == ARCTRACE_MODE_DROP &&
+      geometry.block_count > Handout<IpcAtomics>::kLooks) {
+    busy_.resize(geometry.block_count);
+  }
+}
+
+void BusyRuns::publish() const {
+  uint32_t run = 0;
+  for (auto i = static_cast<uint32_t>(busy_.size()); i > 0; --i) {
+    const uint32_t index = i - 1;
+    run = busy_[index] ? run + 1 : 0;
+    if (index % ARCTRACE_BUSY_RUN_STEP != 0) continue;
+    uint32_t& hint = view_.block_header(index).busy_run;
+    if (IpcAtomics::load_relaxed(hint) != run) IpcAtomics::store_relaxed(hint, run);
+  }
+}
+
+void Reaper::reap_dead(RecordBuilder& records,
+                       const std::function<void(uint32_t)>& closed) {
+  const uint64_t now = read_ticks(view_.geometry().clock);
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
+  uint32_t to_take = view_.geometry().slot_count - used;
+  std::vector<uint32_t> dead;
+  for (uint32_t k = 0; k < used; ++k) {
+    const uint32_t i = (first_ + k) % used;
+    const uint32_t word = IpcAtomics::load_acquire(view_.slot(i).lock);
+    if (word == kBeingReaped) {  // a collector that died has stored that
+      reap(i, records, closed);
+    } else if (!is_live(word)) {
+      ++to_take;
+      if (word != 0) dead.push_back(i);
+    }
+  }
+  const size_t most = is_last_ ? dead.size() : to_take - to_take / 2;
+  const bool leaves_some = dead.size() > most;
+  if (leaves_some) {
+    first_ = dead[most];
+    dead.resize(most);
+  }
+  for (const uint32_t i : dead) {
+    uint32_t& lock = view_.slot(i).lock;
+    uint32_t word = IpcAtomics::load_acquire(lock);
+    if (word != 0 && !is_live(word) &&
+        IpcAtomics::compare_exchange_acq_rel(lock, word, uint32_t{kBeingReaped})) {
+      reap(i, records, closed);
+    }
+  }
+  // If slots remain, their owners may have died before `now`.
+  if (!leaves_some) this_look_ticks_ = now;
+}
+
+void Reaper::reap(uint32_t index, RecordBuilder& records,
+                  const std::function<void(uint32_t)>& closed) {
+  arctrace_writer_slot& slot = view_.slot(index);
+  DeadSlot<IpcAtomics>::settle(view_, index, closed);
+  if (const uint32_t writer = IpcAtomics::load_relaxed(slot.writer); writer != 0) {
+    const uint64_t now = read_ticks(view_.geometry().clock);
+    add_writer_end(records, now, writer, alive_ticks(index));
+    add_totals(records, now, view_, slot);
+  }
+  report_losses(records, index);
+  reaped_.push_back(index);
+}
+
+uint64_t Reaper::alive_ticks(uint32_t index) const {
+  const uint64_t started = IpcAtomics::load_relaxed(view_.slot(index).start_ticks);
+  return std::min(std::max(last_look_ticks_, started),
+                  read_ticks(view_.geometry().clock));
+}
+
+void Reaper::report_losses(RecordBuilder& records, uint32_t index) {
+  arctrace_writer_slot& slot = view_.slot(index);
+  const uint64_t now = read_ticks(view_.geometry().clock);
+  for_each_unreported_loss(slot, [&](uint32_t cause, uint64_t count) {
+    add_lost(records, now, IpcAtomics::load_relaxed(slot.writer), cause,
+             ARCTRACE_LOST_RESIDUAL, count, IpcAtomics::load_relaxed(slot.start_ticks));
+    uint64_t& reported = slot.reported[cause];
+    reported_.push_back({&reported, IpcAtomics::load_relaxed(reported) + count});
+  });
+}
+
+void Reaper::confirm() {
+  last_look_ticks_ = this_look_ticks_;
+  // J1 release, matches J2.
+  for (const Reported& loss : reported_)
+    IpcAtomics::store_release(*loss.word, loss.until);
+  reported_.clear();
+  for (const uint32_t index : reaped_) {
+    arctrace_writer_slot& slot = view_.slot(index);
+    IpcAtomics::store_relaxed(slot.writer, uint32_t{0});
+    IpcAtomics::store_relaxed(slot.process, uint32_t{0});
+    IpcAtomics::store_relaxed(slot.tid, uint32_t{0});
+    IpcAtomics::store_release(slot.lock, uint32_t{0});
+  }
+  reaped_.clear();
+}
+
+void Reaper::withdraw() {
+  reported_.clear();
+  for (const uint32_t index : reaped_) {
+    IpcAtomics::store_release(view_.slot(index).lock, uint32_t{kOwnerDied});
+  }
+  reaped_.clear();
+}
+
+std::vector<uint32_t> living_processes(const BufferView& view) {
+  std::vector<uint32_t> living;
+  const uint32_t used = Recycle<IpcAtomics>::slots_used(view);
+  for (uint32_t i = 0; i < used; ++i) {
+    arctrace_writer_slot& slot = view.slot(i);
+    if (is_live(IpcAtomics::load_acquire(slot.lock))) {
+      living.push_back(IpcAtomics::load_relaxed(slot.process));
+    }
+  }
+  std::sort(living.begin(), living.end());
+  return living;
+}
+
+size_t distinct_processes(const BufferView& view) {
+  std::vector<uint32_t> living = living_processes(view);
+  living.erase(std::unique(living.begin(), living.end()), living.end());
+  return living.size();
+}
+
 namespace {
 
 constexpr uint64_t kCopyIntervalNs = 1'000'000'000;
-
-// Definitions come first, so that a file that ends after a block has what the block
-// needs.
-bool is_written_before(const SeenBlock& a, const SeenBlock& b) {
-  return std::pair(!a.is_definitions, a.handout) <
-         std::pair(!b.is_definitions, b.handout);
-}
 
 }  // namespace
 
@@ -53,8 +177,8 @@ void Drain::resume() {
 
 uint32_t Drain::round() {
   resume();
-  reaper_.settle_dead(records_, [this](uint32_t block) { owner_died_[block] = true; });
-  live_processes_ = arctrace::living_processes(view_);
+  reaper_.reap_dead(records_, [this](uint32_t block) { owner_died_[block] = true; });
+  live_processes_ = arctrace::recorder::living_processes(view_);
   scan_blocks();
   // The names are read after the states; mark_named() explains why.
   std::fill(named_.begin(), named_.end(), false);
@@ -64,13 +188,14 @@ uint32_t Drain::round() {
   flush_records();
   if (file_.error() == 0) confirm_cpu_losses(view_, lost_by_cpu);
   list_open_definitions();
-  // What the last round could not write may need definitions of processes that are gone.
+  // Records that the last pass could not write may need definitions of processes that are
+  // gone.
   if (ring_ != nullptr && !was_cut_short_) {
     ring_->forget_gone(live_processes_, IpcAtomics::load_acquire(view_.control().next),
                        oldest_shared_);
   }
   uint32_t changed = close_unreachable();
-  uint64_t later = UINT64_MAX;  // blocks handed out from then on wait for the next round
+  uint64_t later = UINT64_MAX;  // blocks handed out from then on wait for the next pass
   if (ring_ != nullptr && close_older_chain(later)) ++changed;
   for (size_t i = 0; i < closed_.size() && file_.error() == 0; ++i) {
     const SeenBlock& block = closed_[i];
@@ -122,9 +247,9 @@ void Drain::list_open_definitions() {
   }
 }
 
-// Begins the next file of the ring if this one has no room for another block. Blocks of
+// Begins the next file of the ring if this one has no space for another block. Blocks of
 // definitions among those that are not written yet may have names of this file's records:
-// they were open when these were written, and are closed since.
+// they were open when these records were written, and have been closed since.
 void Drain::make_room(std::span<const SeenBlock> unwritten) {
   const uint64_t needed = sizeof(arctrace_chunk_header) + view_.geometry().block_size;
   if (ring_ == nullptr || is_reserve_used_ || ring_->has_room(needed)) return;
@@ -145,7 +270,7 @@ void Drain::make_room(std::span<const SeenBlock> unwritten) {
 
 // Closes the open shared blocks that no writer will ever find full: definitions of a
 // process that is gone, and blocks whose opener died before it put the block's name into
-// the chain. They are drained in the next round.
+// the chain. They are drained in the next pass.
 uint32_t Drain::close_unreachable() {
   uint32_t closed = 0;
   for (const SeenBlock& block : shared_) {
@@ -162,10 +287,10 @@ uint32_t Drain::close_unreachable() {
   return closed;
 }
 
-// A thread that gets own blocks leaves records in the session's open block, which may
-// stay open for long. In a file without them its next records would contradict what is
-// known of it. So if own blocks that were handed out after that one are full, it is
-// closed, and written before they are: `later` becomes its hand-out then.
+// When a thread gets own blocks, some of its records stay in the session's open block,
+// which may stay open for long. In a file without them its next records would contradict
+// what is known of the thread. So if own blocks that were handed out after that block are
+// full, that block is closed and written before them: `later` then becomes its hand-out.
 bool Drain::close_older_chain(uint64_t& later) {
   const uint64_t chain = IpcAtomics::load_acquire(view_.control().shared_current);
   for (const SeenBlock& block : shared_) {
@@ -239,187 +364,6 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
                     std::as_bytes(std::span(&header, 1)), rest, facts);
 }
 
-// Definitions are copied before their process ends, because the file may be cut off
-// first.
-void Drain::copy_open_definitions(uint64_t interval_ns) {
-  Patience patience;
-  for (const SeenBlock& block : open_definitions_) {
-    const uint64_t next = IpcAtomics::load_acquire(view_.block_header(block.index).next);
-    OpenCopy& last = open_copies_[block.index];
-    const uint64_t now = read_monotonic_ns();
-    if (next <= last.next || (last.next != 0 && now - last.monotonic_ns < interval_ns)) {
-      continue;
-    }
-    if (!write_live_copy(block, patience)) return;
-    last = {next, now};
-  }
-}
-
-// False: the file has failed.
-bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
-  std::vector<std::byte> copy = copy_live_block_untrusted(view_, block.index, patience);
-  const BlockContents contents = scan_block_untrusted(copy, &writers_);
-  if (contents.used <= ARCTRACE_BLOCK_HEADER_SIZE) return true;
-  write_image(block.index, ARCTRACE_CHUNK_LIVE_COPY, std::span(copy).first(contents.used),
-              {contents.facts, &writers_});
-  if (file_.error() != 0) return false;
-  totals_.records += contents.records;
-  totals_.unfinished += contents.torn;
-  totals_.has_own |= contents.has_own;
-  if (ring_ != nullptr) ring_->note_block(contents);
-  return true;
-}
-
-void Drain::finish() {
-  CpuChain<IpcAtomics>::close_all(view_);
-  // Counted before they are copied: a thread that was preempted after it had seen the
-  // gate open may write one more at any time, and what the file has is never less than
-  // this.
-  const uint64_t written = session_written(view_);
-  reaper_.settle_all();
-  // Recording is off, so a few rounds find all blocks. The number of rounds is bounded
-  // because a hostile writer could go on.
-  for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
-  }
-  copy_open_blocks();
-  if (file_.error() != 0) end_full_file();
-  file_.release_reserve();  // what follows is small, and may take it
-  const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
-  for (uint32_t i = 0; i < used; ++i) {
-    arctrace_writer_slot& slot = view_.slot(i);
-    const uint32_t writer = IpcAtomics::load_relaxed(slot.writer);
-    if (writer == 0) continue;  // reaped in a round
-    // It died after the last round. Its block is in the file as a copy.
-    if (!is_live(IpcAtomics::load_acquire(slot.lock)))
-      add_writer_end(records_, ticks(), writer, reaper_.alive_ticks(i));
-    reaper_.report_losses(records_, i);
-    add_totals(records_, ticks(), view_, slot);
-  }
-  for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
-    const uint64_t count = IpcAtomics::load_relaxed(view_.control().lost[cause]);
-    if (count != 0) {
-      const uint64_t now = ticks();
-      add_lost(records_, now, ARCTRACE_WRITER_COLLECTOR, cause, ARCTRACE_LOST_SESSION,
-               count, session_start_ticks(view_));
-    }
-  }
-  file_losses_.report(records_, ticks());
-  add_session_totals(records_, ticks(), view_, written, file_losses_.count_all());
-  flush_records();
-}
-
-// The file cannot take all that is left. What it holds can be read only with definitions,
-// and the losses are known only if the file says them, so the reserve is for these.
-void Drain::end_full_file() {
-  first_error_ = file_.error();
-  if (file_.lacks_room()) {
-    is_reserve_used_ = true;
-    const uint64_t needed = bytes_of_end();
-    uint64_t reserve = file_.release_reserve();
-    if (first_error_ == EFBIG) reserve = 0;  // it is not the disk that is full
-    // The reserve can be too small for the definitions of many processes, and a file
-    // system may have none to give. Then data at the file's end makes way for them.
-    if (reserve < needed) cut_file(needed - reserve);
-    write_definitions();
-    // Others write to the disk too.
-    if (file_.lacks_room() && cut_file(needed)) write_definitions();
-  }
-  const uint64_t cut = file_losses_.count();
-  const uint64_t cut_all = file_losses_.count_all();
-  Patience patience;
-  for (const SeenBlock& block : blocks_with_records()) {
-    if (block.is_definitions || copied_at_end_[block.index]) continue;
-    file_losses_.add_block_untrusted(
-        copy_live_block_untrusted(view_, block.index, patience));
-  }
-  totals_.unsaved = file_losses_.count() - cut;
-  totals_.unsaved_kernel = file_losses_.count_all() - cut_all - totals_.unsaved;
-  if (!file_.lacks_room()) return;
-  // The last records are small, and tried all the same.
-  file_.clear_error();
-  report_cpu_losses(view_, records_, ticks());
-}
-
-// How much room the definitions in the buffer and the records after them need.
-uint64_t Drain::bytes_of_end() const {
-  constexpr uint64_t kBytesForEachSlot = 288;  // WRITER_END, TOTALS, LOST
-  constexpr uint64_t kBytesForRest = 16u << 10;
-  uint64_t bytes =
-      kBytesForRest + Recycle<IpcAtomics>::slots_used(view_) * kBytesForEachSlot;
-  for (const SeenBlock& block : blocks_with_records()) {
-    if (!block.is_definitions) continue;
-    const std::span<std::byte> image(view_.block(block.index),
-                                     view_.geometry().block_size);
-    bytes += sizeof(arctrace_chunk_header) + scan_block_untrusted(image).used;
-  }
-  return bytes;
-}
-
-void Drain::write_definitions() {
-  file_.clear_error();
-  if (ring_ != nullptr) ring_->finish_change();
-  round();
-  copy_open_blocks();
-}
-
-// Takes `bytes` of data off the end of the file and counts the records as lost, except
-// those of copies, whose blocks are still in the buffer. False: there is nothing to take.
-bool Drain::cut_file(uint64_t bytes) {
-  const std::vector<TraceFile::CutChunk> chunks = file_.cut_end(bytes);
-  for (const TraceFile::CutChunk& chunk : chunks) {
-    if (!chunk.is_data()) {
-      file_.write_chunk(static_cast<arctrace_chunk_kind>(chunk.header.kind),
-                        chunk.header.flags, chunk.header.index, chunk.header.ticks,
-                        chunk.payload);
-      continue;
-    }
-    FileLosses cut;
-    cut.add_block_untrusted(chunk.payload);
-    totals_.records -= std::min(totals_.records, cut.count());
-    const bool is_copy = (chunk.header.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
-    if (is_copy && chunk.header.index < copied_at_end_.size()) {
-      copied_at_end_[chunk.header.index] = false;
-    } else {
-      file_losses_.add_block_untrusted(chunk.payload);
-    }
-  }
-  return !chunks.empty();
-}
-
-// The blocks that the file does not have, except as copies, in the order in which they
-// are to be written.
-std::vector<SeenBlock> Drain::blocks_with_records() const {
-  std::vector<SeenBlock> open;
-  for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
-    const BlockState state = Recycle<IpcAtomics>::state(view_, i);
-    if (state.phase == ARCTRACE_PHASE_FREE || state.phase == ARCTRACE_PHASE_DRAINING) {
-      continue;
-    }
-    // C2 acquire, matches C1.
-    if (IpcAtomics::load_acquire(view_.block_header(i).magic) != ARCTRACE_BLOCK_MAGIC)
-      continue;
-    const arctrace_block_header& header = view_.block_header(i);
-    open.push_back(
-        {i, header.handout, state, header.block_class == ARCTRACE_CLASS_DEFINITIONS});
-  }
-  std::sort(open.begin(), open.end(), is_written_before);
-  return open;
-}
-
-// Copies the blocks of writers that outlive the recording. They are never freed.
-void Drain::copy_open_blocks() {
-  Patience patience;
-  for (const SeenBlock& block : blocks_with_records()) {
-    if (file_.error() != 0) return;
-    if (copied_at_end_[block.index] || (is_reserve_used_ && !block.is_definitions)) {
-      continue;
-    }
-    make_room({});  // what is open is copied anyhow
-    if (!write_live_copy(block, patience)) return;
-    copied_at_end_[block.index] = true;
-  }
-}
-
 void Drain::flush_records() {
   if (ring_ != nullptr) ring_->add_removed(records_, ticks());
   file_.write_records(ticks(), records_.bytes());
@@ -428,4 +372,4 @@ void Drain::flush_records() {
   file_.error() == 0 ? reaper_.confirm() : reaper_.withdraw();
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,14 +1,15 @@
-#include "src/recorder/file/block_scan.hpp"
-
+// Scans the records of a block, and copies blocks to which writers may still be writing
+// (trace_file.hpp).
 #include <algorithm>
 #include <cstring>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/buffer_view.hpp"
-#include "src/protocol/block_facts.hpp"
+#include "src/protocol/block_writers.hpp"
+#include "src/recorder/file/trace_file.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 bool is_users_record(uint32_t type) {
@@ -30,10 +31,10 @@ uint32_t load_word(std::byte* block, uint32_t offset) {
 }
 
 // The offset of the first record after the hole that begins at `hole`, at most `end`. A
-// writer that was taken for stopped may fill the hole meanwhile, and its stores to a
-// record become visible in order, word 0 first. So when a word of a record is seen, the
-// words before it are looked at again, downwards: the lowest one that is not 0xffffffff
-// is a word 0, for if it were a later word, its own word 0 would be seen too.
+// writer that seemed stopped may fill the hole meanwhile, and its stores to a record
+// become visible in order, word 0 first. So when a word of a record is seen, the words
+// before it are read again, downwards: the lowest one that is not 0xffffffff is a word 0,
+// for if it were a later word, its own word 0 would be seen too.
 uint32_t end_of_hole(std::byte* block, uint32_t hole, uint32_t end) {
   const auto is_fill = [block](uint32_t offset) {
     return IpcAtomics::load_amid_plain_stores(word_at(block + offset)) == ARCTRACE_FILL;
@@ -47,8 +48,8 @@ uint32_t end_of_hole(std::byte* block, uint32_t hole, uint32_t end) {
   return record;
 }
 
-// Whether a committed record is of what its program is built to record, and not only of
-// library calls. `body` is what follows its head.
+// Whether a committed record comes from hooks or calls that its program was built with,
+// and is not only of library calls. `body` is what follows the record's head.
 bool is_own_record(uint32_t type, std::span<const std::byte> body) {
   size_t keys_at = 0;
   size_t key_count = 1;
@@ -116,7 +117,7 @@ BlockContents scan_block_untrusted(std::span<std::byte> block, BlockWriters* wri
     offset += length;
     end = offset;
   }
-  if (offset < size) {  // damaged: all bytes up to the final 0xff are kept
+  if (offset < size) {  // the block is damaged: all bytes up to the final 0xff count
     end = size;
     // Bounded by the offset of the damage, because the words may change meanwhile.
     while (end > offset + 4 && load_word(block.data(), end - 4) == ARCTRACE_FILL) {
@@ -212,4 +213,4 @@ std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t bloc
   return copy;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,3 +1,4 @@
+// Reads the chunks of an earlier trace file.
 #include "src/recorder/file/earlier_definitions.hpp"
 
 #include <absl/cleanup/cleanup.h>
@@ -9,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 // False: the file has less than `size` bytes there, or can't be read.
@@ -83,4 +84,4 @@ absl::StatusOr<std::vector<EarlierChunk>> read_chunks_untrusted(
   return chunks;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,6 +1,6 @@
-// Reads what an earlier trace file of the same session has: `arctrace recover` adds it to
-// what a recorder that died has left in the buffer, and a collector that takes the place
-// of another one begins its file with the definitions.
+// Reads the chunks of an earlier trace file of the same session: `arctrace recover` adds
+// them to the records that a dead recorder's buffer still has, and a collector that takes
+// the place of another one begins its file with the definitions.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 // A chunk of a file.
 struct EarlierChunk {
   arctrace_chunk_header header;
   std::vector<std::byte> payload;
 
-  // The hand-out of its block; nothing if it is not a block of class data.
+  // The hand-out of its block; nullopt if it is not a block of class data.
   std::optional<uint64_t> data_handout() const;
 };
 
@@ -29,4 +29,4 @@ struct EarlierChunk {
 absl::StatusOr<std::vector<EarlierChunk>> read_chunks_untrusted(
     const std::string& path, const arctrace_session_header& header, bool all);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,3 +1,5 @@
+// Counts the records of blocks that the file does not get, and writes LOST records for
+// them.
 #include "src/recorder/file/file_losses.hpp"
 
 #include <algorithm>
@@ -5,10 +7,10 @@
 #include <vector>
 
 #include "src/base/untrusted_bytes.hpp"
-#include "src/recorder/file/block_scan.hpp"
 #include "src/recorder/file/session_records.hpp"
+#include "src/recorder/file/trace_file.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 void FileLosses::add_block_untrusted(std::span<const std::byte> block) {
   if (block.size() <= sizeof(arctrace_block_header)) return;
@@ -32,7 +34,7 @@ void FileLosses::add_block_untrusted(std::span<const std::byte> block) {
   });
 }
 
-// All records of such a block are of one CPU.
+// Counts a block of a CPU: all its records are of that CPU.
 void FileLosses::add_cpu_block_untrusted(std::span<const std::byte> block) {
   for_each_full_record(
       block, [&](uint16_t type, uint64_t, std::span<const std::byte> body) {
@@ -69,4 +71,4 @@ void FileLosses::report(RecordBuilder& records, uint64_t ticks) const {
   }
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

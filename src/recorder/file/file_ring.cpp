@@ -1,4 +1,9 @@
+// Changes from one file of the ring to the next, retains definitions, and removes old
+// files.
 #include "src/recorder/file/file_ring.hpp"
+
+#include <absl/strings/str_cat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -8,10 +13,35 @@
 #include "src/buffer/clock.hpp"
 #include "src/recorder/file/session_records.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
+
+std::string KeptFiles::next_name() const { return absl::StrCat(output_, ".", ever_ + 1); }
+
+void KeptFiles::add(uint64_t bytes, uint64_t more, FileEnd end) {
+  files_.push_back({next_name(), bytes, end});
+  bytes_ += bytes;
+  ++ever_;
+  const auto too_many = [&] {
+    return (limits_.files != 0 && files_.size() > limits_.files) ||
+           (limits_.bytes != 0 && bytes_ + more > limits_.bytes);
+  };
+  while (files_.size() > 1 && too_many()) drop_oldest();
+}
+
+bool KeptFiles::drop_oldest() {
+  if (files_.empty()) return false;
+  const File& oldest = files_.front();
+  unlink(oldest.name.c_str());
+  removed_ = {removed_.files + 1, oldest.end.records, oldest.end.kernel,
+              oldest.end.ticks};
+  bytes_ -= oldest.bytes;
+  files_.pop_front();
+  return true;
+}
+
 namespace {
 
-// `records`: of a RecordBuilder.
+// `records`: those of a RecordBuilder.
 template <class Visit>
 void for_each_collector_record(std::span<const std::byte> records, const Visit& visit) {
   while (!records.empty()) {
@@ -23,7 +53,7 @@ void for_each_collector_record(std::span<const std::byte> records, const Visit& 
   }
 }
 
-// Divides the limit among the files that are kept and the one that is being written.
+// Divides the limit among the files that are retained and the one that is being written.
 uint64_t size_of_each(const FileLimits& limits) {
   constexpr uint32_t kFilesIfAny = 8;
   return limits.bytes / ((limits.files == 0 ? kFilesIfAny : limits.files) + 1);
@@ -152,7 +182,7 @@ void FileRing::add_files(RecordBuilder& records, uint64_t ticks,
   records.body(body);
 }
 
-// A process' own blocks are closed and written in the round in which it is first seen
+// A process' own blocks are closed and written in the pass in which it is first seen
 // gone. Its records may also be in shared blocks that were handed out before that.
 void FileRing::forget_gone(const std::vector<uint32_t>& living, uint64_t next,
                            uint64_t oldest_shared) {
@@ -175,4 +205,4 @@ FileRing::Remembered::iterator FileRing::forget(Remembered::iterator block) {
   return definitions_.erase(block);
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

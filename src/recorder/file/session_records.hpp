@@ -1,8 +1,10 @@
 // Adds the collector's own records about the session to a RecordBuilder: the system and
-// the recorder, clocks, ends of writers and children, losses and totals.
+// the recorder, clocks, ends of writers and children, losses and totals, and threads of
+// processes that were joined.
 #pragma once
 
 #include <arctrace/format.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <string>
@@ -10,14 +12,14 @@
 
 #include "src/buffer/buffer_view.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
-#include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/file/trace_file.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// What a file says of its recorder.
+// The facts about its recorder that a file has.
 struct RecorderFacts {
   std::vector<std::string> command_line;
-  // What recording costs here, for HOOK_COSTS; empty: not known.
+  // The cost of recording here, for HOOK_COSTS; empty: not known.
   std::vector<arctrace_hook_cost> hook_costs = {};
 };
 
@@ -36,7 +38,7 @@ void add_session_event(RecordBuilder& records, uint64_t ticks,
 void add_exec(RecordBuilder& records, uint64_t ticks, uint32_t pid,
               uint64_t within_ticks);
 
-// How many of the moments in a control page have become records.
+// How many of the control events in a control page have become records.
 struct MomentsSeen {
   uint32_t gate_changes = 0, execs = 0;
 };
@@ -44,7 +46,7 @@ struct MomentsSeen {
 // that came after `seen`, as far as the buffer still has them.
 MomentsSeen add_moments(RecordBuilder& records, const BufferView& view, MomentsSeen seen);
 
-// Adds ENABLED with what is recorded at `ticks`, which is now.
+// Adds ENABLED with the classes that are recorded at `ticks`, which is now.
 void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks);
 
 void add_child_status(RecordBuilder& records, uint64_t ticks, uint32_t pid,
@@ -59,14 +61,43 @@ void add_writer_end(RecordBuilder& records, uint64_t ticks, uint32_t writer,
 void add_lost(RecordBuilder& records, uint64_t ticks, uint32_t writer, uint32_t cause,
               uint32_t flags, uint64_t count, uint64_t since_ticks);
 
-// Adds TOTALS of one slot's owner: the number of records that it has written and, if the
-// slot never had another owner, of those that it has lost, and who it is.
+// Adds TOTALS of one slot's owner: its identity, the number of records that it has
+// written and, if the slot never had another owner, of those that it has lost.
 void add_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
                 arctrace_writer_slot& slot);
 
 // Adds TOTALS and COUNTS of the session: how many records were `written`, the sums of all
-// slots and the control page, and what the file had no room for.
+// slots and the control page, and the records for which the file had no space.
 void add_session_totals(RecordBuilder& records, uint64_t ticks, const BufferView& view,
                         uint64_t written, uint64_t lost_by_file);
 
-}  // namespace arctrace
+// The threads of a process that was joined while it ran. If a thread makes no call while
+// it is recorded, only the recorder knows of it.
+
+// The process and its threads by the numbers that they have in their own PID namespace.
+struct JoinedThreads {
+  struct Thread {
+    uint32_t tid;
+    std::string name;
+    pid_t task;  // its number in the recorder's namespace
+    // The functions in which it waits all the time, if that is known: their addresses,
+    // the outermost first.
+    std::vector<uint64_t> waits_in = {};
+    bool is_whole = true;           // none are missing further out
+    uint64_t waits_from_ticks = 0;  // since when these are known
+  };
+  uint32_t pid = 0;
+  uint64_t ticks = 0;  // when the threads were read
+  std::vector<Thread> threads = {};
+};
+
+// Reads /proc/PID/task.
+JoinedThreads read_joined_threads(pid_t pid, uint64_t ticks);
+
+// Adds THREAD, with a writer identity of its own, for each thread that has no slot, at
+// `ticks`, and the STACK of those that wait. REQUIRES: nothing is recorded any more, so
+// that none gets a second identity.
+void add_silent_threads(RecordBuilder& records, uint64_t ticks, const BufferView& view,
+                        const JoinedThreads& joined);
+
+}  // namespace arctrace::recorder

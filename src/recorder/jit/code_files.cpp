@@ -1,3 +1,5 @@
+// Finds perf maps and jitdumps of the session's processes, and writes the records of
+// their names.
 #include "src/recorder/jit/code_files.hpp"
 
 #include <absl/cleanup/cleanup.h>
@@ -17,12 +19,10 @@
 
 #include "src/base/untrusted_bytes.hpp"
 #include "src/os/process_facts.hpp"
-#include "src/recorder/file/block_scan.hpp"
-#include "src/recorder/file/record_builder.hpp"
-#include "src/recorder/jit/jit_dump.hpp"
-#include "src/recorder/jit/perf_map.hpp"
+#include "src/recorder/file/trace_file.hpp"
+#include "src/recorder/jit/perf_files.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,9 +30,9 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kFirstLookNs = 50 * kMs;
 constexpr uint64_t kLookIntervalMaxNs = 60'000 * kMs;
-// File systems stamp files with a clock that stands still between two timer interrupts.
+// File systems stamp files with a clock that advances only at timer interrupts.
 constexpr uint64_t kStampSlackNs = 20 * kMs;
-constexpr int kLooksMax = 8;  // processes that live, in one round
+constexpr int kLooksMax = 8;  // living processes that are checked in one pass
 constexpr size_t kProcessesMax = 65536;
 constexpr size_t kDumpsMax = 4;  // dumps of one process
 constexpr size_t kHeldMax = 256;
@@ -174,7 +174,8 @@ bool CodeFiles::has_our_numbers(const Process& process) const {
   return process.pid_namespace == 0 || process.pid_namespace == pid_namespace_;
 }
 
-// The number in our PID namespace of a process that lives; 0: it has none.
+// The process id, in the recorder's PID namespace, of a process that lives; 0: it has
+// none.
 uint32_t CodeFiles::find_system_pid(const Process& process) const {
   if (has_our_numbers(process)) return process.pid;
   const std::string wanted = absl::StrCat("pid:[", process.pid_namespace, "]");
@@ -224,8 +225,8 @@ void CodeFiles::look(std::span<const uint32_t> living) {
 void CodeFiles::look_at_living(Process& process) {
   if (process.system_pid == 0) process.system_pid = find_system_pid(process);
   if (process.system_pid == 0) return;
-  // All is read through one descriptor, so that it is of one process even if its number
-  // is given to another one meanwhile.
+  // All files are read through one descriptor, so that they belong to one process even if
+  // its number is given to another one meanwhile.
   const int proc = open_directory(absl::StrCat("/proc/", process.system_pid));
   if (proc < 0) return;
   const absl::Cleanup proc_closer = [proc] { close(proc); };
@@ -245,12 +246,12 @@ void CodeFiles::look_at_living(Process& process) {
 void CodeFiles::look_at_gone(Process& process) {
   process.is_noted = false;
   if (process.end_ticks == 0) process.end_ticks = now_.ticks;
-  // A file that is named after the number of a process in another PID namespace may
-  // belong to another process here.
+  // A file that is named after a number of another PID namespace may belong to another
+  // process here.
   if (!has_our_numbers(process)) return;
   const int root = open_directory("/");
   if (root < 0) return;
-  // What its record says of its user grants no more than that user's files, to which the
+  // The user in the process' record grants no more than that user's files, to which the
   // process gave its own number.
   open_files(process, root, process.rights.value_or(rights_of_user(process.uid)));
   close(root);
@@ -289,7 +290,7 @@ bool CodeFiles::is_written_meanwhile(const Process& process, int fd) const {
          written_ns <= realtime_ns(process.end_ticks) + kStampSlackNs;
 }
 
-// Holds the file open, instead of one that an earlier look found at the same path.
+// Keeps the file open, instead of one that an earlier check found at the same path.
 void CodeFiles::hold(Process& process, Held file) {
   for (Held& known : process.files) {
     if (known.path != file.path) continue;
@@ -351,4 +352,4 @@ void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
   flush();
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,5 +1,5 @@
 // The files in which the session's processes name the code that they generate (perf maps
-// and jitdumps). The recorder has them found while a process lives or when it ends, keeps
+// and jitdumps). The recorder finds them while a process lives or when it ends, keeps
 // them open, and copies their names into a trace file at the file's end.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/process_rights.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 // How many bytes of one trace file all names together may take.
 inline constexpr uint64_t kCodeNamesBytesMax = uint64_t{64} << 20;
@@ -33,12 +33,12 @@ class CodeFiles {
   // Notes the processes and their jitdumps by the records of a block of definitions.
   void note_untrusted(std::span<const std::byte> block);
 
-  // Looks for files of the processes that are gone since the last look, and of some of
+  // Searches for files of the processes that are gone since the last call, and of some of
   // those that live, at intervals that double up to a minute. `living`: identities,
   // sorted.
   void look(std::span<const uint32_t> living);
 
-  // Looks at all processes that live, then writes the CODE and CODE_FILE records of all
+  // Checks all processes that live, then writes the CODE and CODE_FILE records of all
   // files, which take about `bytes_max` of `file` at most. May be called for several
   // files.
   void write(std::span<const uint32_t> living, TraceFile& file,
@@ -54,11 +54,11 @@ class CodeFiles {
     uint32_t pid = 0, uid = 0;   // as the process sees itself
     uint32_t pid_namespace = 0;  // inode; 0: the first namespace
     uint32_t system_pid = 0;     // its number in our PID namespace; 0: not found yet
-    std::optional<ProcessRights> rights;  // as the kernel had them when it was last seen
+    std::optional<ProcessRights> rights;  // as the kernel had them when last seen
     uint64_t start_ticks = 0;
     uint64_t end_ticks = 0;  // of its PROCESS_END, or when it was seen gone; 0: it lives
     uint64_t next_look_ns = 0, look_interval_ns = 0;
-    bool is_noted = false;  // there were definitions since the last look
+    bool is_noted = false;  // there were definitions since the last check
     std::vector<std::string> dumps;
     std::vector<Held> files;
   };
@@ -78,10 +78,10 @@ class CodeFiles {
 
   const ClockSync start_;
   const uint32_t clock_;
-  const uint32_t pid_namespace_;  // ours
+  const uint32_t pid_namespace_;  // the recorder's
   ClockSync now_;
-  size_t held_ = 0;  // files, of all processes
+  size_t held_ = 0;  // open files, of all processes
   Processes processes_;
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

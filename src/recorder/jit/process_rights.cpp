@@ -1,3 +1,4 @@
+// Reads the rights of a process, and takes them for the calling thread.
 #include "src/recorder/jit/process_rights.hpp"
 
 #include <fcntl.h>
@@ -15,11 +16,11 @@
 
 #include "src/base/kernel_file_systems.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 constexpr gid_t kNoGroup = 65534;
-// The capabilities without which a thread cannot take another one's rights.
+// The capabilities that a thread needs to take another one's rights.
 constexpr uint64_t kChangeRights = uint64_t{1} << CAP_SETUID | uint64_t{1} << CAP_SETGID;
 
 // The numbers of the line "NAME:\t1 2 3"; nullopt: there is no such line.
@@ -52,7 +53,7 @@ uint64_t effective_capabilities() {
   return sets[0].effective | uint64_t{sets[1].effective} << 32;
 }
 
-// Those in `wanted` that the thread is permitted become its effective ones.
+// Makes those capabilities of `wanted` effective that the thread is permitted.
 void set_effective(uint64_t wanted) {
   CapabilitySets sets = capabilities();
   sets[0].effective = static_cast<uint32_t>(wanted) & sets[0].permitted;
@@ -61,7 +62,7 @@ void set_effective(uint64_t wanted) {
   syscall(SYS_capset, &header, sets.data());
 }
 
-// The system call itself: glibc's function changes all threads.
+// Makes the system call itself, because glibc's function changes all threads.
 bool set_groups(const std::vector<gid_t>& groups) {
   return syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
 }
@@ -96,7 +97,8 @@ ActingWithRights::ActingWithRights(const ProcessRights& rights) {
   effective_before_ = effective_capabilities();
   is_privileged_ = effective_before_ != 0;
   if ((effective_before_ & kChangeRights) != kChangeRights) {
-    // Other rights cannot be taken. Without capabilities its own are those of its user.
+    // Rights other than the thread's own cannot be taken. Without capabilities, its own
+    // are those of its user.
     if (is_privileged_) set_effective(0);
     is_acting_ = !is_privileged_ || rights.user == geteuid();
     return;
@@ -120,7 +122,7 @@ ActingWithRights::~ActingWithRights() {
   setfsuid(user_before_);
   setfsgid(group_before_);
   set_groups(groups_before_);
-  // setfsuid() takes capabilities away, or gives them back, with the user's number.
+  // setfsuid() drops capabilities, or restores them, with the user's number.
   set_effective(effective_before_);
 }
 
@@ -146,4 +148,4 @@ int open_for_process_untrusted(int root, const std::string& path,
   return -1;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,6 +1,6 @@
 // The rights with which a traced process opens files, and how the recorder opens files
-// with them. A recorder that runs as root must not read for a process what that process
-// could not read itself.
+// with these rights. A recorder that runs as root must not read for a process what that
+// process could not read itself.
 #pragma once
 
 #include <sys/types.h>
@@ -10,29 +10,30 @@
 #include <string>
 #include <vector>
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// The numbers are those of the recorder's user namespace.
+// The rights over files of a process: its user and groups, by the numbers of the
+// recorder's user namespace.
 struct ProcessRights {
   uid_t user = 0;
   gid_t group = 0;
   std::vector<gid_t> groups;  // supplementary ones
 };
 
-// What /proc/PID/status says of a process.
+// The facts about a process in /proc/PID/status.
 struct ProcessStatus {
   uint32_t innermost_pid = 0;  // its number as it sees itself
-  ProcessRights rights;        // those for file systems
+  ProcessRights rights;        // those for files
 };
 
 // `text`: the contents of /proc/PID/status. nullopt: a line is missing.
 std::optional<ProcessStatus> parse_process_status(const std::string& text);
 
-// The rights of a user of whom no more is known: those of no group.
+// The rights of a user about whom no more is known: without any group.
 ProcessRights rights_of_user(uid_t user);
 
-// While it lives, the calling thread has these rights over files, and no capability. It
-// is the thread's alone: other threads keep theirs.
+// While the object lives, the calling thread has these rights over files, and no
+// capability. Other threads keep their own rights.
 class ActingWithRights {
  public:
   explicit ActingWithRights(const ProcessRights& rights);
@@ -59,4 +60,4 @@ class ActingWithRights {
 int open_for_process_untrusted(int root, const std::string& path,
                                const ProcessRights& rights);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,3 +1,5 @@
+// The thread that carries out requests to the kernel writer, and the functions that make
+// requests.
 #include "src/recorder/kernel/kernel_requests.hpp"
 
 #include <absl/strings/match.h>
@@ -11,29 +13,29 @@
 #include <fstream>
 #include <utility>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/os/process_facts.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/moments.hpp"
-#include "src/protocol/recycle.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
-// A session's processes are to be recorded soon after they join; what is asked of a
-// recording of its own may take longer.
+// A session's processes are to be recorded soon after they join; requests to a recording
+// of its own may take longer.
 constexpr auto kJoinStep = std::chrono::milliseconds(5);
 constexpr auto kChosenStep = std::chrono::milliseconds(20);
-// Whoever may write to the buffer could have programs attached and detached all the time,
-// for which the kernel interrupts all CPUs.
+// A process that may write to the buffer could have programs attached and detached all
+// the time, for which the kernel interrupts all CPUs.
 constexpr uint64_t kChangeNs = 50'000'000;
 // Loading programs takes long on a busy machine.
 constexpr uint64_t kEventsNs = 10'000'000'000;
 constexpr uint64_t kParentNs = 500'000'000;
 
-// Whether the process has mapped a BPF map of the buffer's size. Whoever may write to the
-// buffer may ask for any process, but others than its writers are nobody's business.
+// Whether the process has mapped a BPF map of the buffer's size. A process that may write
+// to the buffer may ask for any process, but only the buffer's writers may be traced for
+// it.
 bool has_mapped(uint32_t pid, uint64_t size) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   std::ifstream maps(absl::StrCat("/proc/", pid, "/maps"));
@@ -49,7 +51,7 @@ bool has_mapped(uint32_t pid, uint64_t size) {
   return false;
 }
 
-// Whether there is one, and it lives: it is the collector, too.
+// Whether there is a loader that lives: it is the collector, too.
 bool has_loader(const BufferView& view) {
   return IpcAtomics::load_relaxed(view.control().kernel_loader) != 0 &&
          is_live(IpcAtomics::load_acquire(view.control().collector_lock));
@@ -62,7 +64,7 @@ KernelRequests::KernelRequests(const BufferView& view, KernelWriter& writer,
                                std::function<void(const std::string&)> warn)
     : view_(view), writer_(writer), processes_(processes), warn_(std::move(warn)) {
   arctrace_control& control = view_.control();
-  // Relaxed, like all of these words: what they tell is in no other memory
+  // Relaxed, like all of these words: no other memory depends on them
   // (docs/memory_ordering.md).
   IpcAtomics::store_relaxed(control.kernel_parent, uint32_t{0});
   IpcAtomics::store_relaxed(control.kernel_wanted, events);
@@ -85,7 +87,8 @@ KernelRequests::~KernelRequests() {
   IpcAtomics::store_relaxed(control.kernel_recorded, uint32_t{0});
 }
 
-// If recording is off, that is noted when it is switched on.
+// Notes the kernel's events that are recorded. If recording is off, that is noted when it
+// is switched on.
 void KernelRequests::tell_recorded(uint32_t events) {
   arctrace_control& control = view_.control();
   IpcAtomics::store_relaxed(control.kernel_recorded, events);
@@ -114,8 +117,8 @@ void KernelRequests::tell_missing() {
                      absl::StrJoin(writer_.missing(), ", "), ", which are not recorded"));
 }
 
-// What is switched on is said to be recorded from when the programs run; what is switched
-// off, until before they stop.
+// Events that are switched on count as recorded from when the programs run; those that
+// are switched off, until before they stop.
 bool KernelRequests::set_events() {
   arctrace_control& control = view_.control();
   uint32_t asked = IpcAtomics::load_relaxed(control.kernel_wanted);
@@ -133,7 +136,7 @@ bool KernelRequests::set_events() {
   warn_(absl::StrCat("what arctrace ctl switched on is not recorded: ",
                      std::string(set.message())));
   writer_.set_events(kept).IgnoreError();
-  // Whoever waits for it sees that it was refused, unless another one has asked
+  // A process that waits for this sees that it was refused, unless another one has asked
   // meanwhile.
   IpcAtomics::compare_exchange_acq_rel(control.kernel_wanted, asked, kept);
   return true;
@@ -171,7 +174,7 @@ void KernelRequests::add_writers() {
 void ask_for_kernel_events(const BufferView& view, uint32_t on, uint32_t off) {
   uint32_t& wanted = view.control().kernel_wanted;
   uint32_t before = IpcAtomics::load_relaxed(wanted);
-  // Others may ask at the same time.
+  // Other processes may ask at the same time.
   while (!IpcAtomics::compare_exchange_acq_rel(wanted, before, (before | on) & ~off)) {
   }
 }
@@ -215,4 +218,4 @@ void ask_for_kernel_records_of_children(const BufferView& view) {
   }
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,3 +1,4 @@
+// Loads the BPF programs for the wanted events, shares their maps, and attaches them.
 #include "src/recorder/kernel/kernel_writer.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -13,19 +14,18 @@
 #include <vector>
 
 #include "bpf/layout.h"
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/protocol/handout.hpp"
-#include "src/recorder/kernel/libbpf_errors.hpp"
 #include "src/recorder/kernel/loaded_programs.hpp"
 
-// bpf/kernel_writer.bpf.c, compiled (embedded.S).
+// The compiled bpf/kernel_writer.bpf.c (embedded.S).
 extern "C" {
 extern const char arctrace_kernel_writer_begin[];
 extern const char arctrace_kernel_writer_end[];
 }
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 // Whether the kernel has a tracepoint to which BPF programs can be attached by type.
@@ -46,9 +46,9 @@ struct KernelWriter::Loaded {
   const BufferView view;
   const int map;  // the buffer
   buffer_layout layout{};
-  std::vector<LoadedPrograms> parts;  // the first has the maps that all use
-  selection* selected = nullptr;      // which the programs read
-  uint32_t events = 0;                // that are recorded: enum arctrace_kernel_event
+  std::vector<LoadedPrograms> parts;  // the first has the maps that all programs use
+  selection* selected = nullptr;      // the selection, which the programs read
+  uint32_t events = 0;                // the recorded ones: enum arctrace_kernel_event
   std::vector<std::string> missing;   // see KernelWriter::missing()
 
   bool is_wanted(const std::string& name, uint32_t wanted, bool with_scheduler) {
@@ -62,7 +62,8 @@ struct KernelWriter::Loaded {
     if ((wanted & event) == 0) return false;
     if (name == "on_block_io") return has_tracepoint("block_io_start");
     if (name == "on_block_issue") return !has_tracepoint("block_io_start");
-    // Of interrupts, one program at the beginning and one at the end of each kind.
+    // For each kind of interrupt there is one program for the beginning and one for the
+    // end.
     if (name == "begin_softirq" || name == "end_softirq") return !layout.preemptible;
     if (event != ARCTRACE_KERNEL_INTERRUPTS || name == "begin_irq" || name == "end_irq") {
       return true;
@@ -111,7 +112,7 @@ struct KernelWriter::Loaded {
     return parts.empty() ? map_selection(part) : absl::OkStatus();
   }
 
-  // The buffer, and the facts about it.
+  // Gives a part the buffer, and the facts about it.
   absl::Status give_maps(const LoadedPrograms& part) const {
     bpf_map* in_kernel = part.map("buffer");
     bpf_map* data = part.map(".rodata");
@@ -131,8 +132,8 @@ struct KernelWriter::Loaded {
     return absl::OkStatus();
   }
 
-  // The object file's maps come in the same order; a map that was given to libbpf has its
-  // own name there.
+  // The object file's maps come in the same order; a map that was given to libbpf keeps
+  // its own name.
   absl::Status share_maps(const LoadedPrograms& part) const {
     const bpf_map* first = nullptr;
     bpf_map* one = nullptr;
@@ -158,7 +159,8 @@ struct KernelWriter::Loaded {
     return absl::OkStatus();
   }
 
-  // Attaches what records these events, and detaches what records others.
+  // Attaches the programs that record these events, and detaches those that record
+  // others.
   absl::Status attach(uint32_t wanted) {
     for (LoadedPrograms& part : parts) {
       for (LoadedPrograms::Program& program : part.programs) {
@@ -180,7 +182,7 @@ struct KernelWriter::Loaded {
     return loaded;
   }
 
-  // What a skipped program would have done is not known; it is told as a loss.
+  // The record that a skipped program would have written is not known; it counts as lost.
   ~Loaded() {
     if (selected != nullptr) munmap(selected, sizeof *selected);
     uint64_t skipped = 0;
@@ -189,7 +191,7 @@ struct KernelWriter::Loaded {
       skipped += part.skipped();
     }
     IpcAtomics::fetch_add_relaxed(view.control().lost[ARCTRACE_LOST_KERNEL], skipped);
-    // The first part's maps are those of the others.
+    // The other parts use the first part's maps.
     while (!parts.empty()) {
       bpf_object__close(parts.back().object);
       parts.pop_back();
@@ -263,7 +265,7 @@ absl::Status KernelWriter::set_events(uint32_t events) {
     if (absl::Status status = loaded.load(new_ones, false); !status.ok()) return status;
   }
   if (absl::Status status = loaded.attach(events); !status.ok()) {
-    // Whatever was attached before can be attached again.
+    // Programs that were attached before can be attached again.
     loaded.attach(loaded.events).IgnoreError();
     return status;
   }
@@ -283,8 +285,8 @@ void KernelWriter::trace_process(uint32_t pid, bool wanted) {
   }
 }
 
-// The programs only clear words, of processes that have ended. A word publishes no other
-// memory (docs/memory_ordering.md).
+// The programs only clear words, those of processes that have ended. A word publishes no
+// other memory (docs/memory_ordering.md).
 bool KernelWriter::trace_children(uint32_t pid, bool wanted) {
   for (uint32_t& parent : loaded_->selected->parents) {
     uint32_t expected = wanted ? 0 : pid;
@@ -302,4 +304,4 @@ KernelWriter::KernelWriter(KernelWriter&&) noexcept = default;
 KernelWriter& KernelWriter::operator=(KernelWriter&&) noexcept = default;
 KernelWriter::~KernelWriter() = default;
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

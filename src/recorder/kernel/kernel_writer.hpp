@@ -13,7 +13,7 @@
 
 #include "src/recorder/buffer/buffer.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 // The reason for which BPF programs can't write records here, such as no BTF or no
 // rights; empty if they can.
@@ -23,14 +23,14 @@ std::string kernel_writer_obstacle();
 // for the kernel's records.
 absl::StatusOr<uint32_t> possible_cpus();
 
-// The BPF programs are attached for as long as this object lives. The kernel detaches
-// them however this process ends.
+// Attaches the BPF programs for as long as this object lives. The kernel detaches them
+// however this process ends.
 class KernelWriter {
  public:
   // `buffer` must be the value of a map (Buffer::map()) with a slot for each CPU, and
-  // must outlive this object. `events`: what is recorded in addition to context switches,
-  // wake-ups, fork, exec and exit (enum arctrace_kernel_event). An error names the step
-  // that failed.
+  // must outlive this object. `events`: the events that are recorded in addition to
+  // context switches, wake-ups, fork, exec and exit (enum arctrace_kernel_event). An
+  // error names the step that failed.
   static absl::StatusOr<KernelWriter> attach(const Buffer& buffer, uint32_t events);
 
   // Records these events from now on (enum arctrace_kernel_event), and no others of these
@@ -41,12 +41,12 @@ class KernelWriter {
   // Starts or stops tracing the process `pid`, a number of the first PID namespace, and
   // all that it forks from now on.
   void trace_process(uint32_t pid, bool wanted);
-  // The same for what it forks alone, until it ends. False: too many processes are
-  // parents.
+  // Starts or stops tracing only the processes that `pid` forks, until it ends. False:
+  // too many processes are parents.
   bool trace_children(uint32_t pid, bool wanted);
 
-  // The kinds of interrupts that the last call of attach() or set_events() was to record
-  // and of which this kernel does not tell, by the names of their tracepoints.
+  // The kinds of interrupts that the last call of attach() or set_events() was to record,
+  // but that this kernel does not have, by the names of their tracepoints.
   const std::vector<std::string>& missing() const;
 
   KernelWriter(KernelWriter&&) noexcept;
@@ -59,4 +59,4 @@ class KernelWriter {
   std::unique_ptr<Loaded> loaded_;
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,3 +1,5 @@
+// Sweeps a module's code function by function, and marks the targets of jumps, tables and
+// pointers.
 #include "src/recorder/patch_analysis/code_sweep.hpp"
 
 #include <algorithm>
@@ -6,11 +8,11 @@
 #include "src/base/untrusted_bytes.hpp"
 #include "src/recorder/patch_analysis/instruction.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
-// Labels of code beside which a function's tables are tried, and entries of a table:
-// more than compilers make.
+// The limits of labels of code beside which a function's tables are tried, and of entries
+// of a table: more than compilers make.
 constexpr size_t kBasesMax = 8;
 constexpr size_t kTableEntriesMax = 1 << 12;
 // How often each byte of the module may be read for exception tables, and for jump
@@ -64,8 +66,8 @@ class Sweeper {
     return next == named_.end() ? UINT64_MAX : next->start;
   }
 
-  // A function whose symbol does not say how long it is ends where its unwind entry does,
-  // or where the next entry begins.
+  // A function whose symbol has no size ends where its unwind entry does, or where the
+  // next entry begins.
   CodeRange whole_range(const NamedFunction& function) const {
     CodeRange range = function.range;
     if (function.is_sized) return range;
@@ -103,8 +105,8 @@ class Sweeper {
               });
   }
 
-  // The functions of a segment, and what stands between them, which may be code that
-  // nobody names.
+  // Sweeps the functions of a segment, and the bytes between them, which may be code
+  // without a name.
   void sweep_segment(CodeRange segment) {
     uint64_t done = segment.start;
     const auto& functions = sweep_.functions;
@@ -142,7 +144,7 @@ class Sweeper {
     if (loads_table_ && jumps_by_register_) table_users_.push_back(index);
   }
 
-  // Functions may share an entry; their order is that of its rows.
+  // Functions may share an entry; the rows of an entry are in order of address.
   void find_rows(SweptFunction& function) {
     const UnwindTable::Entry* entry = unwind_.find(function.range.start);
     if (entry != entry_) {
@@ -154,7 +156,7 @@ class Sweeper {
     if (const FrameRow* row = row_at(function.range.start)) function.entry_row = *row;
   }
 
-  // nullptr: none. REQUIRES: addresses come in ascending order.
+  // The row at the address; nullptr: none. REQUIRES: addresses come in ascending order.
   const FrameRow* row_at(uint64_t address) {
     while (row_ + 1 < rows_.size() && rows_[row_ + 1].address <= address) ++row_;
     return rows_.empty() || rows_[row_].address > address ? nullptr : &rows_[row_];
@@ -213,7 +215,7 @@ class Sweeper {
     return same_base && instruction.displacement == slot;
   }
 
-  // Addresses in the data of a module that is not moved.
+  // Marks addresses in the data of a module that is not moved.
   void mark_words() {
     for (const ModuleSegment& segment : module_.segments) {
       if (segment.executable) continue;
@@ -263,9 +265,9 @@ class Sweeper {
     return next != sweep_.functions.begin() && std::prev(next)->range.contains(address);
   }
 
-  // Whatever the code takes the address of may be a table, if it is in no function:
-  // tables may stand in the segment of the code. What is none ends at its first word, and
-  // each ends where the next begins.
+  // An address that the code takes may be a table's, if it is in no function: tables may
+  // be in the segment of the code. A false table ends at its first word, and each ends
+  // where the next begins.
   void mark_tables() {
     std::vector<uint64_t> starts;
     for (const Label& label : labels_) {
@@ -343,4 +345,4 @@ CodeSweep sweep_code_untrusted(const ModuleCode& module, const UnwindTable& unwi
   return Sweeper(module, unwind).run();
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,5 +1,5 @@
-// Reads all code of a module once: what each function does that matters to a patch of its
-// entry, and which addresses anything jumps or points to.
+// Reads all code of a module once: finds what matters of each function to a patch of its
+// entry, and which addresses a jump or pointer leads to.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 #include "src/recorder/patch_analysis/module_code.hpp"
 #include "src/recorder/patch_analysis/unwind_table.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// What leads to an address of code: bits.
+// The kinds of jumps and pointers that lead to an address of code: bits.
 enum CodeMark : uint8_t {
   kMarkCalled = 1,      // a direct call
   kMarkPointed = 2,     // a pointer in the code, in the data, or in a relocation
   kMarkOwnJump = 4,     // a jump or branch of the same function
-  kMarkOtherJump = 8,   // one of another function
+  kMarkOtherJump = 8,   // a jump or branch of another function
   kMarkTable = 16,      // an entry of a jump table
   kMarkLandingPad = 32  // an exception
 };
@@ -27,7 +27,7 @@ class CodeMarks {
  public:
   explicit CodeMarks(const ModuleCode& module);
 
-  // Without effect for other addresses.
+  // Marks an address; has no effect for addresses outside of the segments.
   void add(uint64_t address, CodeMark mark) {
     if (uint8_t* found = find(address)) *found = static_cast<uint8_t>(*found | mark);
   }
@@ -61,13 +61,13 @@ struct SweptFunction {
   std::string name;          // the linker's; empty: known by the unwind table only
   bool is_not_code = false;  // some of its bytes are no instruction
   bool uses_return_address = false;
-  // It calls, jumps back within itself, enters the kernel or repeats an instruction: else
-  // it runs through its instructions once.
+  // The function calls, jumps back within itself, enters the kernel or repeats an
+  // instruction: else it runs through its instructions once.
   bool may_last = false;
-  // The rule at its first instruction; nullopt: no unwind entry says any.
+  // The rule at the function's first instruction; nullopt: it has no unwind entry.
   std::optional<FrameRow> entry_row = std::nullopt;
-  // It jumps by a register, and loads what look like entries of a table that is not
-  // found.
+  // The function jumps by a register, and loads what seem to be entries of a table that
+  // is not found.
   bool has_unknown_targets = false;
 };
 
@@ -76,8 +76,8 @@ struct CodeSweep {
   std::vector<SweptFunction> functions;  // by address; they do not overlap
 };
 
-// Functions are those with names, and what the unwind table has beside them. Costs some
-// 60 ns for each instruction.
+// The functions are those with names, and the others that the unwind table has. Costs
+// some 60 ns for each instruction.
 CodeSweep sweep_code_untrusted(const ModuleCode& module, const UnwindTable& unwind);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

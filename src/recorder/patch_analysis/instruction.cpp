@@ -1,3 +1,4 @@
+// Decodes instructions by Zydis.
 #include "src/recorder/patch_analysis/instruction.hpp"
 
 #include <Zydis/Decoder.h>
@@ -5,11 +6,11 @@
 #include <algorithm>
 #include <iterator>
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
-// Without operands, which cost half of the time: lengths, opcodes, and the fields that
-// are relative to rip are known without them.
+// Decodes without operands, which cost half of the time: lengths, opcodes, and the fields
+// that are relative to rip are known without them.
 const ZydisDecoder& decoder() {
   static const ZydisDecoder made = [] {
     ZydisDecoder decoder;
@@ -22,7 +23,7 @@ const ZydisDecoder& decoder() {
 
 using Flow = Instruction::Flow;
 
-// Opcodes of one byte.
+// The flow of opcodes of one byte.
 Flow flow_of_default(const ZydisDecodedInstruction& in) {
   const uint8_t opcode = in.opcode;
   if (opcode >= 0x70 && opcode <= 0x7F) return Flow::kBranch;
@@ -54,7 +55,7 @@ Flow flow_of_default(const ZydisDecodedInstruction& in) {
   }
 }
 
-// Opcodes after 0F.
+// The flow of opcodes after 0F.
 Flow flow_of_0f(uint8_t opcode) {
   if (opcode >= 0x80 && opcode <= 0x8F) return Flow::kBranch;
   if (opcode == 0x0B || opcode == 0xB9 || opcode == 0xFF) return Flow::kTrap;
@@ -73,7 +74,7 @@ bool is_repeated(const ZydisDecodedInstruction& in) {
       [](const auto& prefix) { return prefix.value == 0xF2 || prefix.value == 0xF3; });
 }
 
-// The memory operand, from the bytes that encode it.
+// Reads the memory operand from the bytes that encode it.
 void read_memory(const ZydisDecodedInstruction& in, uint64_t address, Instruction& out) {
   const auto& modrm = in.raw.modrm;
   const bool is_legacy = in.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
@@ -111,7 +112,7 @@ void read_memory(const ZydisDecodedInstruction& in, uint64_t address, Instructio
   }
 }
 
-// With operands.
+// Decodes with operands.
 const ZydisDecoder& full_decoder() {
   static const ZydisDecoder made = [] {
     ZydisDecoder decoder;
@@ -195,10 +196,10 @@ bool decode_untrusted(std::span<const std::byte> bytes, uint64_t address,
     out.has_target = true;
     out.target = address + in.length + static_cast<uint64_t>(immediate.value.s);
   }
-  // What this file does not know as a jump is nothing that may be moved.
+  // An instruction that this file does not know as a jump must not be moved.
   if (immediate.is_relative != 0 && out.flow == Flow::kNext)
     out.flow = Flow::kTransaction;
   return true;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,12 +1,12 @@
-// One x86-64 instruction, as far as moving it and finding jumps needs. The only file that
-// knows the decoder library, Zydis.
+// One x86-64 instruction, as far as moving it and finding jumps needs. Only this file's
+// source uses the decoder library, Zydis.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 struct Instruction {
   enum class Flow : uint8_t {
@@ -17,7 +17,7 @@ struct Instruction {
     kCall,         // direct or indirect
     kIndirectJump,
     kReturn,
-    kTrap,         // ud2, hlt, int3: nothing follows
+    kTrap,         // ud2, hlt, int3: execution does not go on after it
     kTransaction,  // xbegin
   };
 
@@ -25,7 +25,8 @@ struct Instruction {
   Flow flow = Flow::kNext;
   bool is_rip_relative = false;
   uint8_t field = 0;  // offset of the displacement, if it is relative to rip
-  // Where a direct jump, branch or call leads, or what a rip-relative operand addresses.
+  // The address to which a direct jump, branch or call leads, or that a rip-relative
+  // operand has.
   uint64_t target = 0;
   bool has_target = false;
   bool is_endbr = false;
@@ -35,7 +36,7 @@ struct Instruction {
   bool loads_table_offset = false;  // movslq (base,index,4): an entry of a jump table
   bool jumps_by_register = false;
   bool pops = false;
-  // It enters the kernel, or is a string instruction that is repeated.
+  // The instruction enters the kernel, or is a string instruction that is repeated.
   bool may_last = false;
   // A memory operand of the stack pointer or the frame pointer alone.
   enum class Base : uint8_t { kOther, kStackPointer, kFramePointer };
@@ -45,14 +46,14 @@ struct Instruction {
   uint32_t plain_displacement = 0;  // of 32 bits, without a base; else 0
 };
 
-// Decodes the instruction at `address`, with which `bytes` begin. False: it is none, or
-// its end is missing. Costs some 50 ns.
+// Decodes the instruction at `address`, with which `bytes` begin. False: there is none,
+// or its end is missing. Costs some 50 ns.
 bool decode_untrusted(std::span<const std::byte> bytes, uint64_t address,
                       Instruction& out);
 
-// Whether the instruction, which `bytes` are, writes no memory, and no registers but the
-// arithmetic flags and general ones that pass no arguments and are not the stack pointer.
-// Costs some 150 ns.
+// Whether the instruction `bytes` writes no memory, and no registers but the arithmetic
+// flags and general ones that pass no arguments and are not the stack pointer. Costs some
+// 150 ns.
 bool changes_own_registers_untrusted(std::span<const std::byte> bytes);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,5 +1,5 @@
-// What the analysis needs of a module: its loaded bytes, the functions that are known by
-// name, and what points into its code. The command reads it from an ELF file.
+// The parts of a module that the analysis needs: its loaded bytes, the functions that are
+// known by name, and the pointers into its code. The command reads them from an ELF file.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 // [start, end), file addresses.
 struct CodeRange {
@@ -21,7 +21,7 @@ struct CodeRange {
 struct NamedFunction {
   CodeRange range;
   std::string name;  // the linker's; untrusted bytes
-  // The symbol says how long it is; else its end is where something else may begin.
+  // Whether the symbol has a size; else `end` is where the next symbol or section begins.
   bool is_sized = true;
 };
 
@@ -33,15 +33,15 @@ struct ModuleSegment {
   CodeRange range() const { return {address, address + bytes.size()}; }
 };
 
-// All of it is untrusted.
+// The code of a module; all of it is untrusted.
 struct ModuleCode {
   std::vector<ModuleSegment> segments;   // by address; they do not overlap
   std::vector<NamedFunction> functions;  // by address; they do not overlap
   std::vector<CodeRange> stubs;          // procedure linkage tables
   std::vector<uint64_t> pointers;        // of relocations
-  std::vector<uint64_t> resolvers;       // of these, to functions that the loader calls
+  std::vector<uint64_t> resolvers;       // of these: to functions that the loader calls
   CodeRange eh_frame;                    // empty: there is none
-  // The module is not moved when it is loaded: its code and data hold plain addresses.
+  // The module is not moved when it is loaded: its code and data have plain addresses.
   bool has_fixed_addresses = false;
 
   // The segment's bytes from `address` on; empty if there are none.
@@ -58,4 +58,4 @@ struct ModuleCode {
   }
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,15 +1,78 @@
-#include "src/recorder/patch_analysis/patch_analysis.hpp"
-
+// The rules by which a function can be patched or not (patch_plan.hpp).
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "src/recorder/patch_analysis/code_sweep.hpp"
 #include "src/recorder/patch_analysis/instruction.hpp"
+#include "src/recorder/patch_analysis/patch_plan.hpp"
 #include "src/recorder/patch_analysis/unwind_table.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
+
+namespace {
+
+constexpr uint8_t kPush = 0x50;  // and a register in the low three bits
+constexpr uint8_t kPop = 0x58;
+constexpr uint8_t kStackPointer = 4;
+constexpr auto kOtherRegisters = std::byte{0x41};  // before the opcode: r8 to r15
+constexpr auto kLoadAddress = std::byte{0x8d};
+
+uint8_t number(std::byte byte) { return std::to_integer<uint8_t>(byte); }
+
+bool is_push(std::byte opcode) { return (number(opcode) & 0xf8) == kPush; }
+
+std::byte pop_of(std::byte push) {
+  return static_cast<std::byte>(kPop | (number(push) & 7));
+}
+
+// sub $N,%rsp is undone by lea N(%rsp),%rsp, which does not change the flags.
+KeptInstruction undo_of_room(std::span<const std::byte> bytes, bool is_short) {
+  KeptInstruction kept;
+  int32_t room = 0;
+  if (is_short) {
+    // A positive value of one byte equals the number with its sign.
+    room = number(bytes[3]) <= INT8_MAX ? number(bytes[3]) : 0;
+  } else {
+    std::memcpy(&room, &bytes[3], sizeof room);
+  }
+  if (room <= 0) return kept;
+  kept.stack_bytes = static_cast<uint64_t>(room);
+  const auto modrm = std::byte{static_cast<uint8_t>(is_short ? 0x64 : 0xa4)};
+  kept.undo = {bytes[0], kLoadAddress, modrm, std::byte{0x24}};
+  kept.undo.insert(kept.undo.end(), bytes.begin() + 3, bytes.end());
+  return kept;
+}
+
+}  // namespace
+
+KeptInstruction undo_of(std::span<const std::byte> bytes) {
+  constexpr std::byte kShortRoom[] = {std::byte{0x48}, std::byte{0x83}, std::byte{0xec}};
+  constexpr std::byte kRoom[] = {std::byte{0x48}, std::byte{0x81}, std::byte{0xec}};
+  const auto begins = [bytes](const std::byte(&opcode)[3]) {
+    return std::equal(std::begin(opcode), std::end(opcode), bytes.begin());
+  };
+  switch (bytes.size()) {
+    case 1:
+      if (!is_push(bytes[0]) || number(bytes[0]) == (kPush | kStackPointer)) break;
+      return {{pop_of(bytes[0])}, sizeof(uint64_t)};
+    case 2:
+      if (bytes[0] != kOtherRegisters || !is_push(bytes[1])) break;
+      return {{bytes[0], pop_of(bytes[1])}, sizeof(uint64_t)};
+    case 4:
+      if (begins(kShortRoom)) return undo_of_room(bytes, true);
+      break;
+    case 7:
+      if (begins(kRoom)) return undo_of_room(bytes, false);
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
 namespace {
 
 using Flow = Instruction::Flow;
@@ -81,8 +144,8 @@ class FunctionAnalysis {
 
   uint64_t patched() const { return plan_.start + plan_.kept; }
 
-  // Without a name, a part cannot be told from a function of which all calls are tail
-  // calls. Both are left.
+  // Without a name, a part can't be distinguished from a function of which all calls are
+  // tail calls. Both are skipped.
   bool is_part() const {
     if (!function_.name.empty()) return has_part_name(function_.name);
     const uint8_t marks = marks_.at(plan_.start);
@@ -99,8 +162,8 @@ class FunctionAnalysis {
     return is_call_frame ? PatchVerdict::kPatchable : PatchVerdict::kOtherFrame;
   }
 
-  // The first instruction stays before the jump. False: it cannot, or what comes after it
-  // has no room.
+  // Keeps the first instruction before the jump. False: it cannot stay, or there is no
+  // space for the jump after it.
   bool keep(const Instruction& first) {
     if (plan_.kept != 0) return false;
     const FunctionPlan before = plan_;
@@ -149,7 +212,7 @@ class FunctionAnalysis {
       case Flow::kJump:
       case Flow::kIndirectJump:
       case Flow::kReturn:
-        // What stands after it belongs to other paths.
+        // The code after it belongs to other paths.
         if (done + instruction.length < kPatchJumpBytes) return PatchVerdict::kEndsEarly;
         break;
       default:
@@ -211,4 +274,4 @@ PatchPlan analyse_patches_untrusted(const ModuleCode& module) {
   return plan;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

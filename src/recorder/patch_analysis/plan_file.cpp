@@ -1,27 +1,34 @@
+// Encodes, decodes and checks plans, and reads and writes the files of the cache.
 #include "src/recorder/patch_analysis/plan_file.hpp"
 
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "src/base/checksum.hpp"
 #include "src/base/untrusted_bytes.hpp"
+#include "src/recorder/cache/user_cache.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
+
 namespace {
 
 constexpr char kMagic[8] = {'A', 'R', 'C', 'T', 'P', 'L', 'A', 'N'};
 constexpr size_t kBuildIdBytesMax = 64;
 
-// The file: this, the functions, the instructions of all functions in their order, the
-// names in their order, the findings, a line each.
+// The file: this header, the functions, the instructions of all functions in their order,
+// the names in their order, the findings, a line each.
 struct FileHeader {
   char magic[8];
   uint32_t version;
-  uint32_t checksum;  // CRC-32C of what follows it
+  uint32_t checksum;  // CRC-32C of all after this word
   uint64_t stamp;
   uint32_t function_count;
   uint32_t instruction_count;
@@ -77,7 +84,7 @@ uint32_t checksum_of(std::span<const std::byte> file) {
   return checksum.value();
 }
 
-// What stays before the jump.
+// Reads the instruction that stays before the jump.
 bool read_kept(const FileFunction& file, FunctionPlan& function) {
   const bool is_undone = file.kept_as == static_cast<uint8_t>(KeptAs::kUndone);
   for (size_t i = 0; i < kUndoneBytesMax; ++i) {
@@ -130,7 +137,7 @@ class Decoder {
       if (!read_function(function) || function.start < end) return std::nullopt;
       end = function.start + function.size;
     }
-    // What is left of the counts belongs to no function.
+    // If bytes remain, the counts in the header are wrong.
     if (!names_.empty() || !instructions_.empty()) return std::nullopt;
     return std::move(plan_);
   }
@@ -204,7 +211,7 @@ class Decoder {
     return read_instructions(function);
   }
 
-  // A function that is left alone has nothing to displace.
+  // A function that is skipped has nothing to displace.
   static bool is_left(const FileFunction& file) {
     const auto is_zero = [](uint8_t byte) { return byte == 0; };
     return file.entry_only == 0 && file.may_last == 0 && file.kept == 0 &&
@@ -301,4 +308,36 @@ std::optional<PatchPlan> decode_plan_untrusted(std::span<const std::byte> bytes)
   return Decoder(bytes).run();
 }
 
-}  // namespace arctrace
+PlanCache PlanCache::of_user() {
+  const std::string cache = user_cache_directory();
+  return PlanCache(cache.empty() ? "" : cache + "/plans");
+}
+
+std::string PlanCache::file_of(std::span<const std::byte> build_id) const {
+  if (directory_.empty() || build_id.empty()) return "";
+  const std::string id(reinterpret_cast<const char*>(build_id.data()), build_id.size());
+  return absl::StrCat(directory_, "/", absl::BytesToHexString(id), ".plan");
+}
+
+std::optional<PatchPlan> PlanCache::load(std::span<const std::byte> build_id,
+                                         uint64_t stamp) const {
+  const std::string path = file_of(build_id);
+  if (path.empty()) return std::nullopt;
+  const std::optional<std::vector<std::byte>> bytes = read_own_file(path, kPlanBytesMax);
+  if (!bytes) return std::nullopt;
+  std::optional<PatchPlan> plan = decode_plan_untrusted(*bytes);
+  if (!plan || plan->stamp != stamp ||
+      !std::equal(plan->build_id.begin(), plan->build_id.end(), build_id.begin(),
+                  build_id.end())) {
+    return std::nullopt;
+  }
+  return plan;
+}
+
+bool PlanCache::save(const PatchPlan& plan) const {
+  const std::string path = file_of(plan.build_id);
+  const std::optional<std::vector<std::byte>> bytes = encode_plan(plan);
+  return !path.empty() && bytes && write_own_file(path, *bytes);
+}
+
+}  // namespace arctrace::recorder

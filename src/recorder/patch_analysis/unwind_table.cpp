@@ -1,3 +1,4 @@
+// Parses the entries and instructions of .eh_frame, and exception tables.
 #include "src/recorder/patch_analysis/unwind_table.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -6,13 +7,13 @@
 #include <array>
 #include <string_view>
 
-#include "src/recorder/patch_analysis/frame_opcodes.hpp"
-#include "src/recorder/patch_analysis/unwind_bytes.hpp"
+#include "src/base/unwind_bytes.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
-// More rows than any function has; hostile programs of instructions end there.
+// The limit of rows, more than any function has; a hostile program of instructions ends
+// there.
 constexpr size_t kRowsMax = size_t{1} << 16;
 constexpr size_t kRememberedMax = 16;
 
@@ -41,19 +42,19 @@ class FrameProgram {
   // Appends each row that ends to `rows`, if there is one. False: an instruction is
   // unknown or broken.
   bool run(std::span<const std::byte> program, std::vector<FrameRow>* rows) {
-    UnwindByteReader in(program, 0);
+    UnwindBytes in(program, 0);
     while (!in.at_end()) {
       const auto opcode = in.number<uint8_t>();
-      const uint8_t operand = opcode & 0x3F;
+      const uint8_t operand = opcode & kCfaOperandMask;
       bool known = true;
-      switch (opcode >> 6) {
-        case 1:
+      switch (opcode & kCfaOpcodeMask) {
+        case DW_CFA_advance_loc:
           advance(operand, rows);
           break;
-        case 2:
+        case DW_CFA_offset:
           offset(operand, static_cast<int64_t>(in.uleb()));
           break;
-        case 3:
+        case DW_CFA_restore:
           restore(operand);
           break;
         default:
@@ -100,58 +101,58 @@ class FrameProgram {
                                 static_cast<uint64_t>(data_alignment_));
   }
 
-  bool run_extended(uint8_t opcode, UnwindByteReader& in, std::vector<FrameRow>* rows) {
+  bool run_extended(uint8_t opcode, UnwindBytes& in, std::vector<FrameRow>* rows) {
     uint64_t number = 0;
     switch (opcode) {
-      case kNop:
+      case DW_CFA_nop:
         return true;
-      case kAdvanceLoc1:
+      case DW_CFA_advance_loc1:
         advance(in.number<uint8_t>(), rows);
         return true;
-      case kAdvanceLoc2:
+      case DW_CFA_advance_loc2:
         advance(in.number<uint16_t>(), rows);
         return true;
-      case kAdvanceLoc4:
+      case DW_CFA_advance_loc4:
         advance(in.number<uint32_t>(), rows);
         return true;
-      case kOffsetExtended:
+      case DW_CFA_offset_extended:
         number = in.uleb();
         offset(number, static_cast<int64_t>(in.uleb()));
         return true;
-      case kOffsetExtendedSf:
+      case DW_CFA_offset_extended_sf:
         number = in.uleb();
         offset(number, in.sleb());
         return true;
-      case kGnuNegativeOffsetExtended:
+      case DW_CFA_GNU_negative_offset_extended:
         number = in.uleb();
         offset(number, -static_cast<int64_t>(in.uleb() & INT64_MAX));
         return true;
-      case kRestoreExtended:
+      case DW_CFA_restore_extended:
         restore(in.uleb());
         return true;
-      case kUndefined:
-      case kSameValue:
+      case DW_CFA_undefined:
+      case DW_CFA_same_value:
         lose(in.uleb());
         return true;
-      case kRegister:
-      case kValOffset:
+      case DW_CFA_register:
+      case DW_CFA_val_offset:
         lose(in.uleb());
         in.uleb();
         return true;
-      case kValOffsetSf:
+      case DW_CFA_val_offset_sf:
         lose(in.uleb());
         in.sleb();
         return true;
-      case kExpression:
-      case kValExpression:
+      case DW_CFA_expression:
+      case DW_CFA_val_expression:
         lose(in.uleb());
         in.skip(in.uleb());
         return true;
-      case kRememberState:
+      case DW_CFA_remember_state:
         if (remembered_.size() >= kRememberedMax) return false;
         remembered_.push_back(row_);
         return true;
-      case kRestoreState: {
+      case DW_CFA_restore_state: {
         if (remembered_.empty()) return false;
         const uint64_t address = row_.address;
         row_ = remembered_.back();
@@ -159,28 +160,28 @@ class FrameProgram {
         remembered_.pop_back();
         return true;
       }
-      case kDefCfa:
+      case DW_CFA_def_cfa:
         number = in.uleb();
         set_cfa(number, static_cast<int64_t>(in.uleb()));
         return true;
-      case kDefCfaSf:
+      case DW_CFA_def_cfa_sf:
         number = in.uleb();
         set_cfa(number, factored(in.sleb()));
         return true;
-      case kDefCfaRegister:
+      case DW_CFA_def_cfa_register:
         row_.base_register = in.uleb();
         return true;
-      case kDefCfaOffset:
+      case DW_CFA_def_cfa_offset:
         row_.offset = static_cast<int64_t>(in.uleb());
         return true;
-      case kDefCfaOffsetSf:
+      case DW_CFA_def_cfa_offset_sf:
         row_.offset = factored(in.sleb());
         return true;
-      case kDefCfaExpression:
+      case DW_CFA_def_cfa_expression:
         in.skip(in.uleb());
         row_.is_expression = true;
         return true;
-      case kGnuArgsSize:
+      case DW_CFA_GNU_args_size:
         in.uleb();
         return true;
       default:
@@ -200,7 +201,7 @@ class FrameProgram {
 
 UnwindTable::UnwindTable(const ModuleCode& module) : module_(module) {
   const std::span<const std::byte> table = bytes_of(module, module.eh_frame);
-  UnwindByteReader in(table, module.eh_frame.start);
+  UnwindBytes in(table, module.eh_frame.start);
   bool is_damaged = false;
   uint64_t offset = 0;
   while (!in.at_end()) {
@@ -237,11 +238,11 @@ UnwindTable::UnwindTable(const ModuleCode& module) : module_(module) {
 
 bool UnwindTable::read_record(std::span<const std::byte> record, uint64_t offset,
                               uint64_t address) {
-  UnwindByteReader in(record, address);
+  UnwindBytes in(record, address);
   const auto id = in.number<uint32_t>();
   if (!in.good()) return false;
   if (id == 0) return read_cie(in.rest(), offset, in.address());
-  // The distance from here back to the common entry's length.
+  // The id is the distance from here back to the common entry's length.
   if (id > offset) return false;
   Entry entry;
   const Cie* cie = find_cie(offset - id, entry.cie);
@@ -252,7 +253,7 @@ bool UnwindTable::read_record(std::span<const std::byte> record, uint64_t offset
     const uint64_t bytes = in.uleb();
     if (!in.good() || bytes > in.rest().size()) return false;
     if (cie->exception_encoding != kPointerOmitted) {
-      UnwindByteReader data(in.rest().first(bytes), in.address());
+      UnwindBytes data(in.rest().first(bytes), in.address());
       entry.exception_table = data.pointer(cie->exception_encoding);
       if (!data.good()) return false;
     }
@@ -260,7 +261,7 @@ bool UnwindTable::read_record(std::span<const std::byte> record, uint64_t offset
   }
   if (!in.good()) return false;
   entry.program = in.rest();
-  // Entries of sections that the linker dropped begin at 0 and are about nothing.
+  // Entries of sections that the linker dropped begin at 0 and are about no code.
   if (__builtin_add_overflow(entry.range.start, size, &entry.range.end) || size == 0 ||
       !is_code(entry.range)) {
     return true;
@@ -271,7 +272,7 @@ bool UnwindTable::read_record(std::span<const std::byte> record, uint64_t offset
 
 bool UnwindTable::read_cie(std::span<const std::byte> body, uint64_t offset,
                            uint64_t address) {
-  UnwindByteReader in(body, address);
+  UnwindBytes in(body, address);
   Cie cie;
   cie.offset = offset;
   const auto version = in.number<uint8_t>();
@@ -289,7 +290,7 @@ bool UnwindTable::read_cie(std::span<const std::byte> body, uint64_t offset,
     cie.has_augmentation = true;
     const uint64_t bytes = in.uleb();
     if (!in.good() || bytes > in.rest().size()) return false;
-    UnwindByteReader data(in.rest().first(bytes), in.address());
+    UnwindBytes data(in.rest().first(bytes), in.address());
     for (const char c : std::string_view(augmentation).substr(1)) {
       if (c == 'R') {
         cie.pointer_encoding = data.number<uint8_t>();
@@ -299,7 +300,7 @@ bool UnwindTable::read_cie(std::span<const std::byte> body, uint64_t offset,
         const auto encoding = data.number<uint8_t>();
         data.form(encoding & kPointerFormMask);
       } else if (c != 'S' && c != 'B') {
-        break;  // what follows it is not needed
+        break;  // the characters after it are not needed
       }
     }
     if (!data.good()) return false;
@@ -355,7 +356,7 @@ void UnwindTable::rows_untrusted(const Entry& entry, std::vector<FrameRow>& rows
 std::vector<uint64_t> landing_pads_untrusted(const ModuleCode& module, uint64_t address,
                                              uint64_t function, size_t& bytes_left) {
   std::vector<uint64_t> pads;
-  UnwindByteReader in(module.bytes_at(address), address);
+  UnwindBytes in(module.bytes_at(address), address);
   uint64_t base = function;
   if (const auto encoding = in.number<uint8_t>(); encoding != kPointerOmitted) {
     base = in.pointer(encoding);
@@ -365,7 +366,7 @@ std::vector<uint64_t> landing_pads_untrusted(const ModuleCode& module, uint64_t 
   const uint64_t bytes = in.uleb();
   if (!in.good() || bytes > std::min(in.rest().size(), bytes_left)) return pads;
   bytes_left -= bytes;
-  UnwindByteReader sites(in.rest().first(bytes), in.address());
+  UnwindBytes sites(in.rest().first(bytes), in.address());
   while (!sites.at_end()) {
     for (int i = 0; i < 2; ++i) sites.form(sites_encoding & kPointerFormMask);
     const uint64_t pad = sites.form(sites_encoding & kPointerFormMask);
@@ -376,4 +377,4 @@ std::vector<uint64_t> landing_pads_untrusted(const ModuleCode& module, uint64_t 
   return pads;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,5 +1,5 @@
-// The section .eh_frame of a module: which code each entry is about, where the caller's
-// frame and the return address are at each instruction, and the entry's exception table.
+// The section .eh_frame of a module: which code each entry is about, the CFA and the
+// place of the return address at each instruction, and the entry's exception table.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 #include "src/recorder/patch_analysis/module_code.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// The rule from `address` on: the canonical frame address, above which the caller's frame
-// is, is register + offset.
+// The rule from `address` on: the CFA, above which the caller's frame is, is register +
+// offset.
 struct FrameRow {
   uint64_t address = 0;
   uint64_t base_register = 0;  // DWARF's number: 7 the stack pointer, 6 the frame pointer
   int64_t offset = 0;
-  bool is_expression = false;      // neither of them is known
-  bool has_return_address = true;  // it is at `return_offset` from the frame address
+  bool is_expression = false;      // the register and the offset are not known
+  bool has_return_address = true;  // it is at `return_offset` from the CFA
   int64_t return_offset = 0;
 };
 inline constexpr uint64_t kDwarfFramePointer = 6;
@@ -35,21 +35,21 @@ class UnwindTable {
     std::span<const std::byte> program;
   };
 
-  // Reads the table at module.eh_frame. What breaks the format ends the reading, and
-  // problem() says so; entries before it are kept. `module` must outlive this.
+  // Reads the table at module.eh_frame. Reading ends at bytes that break the format, and
+  // problem() says so; entries before them stay. `module` must outlive this.
   explicit UnwindTable(const ModuleCode& module);
 
-  // By start address. Entries that overlap an earlier one are left out.
+  // The entries by start address. Entries that overlap an earlier one are skipped.
   std::span<const Entry> entries() const { return entries_; }
 
-  // nullptr: no entry is about the address.
+  // The entry about the address; nullptr: there is none.
   const Entry* find(uint64_t address) const;
 
-  // The rows of an entry in order of address, the first one at its start. None if an
-  // instruction is unknown or broken.
+  // The rows of an entry in order of address, the first one at its start. There are none
+  // if an instruction is unknown or broken.
   void rows_untrusted(const Entry& entry, std::vector<FrameRow>& rows) const;
 
-  // The same as instructions: what a common entry says of all of its entries.
+  // The rules of a common entry as instructions, which apply to all of its entries.
   struct CommonRules {
     uint64_t code_alignment = 1;
     int64_t data_alignment = 1;
@@ -61,7 +61,7 @@ class UnwindTable {
     return {cie.code_alignment, cie.data_alignment, cie.return_register, cie.program};
   }
 
-  // What could not be read, in words; empty: nothing.
+  // The part of the table that could not be read, in words; empty: there is none.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -88,9 +88,9 @@ class UnwindTable {
 };
 
 // The landing pads of the exception table at `address`: addresses to which an exception
-// leads, for the function that begins at `function`. What breaks the format ends it, and
-// so does a table of more than `bytes_left`, from which its size is taken.
+// leads, for the function that begins at `function`. They end at bytes that break the
+// format, and at a table of more than `bytes_left`, from which its size is subtracted.
 std::vector<uint64_t> landing_pads_untrusted(const ModuleCode& module, uint64_t address,
                                              uint64_t function, size_t& bytes_left);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 constexpr uint64_t rounded_up(uint64_t value, uint64_t to) {
   return (value + to - 1) & ~(to - 1);
 }
 
-// The distance that stands in an instruction, or in a table: to `to`, from `from`.
+// The distance from `from` to `to`, as an instruction or a table has it.
 constexpr uint32_t distance32(uint64_t from, uint64_t to) {
   return static_cast<uint32_t>(to - from);
 }
@@ -41,7 +41,7 @@ class ImageBytes {
       if (is_last) return;
     }
   }
-  // At an offset that was added already.
+  // Replaces a part at an offset that was added already.
   template <class Part>
   void set(uint64_t at, const Part& part) {
     std::memcpy(bytes_.data() + at, &part, sizeof part);
@@ -55,4 +55,4 @@ class ImageBytes {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

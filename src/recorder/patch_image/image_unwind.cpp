@@ -1,12 +1,13 @@
+// Writes the .eh_frame of an image, and its index.
 #include "src/recorder/patch_image/image_unwind.hpp"
 
 #include <optional>
 #include <utility>
 
-#include "src/recorder/patch_analysis/frame_opcodes.hpp"
-#include "src/recorder/patch_image/moved_unwind.hpp"
+#include "src/base/unwind_bytes.hpp"
+#include "src/recorder/patch_image/trampoline.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 constexpr uint64_t kIndexHeadSize = 12;
@@ -14,15 +15,15 @@ constexpr uint64_t kIndexEntrySize = 8;
 constexpr uint64_t kRecordAlignment = 8;
 constexpr uint64_t kReturnAddressSize = 8;
 
-// Until the first instruction is taken back, the stack pointer is where that has moved
-// it.
+// The rules until the first instruction is undone, while the stack pointer is where that
+// instruction has moved it.
 std::vector<std::byte> rules_before_undo(const KeptInstruction& kept) {
   ImageBytes out;
-  out.add(kDefCfaOffset);
+  out.add(DW_CFA_def_cfa_offset);
   out.add_uleb(kReturnAddressSize + kept.stack_bytes);
-  out.add(kAdvanceLoc1);
+  out.add(DW_CFA_advance_loc1);
   out.add(static_cast<uint8_t>(kGateJumpSize + kept.undo.size()));
-  out.add(kDefCfaOffset);
+  out.add(DW_CFA_def_cfa_offset);
   out.add_uleb(kReturnAddressSize);
   return std::move(out).take();
 }
@@ -105,14 +106,14 @@ std::vector<std::byte> ImageUnwind::common_record(const CommonRules& rules) {
   out.add_sleb(rules.data_alignment);
   out.add(static_cast<uint8_t>(rules.return_register));
   out.add_uleb(1);
-  out.add(uint8_t{0x1b});  // addresses are 32 bits from where they stand
+  out.add(uint8_t{0x1b});  // addresses are 32 bits from their own place
   out.add_bytes(rules.program);
   out.align(kRecordAlignment);
   out.set(0, static_cast<uint32_t>(out.size() - sizeof(uint32_t)));
   return std::move(out).take();
 }
 
-// With the length.
+// The size of a record, with its length field.
 uint64_t ImageUnwind::record_size(const Rules& rules) {
   return rounded_up(sizeof(uint32_t) * 4 + 1 + rules.program.size(), kRecordAlignment);
 }
@@ -123,4 +124,4 @@ uint64_t ImageUnwind::common_size() const {
   return size;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

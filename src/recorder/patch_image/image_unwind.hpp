@@ -14,11 +14,11 @@
 #include "src/recorder/patch_image/image_bytes.hpp"
 #include "src/recorder/patch_image/trampoline.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 class ImageUnwind {
  public:
-  // `code` stays.
+  // `code` must outlive this object.
   explicit ImageUnwind(const ModuleCode& code) : unwind_(code) {}
 
   // Adds the rules of a function's code, which begins at `offset` of the image's code.
@@ -26,7 +26,7 @@ class ImageUnwind {
   // function cannot be moved.
   bool add(const FunctionPlan& plan, const TrampolineShape& shape, uint64_t offset);
 
-  // In bytes, of all that were added.
+  // The size in bytes of the index of all that were added.
   uint64_t index_size() const;
   uint64_t rules_size() const;
 
@@ -39,7 +39,7 @@ class ImageUnwind {
   void write_rules(const Places& places, ImageBytes& out) const;
 
  private:
-  // What a common entry of our own has.
+  // The contents of a common entry of our own.
   struct CommonRules {
     int64_t data_alignment;
     uint64_t return_register;
@@ -47,7 +47,7 @@ class ImageUnwind {
     auto key() const { return std::tie(data_alignment, return_register, program); }
     bool operator<(const CommonRules& other) const { return key() < other.key(); }
   };
-  // Those of one function.
+  // The rules of one function.
   struct Rules {
     uint64_t offset;  // of its code, from the beginning of the image's
     uint64_t size;    // of its code
@@ -64,4 +64,4 @@ class ImageUnwind {
   std::map<CommonRules, size_t> common_;
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

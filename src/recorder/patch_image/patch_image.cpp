@@ -1,8 +1,10 @@
-// The image, in the order of its addresses: headers, table, what the loader asks for,
+// Builds the image, in the order of its addresses: headers, table, what the loader needs,
 // functions, names and unwind rules, which are only read; code; slots and the dynamic
 // section, which are written, and between them the gates.
 #include "src/recorder/patch_image/patch_image.hpp"
 
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
 #include <arctrace/format.h>
 #include <elf.h>
 
@@ -16,7 +18,65 @@
 #include "src/recorder/patch_image/image_unwind.hpp"
 #include "src/recorder/patch_image/trampoline.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
+
+namespace {
+
+constexpr uint64_t kStep = uint64_t{64} << 10;
+// The kernel maps nothing below this unless it is asked to (vm.mmap_min_addr).
+constexpr uint64_t kLowest = kStep;
+// The space that stays free for the heap, which grows after the program.
+constexpr uint64_t kHeapRoom = uint64_t{1} << 30;
+constexpr uint64_t kHighest = uint64_t{1} << 47;
+// The largest distance from the first byte of the one to the last of the other; a jump
+// reaches 2 GiB.
+constexpr uint64_t kReach = (uint64_t{2} << 30) - (uint64_t{64} << 20);
+
+}  // namespace
+
+AddressSpace::AddressSpace(std::string_view maps_untrusted) {
+  for (const absl::string_view line : absl::StrSplit(
+           absl::string_view(maps_untrusted.data(), maps_untrusted.size()), '\n')) {
+    const absl::string_view range = line.substr(0, line.find(' '));
+    const size_t dash = range.find('-');
+    CodeRange mapped;
+    if (dash == absl::string_view::npos ||
+        !absl::SimpleHexAtoi(range.substr(0, dash), &mapped.start) ||
+        !absl::SimpleHexAtoi(range.substr(dash + 1), &mapped.end)) {
+      continue;
+    }
+    mapped_.push_back(mapped);
+  }
+  std::sort(mapped_.begin(), mapped_.end(),
+            [](const CodeRange& a, const CodeRange& b) { return a.start < b.start; });
+}
+
+bool AddressSpace::is_free(CodeRange range) const {
+  return std::none_of(mapped_.begin(), mapped_.end(), [&](const CodeRange& mapped) {
+    return mapped.start < range.end && range.start < mapped.end;
+  });
+}
+
+std::optional<uint64_t> AddressSpace::find_room_near(CodeRange module,
+                                                     uint64_t size) const {
+  if (module.end <= module.start || module.end - module.start > kReach / 2 ||
+      size > kReach / 2 || module.end > kHighest) {
+    return std::nullopt;
+  }
+  const uint64_t below_max = kReach - (module.end - module.start);
+  for (uint64_t below = size + kStep; below < below_max; below += kStep) {
+    if (module.start < below + kLowest) break;
+    const uint64_t start = (module.start - below) & ~(kStep - 1);
+    if (is_free({start, start + size})) return start;
+  }
+  for (uint64_t above = kHeapRoom; module.end - module.start + above + size < kReach;
+       above += kStep) {
+    const uint64_t start = (module.end + above) & ~(kStep - 1);
+    if (start + size < kHighest && is_free({start, start + size})) return start;
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 using shim::PatchedFunction;
@@ -31,11 +91,11 @@ constexpr auto kTrap = std::byte{0xcc};
 struct Trampoline {
   const FunctionPlan* plan = nullptr;
   uint64_t offset = 0;
-  uint64_t copy_at = 0;   // from there on
-  uint8_t undo_size = 0;  // what takes the first instruction back
+  uint64_t copy_at = 0;   // the copies begin there
+  uint8_t undo_size = 0;  // the code that undoes the first instruction
 };
 
-// What follows the table: the PatchLeft of the request, `left_size` bytes, and its
+// The bytes after the table: the PatchSkips of the request, `left_size` bytes, and its
 // PatchAgain.
 std::vector<std::byte> bytes_after_table(const PatchRequest& request,
                                          uint64_t& left_size) {
@@ -45,8 +105,8 @@ std::vector<std::byte> bytes_after_table(const PatchRequest& request,
     for (size_t i = 0; i < left.listed.size() || unlisted != 0; unlisted = 0) {
       const size_t listed =
           std::min<size_t>(left.listed.size() - i, shim::kPatchListedMax);
-      out.add(shim::PatchLeft{verdict, static_cast<uint32_t>(listed + unlisted),
-                              static_cast<uint32_t>(listed), 0});
+      out.add(shim::PatchSkips{verdict, static_cast<uint32_t>(listed + unlisted),
+                               static_cast<uint32_t>(listed), 0});
       for (const size_t end = i + listed; i < end; ++i) {
         out.add(request.bias + left.listed[i]);
       }
@@ -63,7 +123,7 @@ class ImageMaker {
       : code_(code), request_(request), unwind_(code) {
     for (const FunctionPlan* function : request.functions) {
       if (add_function(*function)) continue;
-      LeftFunctions& left = request_.left[ARCTRACE_PATCH_UNMOVED_RULES];
+      SkippedFunctions& left = request_.left[ARCTRACE_PATCH_UNMOVED_RULES];
       ++left.count;
       left.listed.push_back(function->start);
     }
@@ -91,7 +151,7 @@ class ImageMaker {
     out.pad_to(unwind_at_.code);
     for (const Trampoline& one : trampolines_) add_code(one, out);
     out.pad_to(gates_at_);
-    // Nothing is recorded until the shim says so.
+    // Nothing is recorded until the shim opens the gates.
     for (const Trampoline& one : trampolines_) {
       out.add(copy_address(one) + (one.undo_size == 0 ? 0 : one.plan->kept));
     }
@@ -103,7 +163,7 @@ class ImageMaker {
   }
 
  private:
-  // False: its unwind rules cannot be moved.
+  // Adds a function. False: its unwind rules cannot be moved.
   bool add_function(const FunctionPlan& plan) {
     const TrampolineShape shape = trampoline_shape(plan);
     if (!unwind_.add(plan, shape, code_size_)) return false;
@@ -118,7 +178,7 @@ class ImageMaker {
     return {request_.bias + range.start, request_.bias + range.end};
   }
 
-  // Whether what the copies refer to is within 32 bits of the image.
+  // Whether all addresses to which the copies refer are within 32 bits of the image.
   bool reaches_targets() const {
     const auto is_near = [](uint64_t from, uint64_t to) {
       const auto distance = static_cast<int64_t>(to - from);
@@ -182,7 +242,7 @@ class ImageMaker {
     return table;
   }
 
-  // No symbols: only what the loader looks at in any module.
+  // There are no symbols, only the tables that the loader reads of any module.
   static void add_loader_tables(ImageBytes& out) {
     for (const uint32_t word : {1U, 1U, 0U, 0U}) out.add(word);
     out.add(Elf64_Sym{});
@@ -303,7 +363,7 @@ class ImageMaker {
   std::vector<Trampoline> trampolines_;
   uint64_t code_size_ = 0;
   uint64_t low_ = 0;  // the address of the image
-  // Offsets from there, and sizes.
+  // Offsets from that address, and sizes.
   uint64_t hash_at_ = 0, symbols_at_ = 0, functions_at_ = 0, names_at_ = 0;
   ImageUnwind::Places unwind_at_;
   uint64_t names_size_ = 0, read_only_size_ = 0, data_at_ = 0, slots_at_ = 0;
@@ -338,4 +398,4 @@ std::vector<std::byte> refused_patch_image(uint32_t refusal,
   return std::move(out).take();
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

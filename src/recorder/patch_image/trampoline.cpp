@@ -1,17 +1,152 @@
+// Writes the code for a patched function, and moves its unwind rules.
 #include "src/recorder/patch_image/trampoline.hpp"
 
+#include <algorithm>
 #include <span>
-namespace arctrace {
+
+#include "src/base/unwind_bytes.hpp"
+
+namespace arctrace::recorder {
+
+// Unwind rules are copied as they are, except for those that advance the address, which
+// are written anew.
+
 namespace {
 
-// Goes where the function's gate says; it needs no landing pad there.
+// The operands of an opcode: so many numbers in LEB128, or a block.
+enum class Operands : uint8_t { kUnknown, kNone, kOne, kTwo, kBlock, kOneAndBlock };
+
+Operands operands_of(uint8_t opcode) {
+  switch (opcode) {
+    case DW_CFA_nop:
+    case DW_CFA_remember_state:
+    case DW_CFA_restore_state:
+      return Operands::kNone;
+    case DW_CFA_restore_extended:
+    case DW_CFA_undefined:
+    case DW_CFA_same_value:
+    case DW_CFA_def_cfa_register:
+    case DW_CFA_def_cfa_offset:
+    case DW_CFA_def_cfa_offset_sf:
+    case DW_CFA_GNU_args_size:
+      return Operands::kOne;
+    case DW_CFA_offset_extended:
+    case DW_CFA_register:
+    case DW_CFA_def_cfa:
+    case DW_CFA_offset_extended_sf:
+    case DW_CFA_def_cfa_sf:
+    case DW_CFA_val_offset:
+    case DW_CFA_val_offset_sf:
+    case DW_CFA_GNU_negative_offset_extended:
+      return Operands::kTwo;
+    case DW_CFA_def_cfa_expression:
+      return Operands::kBlock;
+    case DW_CFA_expression:
+    case DW_CFA_val_expression:
+      return Operands::kOneAndBlock;
+    default:
+      return Operands::kUnknown;
+  }
+}
+
+// Skips an instruction's operands. False: it is unknown.
+bool skip_operands(uint8_t opcode, UnwindBytes& in) {
+  switch (opcode & kCfaOpcodeMask) {
+    case DW_CFA_offset:
+      in.uleb();
+      return true;
+    case DW_CFA_restore:
+      return true;
+    default:
+      break;
+  }
+  switch (operands_of(opcode)) {
+    case Operands::kNone:
+      return true;
+    case Operands::kTwo:
+      in.uleb();
+      [[fallthrough]];
+    case Operands::kOne:
+      in.uleb();
+      return true;
+    case Operands::kOneAndBlock:
+      in.uleb();
+      [[fallthrough]];
+    case Operands::kBlock:
+      in.skip(in.uleb());
+      return true;
+    case Operands::kUnknown:
+      break;
+  }
+  return false;
+}
+
+// By how much the instruction advances the address, in units of the code alignment;
+// nullopt: it does something else.
+std::optional<uint64_t> advance_of(uint8_t opcode, UnwindBytes& in) {
+  if ((opcode & kCfaOpcodeMask) == DW_CFA_advance_loc) return opcode & kCfaOperandMask;
+  switch (opcode) {
+    case DW_CFA_advance_loc1:
+      return in.number<uint8_t>();
+    case DW_CFA_advance_loc2:
+      return in.number<uint16_t>();
+    case DW_CFA_advance_loc4:
+      return in.number<uint32_t>();
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<std::vector<std::byte>> moved_rules_untrusted(
+    const UnwindTable& unwind, const UnwindTable::Entry& entry, uint64_t function,
+    std::span<const MovedInstruction> moved, uint64_t begin) {
+  const uint64_t alignment = unwind.common_rules(entry).code_alignment;
+  std::vector<std::byte> rules;
+  UnwindBytes in(entry.program, 0);
+  uint64_t address = entry.range.start;
+  uint64_t written = begin;  // the offset up to which the written rules have advanced
+  uint64_t wanted = begin;
+  while (!in.at_end()) {
+    const std::span<const std::byte> rest = in.rest();
+    const auto opcode = in.number<uint8_t>();
+    if (const auto advance = advance_of(opcode, in)) {
+      address += *advance * alignment;
+      if (!in.good() || address > function + moved.back().from) break;
+      if (address <= function + moved.front().from) continue;
+      const auto found = std::find_if(
+          moved.begin(), moved.end(),
+          [&](const MovedInstruction& one) { return function + one.from == address; });
+      if (found == moved.end()) return std::nullopt;
+      wanted = found->to;
+      continue;
+    }
+    if (!skip_operands(opcode, in) || !in.good()) return std::nullopt;
+    if (opcode == DW_CFA_nop) continue;
+    if (wanted != written) {
+      if (wanted - written > UINT8_MAX) return std::nullopt;
+      rules.push_back(std::byte{DW_CFA_advance_loc1});
+      rules.push_back(static_cast<std::byte>(wanted - written));
+      written = wanted;
+    }
+    rules.insert(rules.end(), rest.begin(),
+                 rest.begin() + static_cast<ptrdiff_t>(rest.size() - in.rest().size()));
+  }
+  if (!in.good()) return std::nullopt;
+  return rules;
+}
+
+namespace {
+
+// Jumps where the function's gate says; it needs no landing pad there.
 constexpr unsigned char kGateJump[] = {
     0x3e, 0xff, 0x25, 0, 0, 0, 0  // notrack jmp *gate(%rip)
 };
 static_assert(sizeof kGateJump == kGateJumpSize);
 
-// Changes no register but r11, which is kept in the tenth word below the return address
-// (writer_shim/arch/x86_64/patched_calls.S).
+// Has the call recorded. It changes no register but r11, which is saved in the tenth word
+// below the return address (writer_shim/arch/x86_64/patched_calls.S).
 constexpr unsigned char kRecord[] = {
     0x4c, 0x89, 0x5c, 0x24, 0xb8,        // mov %r11, -72(%rsp)
     0x4c, 0x8b, 0x1d, 0,    0,    0, 0,  // mov entry(%rip), %r11
@@ -34,7 +169,7 @@ size_t moved_size(const DisplacedInstruction& instruction) {
   }
 }
 
-// The first instruction, which is taken back and done again.
+// The first instruction, which is undone and done again.
 std::span<const std::byte> undone(const FunctionPlan& plan) {
   return std::span(plan.undone).first(plan.kept);
 }
@@ -129,4 +264,4 @@ void add_trampoline(const FunctionPlan& plan, const TrampolinePlaces& places,
   TrampolineWriter(plan, places, out).write();
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

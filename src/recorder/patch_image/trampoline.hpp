@@ -1,21 +1,41 @@
 // The code in the image to which the jump at a function's entry leads: it has the call
-// recorded, or goes past that to the copies of the instructions that the jump covers.
+// recorded, or skips that, and goes on in the copies of the instructions that the jump
+// covers. The copies have unwind rules of their own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "src/recorder/patch_analysis/patch_plan.hpp"
+#include "src/recorder/patch_analysis/unwind_table.hpp"
 #include "src/recorder/patch_image/image_bytes.hpp"
-#include "src/recorder/patch_image/moved_unwind.hpp"
-#include "src/shim_protocol/patch_table.hpp"
+#include "src/shim_protocol/patching.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
-// The code begins with a jump through the function's gate; what takes the first
-// instruction back, if it stays before the jump and has to be; and what has the call
-// recorded. Then come the copies.
+// The unwind rules of instructions that were copied elsewhere: those of the originals, at
+// the addresses of the copies.
+
+// A copied instruction: the offsets of the original from the function's first byte, and
+// of the copy from the beginning of the code that the rules are for.
+struct MovedInstruction {
+  uint64_t from, to;
+};
+
+// The instructions (DW_CFA_*) for an entry about the copies, with a code alignment of 1.
+// `moved` is ascending; its last element is the end of the last copy. The original's rule
+// for the first one applies from the offset `begin` on. nullopt: an instruction is
+// unknown or broken, or a rule begins between two of `moved`.
+std::optional<std::vector<std::byte>> moved_rules_untrusted(
+    const UnwindTable& unwind, const UnwindTable::Entry& entry, uint64_t function,
+    std::span<const MovedInstruction> moved, uint64_t begin);
+
+// The code begins with a jump through the function's gate. Then come the code that undoes
+// the first instruction, if that stays before the jump and has to be undone; the code
+// that has the call recorded; and the copies.
 inline constexpr size_t kGateJumpSize = 7;
 inline constexpr unsigned char kJumpOpcode = 0xe9;  // followed by a distance of 32 bits
 
@@ -40,4 +60,4 @@ struct TrampolinePlaces {
 void add_trampoline(const FunctionPlan& plan, const TrampolinePlaces& places,
                     ImageBytes& out);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,3 +1,5 @@
+// The flight recorder's thread: clock syncs, crashed processes, and snapshots that are
+// due.
 #include "src/recorder/snapshot/flight_recorder.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -7,22 +9,21 @@
 #include <span>
 #include <utility>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/base/untrusted_bytes.hpp"
+#include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/buffer/wake_word.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/protocol/definitions_life.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
-#include "src/recorder/drain/reaper.hpp"
-#include "src/recorder/drain/recorder_sleep.hpp"
-#include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/drain/drain.hpp"
+#include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/session_records.hpp"
+#include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 constexpr long kFlightPollNs = 50'000'000;
@@ -39,7 +40,7 @@ FlightRecorder::FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions opt
   note_clocks();
   last_periodic_ns_ = read_monotonic_ns();
   asked_seen_ = IpcAtomics::load_acquire(buffer_.view().control().snapshots_asked);
-  // A polled writer takes blocks by itself, also in overwrite mode; BPF programs take
+  // A polled writer itself takes closed blocks in overwrite mode, too; BPF programs take
   // free ones only.
   if (buffer_.view().geometry().cpu_count != 0 && options_.polled == nullptr) {
     cpu_server_.start(buffer_.view());
@@ -56,7 +57,7 @@ absl::Status FlightRecorder::publish() {
   return file_.publish();
 }
 
-// Keeps records for the files to come; moments only as long as they are few.
+// Retains records for the next files; control events only as long as they are few.
 void FlightRecorder::note(RecordBuilder& records) {
   constexpr size_t kPastBytesMax = size_t{1} << 20;
   const std::vector<std::byte>& bytes = records.bytes();
@@ -99,7 +100,8 @@ void FlightRecorder::run() {
       look_after_buffer();
       take_due_snapshots();
     }
-    // Returns when a program asks for a snapshot, at finish(), or after the interval.
+    // This returns when a program asks for a snapshot, at finish(), or after the
+    // interval.
     sleep.wait(buffer_.view().control(), interval_ns, false);
   }
 }
@@ -143,7 +145,7 @@ void FlightRecorder::take_and_report() {
 }
 
 // Whether the last PROCESS_END record of the process says how it ended. A later one with
-// ARCTRACE_END_NONE takes back the exec before it.
+// ARCTRACE_END_NONE revokes the exec before it.
 bool FlightRecorder::has_end(uint32_t process) const {
   const BufferView& view = buffer_.view();
   uint64_t last_ticks = 0;
@@ -171,7 +173,7 @@ bool FlightRecorder::has_end(uint32_t process) const {
 }
 
 // The processes that have definitions in the buffer, sorted. They include processes that
-// attached and died since the last look.
+// attached and died since the last check.
 std::vector<uint32_t> FlightRecorder::defined_processes() const {
   const BufferView& view = buffer_.view();
   std::vector<uint32_t> processes;
@@ -187,8 +189,8 @@ std::vector<uint32_t> FlightRecorder::defined_processes() const {
   return processes;
 }
 
-// Whether a process has gone since the last look without a PROCESS_END record. A process
-// that was gone at the last look counts as gone until it is seen to live, although
+// Whether a process has gone since the last check without a PROCESS_END record. A process
+// that was gone at the last check counts as gone until it is seen to live, although
 // is_gone() may return false for it while others attach.
 bool FlightRecorder::see_crash() {
   std::vector<uint32_t> gone;
@@ -262,7 +264,7 @@ CollectorSummary FlightRecorder::finish() {
     const std::lock_guard lock(mutex_);
     if (options_.polled != nullptr) options_.polled->finish();
     note_moments();
-    // What a program asked for shortly before it ended.
+    // These snapshots are those that a program asked for shortly before it ended.
     if (options_.asked_interval_ns != 0) take_due_snapshots();
     stopping_ = true;
   }
@@ -308,4 +310,4 @@ int FlightRecorder::write_symbols(std::span<const std::vector<std::byte>> payloa
   return file_.write_symbols(read_ticks(buffer_.view().geometry().clock), payloads);
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

@@ -1,5 +1,5 @@
 // The recorder of overwrite mode. While recording it writes only the snapshots that are
-// asked for, and at the end what the buffer holds then. Its thread notes clock syncs and
+// asked for, and at the end the buffer's contents. Its thread notes clock syncs and
 // crashed processes. All records stay in the buffer, so that none is lost if the recorder
 // dies.
 #pragma once
@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "src/recorder/buffer/buffer.hpp"
-#include "src/recorder/drain/cpu_server.hpp"
-#include "src/recorder/drain/polled_writer.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/recorder.hpp"
-#include "src/recorder/file/kept_files.hpp"
+#include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 struct FlightOptions {
   RecorderFacts recorder;
@@ -28,16 +27,16 @@ struct FlightOptions {
       print;  // prints a line to the user; may be null
   FileLimits snapshots_kept = {};
   uint64_t every_ns = 0;  // the interval of periodic snapshots; 0: none
-  // Between snapshots that programs ask for; those that they ask for earlier are not
-  // taken, and counted. 0: all are taken.
+  // The least time between snapshots that programs ask for; earlier requests are refused,
+  // and counted. 0: all are carried out.
   uint64_t asked_interval_ns = 0;
   bool on_crash = false;           // a snapshot when a process ends without an exit
-  PolledWriter* polled = nullptr;  // polled in each round; must outlive the recorder
+  PolledWriter* polled = nullptr;  // polled in each pass; must outlive the recorder
 };
 
 class FlightRecorder : public Recorder {
  public:
-  // `file` receives what the buffer holds at the end. REQUIRES: the caller holds the
+  // `file` receives the buffer's contents at the end. REQUIRES: the caller holds the
   // CollectorLock for as long as this object lives.
   FlightRecorder(Buffer& buffer, TraceFile file, FlightOptions options);
   ~FlightRecorder() override;
@@ -70,18 +69,18 @@ class FlightRecorder : public Recorder {
   bool stopping_ = false;
   SnapshotPast past_;  // a bounded number of clock syncs and records
   std::vector<JoinedThreads> joined_;
-  std::vector<uint32_t> gone_;  // processes that were gone at the last look; sorted
+  std::vector<uint32_t> gone_;  // processes that were gone at the last check; sorted
   bool crash_seen_ = false;
   uint32_t asked_seen_ = 0;  // the control.snapshots_asked that was last seen
   uint64_t asked_for_ns_ =
       0;  // when the snapshot that a program asked for is due; 0: none
   uint64_t last_asked_ns_ = 0;  // when such a snapshot was taken last; 0: never
   uint64_t asked_taken_ = 0;    // snapshots
-  uint64_t asked_refused_ = 0;  // requests
+  uint64_t asked_refused_ = 0;  // refused requests
   uint64_t last_periodic_ns_ = 0;
   KeptFiles snapshots_;
   CpuServer cpu_server_;
   std::thread thread_;
 };
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

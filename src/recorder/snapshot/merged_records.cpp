@@ -1,3 +1,5 @@
+// Subtracts the losses that the buffer still counts from those of a dead collector's
+// file.
 #include "src/recorder/snapshot/merged_records.hpp"
 
 #include <algorithm>
@@ -5,15 +7,15 @@
 #include <optional>
 #include <set>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/base/untrusted_bytes.hpp"
-#include "src/protocol/recycle.hpp"
-#include "src/protocol/reported_losses.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
-#include "src/recorder/file/block_scan.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/protocol/losses.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/file/file_losses.hpp"
+#include "src/recorder/file/trace_file.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 namespace {
 
 constexpr size_t kLostSize = sizeof(arctrace_full_head) + sizeof(arctrace_lost_body);
@@ -51,7 +53,8 @@ bool ends_file(uint32_t session_event) {
          session_event == ARCTRACE_SESSION_DISK_FULL;
 }
 
-// Takes as much of `count` off `rest` as there is, and returns what remains of `count`.
+// Subtracts as much of `count` from `rest` as there is, and returns the remainder of
+// `count`.
 uint64_t take_off(uint64_t& rest, uint64_t count) {
   const uint64_t taken = std::min(rest, count);
   rest -= taken;
@@ -64,8 +67,8 @@ MergedRecords::MergedRecords(const BufferView& view, std::span<const EarlierChun
     : view_(view), payloads_(chunks.size()) {
   count_unconfirmed(chunks);
   count_unsaved(chunks);
-  // Backwards, because what is not confirmed, and what a full disk cost, was written
-  // last.
+  // The order is backwards, because records that are not confirmed, and losses by a full
+  // disk, were written last.
   for (size_t i = chunks.size(); i > 0; --i) {
     const EarlierChunk& chunk = chunks[i - 1];
     if (chunk.header.kind != ARCTRACE_CHUNK_RECORDS) continue;
@@ -80,7 +83,8 @@ MergedRecords::MergedRecords(const BufferView& view, std::span<const EarlierChun
   }
 }
 
-// What the collector has written before it died, and not noted as reported (COL-7).
+// Counts the losses whose records the collector wrote before it died without noting them
+// as reported (COL-7).
 void MergedRecords::count_unconfirmed(std::span<const EarlierChunk> chunks) {
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
@@ -111,7 +115,8 @@ void MergedRecords::count_unconfirmed(std::span<const EarlierChunk> chunks) {
   }
 }
 
-// A file for which the disk had no room counts the blocks that it does not have.
+// Counts the losses of a file for which the disk had no space: it counts the blocks that
+// it does not have.
 void MergedRecords::count_unsaved(std::span<const EarlierChunk> chunks) {
   if (!lacks_blocks_) return;
   std::set<uint64_t> in_file;
@@ -132,7 +137,7 @@ void MergedRecords::count_unsaved(std::span<const EarlierChunk> chunks) {
   unsaved_by_cpu_ = unsaved.by_cpu();
 }
 
-// May lower the count of a loss.
+// Whether the record stays in the merged file. May lower the count of a loss.
 bool MergedRecords::keeps_untrusted(std::span<std::byte> record) {
   const uint32_t type = type_of(record);
   if (type == ARCTRACE_TYPE_SESSION) {
@@ -157,7 +162,7 @@ bool MergedRecords::keeps_loss(uint32_t writer, arctrace_lost_body& lost) {
     return lost.count != 0;
   }
   const bool is_sessions = (lost.flags & ARCTRACE_LOST_SESSION) != 0;
-  // The control page counts these as long as the buffer exists.
+  // The control page counts these losses as long as the buffer exists.
   if (is_sessions && lost.cause != ARCTRACE_LOST_FILE &&
       lost.since_ticks == session_start_ticks(view_)) {
     return false;
@@ -176,4 +181,4 @@ bool MergedRecords::keeps_loss(uint32_t writer, arctrace_lost_body& lost) {
   return lost.count != 0;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

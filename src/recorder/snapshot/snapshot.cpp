@@ -1,3 +1,4 @@
+// Copies a buffer's blocks into a file, with the losses and totals.
 #include "src/recorder/snapshot/snapshot.hpp"
 
 #include <algorithm>
@@ -9,17 +10,16 @@
 #include <utility>
 
 #include "src/buffer/clock.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/losses.hpp"
-#include "src/protocol/recycle.hpp"
-#include "src/protocol/reported_losses.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
-#include "src/recorder/drain/reaper.hpp"
-#include "src/recorder/file/block_scan.hpp"
+#include "src/recorder/drain/drain.hpp"
 #include "src/recorder/file/session_records.hpp"
+#include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/snapshot/merged_records.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 void Snapshot::write() {
   CopiedBlocks definitions;
@@ -58,7 +58,7 @@ void Snapshot::end_full_file() {
   for (const SeenBlock& block : std::exchange(unwritten_, {})) copy(block);
 }
 
-// The blocks of one class that hold records, in the order of their hand-out.
+// The blocks of one class that have records, in the order of their hand-out.
 std::vector<SeenBlock> Snapshot::list(arctrace_block_class wanted) const {
   std::vector<SeenBlock> blocks;
   for (uint32_t i = 0; i < view_.geometry().block_count; ++i) {
@@ -100,7 +100,7 @@ void Snapshot::copy(const SeenBlock& block) {
   // after the copy, the records are whole (SPEC.md LIVE-6).
   std::atomic_thread_fence(std::memory_order_acquire);
   arctrace_block_header& header = view_.block_header(block.index);
-  // C2 acquire, matches C1: with the magic of a later life comes the handout of that.
+  // C2 acquire, matches C1: with the magic of a later generation comes its handout.
   if (IpcAtomics::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC ||
       IpcAtomics::load_relaxed(header.handout) != block.handout) {
     return;
@@ -130,8 +130,8 @@ void Snapshot::copy(const SeenBlock& block) {
   (complete ? totals_.torn : totals_.unfinished) += contents.torn;
 }
 
-// Reports the losses that slots count and no LOST record reports, of living and dead
-// writers, and the totals.
+// Writes LOST records for the losses that slots count and no LOST record does, of living
+// and dead writers, and the totals.
 void Snapshot::report_balances() {
   const uint64_t now = read_ticks(view_.geometry().clock);
   RecordBuilder records;
@@ -168,8 +168,8 @@ void Snapshot::report_balances() {
 
 namespace {
 
-// Blocks of data that the buffer still has are not written twice, and what it still
-// counts as lost is not reported twice.
+// Writes an earlier file's chunks. Blocks of data that the buffer still has are not
+// written twice, and losses that it still counts are not counted twice.
 void write_earlier(const BufferView& view, TraceFile& file,
                    std::span<const EarlierChunk> chunks, DrainTotals& totals) {
   std::set<uint64_t> in_buffer;
@@ -212,8 +212,8 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   file.keep_index();
   file.write_header(buffer.header());
   RecordBuilder records;
-  // Unless the recorder only takes snapshots, what it has taken out of the buffer is in
-  // its file.
+  // Unless the recorder only takes snapshots, its file has the records that it took out
+  // of the buffer.
   const bool is_all =
       past.is_merged || buffer.view().geometry().mode == ARCTRACE_MODE_OVERWRITE;
   const uint32_t elsewhere = past.earlier.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
@@ -262,4 +262,4 @@ std::vector<ClockSync> buffer_syncs(const Buffer& buffer, bool is_live) {
   return syncs;
 }
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

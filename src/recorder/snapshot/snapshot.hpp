@@ -1,4 +1,4 @@
-// A snapshot: the records that a buffer holds at a moment, written as a trace file of its
+// A snapshot: the records that a buffer has at a moment, written as a trace file of its
 // own. The buffer is only read, and its writers go on. The flight recorder and the
 // commands snapshot and recover use it.
 #pragma once
@@ -14,15 +14,13 @@
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
 #include "src/recorder/drain/drain.hpp"
-#include "src/recorder/drain/live_copy.hpp"
 #include "src/recorder/file/earlier_definitions.hpp"
 #include "src/recorder/file/file_losses.hpp"
-#include "src/recorder/file/record_builder.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/recorder/file/trace_file.hpp"
 #include "src/recorder/jit/code_files.hpp"
 
-namespace arctrace {
+namespace arctrace::recorder {
 
 class Snapshot {
  public:
@@ -31,12 +29,12 @@ class Snapshot {
            Patience patience = {})
       : view_(view), file_(file), code_files_(code_files), patience_(patience) {}
 
-  // Appends all blocks that hold records, the losses that no LOST record reports, and the
-  // totals, to a file that has its header. Blocks are copied in the order of their
+  // Appends all blocks that have records, the losses that no LOST record counts yet, and
+  // the totals, to a file that has its header. Blocks are copied in the order of their
   // hand-out, the oldest first; a block that is overwritten meanwhile is omitted.
   // Definitions are copied before the records, and again after them if they have grown,
-  // so that every record's definitions are in the file. If the file has no room for all,
-  // data makes way for definitions and totals, and what is missing is lost, of cause
+  // so that every record's definitions are in the file. If the file has no space for all,
+  // data makes way for definitions and totals, and missing records are lost, of cause
   // file.
   void write();
 
@@ -61,19 +59,19 @@ class Snapshot {
   CodeFiles& code_files_;
   DrainTotals totals_;
   Patience patience_;
-  std::vector<SeenBlock> unwritten_;  // definitions for which there was no room
+  std::vector<SeenBlock> unwritten_;  // definitions for which there was no space
   FileLosses file_losses_;
   BlockWriters writers_;  // of the block that is being copied
   int error_ = 0;
 };
 
-// The parts of a snapshot's file that are not in the buffer: what the recorder noted
+// The parts of a snapshot's file that are not in the buffer: the recorder noted them
 // before.
 struct SnapshotPast {
   RecorderFacts recorder;
   std::vector<ClockSync> syncs;            // in order of time
   std::vector<std::byte> records;          // the collector's own
-  MomentsSeen moments = {};                // that have records there
+  MomentsSeen moments = {};                // control events whose records are among these
   bool with_moments = true;                // the buffer may have more of them
   std::vector<EarlierChunk> earlier = {};  // of a file
   bool is_merged = false;                  // `earlier` is all that the file has
@@ -87,4 +85,4 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
 // The clock syncs that are known from a buffer alone: its start, and now if `is_live`.
 std::vector<ClockSync> buffer_syncs(const Buffer& buffer, bool is_live);
 
-}  // namespace arctrace
+}  // namespace arctrace::recorder

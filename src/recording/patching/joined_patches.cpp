@@ -1,5 +1,5 @@
-// An image has only functions whose code in the process is as in the file. Those that an
-// earlier recording has patched have an image already.
+// An image has only functions whose code in the process is as in the file. Functions that
+// an earlier recording has patched have an image already.
 #include "src/recording/patching/joined_patches.hpp"
 
 #include <absl/strings/match.h>
@@ -18,12 +18,11 @@
 #include <string_view>
 #include <utility>
 
-#include "src/recorder/patch_image/address_space.hpp"
 #include "src/recorder/patch_image/patch_image.hpp"
 #include "src/recorder/patch_image/trampoline.hpp"
 #include "src/recording/patching/patch_choice.hpp"
 #include "src/recording/patching/patch_request.hpp"
-#include "src/shim_protocol/patch_pattern.hpp"
+#include "src/shim_protocol/patching.hpp"
 
 namespace arctrace::recording {
 namespace {
@@ -53,15 +52,15 @@ std::set<std::string> mapped_code(const std::string& maps) {
 }
 
 // The memory of images, as lines of /proc/PID/maps have it.
-std::vector<CodeRange> images_in(const std::string& maps) {
-  std::vector<CodeRange> images;
+std::vector<recorder::CodeRange> images_in(const std::string& maps) {
+  std::vector<recorder::CodeRange> images;
   for (const absl::string_view line : absl::StrSplit(maps, '\n')) {
     if (!absl::StrContains(line, absl::StrCat("/memfd:", shim::kPatchFileName, " "))) {
       continue;
     }
     const std::vector<absl::string_view> range =
         absl::StrSplit(line.substr(0, line.find(' ')), '-');
-    CodeRange image;
+    recorder::CodeRange image;
     if (range.size() == 2 && absl::SimpleHexAtoi(range[0], &image.start) &&
         absl::SimpleHexAtoi(range[1], &image.end)) {
       images.push_back(image);
@@ -73,8 +72,8 @@ std::vector<CodeRange> images_in(const std::string& maps) {
 // The code of a module as it is in the process.
 class ProcessCode {
  public:
-  ProcessCode(pid_t pid, const ModuleCode& code, uint64_t bias) {
-    for (const ModuleSegment& segment : code.segments) {
+  ProcessCode(pid_t pid, const recorder::ModuleCode& code, uint64_t bias) {
+    for (const recorder::ModuleSegment& segment : code.segments) {
       if (!segment.executable) continue;
       std::vector<std::byte> bytes(segment.bytes.size());
       iovec to{bytes.data(), bytes.size()};
@@ -85,7 +84,7 @@ class ProcessCode {
     }
   }
 
-  // From this address in the file on, `size` bytes; empty: it cannot be read.
+  // `size` bytes from this address in the file on; empty: they cannot be read.
   std::span<const std::byte> at(uint64_t address, size_t size) const {
     for (const auto& [begin, bytes] : parts_) {
       const uint64_t offset = address - begin;
@@ -100,28 +99,30 @@ class ProcessCode {
   std::vector<std::pair<uint64_t, std::vector<std::byte>>> parts_;
 };
 
-// Where the jump at this address of the process leads to; 0: there is none.
+// The target of the jump at this address of the process; 0: there is none.
 uint64_t jump_target(std::span<const std::byte> bytes, uint64_t address) {
   int32_t distance = 0;
-  if (bytes.size() < shim::kPatchJumpSize || bytes[0] != std::byte{kJumpOpcode}) return 0;
+  if (bytes.size() < shim::kPatchJumpSize || bytes[0] != std::byte{recorder::kJumpOpcode})
+    return 0;
   std::memcpy(&distance, bytes.data() + 1, sizeof distance);
   return address + shim::kPatchJumpSize + static_cast<uint64_t>(int64_t{distance});
 }
 
 // Moves functions that cannot be patched now out of the request.
-void sort_out_changed(const ProcessCode& code, const std::vector<CodeRange>& images,
-                      PatchRequest& request) {
-  LeftFunctions changed;
-  std::erase_if(request.functions, [&](const FunctionPlan* plan) {
+void sort_out_changed(const ProcessCode& code,
+                      const std::vector<recorder::CodeRange>& images,
+                      recorder::PatchRequest& request) {
+  recorder::SkippedFunctions changed;
+  std::erase_if(request.functions, [&](const recorder::FunctionPlan* plan) {
     const uint64_t at = plan->start + plan->kept;
     const std::span<const std::byte> now = code.at(at, plan->displaced);
     const auto* original = reinterpret_cast<const std::byte*>(plan->original.data());
     if (!now.empty() && std::equal(now.begin(), now.end(), original)) return false;
     const uint64_t target = jump_target(now, request.bias + at);
-    const bool is_ours =
-        std::any_of(images.begin(), images.end(), [target](const CodeRange& image) {
-          return target >= image.start && target < image.end;
-        });
+    const bool is_ours = std::any_of(images.begin(), images.end(),
+                                     [target](const recorder::CodeRange& image) {
+                                       return target >= image.start && target < image.end;
+                                     });
     if (is_ours) {
       request.again.push_back(
           {request.bias + plan->start, request.named.contains(plan) ? 1U : 0U});
@@ -134,8 +135,8 @@ void sort_out_changed(const ProcessCode& code, const std::vector<CodeRange>& ima
   if (changed.count != 0) request.left[ARCTRACE_PATCH_CHANGED] = std::move(changed);
 }
 
-// Whether a pattern may ask for functions of the library, which may be called otherwise
-// than its file.
+// Whether a pattern may ask for functions of the library; programs may ask for it by a
+// name other than its file's.
 bool may_ask_for(const shim::ShimOptions& options, const std::string& file) {
   for (size_t i = 0; i < options.pattern_count; ++i) {
     const shim::Pattern& pattern = options.patterns[i];
@@ -161,12 +162,12 @@ JoinedPatches::Planned& JoinedPatches::plan(const std::string& path) {
   return plans_.emplace(path, Planned{plan_module(path, true), {}}).first->second;
 }
 
-const PatchRequest& JoinedPatches::request(const std::string& path,
-                                           const std::string& name) {
+const recorder::PatchRequest& JoinedPatches::request(const std::string& path,
+                                                     const std::string& name) {
   Planned& planned = plan(path);
   const auto found = planned.requests.find(name);
   if (found != planned.requests.end()) return found->second;
-  PatchRequest made;
+  recorder::PatchRequest made;
   if (planned.module.ok())
     made = patch_request(*options_, *planned.module, path, name, 0);
   return planned.requests.emplace(name, std::move(made)).first->second;
@@ -184,17 +185,18 @@ void JoinedPatches::prepare(pid_t pid) {
 
 std::vector<std::byte> JoinedPatches::image(pid_t pid, const shim::WantedModule& module,
                                             const std::string& path) {
-  PatchRequest request = this->request(path, module.name);
+  recorder::PatchRequest request = this->request(path, module.name);
   request.bias = module.bias;
   const absl::StatusOr<PlannedModule>& planned = plan(path).module;
-  if (!planned.ok()) return refused_patch_image(ARCTRACE_PATCH_UNREADABLE, request);
+  if (!planned.ok())
+    return recorder::refused_patch_image(ARCTRACE_PATCH_UNREADABLE, request);
   if (!runtime_that_walks_stacks(planned->code).empty()) {
-    return refused_patch_image(ARCTRACE_PATCH_RUNTIME, request);
+    return recorder::refused_patch_image(ARCTRACE_PATCH_RUNTIME, request);
   }
   const std::string maps = maps_of(pid);
   sort_out_changed(ProcessCode(pid, planned->code, module.bias), images_in(maps),
                    request);
-  return make_patch_image(planned->code, request, AddressSpace(maps));
+  return recorder::make_patch_image(planned->code, request, recorder::AddressSpace(maps));
 }
 
 }  // namespace arctrace::recording

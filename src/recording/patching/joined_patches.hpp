@@ -1,4 +1,4 @@
-// Has functions of processes patched that run already: record -p PID -P.
+// Has functions of running processes patched: record -p PID -P.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "src/recorder/attach/patch_images.hpp"
+#include "src/recorder/attach/shim_calls.hpp"
 #include "src/recorder/patch_image/patch_image.hpp"
 #include "src/recording/patching/module_code_file.hpp"
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::recording {
 
-class JoinedPatches final : public PatchImages {
+class JoinedPatches final : public recorder::PatchImages {
  public:
   // `options`: the shim's, encoded.
   explicit JoinedPatches(const std::string& options);
@@ -25,16 +25,16 @@ class JoinedPatches final : public PatchImages {
                                const std::string& path) override;
 
  private:
-  // A module's file, and which of its functions are patched, by its name as patterns ask
-  // for it: all that does not depend on the process.
+  // The parts of a request that do not depend on the process: a module's file, and which
+  // of its functions are patched, by its name as patterns ask for it.
   struct Planned {
     absl::StatusOr<PlannedModule> module;
-    std::map<std::string, PatchRequest> requests;
+    std::map<std::string, recorder::PatchRequest> requests;
   };
   Planned& plan(const std::string& path);
-  const PatchRequest& request(const std::string& path, const std::string& name);
+  const recorder::PatchRequest& request(const std::string& path, const std::string& name);
 
-  std::string text_;  // of the options
+  std::string text_;  // the text of the options
   std::unique_ptr<shim::ShimOptions> options_ = std::make_unique<shim::ShimOptions>();
   std::map<std::string, Planned> plans_;  // by path
 };

@@ -1,3 +1,4 @@
+// Reads segments, sections, symbols and relocations of an ELF file.
 #include "src/recording/patching/module_code_file.hpp"
 
 #include <absl/strings/match.h>
@@ -16,19 +17,20 @@
 #include "reader/symbols/symbol_file.hpp"
 #include "src/base/checksum.hpp"
 #include "src/base/untrusted_bytes.hpp"
-#include "src/recorder/patch_analysis/patch_analysis.hpp"
-#include "src/recorder/patch_analysis/plan_cache.hpp"
-#include "src/recorder/patch_analysis/unwind_bytes.hpp"
+#include "src/base/unwind_bytes.hpp"
+#include "src/recorder/patch_analysis/patch_plan.hpp"
+#include "src/recorder/patch_analysis/plan_file.hpp"
 
 namespace arctrace::recording {
 namespace {
 
-// More than the largest programs have; a hostile file may claim any number. Segments may
-// share a page of the file, not more.
+// The limit is more than the largest programs have; a hostile file may claim any number.
+// Segments may share a page of the file, not more.
 constexpr uint64_t kLoadedBytesMax = uint64_t{1} << 30;
 constexpr size_t kSegmentsMax = 64;
 constexpr uint64_t kSharedBytesMax = kSegmentsMax * (uint64_t{64} << 10);
-// Of pointers in relocations: more than any program has, and few enough to keep.
+// The limit of pointers in relocations: more than any program has, and few enough for
+// memory.
 constexpr size_t kPointersMax = size_t{1} << 26;
 
 const char* machine_name(uint16_t machine) {
@@ -92,7 +94,7 @@ class ModuleReader {
     return absl::OkStatus();
   }
 
-  // What only section headers say; files can do without them.
+  // Reads facts that only section headers have; files can do without them.
   void read_sections() {
     elf_.for_each_section([this](const reader::ElfSection& section) {
       uint64_t end = 0;
@@ -126,24 +128,25 @@ class ModuleReader {
     if (!fits) return refuse("its segments are too large, or too many");
     auto& segments = file_.code.segments;
     std::sort(segments.begin(), segments.end(),
-              [](const ModuleSegment& a, const ModuleSegment& b) {
+              [](const recorder::ModuleSegment& a, const recorder::ModuleSegment& b) {
                 return a.address < b.address;
               });
     uint64_t end = 0;
-    std::erase_if(segments, [&end](const ModuleSegment& segment) {
+    std::erase_if(segments, [&end](const recorder::ModuleSegment& segment) {
       if (segment.address < end) return true;
       end = segment.range().end;
       return false;
     });
     if (is_debug_file_) return refuse("a debug file, without code; name the program");
-    if (std::none_of(segments.begin(), segments.end(),
-                     [](const ModuleSegment& segment) { return segment.executable; })) {
+    if (std::none_of(
+            segments.begin(), segments.end(),
+            [](const recorder::ModuleSegment& segment) { return segment.executable; })) {
       return refuse("it has no code, or none that can be read");
     }
     return absl::OkStatus();
   }
 
-  // Returns how many bytes were read.
+  // Adds a segment. Returns how many bytes were read.
   uint64_t add_segment(const reader::ElfSegment& segment) {
     const uint64_t file_size = elf_.size();
     const uint64_t there =
@@ -169,10 +172,10 @@ class ModuleReader {
   // Without section headers, the table's address is in its index.
   void find_eh_frame() {
     if (file_.code.eh_frame.start != 0 || eh_frame_header_ == 0) return;
-    UnwindByteReader in(file_.code.bytes_at(eh_frame_header_), eh_frame_header_);
+    UnwindBytes in(file_.code.bytes_at(eh_frame_header_), eh_frame_header_);
     in.number<uint8_t>();  // the version
     const auto encoding = in.number<uint8_t>();
-    in.number<uint16_t>();  // encodings of what follows
+    in.number<uint16_t>();  // encodings of the next fields
     const uint64_t start = in.pointer(encoding);
     if (!in.good()) return;
     file_.code.eh_frame = {start, start + file_.code.bytes_at(start).size()};
@@ -186,7 +189,7 @@ class ModuleReader {
     if (file_.code.pointers.size() < kPointersMax) file_.code.pointers.push_back(address);
   }
 
-  // The addresses that the loader writes into the module's data.
+  // Reads the addresses that the loader writes into the module's data.
   void read_dynamic() {
     uint64_t rela = 0;
     uint64_t rela_size = 0;
@@ -257,7 +260,7 @@ class ModuleReader {
     }
   }
 
-  // Since glibc 2.36.
+  // glibc has it since 2.36.
   static constexpr int64_t kDtRelr = 36;
   static constexpr int64_t kDtRelrSize = 35;
 
@@ -269,19 +272,19 @@ class ModuleReader {
   uint64_t dynamic_ = 0;
 };
 
-void add_names(const reader::FunctionTable& table, ModuleCode& code) {
+void add_names(const reader::FunctionTable& table, recorder::ModuleCode& code) {
   for (const auto& range : table.named_ranges()) {
     code.functions.push_back(
         {{range.start, range.end}, std::string(range.name), range.is_sized});
   }
 }
 
-// Two checksums: of what is loaded, and of the names.
-uint64_t stamp_of(const ModuleCode& code) {
+// Two checksums: of the loaded bytes, and of the names.
+uint64_t stamp_of(const recorder::ModuleCode& code) {
   Checksum bytes;
-  for (const ModuleSegment& segment : code.segments) bytes.add(segment.bytes);
+  for (const recorder::ModuleSegment& segment : code.segments) bytes.add(segment.bytes);
   Checksum names;
-  for (const NamedFunction& function : code.functions) {
+  for (const recorder::NamedFunction& function : code.functions) {
     names.add(std::as_bytes(std::span(&function.range, 1)));
     names.add(std::as_bytes(std::span(function.name)));
   }
@@ -318,13 +321,13 @@ absl::StatusOr<ModuleCodeFile> module_code_of_bytes_untrusted(std::string bytes,
 absl::StatusOr<PlannedModule> plan_module(const std::string& path, bool use_cache) {
   absl::StatusOr<ModuleCodeFile> file = read_module_code_untrusted(path);
   if (!file.ok()) return file.status();
-  const PlanCache cache = PlanCache::of_user();
+  const recorder::PlanCache cache = recorder::PlanCache::of_user();
   if (use_cache) {
     if (auto kept = cache.load(file->build_id, file->stamp)) {
       return PlannedModule{std::move(file->code), *std::move(kept)};
     }
   }
-  PatchPlan plan = analyse_patches_untrusted(file->code);
+  recorder::PatchPlan plan = recorder::analyse_patches_untrusted(file->code);
   plan.findings.insert(plan.findings.begin(), file->findings.begin(),
                        file->findings.end());
   plan.build_id = std::move(file->build_id);

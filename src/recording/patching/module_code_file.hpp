@@ -1,5 +1,5 @@
 // Reads an ELF file for the analysis of its functions: its loaded segments, the names of
-// its functions, and what points into its code.
+// its functions, and the pointers into its code.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -15,10 +15,10 @@
 namespace arctrace::recording {
 
 struct ModuleCodeFile {
-  ModuleCode code;
+  recorder::ModuleCode code;
   std::vector<std::byte> build_id;    // empty: it has none
   uint64_t stamp = 0;                 // as in PatchPlan
-  std::vector<std::string> findings;  // what could not be read
+  std::vector<std::string> findings;  // the parts that could not be read
 };
 
 // `path` is an executable or shared object for x86-64. Names come from its symbols, its
@@ -27,17 +27,17 @@ struct ModuleCodeFile {
 // goes, with a finding.
 absl::StatusOr<ModuleCodeFile> read_module_code_untrusted(const std::string& path);
 
-// The same of an ELF file in memory, without separate files.
+// As read_module_code_untrusted(), for an ELF file in memory, without separate files.
 absl::StatusOr<ModuleCodeFile> module_code_of_bytes_untrusted(std::string bytes,
                                                               const std::string& name);
 
 struct PlannedModule {
-  ModuleCode code;
-  PatchPlan plan;
+  recorder::ModuleCode code;
+  recorder::PatchPlan plan;
 };
 
 // The module at `path`, and its plan: the cache's if it has one, else a new one, which is
-// kept there. `use_cache` false: always a new one, which is not kept.
+// stored there. `use_cache` false: always a new one, which is not stored.
 absl::StatusOr<PlannedModule> plan_module(const std::string& path, bool use_cache);
 
 }  // namespace arctrace::recording

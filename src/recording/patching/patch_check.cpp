@@ -1,36 +1,118 @@
+// Counts NOP areas that the shim cannot use, and finds patterns of -P that cannot match.
 #include "src/recording/patching/patch_check.hpp"
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
+#include <elf.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/near_names.hpp"
+#include "src/recorder/patch_analysis/unwind_table.hpp"
 #include "src/recording/patching/module_code_file.hpp"
 #include "src/recording/patching/patch_choice.hpp"
-#include "src/recording/patterns/command_path.hpp"
-#include "src/recording/patterns/pattern_hints.hpp"
-#include "src/recording/patterns/program_libraries.hpp"
+#include "src/recording/patterns/function_pattern.hpp"
+#include "src/recording/patterns/program_functions.hpp"
 #include "src/shim_protocol/options.hpp"
-#include "src/shim_protocol/patch_pattern.hpp"
+#include "src/shim_protocol/patching.hpp"
 
 namespace arctrace::recording {
+
+namespace {
+
+constexpr char kRooms[] = "__patchable_function_entries";
+
+// The section's addresses; empty: there is none.
+recorder::CodeRange section_range(const reader::ElfFile& elf) {
+  recorder::CodeRange range{};
+  elf.for_each_section([&range](const reader::ElfSection& section) {
+    if (std::string_view(section.name) != kRooms || section.size >= uint64_t{1} << 32) {
+      return true;
+    }
+    range = {section.address, section.address + section.size};
+    return false;
+  });
+  return range;
+}
+
+// The parts of this type in `bytes`, one after the other.
+template <class Part>
+std::vector<Part> parts_of(const std::string& bytes) {
+  std::vector<Part> parts(bytes.size() / sizeof(Part));
+  if (!parts.empty())
+    std::memcpy(parts.data(), bytes.data(), parts.size() * sizeof(Part));
+  return parts;
+}
+
+// The section's contents when the program is loaded.
+std::vector<uint64_t> addresses_of_rooms(const reader::ElfFile& elf) {
+  const std::string words = elf.section_bytes(kRooms).value_or("");
+  std::vector<uint64_t> addresses = parts_of<uint64_t>(words);
+  const recorder::CodeRange range = section_range(elf);
+  const std::string relocations = elf.section_bytes(".rela.dyn").value_or("");
+  for (const Elf64_Rela& relocation : parts_of<Elf64_Rela>(relocations)) {
+    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_RELATIVE ||
+        !range.contains(relocation.r_offset)) {
+      continue;
+    }
+    const uint64_t i = (relocation.r_offset - range.start) / sizeof(uint64_t);
+    if (i < addresses.size()) addresses[i] = static_cast<uint64_t>(relocation.r_addend);
+  }
+  return addresses;
+}
+
+// Whether an entry of the table is about the function whose NOP area begins at `address`,
+// or ends before the function.
+bool has_begin(const recorder::ModuleCode& code, const recorder::UnwindTable& unwind,
+               uint64_t address) {
+  constexpr std::byte kNop{0x90};
+  if (unwind.find(address) != nullptr) return true;
+  for (const std::byte byte : code.bytes_at(address)) {
+    if (byte != kNop) return false;
+    if (unwind.find(++address) != nullptr) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Rooms count_rooms_untrusted(const std::string& path) {
+  Rooms rooms;
+  const auto elf = reader::ElfFile::open_untrusted(path);
+  if (!elf.ok() || !elf->has_section(kRooms)) return rooms;
+  const std::vector<uint64_t> addresses = addresses_of_rooms(*elf);
+  rooms.all = addresses.size();
+  if (elf->has_section(".symtab")) return rooms;
+  const auto module = read_module_code_untrusted(path);
+  if (!module.ok()) return rooms;
+  const recorder::UnwindTable unwind(module->code);
+  rooms.without_begin = static_cast<size_t>(std::count_if(
+      addresses.begin(), addresses.end(),
+      [&](uint64_t address) { return !has_begin(module->code, unwind, address); }));
+  return rooms;
+}
+
 namespace {
 
 // A module that imports one of these may execute a program that has the functions.
 constexpr std::string_view kExecutors[] = {
     "execl",   "execle",      "execlp",       "execv",  "execve", "execveat", "execvp",
     "execvpe", "posix_spawn", "posix_spawnp", "system", "popen",  "fexecve"};
-// So may a program that imports one of these. Many libraries do that execute nothing.
+// A module that imports one of these may do so, too, but many libraries import them that
+// execute nothing.
 constexpr std::string_view kPossibleExecutors[] = {"syscall", "dlopen", "dlmopen"};
-// These define them.
+// These libraries define them.
 constexpr std::string_view kLibcs[] = {"libc.so", "libc-", "libpthread", "ld-linux"};
 constexpr std::string_view kCompiledInHooks[] = {"__cyg_profile_func_enter", "__fentry__",
                                                  "mcount", "_mcount"};
@@ -64,7 +146,8 @@ bool is_libc(const std::string& path) {
                      [&name](std::string_view libc) { return name.starts_with(libc); });
 }
 
-// Whether the program can execute another one, as far as it and its libraries tell.
+// Whether the program can execute another one, as far as its own and its libraries'
+// imports show.
 bool may_execute(const std::string& path, const DynamicNames& names) {
   if (names.is_empty() || names.has_any(kExecutors) ||
       names.has_any(kPossibleExecutors)) {
@@ -82,19 +165,21 @@ bool is_for_library(const std::string& pattern) {
   return !shim::split_patch_pattern(pattern).library.empty();
 }
 
-// Of libraries it is not known before which the program loads.
+// A pattern for libraries is not checked, because it is not known beforehand which of
+// them the program loads.
 bool is_not_checked(const std::string& pattern) {
   return is_for_all(pattern) || is_for_library(pattern);
 }
 
-// What is known of a pattern that chooses no function.
+// The facts about a pattern that chooses no function.
 struct Unmatched {
-  const FunctionPlan* left = nullptr;  // one that matches, and cannot be patched
-  bool has_small = false;              // others are too small
+  const recorder::FunctionPlan* left =
+      nullptr;             // a function that matches, and cannot be patched
+  bool has_small = false;  // other matching functions are too small
 };
 
 std::string problem_text(const std::string& pattern, const Unmatched& known,
-                         const std::string& program, const PatchPlan& plan,
+                         const std::string& program, const recorder::PatchPlan& plan,
                          const PatchChoice& choice) {
   const std::string shown = reader::escaped(pattern);
   if (known.has_small) {
@@ -109,7 +194,7 @@ std::string problem_text(const std::string& pattern, const Unmatched& known,
         " cannot be patched: ", reader::patch_verdict_text(verdict).reason);
   }
   std::vector<std::string> names;
-  for (const FunctionPlan& function : plan.functions) {
+  for (const recorder::FunctionPlan& function : plan.functions) {
     if (!function.name.empty()) names.push_back(FunctionNames(function.name).plain);
   }
   return absl::StrCat("no function of ", program, " matches -P ", shown,
@@ -121,7 +206,7 @@ std::string problem_text(const std::string& pattern, const Unmatched& known,
 std::vector<std::string> patch_problems(const CallFilterOptions& options,
                                         const std::string& command) {
   const std::vector<std::string>& patterns = options.patch;
-  // That there are too many is said where they are passed on.
+  // Too many patterns are reported where they are encoded.
   if (std::all_of(patterns.begin(), patterns.end(), is_not_checked) ||
       patterns.size() > shim::kPatternsMax) {
     return {};
@@ -132,7 +217,7 @@ std::vector<std::string> patch_problems(const CallFilterOptions& options,
   const DynamicNames names(path);
   if (names.has_any(kCompiledInHooks) ||
       !runtime_that_walks_stacks(planned->code).empty()) {
-    return {};  // the end of the recording says so
+    return {};  // the end of the recording reports that
   }
   PatchChoice choice(options.size.value_or(0), std::filesystem::path(path).filename(),
                      "");
@@ -142,9 +227,9 @@ std::vector<std::string> patch_problems(const CallFilterOptions& options,
   choice.read_aliases_untrusted(path);
   uint64_t chosen = 0;
   std::vector<Unmatched> known(patterns.size());
-  for (const FunctionPlan& function : planned->plan.functions) {
+  for (const recorder::FunctionPlan& function : planned->plan.functions) {
     const PatchChoice::Matched matched = choice.match(function);
-    const bool can = function.verdict == PatchVerdict::kPatchable;
+    const bool can = function.verdict == recorder::PatchVerdict::kPatchable;
     if (can) chosen |= matched.chosen;
     for (size_t i = 0; i < known.size(); ++i) {
       if ((matched.patterns >> i & 1) == 0) continue;
@@ -158,7 +243,7 @@ std::vector<std::string> patch_problems(const CallFilterOptions& options,
     problems.push_back(problem_text(patterns[i], known[i], reader::escaped(command),
                                     planned->plan, choice));
   }
-  // Asked last, because the program's loader is run for it.
+  // This is checked last, because the program's loader is run for it.
   if (!problems.empty() && may_execute(path, names)) problems.clear();
   return problems;
 }

@@ -1,3 +1,4 @@
+// Matches functions against the patterns of -P, and recognises runtimes that walk stacks.
 #include "src/recording/patching/patch_choice.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -6,12 +7,12 @@
 
 #include "reader/symbols/elf_file.hpp"
 #include "src/shim_protocol/options.hpp"
-#include "src/shim_protocol/patch_pattern.hpp"
+#include "src/shim_protocol/patching.hpp"
 
 namespace arctrace::recording {
 namespace {
 
-// A function whose name begins so is one of the runtime's.
+// A runtime, and the prefix of its functions' names.
 struct Runtime {
   std::string_view function;
   std::string_view name;
@@ -34,13 +35,13 @@ void PatchChoice::add(const std::string& option, size_t index) {
   const std::string text(split.function);
   const bool is_name = text.find_first_of("*?[\\") == std::string::npos &&
                        !text.starts_with(shim::kRegexMark);
-  const bool is_for_all = text == "*" || text == ".";  // the latter as in uftrace
+  const bool is_for_all = text == "*" || text == ".";  // "." is uftrace's word for all
   patterns_.push_back({index, is_name && !is_for_all, is_for_all,
                        std::make_unique<FunctionPattern>(is_for_all ? "*" : text)});
 }
 
 void PatchChoice::read_aliases_untrusted(const std::string& path) {
-  // One for all functions needs no names.
+  // Patterns for all functions need no names.
   if (std::all_of(patterns_.begin(), patterns_.end(),
                   [](const Pattern& one) { return one.is_for_all; })) {
     return;
@@ -54,7 +55,7 @@ void PatchChoice::read_aliases_untrusted(const std::string& path) {
   }
 }
 
-PatchChoice::Matched PatchChoice::match(const FunctionPlan& function) const {
+PatchChoice::Matched PatchChoice::match(const recorder::FunctionPlan& function) const {
   Matched matched;
   std::vector<FunctionNames> names;
   names.emplace_back(name_of(function));
@@ -80,13 +81,13 @@ PatchChoice::Matched PatchChoice::match(const FunctionPlan& function) const {
   return matched;
 }
 
-std::string PatchChoice::name_of(const FunctionPlan& function) const {
+std::string PatchChoice::name_of(const recorder::FunctionPlan& function) const {
   return function.name.empty() ? absl::StrCat(module_, "+0x", absl::Hex(function.start))
                                : function.name;
 }
 
-std::string_view runtime_that_walks_stacks(const ModuleCode& code) {
-  for (const NamedFunction& function : code.functions) {
+std::string_view runtime_that_walks_stacks(const recorder::ModuleCode& code) {
+  for (const recorder::NamedFunction& function : code.functions) {
     for (const Runtime& runtime : kRuntimes) {
       if (std::string_view(function.name).starts_with(runtime.function)) {
         return runtime.name;

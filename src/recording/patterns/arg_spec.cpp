@@ -1,28 +1,76 @@
+// Parses amounts, specs of arguments and return values, and conditions on calls.
 #include "src/recording/patterns/arg_spec.hpp"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <absl/time/time.h>
 #include <arctrace/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/shim_protocol/arg_spec_code.hpp"
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::recording {
+
+absl::StatusOr<uint64_t> parse_size(std::string_view text) {
+  const auto error = [&] {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text), "\" is not a size such as 64k or 1.5G"));
+  };
+  const size_t digits = text.find_first_not_of("0123456789.");
+  const std::string_view number = text.substr(0, digits);
+  double value = 0;
+  if (!absl::SimpleAtod(std::string(number), &value)) return error();
+  std::string unit =
+      absl::AsciiStrToLower(std::string(text.substr(std::min(digits, text.size()))));
+  if (unit.ends_with("ib") && unit.size() == 3) {
+    unit.resize(1);
+  } else if (unit.ends_with('b')) {
+    unit.pop_back();
+  }
+  constexpr std::string_view kUnits = "kmgtpe";
+  if (unit.size() > 1 || (!unit.empty() && kUnits.find(unit[0]) == kUnits.npos)) {
+    return error();
+  }
+  const size_t power = unit.empty() ? 0 : kUnits.find(unit[0]) + 1;
+  value = std::ldexp(value, static_cast<int>(10 * power));
+  if (value >= 0x1p63) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text), "\" is too large"));
+  }
+  return static_cast<uint64_t>(value);
+}
+
+absl::StatusOr<int64_t> parse_time_ns(std::string_view text) {
+  absl::Duration duration;
+  if (!absl::ParseDuration({text.data(), text.size()}, &duration)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", std::string(text), "\" is not a time such as 1.5ms, 20us, 300ns or 2s"));
+  }
+  return absl::ToInt64Nanoseconds(duration);
+}
+
 namespace {
 
 struct Format {
   char letter;
   uint8_t kind;  // enum arctrace_value_kind, or ARCTRACE_SHIM_STD_STRING
 };
-// The letters of uftrace.
+// The letters that uftrace uses.
 constexpr Format kFormats[] = {
     {'d', ARCTRACE_VALUE_SIGNED},   {'i', ARCTRACE_VALUE_SIGNED},
     {'u', ARCTRACE_VALUE_UNSIGNED}, {'x', ARCTRACE_VALUE_HEX},
@@ -57,7 +105,7 @@ uint8_t usual_size(uint8_t kind) {
   return kind == ARCTRACE_VALUE_CHAR || kind == ARCTRACE_VALUE_BOOL ? 1 : 8;
 }
 
-// 0: it is none.
+// The number that the text is; 0: it is none.
 unsigned number_of(std::string_view text) {
   unsigned number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -127,7 +175,7 @@ std::optional<Problem> parse(
     const std::string& spec, bool of_result,
     const std::function<void(const arctrace_shim_arg_spec&)>& put) {
   size_t at = spec.rfind('@');
-  if (at == std::string::npos) return std::nullopt;  // as the types have them
+  if (at == std::string::npos) return std::nullopt;  // the types have them
   unsigned count = 0;
   do {
     ++at;
@@ -168,6 +216,123 @@ std::string encoded_arg_specs(const std::string& spec, bool of_result) {
     text.append(shim::encode_arg_spec(value).text, shim::kArgSpecSize);
   });
   return text;
+}
+
+// Conditions are read from their ends, because patterns may have spaces and any signs.
+
+namespace {
+
+constexpr const char* kForms =
+    "not a condition such as \"FUNCTION > 20ms\", \"FUNCTION returns < 0\" or "
+    "\"FUNCTION = NULL\"";
+
+// A word of the text, and where it begins.
+struct Word {
+  std::string_view text;
+  size_t at = 0;
+};
+
+// Removes the last word of `text`, and the spaces around it, and returns it.
+Word take_last(std::string_view& text) {
+  const auto trim = [&text] {
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  };
+  trim();
+  const size_t space = text.rfind(' ');
+  const size_t at = space == std::string_view::npos ? 0 : space + 1;
+  const Word word{text.substr(at), at};
+  text = text.substr(0, at);
+  trim();
+  return word;
+}
+
+using Compare = shim::CallCondition::Compare;
+
+std::optional<Compare> compare_of(std::string_view sign) {
+  constexpr std::array<std::pair<std::string_view, Compare>, 7> kSigns = {
+      {{"<", Compare::kLess},
+       {"<=", Compare::kLessOrEqual},
+       {">", Compare::kMore},
+       {">=", Compare::kMoreOrEqual},
+       {"=", Compare::kEqual},
+       {"==", Compare::kEqual},
+       {"!=", Compare::kOther}}};
+  for (const auto& [text, compare] : kSigns) {
+    if (text == sign) return compare;
+  }
+  return std::nullopt;
+}
+
+// The type after "returns/": i8 to i64, u8 to u64.
+bool read_type(std::string_view type, shim::CallCondition& condition) {
+  if (type.empty() || (type[0] != 'i' && type[0] != 'u')) return false;
+  condition.is_signed = type[0] == 'i';
+  const std::string_view bits = type.substr(1);
+  if (bits != "8" && bits != "16" && bits != "32" && bits != "64") return false;
+  int number = 0;
+  if (!absl::SimpleAtoi(std::string(bits), &number)) return false;
+  condition.size = static_cast<uint8_t>(number / 8);
+  return true;
+}
+
+std::optional<uint64_t> read_number(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  if (is_negative) text.remove_prefix(1);
+  uint64_t value = 0;
+  const bool is_read = text.starts_with("0x")
+                           ? absl::SimpleHexAtoi(std::string(text), &value)
+                           : !text.empty() && text[0] != '+' && text[0] != '-' &&
+                                 absl::SimpleAtoi(std::string(text), &value);
+  if (!is_read || (is_negative && value > uint64_t{1} << 63)) return std::nullopt;
+  return is_negative ? 0 - value : value;
+}
+
+std::variant<SnapshotCondition, Problem> finish(std::string_view pattern,
+                                                const shim::CallCondition& condition) {
+  if (pattern.empty()) return Problem{0, "no function before the condition"};
+  const shim::CallConditionCode code = encode_call_condition(condition);
+  return SnapshotCondition{std::string(pattern), std::string(code.text)};
+}
+
+}  // namespace
+
+std::variant<SnapshotCondition, Problem> parse_snapshot_condition(
+    const std::string& text) {
+  std::string_view rest = text;
+  const Word value = take_last(rest);
+  const Word sign = take_last(rest);
+  const std::optional<Compare> compare = compare_of(sign.text);
+  if (!compare) return Problem{sign.at, kForms};
+  shim::CallCondition condition;
+  condition.compare = *compare;
+  std::string_view before = rest;
+  const Word last = take_last(before);
+  constexpr std::string_view kReturns = "returns";
+  const bool has_type = last.text.starts_with("returns/");
+  const bool of_result = last.text == kReturns || has_type;
+  if (of_result || value.text == "NULL") {
+    condition.is_result = true;
+    condition.size = value.text == "NULL" ? 8 : 4;
+    condition.is_signed = value.text != "NULL";
+    if (has_type && !read_type(last.text.substr(kReturns.size() + 1), condition)) {
+      return Problem{last.at + kReturns.size() + 1,
+                     "not a type: i8, i16, i32, i64, u8, u16, u32 or u64"};
+    }
+    const std::optional<uint64_t> number =
+        value.text == "NULL" ? uint64_t{0} : read_number(value.text);
+    if (!number) return Problem{value.at, "not a number such as -1 or 0x10, nor NULL"};
+    condition.value = *number;
+    return finish(of_result ? before : rest, condition);
+  }
+  if (*compare != Compare::kMore && *compare != Compare::kMoreOrEqual) {
+    return Problem{sign.at,
+                   "a call's time is compared by > or >=, what it returns after the word "
+                   "\"returns\""};
+  }
+  const absl::StatusOr<int64_t> time = parse_time_ns(value.text);
+  if (!time.ok() || *time < 0) return Problem{value.at, "not a time such as 20ms"};
+  condition.value = static_cast<uint64_t>(*time);
+  return finish(rest, condition);
 }
 
 }  // namespace arctrace::recording

@@ -1,11 +1,30 @@
+// Checks globs, makes the names of functions, and finds similar names.
 #include "src/recording/patterns/function_pattern.hpp"
 
-#include "reader/symbols/demangle.hpp"
+#include "reader/replay/functions.hpp"
+#include "reader/symbols/symbolizer.hpp"
 #include "src/base/function_names.hpp"
 #include "src/base/glob.hpp"
+#include "src/base/near_names.hpp"
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::recording {
+
+std::optional<Problem> glob_problem(const std::string& pattern) {
+  if (pattern.empty()) return Problem{0, "an empty pattern"};
+  const GlobCheck check = check_glob(pattern);
+  switch (check.fault) {
+    case GlobFault::kNone:
+      return std::nullopt;
+    case GlobFault::kOpenBracket:
+      return Problem{check.offset,
+                     "no ] to this [; a backslash before it makes it plain"};
+    case GlobFault::kClass:
+      return Problem{check.offset, "no classes as in [[:alpha:]]; [a-z] is a range"};
+    default:
+      return Problem{check.offset, "nothing after the backslash"};
+  }
+}
 
 FunctionNames::FunctionNames(const std::string& linker_name)
     : linked(linker_name, 0, kLinkerNameMax),
@@ -33,6 +52,33 @@ bool FunctionPattern::matches(const std::string& name) const {
 bool FunctionPattern::matches_any(const FunctionNames& names) const {
   return matches(names.linked) || matches(names.base) || matches(names.whole) ||
          matches(names.plain) || matches(names.copy);
+}
+
+std::string unmatched_glob(const std::vector<std::string>& globs,
+                           const std::vector<std::string>& functions) {
+  for (const std::string& glob : globs) {
+    std::vector<std::string> names;
+    bool is_matched = false;
+    for (const std::string& name : functions) {
+      is_matched = is_matched || reader::matches_any({glob}, name);
+      names.emplace_back(without_parameters(name));
+    }
+    if (is_matched) continue;
+    return "no function of the trace matches \"" + glob + "\"" +
+           near_names(plain_part(glob), names);
+  }
+  return {};
+}
+
+std::string plain_part(std::string_view pattern) {
+  if (pattern.starts_with(shim::kRegexMark)) {
+    pattern.remove_prefix(shim::kRegexMark.size());
+  }
+  std::string plain;
+  for (const char c : pattern) {
+    if (std::string_view("*?[]^$.\\+").find(c) == std::string_view::npos) plain += c;
+  }
+  return plain;
 }
 
 }  // namespace arctrace::recording

@@ -1,16 +1,36 @@
-// Makes the live filter of `arctrace ctl` for running programs. These match globs of
+// Makes the live filter of `arctrace ctl` for running programs. Programs match globs of
 // linker's names only; so regular expressions and demangled C++ names are resolved here,
 // among the functions and scopes of the programs in the session.
 #pragma once
 
 #include <absl/status/statusor.h>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "src/recording/patterns/call_filter.hpp"
+#include "src/recording/patterns/filters.hpp"
 
 namespace arctrace::recording {
+
+// The glob that matches only this name.
+std::string exactly(std::string_view name);
+
+enum class Coverage : uint8_t {
+  kForbidden,  // no glob may match it
+  kAllowed,
+  kWanted  // some glob has to match it
+};
+struct CoveredName {
+  std::string_view name;
+  Coverage coverage;
+};
+
+// The fewest globs, each a name or a prefix of names followed by "*", that match all
+// names that they have to, and none that they must not. REQUIRES: `names` are sorted and
+// unique.
+std::vector<std::string> prefix_cover(const std::vector<CoveredName>& names);
 
 struct LiveFilter {
   std::string text;                   // the text for the control page

@@ -1,5 +1,5 @@
 /* allocates: threads allocate, write, check and free memory until there is a file "stop",
- * and hand half of it to each other; it is joined meanwhile. */
+ * and hand half of it to each other; the program is joined meanwhile. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* at_step N kill CMD...: runs CMD and kills it by SIGKILL when it makes its Nth ptrace()
  * call.
- * at_step N PID CMD...: has all threads of PID stop then (SIGSTOP) and go on: at once, or
- * eight such calls later, or after CMD, by the remainder of N by 3.
- * at_step N -PID CMD...: has CMD itself stop then as by Ctrl-Z (SIGTSTP), and fails when
- * it would while it still traces a thread of PID; instead of stopping it goes on. If CMD
- * ends by itself, prints how many such calls it made, and has its status. */
+ * at_step N PID CMD...: has all threads of PID stop then (SIGSTOP) and continue: at once,
+ * or eight such calls later, or after CMD, by the remainder of N by 3.
+ * at_step N -PID CMD...: has CMD itself stop then as by Ctrl-Z (SIGTSTP), and fails if it
+ * would stop while it still traces a thread of PID; instead of stopping it continues. If
+ * CMD ends by itself, prints how many such calls it made, and has its status. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,12 +20,12 @@
 enum { LATER = 8 };
 
 static pid_t pid;      /* of CMD */
-static pid_t stopped;  /* who is stopped; 0: CMD is killed, negative: CMD is stopped */
+static pid_t stopped;  /* stopped process; 0: CMD is killed, negative: CMD is stopped */
 static long last;      /* the call at which that is done */
 static int would_stop; /* CMD, at a stop that it was asked for */
 static int has_failed;
 
-/* CMD is about to make this call. */
+/* Called when CMD is about to make this call. */
 static void see_call(long number) {
   if (number == last && stopped == 0) {
     kill(pid, SIGKILL);
@@ -65,7 +65,7 @@ static int traces_threads_of(pid_t process) {
   return found;
 }
 
-/* What CMD gets in place of this signal, which would stop it unless it has a handler. */
+/* The signal that CMD gets in place of one that would stop it unless it has a handler. */
 static int instead_of_stop(int signal) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/status", pid);
@@ -76,7 +76,7 @@ static int instead_of_stop(int signal) {
   return 0;
 }
 
-/* Runs CMD to its end, which `status` tells; returns how many calls it made. */
+/* Runs CMD to its end; `status` gets how it ended. Returns how many calls it made. */
 static long see_calls(int* status) {
   long calls = 0;
   int is_entry = 1;

@@ -86,7 +86,7 @@ static void* work(void* stack) {
   return NULL;
 }
 
-/* On the signal stack. */
+/* Runs on the signal stack. */
 static void wait_to_leave(int number) {
   const struct timespec pause = {0, 1000000};
   const int file = open("stands", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -121,7 +121,7 @@ static void stand(void) {
 }
 
 int main(int count, char** arguments) {
-  /* One on the signal stack, one on the thread's own. */
+  /* One handler runs on the signal stack, one on the thread's own. */
   struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
   sigaction(SIGRTMIN, &action, NULL);
   action.sa_flags |= SA_ONSTACK;

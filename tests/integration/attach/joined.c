@@ -1,8 +1,8 @@
 /* joined MODE: works until there is a file "stop", and prints what went wrong, if
- * anything did. It is joined meanwhile, which it must not notice. The modes:
+ * anything did. The program is joined meanwhile, which it must not notice. The modes:
  *
  * sleeps: a system call with a time-out, which must not end early, with errno and vectors
- * kept.
+ * unchanged.
  *
  * polls: system calls that a stop ends with EINTR.
  *
@@ -18,7 +18,7 @@
  *
  * robust: threads that end with robust mutexes locked.
  *
- * counts: parts in which functions are called so often, in threads.
+ * counts: parts in which threads call functions, each a known number of times.
  *
  * vforks: a thread that mostly waits in vfork(), beside others. */
 #define _GNU_SOURCE
@@ -161,7 +161,7 @@ static void* waits(void* unused) {
   return unused;
 }
 
-// Its thread can't be stopped while it waits in vfork().
+// The thread can't be stopped while it waits in vfork().
 static void* has_children(void* unused) {
   while (!is_stopped()) {
     int status = 0;

@@ -36,7 +36,8 @@
 #define APART __attribute__((noinline, noclone))
 #endif
 
-/* So that a call is not the last thing that a function does: it would be a jump. */
+/* An access after a call keeps it from being the last act of a function, which would be a
+ * jump. */
 static volatile int steps_done;
 
 static void rest(void) {
@@ -112,7 +113,7 @@ static void handle(int flags) {
   setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Calls its argument, in a frame of its own of which no table tells. */
+/* Calls its argument, in a frame that no unwind table describes. */
 void call_blindly(step* wanted);
 __asm__(
     ".text\n"
@@ -141,7 +142,7 @@ APART void descend(int depth) {
   ++steps_done;
 }
 
-/* Small, without a call or a loop: -P leaves it. */
+/* Small, without a call or a loop, so that -P skips it. */
 APART int status_after(int steps) { return steps < 0 ? 3 : 7; }
 
 static int pipes[2][2];

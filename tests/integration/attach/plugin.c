@@ -1,9 +1,9 @@
-/* Loaded and unloaded by a program that is joined meanwhile. */
+/* A library that a program loads and unloads while it is joined. */
 #include <sched.h>
 
 int plugin_work(int number);
 int plugin_work(int number) {
-  const volatile int kept = number; /* before the call there is room for a jump */
+  const volatile int kept = number; /* makes space for a jump before the call */
   sched_yield();
   return kept + 1;
 }

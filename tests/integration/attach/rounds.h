@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Asked before each round. A file "round-..." of the thread's own that somebody has
- * removed is there again then. It is named by an address of the thread: a number would
+/* Asked before each iteration. If somebody has removed the thread's own file "round-...",
+ * it is made again then. An address of the thread names the file, because a number would
  * take a call.
  */
 static inline int is_stopped(void) {

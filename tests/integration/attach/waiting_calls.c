@@ -52,7 +52,7 @@ static struct timespec after_wait(clockid_t clock) {
   return time;
 }
 
-/* What a function that returns its error returns, as others do. */
+/* Returns 0, or -1 with errno set, for a function that returns its error itself. */
 static int set_errno(int error) {
   errno = error;
   return error == 0 ? 0 : -1;
@@ -180,7 +180,7 @@ static int waits_accept(void) {
   return 0;
 }
 
-/* A socket that has a time-out, which it doesn't need. */
+/* The socket has a time-out that it doesn't need. */
 static int connect_to_full(void) {
   const int peer = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const struct timeval patience = {600, 0};
@@ -193,7 +193,7 @@ static int connect_to_full(void) {
   return result;
 }
 
-/* One connection is in the queue always, which has no room for another one. */
+/* The queue always has one connection, and no space for another one. */
 static void help_connect(void) {
   const int peer = accept(full_listener, NULL, NULL);
   require(peer >= 0, "accept");
@@ -229,7 +229,7 @@ static struct flock lock_of(short type) {
   return lock;
 }
 
-/* A lock of an open file: those of fcntl() are the process' otherwise. */
+/* Uses a lock of an open file, because fcntl()'s other locks are the process'. */
 static int waits_fcntl(void) {
   struct flock lock = lock_of(F_WRLCK);
   if (fcntl(lock_file, F_OFD_SETLKW, &lock) != 0) return -1;
@@ -237,7 +237,7 @@ static int waits_fcntl(void) {
   return fcntl(lock_file, F_OFD_SETLK, &lock);
 }
 
-/* pause() ends with EINTR always: with the handler's, and not without it. */
+/* pause() always ends with EINTR; the handler must have run, not something else. */
 static atomic_int is_paused, handled;
 
 static void handle(int number) { handled = number; }

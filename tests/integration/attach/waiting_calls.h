@@ -1,6 +1,6 @@
-/* System calls that the kernel ends, makes again or goes on with in different ways when a
- * thread is stopped. Half of them wait for a time, the others for what a thread beside
- * them does. */
+/* System calls that the kernel ends, restarts or continues in different ways when a
+ * thread is stopped. Half of them wait for a time, the others for what another thread
+ * does. */
 #ifndef ARCTRACE_TESTS_ATTACH_WAITING_CALLS_H
 #define ARCTRACE_TESTS_ATTACH_WAITING_CALLS_H
 
@@ -15,18 +15,18 @@ struct waiting_call {
   int is_timed;       /* it waits for kWaitMs */
 };
 
-/* The last one is pause(). */
+/* The last call is pause(). */
 extern const struct waiting_call waiting_calls[];
 extern const int waiting_calls_count;
 
-/* To be called before the calls are made, and after the last one. */
+/* Must be called before the calls are made, and after the last one. */
 void prepare_waiting_calls(void);
 void end_waiting_calls(void);
 
-/* Takes the locks for a while for which others wait. */
+/* Takes the locks for a while that other threads wait for. */
 void hold_locks(void);
 
-/* Whether a thread is about to pause(), or does. */
+/* Whether a thread is about to call pause(), or is in it. */
 int is_pausing(void);
 
 void sleep_ms(int ms);

@@ -1,7 +1,7 @@
 /* waits: threads make system calls that wait, one call a thread, until there is a file
- * "stop". Each must be as it is when nobody joins the program: its result is the same,
- * there is no EINTR, and it does not end before its time. A row for each call is printed:
- * its name, and with what it ended, each way once. */
+ * "stop". Each call must be as it is when nobody joins the program: its result is the
+ * same, it never fails with EINTR, and it does not end before its time. Prints a row for
+ * each call: its name, and each different way in which it ended, once. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -75,7 +75,7 @@ static void* holds_locks(void* unused) {
   return unused;
 }
 
-/* The signal may come just before the call: so it is sent until the call has ended. */
+/* The signal may come just before the call, so it is sent until the call has ended. */
 static void* ends_pause(void* argument) {
   struct row* const row = argument;
   while (!all_over) {

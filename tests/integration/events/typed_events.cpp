@@ -1,9 +1,9 @@
 // Events of the C++ API with levels and without, and with fields of each kind, for tests
 // that tell events apart by levels and fields (test_record_filter.py, test_where.py).
 //
-// Ten events of each of three names. Field `id` is an unsigned number of db.query, a
-// signed one of db.row, and a text of ui.frame; the tenth ones have the numbers at the
-// ends of their ranges, and a number that is none.
+// Each of three names has ten events. Field `id` is an unsigned number of db.query, a
+// signed one of db.row, and a text of ui.frame; the tenth events have the numbers at the
+// ends of their ranges, and a NaN.
 #include <arctrace/arctrace.hpp>
 #include <cstdint>
 #include <limits>

@@ -18,7 +18,7 @@ function loadSpeedscope() {
   const code = fs.readFileSync(path.join(directory, program), "utf8");
   const importer = /await ([\w$]+)\(\w+,await \w+\.arrayBuffer\(\)\)/.exec(code)[1];
   const drawing = code.lastIndexOf("console.log(`speedscope v");
-  // Stands for whatever of the page the program touches while it is loaded.
+  // Stands in for every part of the page that the program touches while it is loaded.
   const anything = new Proxy(function () {}, {
     get: (_, key) => (key === Symbol.toPrimitive ? () => "" : anything),
     apply: () => anything,

@@ -1,5 +1,5 @@
-"""Exports read by others' libraries for JavaScript: speedscope's importers and pprof-format. Their
-sums must be the report's. Run by tools/try-exports, which sets ARCTRACE_NPM."""
+"""Libraries of others for JavaScript, speedscope's importers and pprof-format, read the exports; their
+sums must be the report's. tools/try-exports runs it, which sets ARCTRACE_NPM."""
 
 import collections
 import json
@@ -38,12 +38,12 @@ class Importers(test_export.ExportTest):
                 own_ns = collections.Counter()
                 for profile in found[form][0]["profiles"]:
                     for name, weight in profile["self"].items():
-                        # It adds the args of an event to its name.
+                        # speedscope adds the args of an event to its name.
                         own_ns[name.split(" {")[0]] += weight * NS_IN_UNIT[profile["unit"]]
                 for name, base_ns in expected.items():
                     if form == "folded":
                         name = name.replace(";", ":")
-                    # It adds microseconds in floating point.
+                    # speedscope adds microseconds in floating point.
                     self.assertAlmostEqual(own_ns[name], base_ns, delta=base_ns * 1e-6 + 5,
                                            msg=name)
                 wrong = [c for c in found[form][0]["complaints"] if "Tried to end" in c]
@@ -64,7 +64,7 @@ class Importers(test_export.ExportTest):
 
 
 def load_tests(loader, _tests, _pattern):
-    """Only this file's tests: those of the class that it derives from run by themselves."""
+    """Loads only this file's tests: those of the class that it derives from run by themselves."""
     return unittest.TestSuite(
         Importers(name) for name in vars(Importers) if name.startswith("test_"))
 

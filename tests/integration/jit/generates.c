@@ -26,7 +26,7 @@ static char* pages;
 static FILE* dump;
 static void* marker;
 
-/* What the generated code calls: a library call below it. */
+/* The generated code calls this, which makes a library call below it. */
 __attribute__((noinline)) static long step(void) { return getppid() > 0; }
 
 /* sub rsp, 8; mov rax, step; call rax; add eax, result; add rsp, 8; ret */

@@ -1,6 +1,6 @@
-// Whether another thread sleeps, for programs that do something only then. Its state in
-// /proc/TID/stat does not say that: a thread that is about to sleep may have been
-// preempted on its way, and then nobody has to wake it.
+// Tells whether another thread sleeps, for programs that do something only then. The
+// state in /proc/TID/stat does not tell that: a thread that is about to sleep may have
+// been preempted on its way, and then nobody has to wake it.
 #ifndef ARCTRACE_TESTS_ASLEEP_H
 #define ARCTRACE_TESTS_ASLEEP_H
 
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// The kernel answers when the thread has left its CPU, or with "running". `number`: of
-// the system call that it sleeps in, -1 for any.
+// The kernel answers when the thread has left its CPU, or with "running". `number`: the
+// system call in which the thread sleeps, -1 for any.
 __attribute__((no_instrument_function, unused)) static int is_asleep_in(int tid,
                                                                         long number) {
   char path[64], text[256];

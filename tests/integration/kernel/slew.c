@@ -1,7 +1,7 @@
-// Gives the system's clock another rate: 500 ppm more after the milliseconds of the first
-// argument, 500 less after those of the second, and so on. When its input ends, however
-// that comes, or a minute after the last, the rate is what it was. Prints "slewing" when
-// it has begun; status 77, and why, if it may not.
+// Changes the rate of the system's clock: 500 ppm more after the milliseconds of the
+// first argument, 500 less after those of the second, and so on. When its input ends, for
+// whatever reason, or a minute after the last change, the old rate is restored. Prints
+// "slewing" when it has begun; exits with 77, and prints why, if it may not.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
-// What the kernel does for a program, one kind for each argument; prints what it counted
-// of it itself: lines "NAME VALUE".
+// Has the kernel do something for the program, one kind for each argument; prints its own
+// counts of that in lines "NAME VALUE".
 //   calls    system calls in caller()
 //   faults   page faults in toucher()
 //   mutex    release() wakes the thread that waits in take()
@@ -50,7 +50,7 @@ static void touch(void) {
   const long before = faults();
   toucher(memory);
   const long most =
-      faults() - before;  // with those of the hooks, which may be the first calls
+      faults() - before;  // includes faults of the hooks, whose first calls these may be
   printf("pages %d\nfaults_least %ld\nfaults_most %ld\n", PAGES, faults_within, most);
 }
 
@@ -121,8 +121,9 @@ PLAIN static long involuntary_switches(void) {
   return usage.ru_nivcsw;
 }
 
-// How often each of the two was preempted in hog(), which goes on until both were often
-// enough: as long as that takes, each has the CPU and has to leave it to the other.
+// How often each of the two processes was preempted in hog(), which goes on until both
+// were preempted often enough: until then each has the CPU and has to leave it to the
+// other.
 static atomic_long* preempted;
 
 void hog(int self) {

@@ -1,5 +1,5 @@
-// For LD_PRELOAD: at its end a process notes in the file USED_NOTES "pid ns name": how
-// long it had a CPU, by the kernel's own count, since it began.
+// For LD_PRELOAD: at its end a process appends "pid ns name" to the file USED_NOTES: how
+// long it had a CPU since it began, by the kernel's own count.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// Handles a signal, sleeps, computes, and passes a token to a child and back, and prints
-// what it measured of it itself: lines "NAME VALUE".
+// Handles a signal, sleeps, computes, and passes a token to a child and back; prints its
+// own measurements in lines "NAME VALUE".
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ PLAIN static long switches(void) {
   return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-// The same in a frame, between whose ends it was asked.
+// Asks the same in a frame, so that the count is of a time between the frame's ends.
 __attribute__((noinline)) long counted(void) { return switches(); }
 
 static void stay_on(int cpu) {
@@ -43,7 +43,7 @@ static void stay_on(int cpu) {
   sched_setaffinity(0, sizeof one, &one);
 }
 
-// Time that this thread, ready to run, waited for a CPU.
+// The time that this thread, ready to run, waited for a CPU.
 PLAIN static long long waited_ns(void) {
   FILE* file = fopen("/proc/thread-self/schedstat", "r");
   long long ran = 0, waited = 0;
@@ -55,8 +55,8 @@ PLAIN static long long waited_ns(void) {
   return waited;
 }
 
-// The time, but for what this thread waited. Both are of one moment if it did not wait
-// while they were read.
+// The time, without what this thread waited. Both clocks are read at one moment if the
+// thread did not wait while they were read.
 PLAIN static long long dispatched_ns(void) {
   for (;;) {
     const long long waited = waited_ns();
@@ -100,7 +100,7 @@ void pass(int from, int to, int rounds, int begins) {
 
 void handle(int number) { (void)number; }
 
-// What happened between them: at least, and at most.
+// Prints how many switches happened in the frame, at least and at most.
 static void tell_switches(const char* name, long most) {
   printf("%s_switches_least %ld\n%s_switches_most %ld\n", name, within, name, most);
   within = 0;
@@ -118,8 +118,8 @@ int main(void) {
   tell_switches("sleeper", switches() - before);
   printf("slept_ns %lld\nasked_ns %lld\n", slept, SLEEPS * (long long)SLEEP_NS);
   // A thread's CPU clock does not count what a hypervisor took from the CPU meanwhile;
-  // the time on the CPU does. A thread that changes the CPU sometimes seems to wait for
-  // milliseconds: the CPUs' queues have clocks of their own.
+  // the recorded time on the CPU does. A thread that changes the CPU sometimes seems to
+  // wait for milliseconds, because the CPUs' queues have clocks of their own.
   stay_on(sched_getcpu());
   for (int i = 0; i < COMPUTATIONS; ++i) {
     char name[32];

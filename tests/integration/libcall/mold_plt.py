@@ -1,5 +1,5 @@
-"""Makes GNU ld's lazily bound procedure linkage table one as mold's: its slots all lead to the table's
-head, and the entries give their index in a register."""
+"""Turns GNU ld's lazily bound procedure linkage table into one like mold's: its slots all lead to the
+table's head, and the entries give their index in a register."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""What the tests of library calls share: programs that were not built for it do the same in each mode."""
+"""Shared code of the tests of library calls: programs that were not built for tracing do the same in each mode."""
 
 import cases
 from command import ARCTRACE, HINT, LATE, run
@@ -6,7 +6,7 @@ from tracing import TracedTest
 
 COMPILERS = cases.shortened(("gcc", "clang"))
 MODES = ("--libcall", "--nest-libcall")
-# The recorder reports programs that are executed under seccomp filters.
+# The recorder names programs that are executed under seccomp filters.
 CONFINED = ": it is confined by a seccomp filter"
 
 
@@ -26,9 +26,9 @@ class PlainTest(TracedTest):
         return traced
 
     def compare_work(self, work, *options, place=None):
-        """work(words, directory) runs commands that begin with these words there, and returns what they did: it is
-        the same untraced, and recorded with the options in each mode. `place` makes a directory. Returns what they
-        did, and the traces."""
+        """work(words, directory) runs commands that begin with these words in the directory, and returns what they
+        did. That must be the same untraced and recorded with the options in each mode. `place` makes a
+        directory. Returns what they did, and the traces."""
         place = place or (lambda: self.place("program"))
         bare = work([], place())
         traces = []

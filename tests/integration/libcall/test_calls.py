@@ -1,4 +1,4 @@
-"""What is recorded: which calls, by which names, in which mode."""
+"""Which calls are recorded, by which names, in which mode."""
 
 import cases
 import plain
@@ -6,7 +6,7 @@ import plain
 
 class Calls(plain.PlainTest):
     def test_counts(self):
-        """Through lazy and bound, read-only and writable slots, with and without a PLT."""
+        """Calls go through lazy and bound, read-only and writable slots, with and without a PLT."""
         for compiler in plain.COMPILERS:
             for program in ("counted", "counted_no_plt", "counted_lazy", "counted_now"):
                 with self.subTest(compiler=compiler, program=program):
@@ -15,7 +15,8 @@ class Calls(plain.PlainTest):
                     expected = {"strlen": 123, "strcmp": 45, "strdup": 7, "strtol": 6, "free": 6,
                                 "getenv": 1}
                     if program == "counted_no_plt":
-                        # What a compiler keeps in a register can't be distinguished from a pointer.
+                        # An address that a compiler keeps in a register can't be distinguished from
+                        # a pointer.
                         expected = {name: expected[name] for name in expected if name in calls}
                         self.assertIn("getenv", expected)
                     for name, count in expected.items():
@@ -42,7 +43,8 @@ class Calls(plain.PlainTest):
         calls = traced.calls()
         self.assertEqual(calls["dlopen"], 300)
         self.assertEqual(calls["snprintf"], 300)
-        # Of the constructor and the destructor too, each time that it is loaded.
+        # The calls of the constructor and the destructor count too, each time that the plugin is
+        # loaded.
         self.assertEqual(calls["strdup"], 300)
         self.assertEqual(calls["free"], 300)
 

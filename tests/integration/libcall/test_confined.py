@@ -1,4 +1,4 @@
-"""Programs that a seccomp filter confines, and those that they execute. The filters end a process for
+"""Programs that a seccomp filter confines, and programs that these execute. The filters end a process at
 any system call but those of the program itself."""
 
 import cases
@@ -11,8 +11,8 @@ CALLS = 500
 
 class Confined(PlainTest):
     def both(self, way, options=()):
-        """The traced runs of a way of fixtures/filtered.c, in each mode; it must do what it does untraced,
-        which is what it is made for."""
+        """The traced runs of a way of fixtures/filtered.c, in each mode; the program must do what it does
+        untraced, which is what it is made for."""
         for compiler in COMPILERS:
             bare = run("./filtered", way, cwd=self.place("program", compiler))
             self.assertGreaterEqual(bare.returncode, 0, bare.stderr)
@@ -31,7 +31,7 @@ class Confined(PlainTest):
 
     @staticmethod
     def thread_names(traced):
-        """Of all threads but each process' first."""
+        """The names of all threads but each process' first."""
         records = traced.records()
         pids = {record["pid"] for record in records if record["type"] == "PROCESS"}
         return {record["writer"]: record["name"] for record in records
@@ -61,7 +61,7 @@ class Confined(PlainTest):
             self.assertEqual(traced.calls()["strtol"], (THREADS + 1) * CALLS)
 
     def test_children(self):
-        """Those that libc forks join, with their threads."""
+        """Children that libc forks join, with their threads."""
         for traced, printed in self.both("child"):
             self.assertRegex(printed[-1], r" 0 lost, 3 processes, 9 threads, ")
             self.assertEqual(traced.calls()["strtol"], (2 + THREADS) * CALLS)
@@ -72,13 +72,13 @@ class Confined(PlainTest):
                 self.assertEqual(record["arguments"], ["./filtered", "child"])
 
     def test_child_of_a_raw_clone(self):
-        """Its death could not be seen; its losses are counted."""
+        """A cloned child's losses are counted, because its death could not be seen."""
         for traced, printed in self.both("cloned"):
             self.assertRegex(printed[-1], r" ([\d,]+) lost \(no_slot \1\), ")
             self.assertEqual(traced.calls()["strtol"], CALLS)
 
     def test_programs_that_can_not_join(self):
-        """They are executed untraced, and the recorder reports them."""
+        """The programs are executed untraced, and the recorder says so."""
         for way, path in (("executes", "/bin/echo"), ("searches", "/usr/bin/echo")):
             for _, printed in self.both(way):
                 self.assertEqual(printed[:-1], [
@@ -86,7 +86,7 @@ class Confined(PlainTest):
                 self.assertRegex(printed[-1], r" 0 lost, 1 process, ")
 
     def test_program_that_is_not_there(self):
-        """The filter lets nobody look whether it is: only a wild path is distinguished."""
+        """The filter permits no check whether the program is there: only a wild path is distinguished."""
         for _, printed in self.both("nowhere"):
             self.assertEqual(printed[:-1], [
                 "arctrace: warning: can't trace /nowhere: it is confined by a seccomp filter"])

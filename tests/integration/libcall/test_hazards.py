@@ -1,4 +1,4 @@
-"""Programs that make it hard for whoever stands between a call and its return."""
+"""Programs that make it hard for a tracer that stands between a call and its return."""
 
 import itertools
 import json
@@ -32,19 +32,19 @@ class Hazards(plain.PlainTest):
         self.both("./jumps")
 
     def test_coroutines(self):
-        """Suspended in library functions, resumed in other threads."""
+        """Coroutines are suspended in library functions, and resumed in other threads."""
         self.both("./coroutines")
         self.both("./fibers")
 
     def test_turns_of_coroutines(self):
-        """Of a program without hooks, too, it is known which coroutine called what."""
+        """The reports tell which coroutine called what in a program without hooks, too."""
         for compiler in plain.COMPILERS:
             traced = self.record_quietly("./turns", compiler=compiler, options=("--libcall",))
             self.assertEqual(traced.status, 15)
             turns_account.check(self, traced.directory, traced.report("tree"), traced.records("--type=COROUTINE"))
 
     def test_fibers(self):
-        """Those of Boost.Context have their stacks, too."""
+        """Fibers of Boost.Context have stacks of their own in the reports, too."""
         for compiler in plain.COMPILERS:
             traced = self.record_quietly("./fibers", compiler=compiler, options=("--libcall",))
             report = traced.report("flat")
@@ -57,21 +57,21 @@ class Hazards(plain.PlainTest):
         self.both("./own_stack")
 
     def test_copied_stacks(self):
-        """What returns is a copy of the stack, on which another task was meanwhile."""
+        """A call returns on a copy of its stack, after another task has used the place."""
         traced = self.compare_modes("./copied", compiler="gcc")
         self.assertEqual(traced.status, 17)
         self.assertGreater(traced.calls()["through"], 20)
 
     def test_calling_convention(self):
-        """Arguments and results of every kind, errno, rounding, pointers to functions."""
+        """The program passes arguments and results of every kind, errno, rounding, pointers to functions."""
         self.both("./abi")
 
     def test_other_conventions(self):
-        """What ms_abi and preserve_most keep is kept."""
+        """The registers that ms_abi and preserve_most preserve are preserved."""
         self.both("./conventions")
 
     def test_functions_that_use_their_caller(self):
-        """Those that return twice, or look at the address to which they return."""
+        """The functions return twice, or read the address to which they return."""
         self.both("./callers")
         self.both("./callers", "covert", options=("--entry-only", "save_covertly"))
         for compiler in plain.COMPILERS:
@@ -80,7 +80,7 @@ class Hazards(plain.PlainTest):
             self.assertEqual(self.callees(traced, "returns_to_late"), set())
 
     def test_functions_with_hooks(self):
-        """What a function passes to a hook does not count as a look at its caller."""
+        """A function that passes its return address to a hook does not count as one that reads it."""
         for compiler in plain.COMPILERS:
             directory = self.place("program", compiler)
             library = directory / "libcallers.so"
@@ -105,7 +105,7 @@ class Hazards(plain.PlainTest):
         return found
 
     def test_stacks_of_address_sanitizer(self):
-        """Its reports name the same callers."""
+        """Reports of AddressSanitizer name the same callers."""
         environment = {**os.environ, "ASAN_OPTIONS": "halt_on_error=0"}
         for compiler in plain.COMPILERS:
             bare = run("./reports", cwd=self.place("program", compiler), env=environment)
@@ -116,7 +116,7 @@ class Hazards(plain.PlainTest):
                 self.assertEqual(stacks(traced.errors), stacks(bare.stderr))
 
     def test_ends_of_others(self):
-        """A library's _exit() stands before libc's, as those of gcc's sanitizers do."""
+        """A library defines _exit() before libc's, as gcc's sanitizers do."""
         self.both("./ended")
         self.both("./ended", "c")
 
@@ -124,7 +124,7 @@ class Hazards(plain.PlainTest):
         self.both("./loads")
 
     def test_storm(self):
-        """Threads, signals, recursion deeper than calls are kept."""
+        """The programs have many threads, signals, and recursion deeper than the stack of pending calls."""
         self.both("./storm")
         self.both("./deep")
 
@@ -133,7 +133,7 @@ class Hazards(plain.PlainTest):
         self.both("./sampled")
 
     def test_libunwind(self):
-        """Its walks, which do not know where we say that our caller's stack pointer is."""
+        """Walks of libunwind, which do not know where we say that our caller's stack pointer is."""
         if not (FIXTURES / "gcc/walks").exists():
             self.skipTest("there is no libunwind.so.8")
         self.both("./walks")
@@ -156,19 +156,19 @@ class Hazards(plain.PlainTest):
 
     @cases.not_in_gate
     def test_tasks_without_storage_of_their_own(self):
-        """Two tasks in one thread's storage: only the calls of one are recorded."""
+        """Two tasks share thread-local storage: only the calls of one are recorded."""
         for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):
             self.both("./tasks", flags, stack, thread)
 
     def test_locked_memory(self):
-        """A limit on locked memory holds for the program's own, all of which is locked, and no signal is
+        """A limit on locked memory applies to the program's own memory, all of which is locked, and no signal is
         ignored."""
         self.both("./locked", "present")
         traced = self.compare_modes("./locked", "all", compiler="gcc")
         self.assertIn("mlockall 0 Success\nlocked 64 of 64 KiB\n", traced.stdout)
 
     def test_locked_memory_without_session(self):
-        """A program that can't join a session, as another user's, has our libraries' memory too."""
+        """A program that can't join a session, because it is another user's, has our libraries' memory too."""
         program = FIXTURES / "gcc/locked"
         shim = LIBRARY.with_name("libarctrace-shim.so")
         outputs = [run(program, "all", env={**os.environ, **preloaded}, check=True).stdout
@@ -180,7 +180,8 @@ class Hazards(plain.PlainTest):
         self.both("./replaced")
 
     def test_address_sanitizer(self):
-        """Its runtime refuses to be loaded after another library, unless an option permits that."""
+        """AddressSanitizer's runtime refuses to be loaded after another library, unless an option permits
+        that."""
         self.both("./counted_asan")
         self.both("./exceptions_asan")
 

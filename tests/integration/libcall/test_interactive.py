@@ -52,7 +52,7 @@ class Interactive(plain.PlainTest):
 
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_debugger_attached(self):
-        """It comes while library functions are called, sees their callers, and goes."""
+        """A debugger attaches while library functions are called, sees their callers, and detaches."""
         fixture = FIXTURES / "gcc/attached"
 
         def work(prefix, directory):
@@ -63,7 +63,7 @@ class Interactive(plain.PlainTest):
             self.addCleanup(program.stdout.close)
             self.assertEqual(program.stdout.readline(), "ready\n")
             pid = program.pid
-            if prefix:  # its child
+            if prefix:  # the command under the prefix is its child
                 pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
             program.stdin.write("x")
             program.stdin.flush()
@@ -71,7 +71,7 @@ class Interactive(plain.PlainTest):
                            "-ex", "continue", "-ex", "bt", "-ex", "finish", "-ex", "delete", "-ex", "detach",
                            stderr=subprocess.STDOUT)
             frames = re.findall(r"^#\d+ .*\b(compare|sort|main) \(", debugger.stdout, re.M)
-            program.stdin.close()  # it sorts until then
+            program.stdin.close()  # the program sorts until then
             printed = program.stdout.readline()
             self.assertEqual(frames[-3:], ["compare", "sort", "main"], debugger.stdout)
             return 9 - program.wait(TIMEOUT), printed
@@ -103,12 +103,12 @@ class Interactive(plain.PlainTest):
 
     @staticmethod
     def read_until(terminal, pattern):
-        """Until it has shown `pattern`; None: until its program ends."""
+        """Reads until the program has shown `pattern`; None: until the program ends."""
         shown = b""
         while pattern is None or not re.search(pattern, shown):
             try:
                 shown += os.read(terminal, 4096)
-            except OSError:  # ended
+            except OSError:  # the program has ended
                 return
 
     def test_build_of_many_processes(self):

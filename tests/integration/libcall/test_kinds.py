@@ -1,4 +1,4 @@
-"""The view of kinds on a real program, against the program's own stopwatch."""
+"""Compares the view of kinds for a real program with the program's own stopwatch."""
 
 import json
 
@@ -16,15 +16,15 @@ class Kinds(plain.PlainTest):
                 (main,) = (thread for thread in report["threads"] if thread["tid"] == thread["pid"])
                 kinds = {kind["name"]: kind for kind in main["kinds"]}
                 read_ns = sum(f["cum_ns"] for f in kinds["io"]["functions"] if f["name"] == "read")
-                self.assertLess(read_ns, kinds["io"]["cum_ns"])  # it prints, too
+                self.assertLess(read_ns, kinds["io"]["cum_ns"])  # the program prints, too
                 for name, cum_ns in (("lock", kinds["lock"]["cum_ns"]), ("io", read_ns),
                                      ("sleep", kinds["sleep"]["cum_ns"])):
-                    # The stopwatch has the calls and what comes between them, which on a busy
+                    # The stopwatch measures the calls and what comes between them, which on a busy
                     # machine is more than nothing.
                     least, most = measured[name]
                     self.assertGreater(cum_ns / 1e6, least * 0.99, name)
                     self.assertLess(cum_ns / 1e6, most * 1.01, name)
-                # What is between its calls is time of the program's own.
+                # The time between the allocations is the program's own.
                 self.assertLess(kinds["allocation"]["cum_ns"] / 1e6, measured["allocation"])
                 self.assertEqual(kinds["allocation"]["calls"], 40000)
                 functions = {f["name"]: f["calls"] for f in kinds["allocation"]["functions"]}

@@ -1,4 +1,5 @@
-"""Slots that are bound at their first call: what untraced programs get by with, and all calls."""
+"""Slots that are bound at their first call: untraced programs and traced ones bind alike, and all
+calls are recorded."""
 
 import os
 
@@ -10,7 +11,8 @@ from command import run
 
 class Lazy(plain.PlainTest):
     def test_nowhere(self):
-        """A function that no library has does no harm until it is called, and then the same."""
+        """A function that no library has does no harm until it is called, and then the same as
+        untraced."""
         for compiler in plain.COMPILERS:
             traced = self.compare_modes("./lazy", compiler=compiler)
             self.assertEqual(traced.status, 0, traced)
@@ -29,12 +31,13 @@ class Lazy(plain.PlainTest):
         self.assertIn(calls.get("add_four", 3), (3,))
 
     def test_counts(self):
-        """From the first call on, also what is called back while the first one runs."""
+        """Calls are recorded from the first one on, also those that are called back while the
+        first one runs."""
         for compiler in plain.COMPILERS:
             self.assert_counts(self.place("program", compiler))
 
     def test_threads(self):
-        """All of the first calls that two threads make at the same time."""
+        """All first calls are recorded when two threads make them at the same time."""
         for compiler in plain.COMPILERS:
             for _ in range(4):
                 traced = self.compare_modes("./bound", compiler=compiler)
@@ -44,7 +47,7 @@ class Lazy(plain.PlainTest):
                 self.assertEqual((len(calls), set(calls.values())), (256, {2}), compiler)
 
     def test_molds_table(self):
-        """The same with slots that all hold the address of the table's head."""
+        """The same is true for slots that all have the address of the table's head."""
         for compiler in plain.COMPILERS:
             bare = run("./lazy", cwd=self.place("program", compiler))
             directory = self.place("program", compiler)
@@ -54,7 +57,7 @@ class Lazy(plain.PlainTest):
             self.assert_counts(directory)
 
     def test_retpolines(self):
-        """The same with entries that jump by returning, as lld makes them."""
+        """The same is true for entries that jump by returning, as lld makes them."""
         for compiler in plain.COMPILERS:
             directory = self.place("program", compiler)
             if not (directory / "lazy_retpolines").exists():
@@ -66,7 +69,7 @@ class Lazy(plain.PlainTest):
             self.assert_counts(directory)
 
     def test_filters(self):
-        """Patterns of names, modules and sizes hold for calls that are not bound yet."""
+        """Patterns of names, modules and sizes apply to calls that are not bound yet."""
         for options, expected in ((["-F", "wi*"], {"widen": 6}),
                                   (["-N", "*", "-F", "widen"], {}),
                                   (["-L", "liblazy.so"],
@@ -80,7 +83,8 @@ class Lazy(plain.PlainTest):
                 self.assertEqual(calls, expected, options)
 
     def test_environment(self):
-        """A program sees the environment that it has untraced, and what traces its children."""
+        """A program sees the environment that it has untraced, and the variables that trace its
+        children."""
         own = {"LD_PRELOAD", "ARCTRACE_SESSION", "ARCTRACE_OPTIONS"}
 
         def variables(text):

@@ -52,7 +52,7 @@ print(sum, yields(), pcall(yields)) os.exit(3)
 """
 ZSH = ("a=(3 1 2); print ${(o)a}; coproc cat; print -p text; read -p line; print $line; (exit 3);"
        " print $?; TRAPUSR1() { print signal }; kill -USR1 $$; zmodload zsh/datetime; [[ x =~ y ]]")
-# Its filters confine themselves by seccomp.
+# man's filters confine themselves by seccomp.
 MANUAL = "printf '.TH X 1\n.SH NAME\nx \\- y\n' > x.1; man -P cat -l x.1; man nonsense"
 SOUND = ("sox -D -n -b 16 -r 8000 a.wav synth 0.2 sine 440 && sox -D a.wav b.au speed 1.5 &&"
          " cat a.wav b.au | cksum; sox nothing.wav -n stat")
@@ -121,7 +121,7 @@ class Programs(plain.PlainTest):
             bare = run(*command, cwd=directory)
             for mode in plain.MODES:
                 if mode == "--nest-libcall" and name in ("clang", "gdb", "make", "node"):
-                    continue  # seconds each
+                    continue  # these take seconds each
                 with self.subTest(name=name, mode=mode):
                     directory = self.place("program")
                     (directory / "Makefile").write_text(MAKEFILE)

@@ -1,5 +1,5 @@
-"""Servers of the distribution under load on this machine, untraced and traced: the same answers, and a
-clean end."""
+"""Servers of the distribution under load on this machine, untraced and traced, give the same answers
+and end cleanly."""
 
 import concurrent.futures
 import glob
@@ -22,7 +22,7 @@ from states import wait_until
 TIMEOUT = 600
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
 POSTGRES = next(iter(sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))), None)
-# A server that refuses to be root's.
+# The user of a server that refuses to run as root.
 SERVER_USER = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
 AS_USER = {"user": SERVER_USER.pw_uid, "group": SERVER_USER.pw_gid,
            "extra_groups": []} if os.geteuid() == 0 else {}
@@ -59,13 +59,13 @@ select pg_size_pretty(1048576::bigint), to_tsvector('english', 'The traced progr
 
 
 def listens(path):
-    """Whether a server takes connections at its socket file, which is there before that."""
+    """Whether a server accepts connections at its socket file, which exists before that."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(path) == 0
 
 
 class Connection(http.client.HTTPConnection):
-    """To a server's socket file."""
+    """A connection to a server's socket file."""
 
     def __init__(self, path):
         super().__init__("localhost", timeout=TIMEOUT)
@@ -85,7 +85,7 @@ class Servers(plain.PlainTest):
             self.assertGreater(len([name for name in functions if not name.startswith("[")]), 50)
 
     def own_directory(self):
-        self.directory.chmod(0o755)  # the servers' user goes through it
+        self.directory.chmod(0o755)  # the servers' user must pass through it
         directory = self.place("program")
         os.chown(directory, SERVER_USER.pw_uid, SERVER_USER.pw_gid)
         return directory
@@ -111,7 +111,7 @@ class Servers(plain.PlainTest):
             wait_until(lambda: listens(path), "nginx takes connections", TIMEOUT)
 
             def ask(worker, requests=10):
-                """So many on each connection."""
+                """Sends so many requests on each connection."""
                 answers = []
                 connection = Connection(path)
                 for i in range(100):
@@ -128,7 +128,7 @@ class Servers(plain.PlainTest):
             with concurrent.futures.ThreadPoolExecutor(8) as clients:
                 answers = list(clients.map(ask, range(8)))
             pid = int((directory / "nginx.pid").read_text())
-            os.kill(pid, signal.SIGHUP)  # new workers take the old ones' places
+            os.kill(pid, signal.SIGHUP)  # new workers replace the old ones
             answers.append(ask(0, requests=1))
             os.kill(pid, signal.SIGQUIT)
             status = server.wait(TIMEOUT)

@@ -74,7 +74,7 @@ class Values(plain.PlainTest):
 
     @staticmethod
     def with_values(calls):
-        """The functions of which arguments or results were recorded. Those of locks always are."""
+        """The functions of which arguments or results were recorded. Arguments of locks always are."""
         return {name for name, args, result, _ in calls
                 if (args is not None or result is not None)
                 and not name.startswith("pthread_mutex_")}

@@ -1,13 +1,13 @@
-// Threads that write events which the test knows beforehand, no more of them than the
-// test lets them, so that it reads while they write (test_second_reader.py).
+// Threads write events whose content the test knows beforehand, and only as many as the
+// test permits, so that it reads while they write (test_second_reader.py).
 //   known_events CONTROL THREADS
 // CONTROL is a file that the test maps: how many events each thread may have written by
-// now, a futex, UINT32_MAX: it is to end; and from byte 64 on for each thread how many it
-// has written.
+// now, a futex, where UINT32_MAX tells it to end; and from byte 64 on how many each
+// thread has written.
 //
 // Event n of a thread is in a frame of its own. Its fields are the thread, n, a number
 // made of both, and a text whose length varies. Every kEach events the thread defines
-// another event, which the next ones are.
+// another event, and writes that one from then on.
 #include <arctrace/arctrace.h>
 #include <arctrace/format.h>
 #include <fcntl.h>
@@ -67,8 +67,8 @@ static void* write_events(void* argument) {
     arctrace_write(event, payload, fill_payload(payload, thread, number));
     arctrace_exit(frame);
     __atomic_store_n(&control->written[thread], (uint64_t)number + 1, __ATOMIC_RELEASE);
-    // About a microsecond, so that what a reader lets it write lasts as long as reading
-    // that does.
+    // Lasts about a microsecond, so that writing the permitted events takes as long as
+    // reading them.
     for (int i = 0; i < kPause; ++i) __asm__ volatile("");
   }
 }

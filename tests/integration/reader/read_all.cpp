@@ -1,6 +1,6 @@
-// Prints what libarctrace-reader reads of a trace, for test_reader.py to compare with
-// what the command does: lines of tab-separated fields, the first of which says what the
-// line is.
+// Prints what libarctrace-reader reads in a trace, for test_reader.py to compare with
+// what the command prints: lines of tab-separated fields, the first of which is the kind
+// of the line.
 //   read_all facts|calls|records|sums FILE...   sums of each process
 #include <arctrace/reader.hpp>
 #include <cinttypes>

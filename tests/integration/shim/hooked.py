@@ -1,4 +1,4 @@
-"""What the tests of the shim share: fixtures whose functions have hooks and count their own calls."""
+"""Shared code of the tests of the shim: fixtures whose functions have hooks and count their own calls."""
 
 import collections
 import dataclasses
@@ -13,30 +13,30 @@ from command import NO_FUNCTION, read
 from tracing import Recorded, TracedTest
 
 SHIM = os.environ["ARCTRACE_SHIM"]
-KIND = os.environ["ARCTRACE_FIXTURE_KIND"]  # of hook
-# Those that have the kind of hook; in the gate only one of them.
+KIND = os.environ["ARCTRACE_FIXTURE_KIND"]  # the kind of hook
+# The compilers that have the kind of hook; in the gate only one of them.
 COMPILERS = cases.shortened(os.environ["ARCTRACE_COMPILERS"].split(","))
 TOOLS = {name: os.environ[f"ARCTRACE_{name.upper()}"] for name in ("gcc", "clang")}
 ANY_COMPILER = COMPILERS[0]
 
 
 def options_of_kind(options):
-    """What record needs beside `options` to record the functions of the fixtures."""
+    """The options that record needs beside `options` to record the functions of the fixtures."""
     if not KIND.startswith("patched"):
         return ()
     return ("-P", ".") if {"-Z", "--size-filter"}.intersection(options) else ("-P", ".", "-Z", "1")
 
 
 def plain_name(name):
-    """A function's name without scope, arguments and what a compiler adds to copies of it; what
-    is no plain function (templates, lambdas) as it is."""
+    """A function's name without scope, arguments and what a compiler adds to copies of it; names of
+    templates and lambdas stay as they are."""
     plain = re.fullmatch(r"(?:[\w~]+::)*(~?\w+)(?:\.\w+)*(?:\([^()]*\))?",
                          name.replace("(anonymous namespace)::", ""))
     return plain[1] if plain else name
 
 
 def functions_of(program):
-    """{plain name of a function: whether it can be patched}, where the name is of one only."""
+    """{plain name of a function: whether it can be patched}, for names that only one function has."""
     verdicts = {}
     for function in json.loads(read("functions", "--list", "--format=json", program))["list"]:
         can = function["verdict"] == "patchable"
@@ -86,7 +86,7 @@ class ShimTest(TracedTest):
     """A test whose methods take a compiler: both are tried."""
 
     RECORDED = CountedRun
-    MAY_SAY = (NO_FUNCTION,)  # nothing was built for it
+    MAY_SAY = (NO_FUNCTION,)  # the fixtures are not built for this
 
     def record_quietly(self, *command, options=(), **how):
         """Records the functions of fixtures, and library calls only if the options say so."""

@@ -2,9 +2,9 @@
 
 They call functions of every kind (inlined, through pointers, with arguments on the stack),
 grow their frames (alloca, variable-length arrays), and jump. Each keeps a list of its entries
-with their true depths, and writes it to truth.txt. One thing is left out, because nothing but
-debug information could show it: a jump out of a function into the very machine frame that it is
-inlined into. So what stands after a setjmp calls only functions that are never inlined.
+with their true depths, and writes it to truth.txt. The programs avoid one thing that only debug
+information could show: a jump out of a function into the very machine frame that it is inlined
+into. So the code after a setjmp calls only functions that are never inlined.
 """
 
 import random
@@ -92,7 +92,7 @@ class Program:
         return f"{ATTRIBUTES[kind]} {result} f{index}({arguments})"
 
     def call(self, index, argument, never_inlined):
-        """A call from function `index`: of a later one, or through a pointer."""
+        """A call from function `index`, of a later function or through a pointer."""
         callee = None
         if index + 1 < FUNCTIONS and self.random.random() < 0.8:
             callee = self.random.randrange(index + 1, FUNCTIONS)

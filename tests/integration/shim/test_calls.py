@@ -63,7 +63,8 @@ LEFT = {"main": 1, "main/catcher": 1, "main/catcher/thrower": 1, "main/catcher/l
 class Jumps(ShimTest):
     @both_compilers
     def test_frames_end_where_they_are_left(self, compiler):
-        """Even if the next function that is recorded is deeper on the stack."""
+        """Abandoned frames end even if the next function that is recorded is deeper on the
+        stack."""
         for options in ((), ("--libcall",), ("--nest-libcall",)):
             traced = self.compare("./left", compiler=compiler, options=options)
             self.assertEqual(traced.paths(), LEFT)
@@ -80,7 +81,7 @@ class Jumps(ShimTest):
 
     @both_compilers
     def test_no_unwind_tables(self, compiler):
-        """Only the frames that were left are marked so."""
+        """Only the abandoned frames are marked so."""
         traced = self.compare("./jumps_no_tables", compiler=compiler)
         self.assertEqual(traced.status, 7)
         self.assert_counts(traced)
@@ -110,7 +111,7 @@ class Jumps(ShimTest):
         self.assertEqual(paths["main/jumps/descend"], 4)
 
     def test_random_programs(self):
-        """A program that knows its own call tree, of random calls and jumps."""
+        """Random programs of calls and jumps know their own call tree."""
         seed = int(os.environ.get("ARCTRACE_TEST_SEED") or random.randrange(1 << 20))
         print(f"ARCTRACE_TEST_SEED={seed}")
         source = self.directory / "program.c"
@@ -170,8 +171,8 @@ class Signals(ShimTest):
                 self.assert_paths(traced)
 
     def assert_paths(self, traced):
-        """Handlers interrupt, and leave no frame behind; a handler may come before anything
-        is called that shows that the former one was left."""
+        """Handlers interrupt, and no frame of theirs stays open; a handler may come before a call
+        shows that the former one was abandoned."""
         ordinary = re.compile(
             r"main(/branch(/leaf)?)?(/handler)*(/handler/handler_part)?|main/after(/leaf)?")
         for path in traced.paths():

@@ -8,7 +8,7 @@ import cases
 from command import arctrace, read_report
 from hooked import KIND, ShimTest, both_compilers, options_of_kind
 
-# Of the whole program: leaf is called by each that calls.
+# Calls in the whole program: each function that calls also calls leaf.
 SERVED = 1 + 2 + 3
 CALLS = {"Desk::serve": 3, "middle": SERVED + 2 + 1, "throws": 4, "jumps": 4, "slow": 1,
          "forks": 1, "leaf": SERVED + 2 + 1 + 5 + 4 * 3 + 2}
@@ -47,7 +47,7 @@ class Filters(ShimTest):
             self.assertEqual(calls, {"Desk::serve": 3, "middle": SERVED, "leaf": SERVED})
             self.assertEqual(warnings, [])
         calls, _ = self.calls(compiler, "-F", "shop::throws", "-F", "shop::jumps")
-        # Behind the exception, or the jump, nothing is inside any more.
+        # After the exception, or the jump, no call is inside any more.
         self.assertEqual(calls, {"throws": 4, "jumps": 4, "leaf": 8})
 
     @both_compilers
@@ -70,8 +70,8 @@ class Filters(ShimTest):
         calls, _ = self.calls(compiler, "-t", "25ms")
         self.assertEqual(calls["slow"], 1)
         self.assertIn("main", calls)
-        # The machine may be busy: any call may take its time, and only these are recorded. What
-        # was open at a fork stands in the child too, from then on.
+        # On a busy machine any call may take long, and only such calls are recorded. A call that was open at a fork is
+        # in the child too, from then on.
         for call in read_report(self.trace, "invocations")["invocations"]:
             if "inherited" not in call.get("flags", []):
                 self.assertGreater(call["delta_ns"], 24_000_000, call)
@@ -106,7 +106,7 @@ class Filters(ShimTest):
 
     @unittest.skipIf(KIND.startswith("patched"), "it builds its own program with hooks")
     def test_names_without_libstdcxx(self):
-        """Patterns that match C++ names of a program that has nothing to demangle them."""
+        """Patterns match C++ names of a program that has no demangler."""
         program = self.directory / "bare"
         source = ("namespace shop { __attribute__((noinline)) int leaf(int n) { return n + 1; } }\n"
                   "int main(int argc, char**) { return shop::leaf(argc) - 2; }\n")

@@ -1,4 +1,4 @@
-"""Programs that bring what a tracer would bring, and shims that have nothing to do."""
+"""Programs that define themselves what a tracer would bring, and shims that have nothing to do."""
 
 import os
 import shutil
@@ -12,7 +12,8 @@ from tracing import FIXTURES
 class Replaced(ShimTest):
     @both_compilers
     def test_own_malloc_and_wrappers(self, compiler):
-        """Instrumented ones, which the loader calls before anything else runs."""
+        """A malloc and wrappers that are instrumented, which the loader calls before anything else
+        runs."""
         traced = self.compare("./replaced", compiler=compiler)
         self.assertEqual(traced.status, 12)
         self.assert_counts(traced)
@@ -21,14 +22,14 @@ class Replaced(ShimTest):
 
     @both_compilers
     def test_own_function_hooks(self, compiler):
-        """Hooks of a library of the program's go on being called."""
+        """Hooks in a library of the program's are still called."""
         traced = self.compare("./own_hooks", compiler=compiler)
         self.assertEqual(traced.stdout, "21\n")
         self.assert_counts(traced)
 
 
 class NothingToDo(ShimTest):
-    """The shim without a session, or not alone."""
+    """The shim without a session, or beside another shim."""
 
     def run_with(self, directory, command, **variables):
         return run(*command, cwd=directory, env={**os.environ, **variables})
@@ -48,7 +49,7 @@ class NothingToDo(ShimTest):
 
     @both_compilers
     def test_two_shims(self, compiler):
-        """Another installation's, before and after: calls are recorded once."""
+        """Another installation's shim is loaded before or after ours: calls are recorded once."""
         copy = self.directory / f"copy-{compiler}"
         copy.mkdir()
         library = os.path.dirname(SHIM)
@@ -71,7 +72,7 @@ class NothingToDo(ShimTest):
         self.assertEqual(lines, {"PATH": os.environ["PATH"], "A": "b"})
 
     def test_ordinary_programs(self):
-        """Commands that nobody instrumented, with children of every kind."""
+        """Commands that nobody instrumented run with children of every kind."""
         (FIXTURES / "gcc").resolve(strict=True)
         script = ("set -e; for i in 1 2 3; do (echo $i; exit $i) || echo status $?; done; "
                   "seq 100 | sort -rn | head -2; ls /nonexistent || true; "

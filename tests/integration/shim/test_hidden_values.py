@@ -1,4 +1,4 @@
-"""Functions whose hooks don't see their arguments and results: the recorder reports them."""
+"""The recorder names functions whose hooks don't see their arguments and results."""
 
 import cases
 from command import arctrace

@@ -18,19 +18,19 @@ from tracing import FIXTURES
 class Plugins(test_modules.Modules):
     @both_compilers
     def test_plugins(self, compiler):
-        """Functions of modules that come later are hooked before any of them runs."""
+        """Functions of modules that are loaded later are hooked before any of them runs."""
         for how in ((), ("deep",), ("deep", "lazy")):
             with self.subTest(how=how):
                 self.assert_plugin_calls(self.compare("./plugins", *how, compiler=compiler))
 
-    # These are about modules.
+    # These tests are about modules.
     test_plugins_that_find_libc_first = test_under_gdb = test_gdb_attached_inside = None
 
 
 class StaticChains(ShimTest):
     def test_nested_functions(self):
-        """The hooks keep the register by which a function finds the variables around it, where
-        functions have two kinds of hooks, too."""
+        """The hooks preserve the register by which a nested function finds the variables around it, also in
+        functions that have two kinds of hooks."""
         if "gcc" not in COMPILERS:
             self.skipTest("gcc has no such hooks")
         for fixture in ("./nested", "./nested_landing", "./nested_room", "./nested_landing_room"):
@@ -41,8 +41,8 @@ class Uprobes(ShimTest):
     @cases.not_in_gate
     @both_compilers
     def test_uprobes_that_come_and_go(self, compiler):
-        """On the first byte of a function that begins with a hook. What it calls while it has
-        one, and what a function with little room calls later, is not recorded."""
+        """A uprobe stands on the first byte of a function that begins with a hook. Calls by the function
+        meanwhile, and later ones if its NOP area is small, are not recorded."""
         for fixture in sorted((FIXTURES / compiler).glob("probed*")):
             command = f"./{fixture.name}"
             bare = run(command, cwd=self.place("probed", compiler))
@@ -71,14 +71,14 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_frames_end_where_they_are_left(self, compiler):
-        """Even if the next function that is recorded is deeper on the stack."""
+        """Abandoned frames end even if the next function that is recorded is deeper on the stack."""
         for options in ((), ("--libcall",), ("--nest-libcall",)):
             traced = self.compare("./left", compiler=compiler, options=options)
             self.assertEqual(traced.paths(), test_calls.LEFT)
 
     @both_compilers
     def test_frame_address(self, compiler):
-        """Whoever finds a frame by _Unwind_GetCFA finds it next to a frame of ours, too."""
+        """A frame that is found by _Unwind_GetCFA is found next to a frame of ours, too."""
         if not (FIXTURES / compiler / "interpreter").exists():
             self.skipTest("its frames are x86-64's")
         for options in ((), ("--libcall",), ("--nest-libcall",)):
@@ -88,7 +88,7 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_no_unwind_tables(self, compiler):
-        """All calls are recorded; what a jump has left is not always known at once."""
+        """All calls are recorded; which frames a jump has abandoned is not always known at once."""
         self.traced(compiler, "./jumps_no_tables", status=7)
 
     @both_compilers
@@ -108,7 +108,7 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_last_acts(self, compiler):
-        """A function that reports its exit has left before it jumps to another one."""
+        """A function that records its exit has ended before it jumps to another one."""
         if not (FIXTURES / compiler / "exceptions_last").exists():
             self.skipTest("functions do not report their exits")
         traced = self.traced(compiler, "./exceptions_last", status=5)
@@ -143,13 +143,13 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_a_thread_on_what_was_a_coroutines_stack(self, compiler):
-        """The coroutine's calls, which never end, have the same positions as the thread's."""
+        """The coroutine's calls, which never end, have the same addresses as the thread's."""
         self.traced(compiler, "./reused", status=11)
 
     @both_compilers
     def test_deep_recursion(self, compiler):
-        """Beyond 4,096 calls within one another there is no room for return addresses, and beyond 1,024 for what a
-        filter says of them: what is not recorded is counted."""
+        """Beyond 4,096 nested calls there is no space for return addresses, and beyond 1,024 for what a filter
+        says of them: calls that are not recorded are counted."""
         for options in ((), ("-N", "nobody"), ("-D", "100")):
             traced = self.compare("./deep", compiler=compiler, options=options, may_lose=True,
                                   may_say=("no function or scope matches -N nobody",))
@@ -162,7 +162,7 @@ class Frames(ShimTest):
                 continue
             made, recorded = traced.counted["descend"], traced.plain_calls()["descend"]
             self.assertGreaterEqual(recorded, 1000 if options else 4000)
-            # clang's functions that count have hooks of their own: at most two are called by each call.
+            # clang's counting functions have hooks of their own: each call calls two of them at most.
             self.assertGreaterEqual(summary["lost"], 2 * (made - recorded))
             self.assertLess(summary["lost"], 7 * max(made - recorded, 1))
             if summary["lost"] != 0:
@@ -175,8 +175,8 @@ class Frames(ShimTest):
     @cases.not_in_gate
     @both_compilers
     def test_tasks_without_storage_of_their_own(self, compiler):
-        """Two tasks in one thread's storage: the calls of one are recorded, or of both in turn
-        if the other waits for it."""
+        """Two tasks share thread-local storage: the calls of one are recorded, or of both in turn if the other
+        waits for it."""
         for flags, stack, thread in itertools.product(("c", "fs", "t", "v"), "mal", "mt"):
             waits = flags == "v"
             traced = self.compare("./tasks", flags, stack, thread, compiler=compiler, may_lose=not waits)
@@ -185,7 +185,8 @@ class Frames(ShimTest):
 
     @both_compilers
     def test_no_lock_at_a_first_call(self, compiler):
-        """Both tasks would hold it as the same thread, and leave it locked."""
+        """No first call takes the loader's lock, which both tasks would hold as the same thread, and leave
+        locked."""
         for options in ((), ("--libcall",), ("--nest-libcall",)):
             traced = self.compare("./first_calls", compiler=compiler, options=options)
             self.assertIn(" locked 0 times", traced.stdout)
@@ -226,7 +227,7 @@ class Signals(ShimTest):
                 self.assertEqual(traced.report("flat")["summary"]["orphans"], 0)
 
 
-# The same tests as for hooks at entry and exit.
+# These run the same tests as for hooks at entry and exit.
 Ends = test_processes.Ends
 Filters = test_filters.Filters
 Confined = test_processes.Confined

@@ -1,4 +1,4 @@
-"""Programs that load the shim themselves, by dlopen, when threads of theirs run already."""
+"""Programs that load the shim themselves, by dlopen, when they already have other threads."""
 
 import os
 
@@ -17,7 +17,7 @@ class Joins(ShimTest):
         return done.stdout
 
     def run_joining(self, compiler, *arguments):
-        """The same in a session, and the session's trace."""
+        """The same in a session; returns the output, and the session's trace."""
         session = f"joins-{os.getpid()}"
         read("create", session, "-b", "64M", "--start")
         self.addCleanup(arctrace, "destroy", session, "--force")
@@ -56,7 +56,7 @@ class Joins(ShimTest):
 
     @both_compilers
     def test_without_a_session(self, compiler):
-        """Nothing happens."""
+        """Without a session the shim does nothing."""
         self.assertEqual(self.run_alone(compiler), self.run_alone(compiler, ARCTRACE_SESSION=""))
 
 

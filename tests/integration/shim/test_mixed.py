@@ -7,7 +7,7 @@ import cases
 from hooked import ShimTest, both_compilers
 
 PROCESSES = 4
-THREADS = 4  # of each, beside the main thread
+THREADS = 4  # threads of each kind, beside the main thread
 LOOPS = 50
 
 
@@ -26,17 +26,17 @@ class Mixed(ShimTest):
         self.assert_nesting(traced)
 
     def assert_events(self, traced):
-        """What each process prints that it wrote."""
+        """The counts that each process prints of what it wrote."""
         printed = [tuple(map(int, numbers)) for numbers in
                 re.findall(r"(\d+) events, sum (-?\d+)", traced.stdout)]
         self.assertEqual(len(printed), PROCESSES)
-        found = collections.defaultdict(list)  # of each process, in order
+        found = collections.defaultdict(list)  # the events of each process, in order
         for record in traced.records("--type=EVENT"):
             self.assertEqual(record["event"], "tick")
             found[record["pid"]].append(record["fields"])
         self.assertEqual([(len(fields), sum(field["value"] for field in fields))
                           for fields in found.values()], printed)
-        for fields in list(found.values())[1:]:  # a fork child's first, by its main thread
+        for fields in list(found.values())[1:]:  # the first event of a fork child is of its main thread
             self.assertEqual(fields[0]["worker"], 9)
         counters = collections.defaultdict(list)
         for record in traced.records("--type=COUNTER"):
@@ -48,7 +48,8 @@ class Mixed(ShimTest):
         self.assertEqual([record["text"] for record in traced.records("--type=MARK")], ["done"])
 
     def assert_nesting(self, traced):
-        """A scope stands between the function that has it and what that calls then."""
+        """A scope stands between the function that has it and the functions that are called in
+        it."""
         paths = traced.paths()
         ours = {path: count for path, count in paths.items() if "/scoped" in path}
         main = "work/scoped"
@@ -57,7 +58,7 @@ class Mixed(ShimTest):
                     f"{main}/outer scope/inner scope": calls,
                     f"{main}/outer scope/inner scope/leaf": calls}
         self.assertEqual(ours, expected)
-        # Beside them: what catches, and what the children's main threads call.
+        # Other calls of leaf come from catching functions, and from the children's main threads.
         thrown = traced.counted["scoped"] - traced.counted["counter"]
         self.assertEqual(paths["work/leaf"], thrown)
         leaves = sum(count for path, count in paths.items() if path.endswith("leaf"))

@@ -1,4 +1,4 @@
-"""Modules that come and go, and code that runs before and after everything else."""
+"""Modules that are loaded and unloaded, and code that runs before and after everything else."""
 
 import shutil
 import unittest
@@ -42,7 +42,7 @@ class Modules(ShimTest):
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     @both_compilers
     def test_under_gdb(self, compiler):
-        """gdb has its breakpoint where we would jump; it stops at loads, and so do we see them."""
+        """gdb has its breakpoint where we would jump; so we see loads because gdb stops at them."""
         traced = self.record_quietly("gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off", "-ex",
                                      "catch load plugin_b", "-ex", "run", "-ex", "delete", "-ex", "continue",
                                      "./plugins", compiler=compiler)

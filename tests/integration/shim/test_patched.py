@@ -1,5 +1,4 @@
-"""record -P on programs that were not built for it: those of the other tests of the shim, without
-hooks."""
+"""record -P on programs that were not built for it: the programs of the shim's other tests, without hooks."""
 
 import contextlib
 import csv
@@ -20,18 +19,17 @@ import cases
 from command import ARCTRACE, read, read_info, read_report, run, start_arctrace
 from hooked import ANY_COMPILER, ShimTest, both_compilers, functions_of
 
-# Programs with their arguments; what they do must not change, and of the functions that can be
-# patched every call that the program counts must be in the trace.
+# Programs with their arguments. What they do must not change, and every counted call of a function that can be patched
+# must be in the trace.
 PROGRAMS = [("./jumps",), ("./exceptions",), ("./left",), ("./contexts",),
             ("./turns", "array"), ("./own_stack",), ("./reused",), ("./threads", "3"), ("./vforks",),
             ("./forks", "5"), ("./replaced",), ("./signals", "return"), ("./signals", "jump"),
             ("./signals", "altstack"), ("./values",), ("./deep",), ("./interpreter",)]
-# The long form runs all of them, and all options below; they take some 40 s of CPU.
+# The long form runs all programs, with all options below, which takes some 40 s of CPU.
 LONG = bool(os.environ.get("ARCTRACE_TEST_LONG"))
 SHORT = {"./jumps", "./exceptions", "./left", "./turns", "./reused", "./vforks", "./signals", "./values",
          "./deep", "./interpreter"}
-# They have more calls within one another than are kept, or jump out of functions that have not
-# counted their call yet.
+# These have more nested calls than are recorded, or jump out of functions that have not counted their call yet.
 UNCOUNTED = {"./contexts", "./deep", "./threads", "./replaced", "./signals"}
 
 
@@ -57,7 +55,7 @@ REFUSE_EXECUTABLE_GAIN = (65, 1, 0, 0, 0)  # PR_SET_MDWE
 
 
 def can_refuse_executable_gain():
-    """Asked in a process of its own, because it is for good."""
+    """Whether the kernel has it, asked in a child, because it can't be undone."""
     child = os.fork()
     if child == 0:
         os._exit(0 if prctl(*REFUSE_EXECUTABLE_GAIN) == 0 else 1)
@@ -70,7 +68,7 @@ def refuse_executable_gain():
 
 
 def unshare_mounts():
-    """What is mounted from now on is seen by this process and its children only."""
+    """Makes mounts from now on visible to this process and its children only."""
     new_mounts, private = 0x20000, 0x44000
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(new_mounts) != 0 or libc.mount(b"none", b"/", None, private, None) != 0:
@@ -94,7 +92,7 @@ class Patched(ShimTest):
     @cases.not_in_gate
     @both_compilers
     def test_registers_are_kept(self, compiler):
-        """All of them, at both ends of a call, whatever way it takes."""
+        """All registers are preserved at both ends of a call, whatever path it takes."""
         options = [(), ("-t", "1ms"), ("-F", "jumper"), ("--entry-only", "callee"),
                    ("--scope=shared", "-A", "callee@arg1,fparg1", "-R", "callee@retval")]
         if LONG:
@@ -113,7 +111,7 @@ class Patched(ShimTest):
                             self.assertEqual(calls["callee"], 3000)
 
     def test_others_stay(self):
-        """Functions that no pattern matches are not recorded, small ones only if they are named."""
+        """Functions that no pattern matches are not recorded; small ones only if they are named."""
         compiler = ANY_COMPILER
         for pattern, recorded in (("callee", {"callee"}), ("jumper", {"jumper"}),
                                   ("re:^call_c", {"call_callee"})):
@@ -122,7 +120,7 @@ class Patched(ShimTest):
             self.assertEqual(set(traced.calls()), recorded)
 
     def test_uprobes(self):
-        """They stand on the first instruction, which stays in its place, or on a landing pad."""
+        """Uprobes stand on the first instruction, which stays in its place, or on a landing pad."""
         place = self.place("probed", "gcc")
         bare = run("./probed_plain", "before", cwd=place)
         if bare.returncode == 77:
@@ -138,7 +136,7 @@ class Patched(ShimTest):
             self.assertEqual((last["patched"], last["left"].get("changed", 0)), (1, 0))
 
     def test_uprobes_by_first_instruction(self):
-        """Uprobes and uretprobes that come and go, on what compilers begin functions with: all calls are
+        """Uprobes and uretprobes are attached and removed on what compilers begin functions with: all calls are
         recorded, and do what they should."""
         bare = run("./probed_firsts", cwd=self.place("probed", "gcc"))
         if bare.returncode == 77:
@@ -151,7 +149,7 @@ class Patched(ShimTest):
 
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_under_gdb(self):
-        """gdb opens what the loader maps, by the path that it has from the loader, and goes on."""
+        """gdb opens what the loader maps, by the path that it has from the loader, and continues."""
         directory = self.place("gdb", "gcc")
         gdb = ["gdb", "-nx", "-q", "-batch", "-ex", "set startup-with-shell off", "-ex", "run",
                "./jumps"]
@@ -166,11 +164,11 @@ class Patched(ShimTest):
 
     @staticmethod
     def patches(trace):
-        """What info says of the patches of each process, in the order in which they joined."""
+        """The patches of each process by info, in the order in which they joined."""
         return [process["patches"] for process in read_info(trace, "-v")["processes"]]
 
     def test_what_was_left(self):
-        """info counts it by reason, and names it."""
+        """info counts a skipped function by its reason, and names it."""
         directory = self.place("left", ANY_COMPILER)
         traced = self.record_patched(directory, "-P", ".")
         self.assertEqual(traced.status, 0, traced.stderr)
@@ -192,7 +190,7 @@ class Patched(ShimTest):
             self.assertIn(f"\n             {name}\n", text)
 
     def test_refused(self):
-        """Where no function can be patched, record and info say why."""
+        """If no function can be patched, record and info say why."""
         directory = self.place("confined", ANY_COMPILER)
         traced = self.record_patched(directory, "-P", ".", preexec_fn=allow_all)
         self.assertEqual((traced.status, traced.stdout), (0, "100 rounds\n"), traced.stderr)
@@ -206,7 +204,7 @@ class Patched(ShimTest):
 
     def assert_refused(self, directory, why, command=("./canary", "7", "100"), status=0,
                        stdout="100 rounds\n", **options):
-        """Nothing is patched, record and info say so, and the program does the same."""
+        """Nothing is patched, record and info say so, and the program runs as before."""
         traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=command, **options)
         self.assertEqual((traced.status, traced.stdout), (status, stdout), traced.stderr)
         refused = [patches["refused"] for patches in self.patches(traced.trace) if patches]
@@ -216,19 +214,19 @@ class Patched(ShimTest):
         self.assertIn(f"\n  none was patched: {why}\n", traced.read("info"))
 
     def test_threads_before(self):
-        """A thread may stand in the code that would change."""
+        """With other threads nothing is patched, because one may be executing the code that would change."""
         directory = self.place("threads", ANY_COMPILER)
         self.assert_refused(directory, "it had other threads before its own code ran",
                             command=("./early_thread",), stdout="3 4\n")
 
     def test_compiled_in_hooks(self):
-        """These record the functions."""
+        """Compiled-in hooks record the functions, so nothing is patched."""
         directory = self.place("hooked", ANY_COMPILER)
         self.assert_refused(directory, "its functions have compiled-in hooks",
                             command=("./hooked",), status=7, stdout=unittest.mock.ANY)
 
     def test_no_command(self):
-        """The command is gone when a program begins."""
+        """The command was removed before the program begins."""
         directory = self.place("gone", ANY_COMPILER)
         installed = directory / "installed"
         shutil.copytree(pathlib.Path(ARCTRACE).parent.parent / "lib", installed / "lib",
@@ -244,7 +242,7 @@ class Patched(ShimTest):
         self.assertEqual(refused["canary"], "the arctrace command could not be run in it")
 
     def test_code_that_cannot_change(self):
-        """Where neither /proc/self/mem nor the code itself can be written."""
+        """Neither /proc/self/mem nor the code itself can be written."""
         directory = self.place("unwritten", ANY_COMPILER)
         if os.geteuid() != 0 or not can_refuse_executable_gain():
             self.skipTest("needs root, and a kernel that can refuse to make memory executable")
@@ -258,7 +256,7 @@ class Patched(ShimTest):
                             command=("sh", "-c", script), preexec_fn=confine)
 
     def test_arguments_and_results(self):
-        """-A, -R, and -t with them, of functions that are patched."""
+        """-A, -R, and -t with them, work for functions that are patched."""
         directory = self.place("args", ANY_COMPILER)
         for options, rounds in (((), 20), (("-t", "100ms"), 1)):
             traced = self.record_patched(
@@ -275,7 +273,7 @@ class Patched(ShimTest):
                 self.assertEqual(calls, expected)
 
     def test_changed_instructions(self):
-        """A function with a debugger's breakpoint stays as it is; others are patched."""
+        """A function with a debugger's breakpoint is not changed; others are patched."""
         directory = self.place("changed", ANY_COMPILER)
         traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./changed",))
         self.assertEqual((traced.status, traced.stdout), (0, "3 4\n"), traced.stderr)
@@ -296,10 +294,10 @@ class Patched(ShimTest):
         [constructors] = [node for node in thread["root"]["children"] if node["name"] == "[constructors]"]
         [patching] = [node for node in constructors["children"] if node["name"] == "[patching]"]
         self.assertEqual(patching["calls"], 1)
-        # A process is started, which reads a program.
+        # The shim starts a process, which reads a program.
         self.assertGreater(patching["cum_ns"], 300_000)
         self.assertGreater(patching["cum_ns"], constructors["cum_ns"] - patching["cum_ns"])
-        # It is recording's own time, so that nothing of it is left in a corrected report.
+        # That is recording's own time, so a corrected report has nothing of it.
         self.assertEqual(patching["overhead_ns"], patching["cum_ns"])
         [thread] = traced.report("tree", "--corrected")["threads"]
         [corrected] = [node for node in thread["root"]["children"] if node["name"] == "[constructors]"]
@@ -307,7 +305,7 @@ class Patched(ShimTest):
         self.assertLessEqual(corrected["cum_ns"], constructors["cum_ns"] - patching["cum_ns"])
 
     def test_too_many_functions(self):
-        """Those for which there is no stub are counted and named."""
+        """Functions for which there is no stub are counted and named."""
         directory = self.place("many", ANY_COMPILER)
         traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./many",))
         self.assertEqual(traced.status, 5, traced.stderr)
@@ -318,7 +316,7 @@ class Patched(ShimTest):
         self.assertEqual(len(listed), patches["left"]["no_stub"])
 
     def test_pattern_without_functions(self):
-        """A line says so before the program runs, if it executes no other one."""
+        """A line says that nothing matches before the program runs, if it executes no other program."""
         directory = self.place("unmatched", ANY_COMPILER)
         for pattern, said in (
                 ("calee", 'no function of ./canary matches -P calee; did you mean "callee"'),
@@ -329,7 +327,7 @@ class Patched(ShimTest):
             self.assertEqual((traced.stdout, len(traced.stderr.splitlines())), ("", 1))
             self.assertIn(f"arctrace: record: {said}", traced.stderr)
             self.assertFalse(traced.trace.exists())
-        # What -P leaves is not there for a filter either.
+        # A function that -P skips is not there for a filter either.
         traced = self.record_patched(directory, "-P", ".", "-F", "jumper")
         self.assertIn("no function or scope matches -F jumper; it is in the program, but was not patched: try -P jumper, or "
                       "see arctrace functions --list\n", traced.stderr)
@@ -338,8 +336,8 @@ class Patched(ShimTest):
         self.assertEqual(traced.status, 0, traced.stderr)
 
     def flood(self, kind, *patterns, options=("--no-libcall",)):
-        """Records a program whose calls fill the buffer, which nobody empties meanwhile. Returns
-        what record said, the calls by function, and the trace."""
+        """Records a program whose calls fill the buffer, which nobody empties meanwhile. Returns what record printed,
+        the calls by function, and the trace."""
         directory = self.place("flooding", ANY_COMPILER)
         chosen = [word for pattern in patterns for word in ("-P", pattern)]
         trace = directory / "arctrace.data"
@@ -360,7 +358,7 @@ class Patched(ShimTest):
         return said, calls, trace
 
     def test_flooding(self):
-        """A function whose calls fill the buffer is switched off, so that none is lost."""
+        """A function whose calls fill the buffer is switched off, so that no record is lost."""
         said, calls, trace = self.flood("own", "*")
         self.assertIn(" 0 lost, ", said)
         self.assertIn("arctrace: 1 function was switched off", said)
@@ -376,7 +374,7 @@ class Patched(ShimTest):
         self.assert_until(trace, "leaf")
 
     def assert_until(self, trace, name):
-        """This function says in all views until when it was recorded, and others have no mark."""
+        """All views tell until when the function was recorded, and other functions have no mark."""
         flat = read_report(trace, "flat")
         recorded = {row["name"]: row["recorded"] for row in flat["functions"] if "recorded" in row}
         self.assertEqual(recorded.keys(), {name})
@@ -403,7 +401,7 @@ class Patched(ShimTest):
         out.unlink()
 
     def test_flooding_child(self):
-        """A forked process has what its parent has patched, and switches functions off alone."""
+        """A forked process has the functions that its parent has patched, and switches them off alone."""
         said, calls, trace = self.flood("child", "*")
         self.assertIn(" 0 lost, ", said)
         self.assertLess(calls["leaf"], 1_000_000)
@@ -419,28 +417,28 @@ class Patched(ShimTest):
         self.assertEqual((dump.count('"flooded"'), dump.count('"patchable"')), (1, 1))
 
     def test_named_functions_stay_on(self):
-        """Also if their calls are lost."""
+        """Functions that are asked for stay on, also if their calls are lost."""
         said, _, trace = self.flood("own", "*", "leaf")
         self.assertNotIn(" 0 lost, ", said)
         self.assertNotIn("switched off", said)
         self.assertEqual(self.patches(trace)[0]["switched_off"], 0)
 
     def test_others_flood(self):
-        """Functions stay on if it is library calls that fill the buffer."""
+        """Functions stay on if library calls fill the buffer."""
         said, _, trace = self.flood("libc", "*", options=())
         self.assertNotIn(" 0 lost, ", said)
         self.assertNotIn("switched off", said)
         self.assertEqual(self.patches(trace)[0]["switched_off"], 0)
 
     def test_nothing_to_patch(self):
-        """A line says so, and the program goes on."""
+        """A line says that the program has no unwind tables, and the program continues."""
         directory = self.place("bare", ANY_COMPILER)
         traced = self.record_patched(directory, "-P", ".", command=("./jumps_no_tables",))
         self.assertEqual(traced.status, 7, traced.stderr)
         self.assertIn("arctrace: warning: no function matches -P .", traced.stderr)
 
     def test_small_functions(self):
-        """Small ones are recorded if time can be spent in them: if they call or loop."""
+        """Small functions are recorded if they may take time: if they call or loop."""
         directory = self.place("bare", ANY_COMPILER)
         source = """
             #define APART __attribute__((noinline, noipa))
@@ -458,7 +456,7 @@ class Patched(ShimTest):
                 self.assertEqual(set(traced.calls()) & {"looping", "calling", "plain"}, recorded)
 
     def test_nothing_large_enough(self):
-        """What is left because it is small is said to be so."""
+        """A function that is skipped because it is small is said to be so."""
         directory = self.place("bare", ANY_COMPILER)
         source = "int main(int count, char** v) { return v[count] == 0 ? 7 : 0; }"
         subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", directory / "small"], input=source,

@@ -1,5 +1,4 @@
-"""record -P lib:...: functions of shared libraries, those that a program is linked with and those
-that it loads, and of libc."""
+"""record -P lib:...: functions of shared libraries that a program is linked with or loads, and of libc."""
 
 import os
 import shutil
@@ -10,7 +9,7 @@ from command import arctrace, read_info, read_report, run
 from hooked import ANY_COMPILER, ShimTest, both_compilers, functions_of
 
 LOOPS = 40  # of the fixture plugins
-# With all functions of libc that can be recorded.
+# These run with all functions of libc that can be recorded.
 IN_LIBC = [("./jumps",), ("./left",), ("./signals", "return"), ("./signals", "jump"), ("./vforks",),
            ("./forks", "5"), ("./threads", "3"), ("./turns", "array"), ("./ends", "exit"),
            ("./early",)]
@@ -56,7 +55,7 @@ class Libraries(ShimTest):
         for library in libraries.values():
             self.assertIsNone(library["refused"])
             self.assertGreaterEqual(library["patched"], 4)
-            self.assertLess(library["patched"], 20)  # those of all loads count once
+            self.assertLess(library["patched"], 20)  # functions of all loads count once
 
     @both_compilers
     def test_linked(self, compiler):
@@ -94,7 +93,7 @@ class Libraries(ShimTest):
                 self.assertEqual(self.patches(directory)["libc.so.6"]["patched"], 1)
 
     def test_nothing_matches(self):
-        """A line says so, with names that look like it."""
+        """A line says that nothing matches, with similar names."""
         directory = self.place("unmatched", ANY_COMPILER)
         for pattern, said in (
                 ("lib:plugin_x", "no library that was loaded matches -P lib:plugin_x"),
@@ -115,7 +114,7 @@ class Libraries(ShimTest):
             self.assertFalse((directory / "t2").exists())
 
     def test_refused(self):
-        """The unwinder of exceptions stays as it is, and record and info say so."""
+        """The unwinder of exceptions is not patched, and record and info say so."""
         directory = self.place("refused", ANY_COMPILER)
         said = self.run_patched(directory, "lib:libgcc_s", "lib:libstdc++",
                                 command=("./exceptions",))
@@ -129,7 +128,7 @@ class Libraries(ShimTest):
         self.assertIsNone(cxx["refused"])
 
     def test_libc(self):
-        """Programs with hazards do the same, whatever of libc is recorded."""
+        """Programs with hazards run as before, whichever functions of libc are recorded."""
         for command in IN_LIBC:
             with self.subTest(command=command):
                 directory = self.place("libc", ANY_COMPILER)
@@ -139,7 +138,7 @@ class Libraries(ShimTest):
                 self.assertGreater(libraries["libc.so.6"]["left"]["special"], 100)
 
     def test_commands(self):
-        """Commands of the system with functions of libc, libcrypto and others."""
+        """Commands of the system run with functions of libc, libcrypto and others recorded."""
         directory = self.place("commands", ANY_COMPILER)
         script = "for i in 1 2 3; do echo $(printf %s $i | tr 1-3 a-c); done; ls / | sort -r | head -3"
         self.run_patched(directory, "lib:libc", command=("bash", "-c", script))

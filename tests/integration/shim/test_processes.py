@@ -1,4 +1,4 @@
-"""Processes: made in every way, executing in every way, ending in every way."""
+"""Processes that are made, execute programs and end, in every way."""
 
 import collections
 import os
@@ -8,7 +8,7 @@ import unittest
 import cases
 from hooked import ShimTest, both_compilers
 
-ENDS = {  # way: status as subprocess has it, how it ended by the trace
+ENDS = {  # way: (status as subprocess has it, how it ended by the trace)
     "": (30, ("exit", 30)),
     "exit": (31, ("exit", 31)),
     "_exit": (32, ("_exit", 32)),
@@ -49,8 +49,9 @@ class Forks(ShimTest):
         self.assertEqual(traced.status, 6)
         self.assert_counts(traced)
         found = processes(traced)
-        # Beside the storm: child and grandchild, _Fork, clone, SYS_clone, daemon. What stands
-        # between the daemon and us calls nothing that is traced, so it isn't known.
+        # Beside the many short children there are: child and grandchild, _Fork, clone, SYS_clone,
+        # daemon. The process between the daemon and us calls nothing that is traced, so it isn't
+        # known.
         self.assertEqual(len(found), 1 + children + 2 + 1 + 1 + 1 + 1)
         self.assertEqual(collections.Counter(process["origin"] for process in found),
                          {"exec": 1, "fork": len(found) - 1})
@@ -66,7 +67,7 @@ class Forks(ShimTest):
 
     @both_compilers
     def test_levels(self, compiler):
-        """What a child calls is at one level, in the frames that it has of its parent."""
+        """A child's calls are at one level, inside the frames that it has from its parent."""
         for options in ((), ("--libcall",)):
             traced = self.compare("./forks", "20", compiler=compiler, options=options)
             in_tree = collections.defaultdict(set)
@@ -160,8 +161,8 @@ class Confined(ShimTest):
 
     @both_compilers
     def test_strict_seccomp(self, compiler):
-        """Small blocks: thousands of them are changed without a system call, or a clock read
-        that seccomp forbids."""
+        """Small blocks: thousands of them are handed out without a system call, or a clock read that
+        seccomp forbids."""
         traced = self.compare("./confined", "seccomp", compiler=compiler, options=("--block-size=4k",))
         self.assertEqual(traced.status, 19)
         self.assertEqual(traced.stdout, "still here\n")
@@ -169,7 +170,7 @@ class Confined(ShimTest):
 
     @both_compilers
     def test_refused_seccomp(self, compiler):
-        """What the kernel refuses confines nobody: children join as ever."""
+        """A filter that the kernel refuses confines nobody: children join as ever."""
         traced = self.compare("./confined", "probed", compiler=compiler)
         self.assertEqual(traced.status, 20)
         self.assert_counts(traced)

@@ -41,7 +41,7 @@ class SnapshotWhen(ShimTest):
         taken, early = self.fly(directory, "serve > 1s")
         slow = [time for time in self.calls(directory, "t") if time > 10**9]
         self.assertGreaterEqual(len(slow), 1)
-        self.assertEqual(taken + early, len(slow))  # one, unless the machine stood still
+        self.assertEqual(taken + early, len(slow))  # one snapshot, unless the machine was stopped meanwhile
         first = self.calls(directory, "t.1")
         self.assertGreater(len(first), SLOW // 2)
         self.assertTrue(any(time > 10**9 for time in first))
@@ -52,28 +52,28 @@ class SnapshotWhen(ShimTest):
         for condition in ("serve returns < 0", "serve returns/i64 = 4294967289",
                           "re:^serv returns = -7", "serve returns/u8 == 0xf9"):
             with self.subTest(condition=condition):
-                if "/u8" in condition:  # also the low byte of others
+                if "/u8" in condition:  # the low byte of other calls may match, too
                     self.assertGreaterEqual(sum(self.fly(directory, condition)), 1)
                 else:
                     self.assertEqual(self.fly(directory, condition), (1, 0))
                 self.assertGreater(len(self.calls(directory, "t.1")), 0)
 
     def test_rate(self):
-        """All calls fulfil it, within a second or a few: the others are counted."""
+        """All calls meet the condition, within a second or a few: too early requests are counted."""
         directory = self.place("rate", ANY_COMPILER)
         taken, early = self.fly(directory, "step returns > 0", rounds=(500, -1, -1))
         self.assertGreaterEqual(taken, 1)
         self.assertEqual(taken + early, 500)
 
     def test_others_cost_nothing(self):
-        """Functions without a condition keep the fast path, and none is fulfilled."""
+        """Functions without a condition keep the fast path, and no condition is met."""
         directory = self.place("none", ANY_COMPILER)
         self.assertEqual(self.fly(directory, "step returns < 0", "serve = NULL",
                                   rounds=(500, -1, 100)), (0, 0))
         self.assertFalse((directory / "t.1").exists())
 
     def test_library_call(self):
-        """Also of a library's function."""
+        """A condition may be about a library's function."""
         directory = self.place("library", ANY_COMPILER)
         self.assertEqual(self.fly(directory, "usleep returns = 0", "nothing > 1s"), (1, 0))
 

@@ -11,7 +11,7 @@ from tracing import FIXTURES
 class SplitStacks(ShimTest):
     def test_little_room(self):
         """A hook needs little of a part, also where the kernel has taken the most for a handler."""
-        # What has no room ends, instead of overwriting what lies below its part.
+        # A hook without enough space ends the program, instead of overwriting what lies below its part.
         guarded = {**os.environ, "SPLIT_STACK_GUARD": "1"}
         untraced = run("./split", cwd=self.place("alone", "gcc"), env=guarded)
         if untraced.returncode == 77:

@@ -11,8 +11,8 @@ import cases
 from command import arctrace, read, start_arctrace
 from hooked import ANY_COMPILER, ShimTest, both_compilers, options_of_kind, plain_name
 
-CALLS = 100  # fixtures/switched.c
-sys.setrecursionlimit(20000)  # json's, of a deep tree
+CALLS = 100  # calls of fixtures/switched.c at each word
+sys.setrecursionlimit(20000)  # json needs it for a deep tree
 
 
 class Switching(ShimTest):
@@ -39,7 +39,7 @@ class Switching(ShimTest):
             nodes += node["children"]
             for child in node["children"]:
                 if child["name"].startswith("["):
-                    continue  # a part of the process' life
+                    continue  # a phase of the process
                 calls[plain_name(child["name"])] += child["calls"]
         for thread in tree["threads"]:
             if thread["pid"] == thread["tid"]:
@@ -48,7 +48,7 @@ class Switching(ShimTest):
         return calls
 
     def program(self, directory, session, *command, options=("--no-libcall",)):
-        """Runs and waits for words."""
+        """Runs the program, which waits for words."""
         program = start_arctrace("record", *options_of_kind(options), *options, f"--session={session}", "--",
                                  *command, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(program.kill)
@@ -57,7 +57,7 @@ class Switching(ShimTest):
         return program
 
     def end(self, program, session, directory, status):
-        """Its calls."""
+        """Ends the program; returns its calls."""
         program.stdin.close()
         self.assertEqual(program.wait(600), status)
         trace = directory / "arctrace.data"
@@ -67,7 +67,7 @@ class Switching(ShimTest):
         return self.functions(trace)
 
     def test_many_names_as_people_write_them(self):
-        """More than the control page has room for, which holds linker's names."""
+        """The filter is longer than the control page has space for, which stores linker's names."""
         name = self.session(ANY_COMPILER)
         directory = self.place("many", ANY_COMPILER)
         count = 200
@@ -103,7 +103,7 @@ class Switching(ShimTest):
         read("ctl", name, "--off=functions")
         self.ask(program, "go", "done")
         read("ctl", name, "--on=functions")
-        # Off while a function waits, and back on.
+        # Functions are switched off while a function waits, and on again.
         self.ask(program, "hold", "held")
         read("ctl", name, "--off=functions")
         self.ask(program, "go", "done")
@@ -111,7 +111,7 @@ class Switching(ShimTest):
         read("ctl", name, "--on=functions")
         self.ask(program, "go", "done")
         read("stop", name)
-        for _ in range(20):  # while the other thread calls
+        for _ in range(20):  # the other thread calls meanwhile
             self.ask(program, "go", "done")
             read("ctl", name, "--on=functions")
             read("ctl", name, "--off=functions")
@@ -122,7 +122,7 @@ class Switching(ShimTest):
 
     @both_compilers
     def test_on_again_inside_a_function(self, compiler):
-        """The end of what was entered while functions were off is not recorded."""
+        """The exit of a call that was entered while functions were off is not recorded."""
         name = self.session(compiler)
         directory = self.place("switched", compiler)
         program = self.program(directory, name, "./switched")
@@ -135,7 +135,7 @@ class Switching(ShimTest):
 
     @both_compilers
     def test_filtered_anew(self, compiler):
-        """By name, again and again, while another thread calls the same functions."""
+        """Functions are filtered by name, again and again, while another thread calls them."""
         name = self.session(compiler)
         directory = self.place("filtered", compiler)
         program = self.program(directory, name, "./switched")
@@ -154,13 +154,13 @@ class Switching(ShimTest):
 
     @both_compilers
     def test_filtered_in_deep_recursion(self, compiler):
-        """Calls recorded before have their ends, also beyond the frames that a writer keeps."""
+        """Calls that were recorded have their exits, also beyond the frames that a writer remembers."""
         name = self.session(compiler)
         directory = self.place("deep", compiler)
         program = self.program(directory, name, "./switched")
         self.ask(program, "deep", "held")
         read("ctl", name, "-F", "inner")
-        self.ask(program, "deep", "done")  # out of it
+        self.ask(program, "deep", "done")  # the deep calls end
         self.ask(program, "deep", "held")
         self.ask(program, "go", "done")
         calls = self.end(program, name, directory, 3)

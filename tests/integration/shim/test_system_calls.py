@@ -1,4 +1,4 @@
-"""A record costs no system call, nor does a block: counted by strace."""
+"""Neither a record nor a block costs a system call, counted by strace."""
 
 import collections
 import re
@@ -10,8 +10,8 @@ from hooked import ShimTest, both_compilers
 
 FEW = 1_000
 MANY = 200_000
-# Small blocks: hundreds of them are handed over. There is room for all, and the collector
-# is not woken.
+# Small blocks, of which hundreds are handed out. The buffer has space for all, and the collector is not
+# woken.
 OPTIONS = ("--block-size=4k", "--buffer-size=64M", "--high-water=0")
 
 
@@ -27,7 +27,7 @@ class SystemCalls(ShimTest):
         return traced, collections.Counter(match[1] for match in found if match)
 
     def assert_no_more(self, compiler, way, *options):
-        """Returns the trace of the long run."""
+        """Compares a long run with a short one; returns the trace of the long run."""
         _, few = self.count(compiler, way, FEW, *options)
         traced, many = self.count(compiler, way, MANY, *options)
         self.assertGreater(few["mmap"], 0)

@@ -1,4 +1,4 @@
-"""Threads: every one of them, each with its own calls and its names."""
+"""Every thread is recorded, with its own calls and its names."""
 
 import collections
 
@@ -15,7 +15,7 @@ class Threads(ShimTest):
         self.assertEqual(traced.status, 0)
         self.assert_counts(traced)
 
-        # Each worker of a storm is a thread of its own, and makes i % 7 calls.
+        # Each worker of the program is a thread of its own, and makes i % 7 calls.
         leaves = collections.Counter()
         for thread in traced.report("tree")["threads"]:
             for node in thread["root"]["children"]:
@@ -24,10 +24,10 @@ class Threads(ShimTest):
                     leaves[sum(child["calls"] for child in node["children"])] += 1
         expected = collections.Counter(i % 7 for i in range(100))
         expected = collections.Counter({calls: n * storms for calls, n in expected.items()})
-        expected[3] += 1  # the one with a small stack
+        expected[3] += 1  # the thread with a small stack
         self.assertEqual(leaves, expected)
 
-        names = collections.defaultdict(list)  # of each thread, in order
+        names = collections.defaultdict(list)  # the names of each thread, in order
         for record in traced.records("--type=THREAD"):
             names[record["writer"]].append(record["name"])
         renamed = sorted(of_thread for of_thread in names.values() if len(of_thread) > 1)
@@ -44,7 +44,8 @@ class Threads(ShimTest):
         self.assert_counts(traced)
         self.assertEqual(traced.counted["key_destructor"], 2 * 20)
         paths = traced.paths()
-        # Not below thread_body, which pthread_exit left in half of the threads.
+        # The calls are not below thread_body, which pthread_exit abandoned in half of the
+        # threads.
         self.assertEqual(paths["key_destructor/leaf"], 2 * 20)
         self.assertNotIn("thread_body/key_destructor/leaf", paths)
         self.assertEqual(paths["thread_body/cleanup"], 20)
@@ -53,7 +54,7 @@ class Threads(ShimTest):
 
     @both_compilers
     def test_coroutines(self, compiler):
-        """Nothing is promised of where their frames are, but that each is counted once."""
+        """Each call is counted once; nothing is promised of where its frame is."""
         traced = self.compare("./contexts", compiler=compiler)
         self.assertEqual(traced.status, 13)
         self.assertIn("coroutine 0: 60\n", traced.stdout)
@@ -65,7 +66,7 @@ class Threads(ShimTest):
 
     @both_compilers
     def test_turns(self, compiler):
-        """Each coroutine's calls are on a stack of its own, in whatever way they are written."""
+        """Each coroutine's calls are on a stack of its own, however they are recorded."""
         for options in ((), ("--scope=shared",), ("--mode=overwrite",), ("--libcall",),
                         ("-t", "1us"), ("-N", "work")):
             with self.subTest(options=options):

@@ -1,5 +1,5 @@
-"""Arguments and results of functions with compiled-in hooks that see them: against the account that
-the fixture keeps of its own calls."""
+"""Arguments and results of functions with compiled-in hooks that see them agree with the fixture's account of its own
+calls."""
 
 import json
 import re
@@ -80,7 +80,7 @@ class Values(ShimTest):
         self.assertEqual(facts("shapes::joined"),
                          (["left", "right"], ["left", "right"], "leftright"))
         self.assertEqual(facts("shapes::made"), (["first", "second"], [1, 3], None))
-        self.assertEqual(facts("sum")[1:], ([3], 60))  # what follows has no types
+        self.assertEqual(facts("sum")[1:], ([3], 60))  # the parameters after it have no types
         flow = traced.read("report", "--view=flow")
         self.assertIn('> mixed(number=-3, half=1.5, whole=-2.25, truth=true, text="four")\n', flow)
 
@@ -137,7 +137,7 @@ class Values(ShimTest):
         self.assertEqual(done.stderr.count("warning"), 1)
 
     def test_enumerations(self):
-        """Their words, also joined where they are flags, for arguments and results."""
+        """Enumerators have names, also joined where they are flags, in arguments and results."""
         directory = self.place("values", ANY_COMPILER)
         (directory / "paint.c").write_text("""
             typedef enum { RED, GREEN = 5, LAST = -1 } color;
@@ -160,8 +160,8 @@ class Values(ShimTest):
                          [(["GREEN", "WET|OLD", 5], "GREEN"), (["LAST", 9, 7], 7), (["RED", "NEW", 0], "RED")])
 
     def test_types_of_libraries(self):
-        """Types that the program's own data lacks come from that of its libraries, or of their
-        debug files; for their functions with hooks, too."""
+        """Types that the program's own data lacks come from its libraries or their debug files, also for hooked
+        functions of these."""
         directory = self.place("values", ANY_COMPILER)
         (directory / "scale.c").write_text("""
             __attribute__((noinline)) static double inner(double one, short count) { return one * count; }
@@ -184,7 +184,7 @@ class Values(ShimTest):
                         ["gcc", "-O1", "weighs.c", "-o", "weighs", "-L.", "-lscale", "-Wl,-rpath,$ORIGIN"]):
             run(*command, cwd=directory, check=True)
         weigh = ("weigh", ["what", "count", "each"], ["feathers", 6, 0.5], 3)
-        expected = [weigh, ("inner", ["one", "count"], [0.5, 6], 3)]  # by its hook, not by its call
+        expected = [weigh, ("inner", ["one", "count"], [0.5, 6], 3)]  # recorded by its hook, not by its call
         found, printed = calls()
         self.assertEqual(found, expected)
         self.assertNotIn("warning", printed)
@@ -198,7 +198,7 @@ class Values(ShimTest):
         self.assertEqual(printed.count("no types are known of"), 4)
 
     def test_calls_that_wait(self):
-        """With -t, args are recorded when their call is long enough, as many as have room."""
+        """With -t, args are recorded when their call is long enough, as many as there is space for."""
         directory = self.place("values", ANY_COMPILER)
         (directory / "waits.c").write_text("""
             #include <time.h>
@@ -229,15 +229,15 @@ class Values(ShimTest):
             if args is not None:
                 self.assertEqual(args, [599 - i, text])
                 recorded.append(i)
-        # 32 KiB of them, some 90 bytes each; as many again each time that the machine was so busy
-        # that an inner call took long, too.
+        # The args take 32 KiB, some 90 bytes each; as many again each time that the machine was so busy that an inner
+        # call took long, too.
         self.assertGreater(len(recorded), 300)
         if "quick" not in {call["name"] for call in calls}:
             self.assertEqual(recorded, list(range(len(recorded))))
             self.assertLess(len(recorded), 500)
 
     def test_what_has_no_values_yet(self):
-        """A constructor's `this` is no string; what is no function has no types to miss."""
+        """A constructor's `this` is no string; a symbol that is no function has no types to lack."""
         directory = self.place("values", ANY_COMPILER)
         (directory / "made.cpp").write_text("""
             #include <string>

@@ -8,7 +8,7 @@ from hooked import ANY_COMPILER, ShimTest
 
 class Patched(ShimTest):
     def test_before_main(self):
-        """Sleds that XRay has patched are left to it."""
+        """Sleds that XRay has patched are not touched."""
         environment = dict(os.environ, XRAY_OPTIONS="patch_premain=true")
         traced = self.compare("./exceptions", compiler=ANY_COMPILER, env=environment)
         self.assertEqual(traced.status, 5)

@@ -1,15 +1,15 @@
-/* How much of a signal stack the calls of handlers take, beside what the kernel puts
- * there.
+/* Measures how much of a signal stack the calls of handlers take, beside what the kernel
+ * puts there.
  *
  *   signal_stacks BYTES [waits]
  *
- * A handler's first and later calls, of a function and of the library, in main and in a
- * thread, and the same of a handler that interrupts a handler: "little" if they take
- * BYTES at most beside the handlers' own frames, else how many. A stack has room for that
- * and no more, and a page below it that cannot be touched. `waits`: main's first signal
- * comes from outside, after "begins"; until then neither thread calls anything. To be
- * linked with -z now: the loader takes 3 KB for a function that it looks up at its first
- * call. */
+ * The calls are a handler's first and later ones, of a function and of the library, in
+ * main and in a thread, and those of a handler that interrupts a handler. For each it
+ * prints "little" if they take BYTES at most beside the handlers' own frames, else how
+ * many. A stack has space for that and no more, and a page below it that cannot be
+ * touched. `waits`: main's first signal comes from outside, after "begins"; until then
+ * neither thread calls anything. It must be linked with -z now: the loader takes 3 KB for
+ * a function that it looks up at its first call. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static const unsigned char* volatile frame; /* of the innermost handler */
 static volatile sig_atomic_t nests;
 static volatile long calls;
 static int waits;
-/* A signal of its own for each thread: one that comes from outside is the process'. */
+/* Each thread has its own signal: one that comes from outside is the process'. */
 static __thread int own_signal;
 static __thread volatile sig_atomic_t is_handled;
 
@@ -80,8 +80,8 @@ static void take_signal(void) {
   sigset_t others;
   sigemptyset(&others);
   sigaddset(&others, own_signal == SIGUSR1 ? SIGURG : SIGUSR1);
-  is_handled = 0; /* it has been blocked until now */
-  /* In a program with -pg the profiler's signal comes, too. */
+  is_handled = 0; /* the signal has been blocked until now */
+  /* In a program with -pg the profiler's signal arrives, too. */
   while (!is_handled) sigsuspend(&others);
 }
 
@@ -112,7 +112,7 @@ static void* thread(void* unused) {
   use_stack(&stack);
   paint(&stack);
   pthread_barrier_wait(&ready);
-  take_signal(); /* main's */
+  take_signal(); /* main's signal */
   measure(&stack, "thread, nested", "first");
   take_later(&stack, "thread, nested");
   return unused;

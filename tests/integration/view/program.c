@@ -1,4 +1,4 @@
-// What test_view.py and test_page.py look at: three threads that take turns at a lock,
+// The program of test_view.py and test_page.py: three threads that take turns at a lock,
 // calls of a name that does harm (argument 1) and of a name of a megabyte, and a child
 // process. Argument 2: how many turns each thread takes, some twelve calls each; then
 // there is no child, and none has a lock or a pause.

@@ -1,4 +1,4 @@
-// What blocks tell of a trace before its records are read.
+// Facts about a trace that blocks tell before their records are read.
 #include "reader/analysis/block_times.hpp"
 
 #include <doctest/doctest.h>
@@ -19,13 +19,13 @@ using reader::WrittenPiece;
 
 constexpr uint64_t kEmptyStack = 16;  // bytes of the STACK that a block begins with
 
-// A block of this many bytes of records, written between two moments.
+// A block of this many bytes of records, written between two times.
 struct Wrote {
   uint32_t writer;
   uint64_t serial, from, until, bytes;
 };
 
-// Blocks that stand in the file in this order.
+// A file with the blocks in this order.
 FileBuilder file_of(const std::vector<Wrote>& blocks) {
   ProcessFacts process;
   process.start_ticks = 50;
@@ -104,7 +104,7 @@ TEST_CASE(
         .add_full(ARCTRACE_TYPE_TEXT, 1, base == 0 ? 250 : base, text_body("hi"));
   };
   file.block(text(220), 0, 5, 230).block(text(0), 0, 6, 260);
-  file.block(text(0), 0, 7, 0);  // as in a buffer: its time is not known
+  file.block(text(0), 0, 7, 0);  // as in a buffer, where its time is not known
   const BlockTimes times = times_of(file);
   const uint64_t bytes = text(0).content.size();
   check_pieces(times.pieces(kNoIndex, kAll, 0), {{220, 230, bytes}, {260, 260, bytes}});

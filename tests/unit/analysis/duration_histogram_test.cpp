@@ -1,6 +1,4 @@
-// Quantiles of durations against those of a sorted list.
-#include "reader/analysis/duration_histogram.hpp"
-
+// Compares quantiles of durations with those of a sorted list.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "reader/analysis/function_times.hpp"
 #include "tests/support/random_script.hpp"
 
 using namespace arctrace::reader;

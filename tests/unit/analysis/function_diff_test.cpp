@@ -1,4 +1,4 @@
-// Functions before and after a change.
+// Compares functions before and after a change.
 #include "reader/analysis/function_diff.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ using namespace arctrace::testing;
 
 namespace {
 
-// main calls each of these functions for some ns.
+// Adds a run in which main calls each of these functions for some ns.
 void add_run(FunctionDiff& diff, DiffSide side,
              const std::vector<std::pair<const char*, int64_t>>& calls) {
   RecordScript script;
@@ -54,7 +54,8 @@ TEST_CASE("one run a side: exact sums, the largest change first, no noise known"
 }
 
 TEST_CASE("programs of other file names are one, if only one of the sides runs each") {
-  // A shell runs `program`, which calls f in its module and in a library.
+  // Adds a run in which a shell runs `program`, which calls f in its module and in a
+  // library.
   const auto add = [](FunctionDiff& diff, DiffSide side, const std::string& program,
                       int64_t f_ns) {
     RecordScript script;

@@ -1,11 +1,10 @@
-// The invariants between the sums of a trace: random traces keep them, and a wrong sum
+// The invariants between the sums of a trace: random traces satisfy them, and a wrong sum
 // is found.
-#include "reader/analysis/invariants.hpp"
-
 #include <doctest/doctest.h>
 
 #include <random>
 
+#include "reader/analysis/function_totals.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -56,7 +55,7 @@ TEST_CASE("a sum that is wrong is found") {
   const RecordScript script = treetest();
   Replayed replayed(script);
   CHECK(broken_invariants(replayed.replay).empty());
-  // The replay does not notice.
+  // The replay does not notice the change.
   auto& tree = const_cast<CallTree&>(replayed.replay.tree());
   const NodeIndex root = replayed.replay.threads()[0].root;
   CallNode& main = tree[tree[root].first_child];

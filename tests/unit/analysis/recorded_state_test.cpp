@@ -1,4 +1,4 @@
-// Which functions are not complete: by what was switched off, and by filters.
+// Functions that are not complete, because they were switched off or filtered.
 #include "reader/analysis/recorded_state.hpp"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/protocol/call_filter_text.hpp"
+#include "src/protocol/live_filter.hpp"
 #include "tests/support/kernel_script.hpp"
 #include "tests/support/record_script.hpp"
 
@@ -102,7 +102,7 @@ TEST_CASE("recorded: a function that was switched off, until then") {
   CHECK(cause.what.from_ns == 600);
   CHECK(!cause.is_filter);
 
-  // In a range of time that ends before, nothing is missing.
+  // In a range of time that ends before the filter, nothing is missing.
   ReplayOptions before;
   before.filter.until_ns = 550;
   CHECK(FoundStates(script, before).incomplete().empty());
@@ -138,7 +138,7 @@ TEST_CASE("recorded: a live filter that excludes a function, and what that calls
     CHECK(outer.until->from_ns == 600);
     CHECK(outer.until->by == "ctl -N out*");
     CHECK(outer.partly.empty());
-    // Others may call it.
+    // Functions that are not filtered may call inner, too.
     const RecordedState& inner = found.of("inner");
     CHECK(!inner.until.has_value());
     REQUIRE(inner.partly.size() == 1);
@@ -148,7 +148,7 @@ TEST_CASE("recorded: a live filter that excludes a function, and what that calls
     CHECK(found.states->causes()[0].functions == 2);
     CHECK(found.states->causes()[0].is_filter);
   }
-  // Until it was taken back.
+  // The filter applies until it is removed.
   add_live(script, 800, "");
   const FoundStates found(script);
   const RecordedState& outer = found.of("outer");
@@ -223,7 +223,7 @@ TEST_CASE("recorded: filters with which a program was started") {
       {{"-re:^x"}, "-N re:^x", {}},
       {{"-re:^ou"}, "-N re:^ou", {"outer", "inner"}},
       {{"-re:(o)\\1"}, "-N re:(o)\\1", all},
-      // What they leave out has no row.
+      // Functions that these leave out have no row.
       {{"size:100"}, "-Z 100", {}},
       {{"module:lib*"}, "-L lib*", {}},
       {{"size:100", "depth:2"}, "-Z 100 -D 2", all},
@@ -289,7 +289,7 @@ struct KernelCalls : KernelScript {
 TEST_CASE("recorded: events of the kernel's that were recorded all the time, or never") {
   KernelCalls t;
   t.events().add(0, on(ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_FAULTS));
-  // While none of its records are there, there is a gap.
+  // While no records of the kernel are written, there is a gap.
   t.events().add(400, ARCTRACE_GATE_FUNCTIONS);
   t.events().add(500, on(ARCTRACE_KERNEL_SYSCALLS | ARCTRACE_KERNEL_FAULTS));
   CHECK(FoundStates(t.script).incomplete().empty());

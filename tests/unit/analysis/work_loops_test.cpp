@@ -1,4 +1,4 @@
-// Which threads are taken for such that wait for work, though they hardly ever do.
+// Threads that wait for work, though they hardly ever have to wait.
 #include "reader/analysis/work_loops.hpp"
 
 #include <doctest/doctest.h>
@@ -16,16 +16,17 @@ namespace {
 
 constexpr int kRounds = 500;
 
-// What one thread does: rounds of calls, of which the first one waits in the first round.
+// The calls of one thread: `round` is repeated, and its first call waits in the first
+// repetition.
 struct Program {
   std::vector<std::string> before;
   std::vector<std::string> round;
   uint32_t context = KernelScript::kSent;  // of the wake-up
-  int waits_in = 0;                        // that round
+  int waits_in = 0;                        // that repetition
   bool waits = true;
 };
 
-// What is found in the script's records. The loops' histograms are gone by then.
+// The result for the script's records. The loops' histograms are gone afterwards.
 Serving found_in(KernelScript& s) {
   WorkLoops loops;
   ReplayOptions options;
@@ -37,8 +38,8 @@ Serving found_in(KernelScript& s) {
   return loops.find();
 }
 
-// With `taken_down_ns`, a second thread waits in one call until the program ends, and
-// then is on a CPU for so long.
+// The result for a program. With `taken_down_ns`, a second thread waits in one call until
+// the program ends, and then is on a CPU for so long.
 Serving serving(const Program& program, int64_t taken_down_ns = 0) {
   KernelScript s;
   const ThreadIndex second = s.script.thread(s.process, 101, "second");
@@ -90,7 +91,7 @@ TEST_CASE("work loops: a server that always finds work had to wait for it once")
   CHECK(loop.calls == kRounds);
   CHECK(loop.waits == 1);
   CHECK(loop.no_work_ns == 900);
-  // It had so much to do at first that it did not have to wait.
+  // The thread had so much to do at first that it did not have to wait.
   Program late = server;
   late.waits_in = 10;
   CHECK(serving(late).is_server);
@@ -106,21 +107,21 @@ TEST_CASE("work loops: a thread that sleeps until its process is taken down") {
 
 TEST_CASE("work loops: what is done again and again without waiting, and is no service") {
   const std::vector<std::string> round = {"wait", "read", "compute", "write"};
-  // A loop over files; a file that is not there yet; the middle of a pipeline.
+  // These are a loop over files; a file that is not there yet; the middle of a pipeline.
   CHECK(serving({{}, round, 0, 0, false}).loops.empty());
   CHECK(serving({{}, round, 0}).loops.empty());
   CHECK(serving({{}, round, ARCTRACE_WAKING_SOFTIRQ | 2 << 8}).loops.empty());
-  // It reads what it is sent, and writes it nowhere; its calls for I/O are not known.
+  // The thread reads requests, and writes nothing; its calls for I/O are not known.
   CHECK(serving({{}, {"wait", "read", "compute"}}).loops.empty());
   CHECK(serving({{}, {"wait", "compute"}}).loops.empty());
-  // It waits in what receives.
+  // The thread waits in the call that receives.
   CHECK(serving({{}, {"read", "compute", "write"}}).loops.empty());
 }
 
 TEST_CASE("work loops: whoever asks, and always has an answer") {
   CHECK(serving({{"connect"}, {"wait", "read", "write"}}).loops.empty());
   CHECK(serving({{"write"}, {"wait", "read", "write"}}).loops.empty());
-  // Whoever logs what it does is not asking.
+  // A thread that logs its work is not a client.
   CHECK(serving({{"write"}, {"wait", "read", "send", "write"}}).loops.size() == 1);
   CHECK(serving({{"write", "listen"}, {"wait", "read", "write"}}).loops.size() == 1);
 }
@@ -128,7 +129,7 @@ TEST_CASE("work loops: whoever asks, and always has an answer") {
 namespace {
 
 // How many loops are found where a thread computes and gives the result to another one,
-// which waits for it, again and again. Of the 1,000 ns a round it is without a CPU for
+// which waits for it, again and again. Of each 1,000 ns it is without a CPU for
 // `ready_ns`, and blocked for `blocked_ns`.
 size_t loops_of_one_that_is_given(int64_t ready_ns, int64_t blocked_ns) {
   KernelScript s;
@@ -163,8 +164,8 @@ size_t loops_of_one_that_is_given(int64_t ready_ns, int64_t blocked_ns) {
 
 TEST_CASE("work loops: whoever waits for what another thread computes") {
   CHECK(loops_of_one_that_is_given(0, 0) == 0);
-  // On a busy machine it takes longer.
+  // Computing takes longer on a busy machine.
   CHECK(loops_of_one_that_is_given(940, 0) == 0);
-  // The other one waits itself.
+  // The computing thread waits itself here.
   CHECK(loops_of_one_that_is_given(0, 940) == 1);
 }

@@ -1,5 +1,5 @@
-// The public functions: what they leave alone, the bodies that they write, and what
-// they count as lost.
+// The public functions: state that they must not change, the bodies that they write, and
+// what they count as lost.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 namespace arctrace::testing {
 namespace {
 
-// Every function of arctrace.h that writes, defines or looks.
+// Calls every function of arctrace.h that writes, defines or reads.
 void call_everything() {
   const uint32_t name = arctrace_define_name("name");
   const arctrace_field field{"field", ARCTRACE_FIELD_U32};
@@ -106,7 +106,7 @@ TEST_CASE("api: the bodies of marks, texts, instants and counters") {
 TEST_CASE("api: a record that ends in 0xffffffff is whole in the file") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    BufferOptions options = small_buffer(4096, 16);
+    recorder::BufferOptions options = small_buffer(4096, 16);
     options.scope = scope;
     TestSession test(options);
     CHECK_CHILD([&] {

@@ -1,5 +1,5 @@
-// Globs, compared with libc's fnmatch on random patterns, and the faults that are
-// reported.
+// Compares globs with libc's fnmatch on random patterns, and tests the faults that are
+// found in them.
 #include "src/base/glob.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ using arctrace::GlobFault;
 
 namespace {
 
-// Few letters, so that they match now and then.
+// There are few letters, so that they match now and then.
 char letter(std::mt19937_64& random) { return "abcd-!]"[random() % 7]; }
 
 std::string random_set(std::mt19937_64& random) {

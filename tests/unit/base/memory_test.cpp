@@ -1,5 +1,4 @@
-// The memory and text functions that stand in for those of libc, at every size and
-// alignment.
+// The memory and text functions that replace libc's, at every size and alignment.
 #include "src/base/memory.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +10,7 @@ namespace arctrace {
 namespace {
 
 TEST_CASE("memory: copies and fills of every size and alignment, and not a byte more") {
-  constexpr size_t kMax = 600;  // both sides of where the copy changes its way
+  constexpr size_t kMax = 600;  // copying changes its method at a smaller size
   std::vector<unsigned char> from(kMax + 16);
   for (size_t i = 0; i < from.size(); ++i)
     from[i] = static_cast<unsigned char>(i * 7 + 1);

@@ -28,7 +28,7 @@ TEST_CASE("suggestions are few, and cheap for long names") {
   const std::vector<std::string> many = {"a1", "a2", "a3", "a4", "a5", "a6", "a7"};
   CHECK(near_names("a", many) ==
         "; did you mean \"a1\" or \"a2\" or \"a3\" or \"a4\" or \"a5\" or \"a6\"?");
-  // The nearest come first, wherever they stand in the list, and stay when not all do.
+  // The nearest come first, wherever they are in the list, and stay when not all do.
   const std::vector<std::string> mixed = {"luaH_a",   "luaH_getstr", "luaH_geb",
                                           "luaH_get", "luaH_got",    "luaH_git",
                                           "luaH_gt",  "luaH_getint"};

@@ -1,13 +1,12 @@
 // The geometry of a buffer: what is computed from its options, and which headers are
 // refused.
-#include "src/buffer/geometry.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <set>
 #include <string>
 
+#include "src/buffer/buffer_view.hpp"
 #include "tests/support/test_session.hpp"
 #include "tests/support/trace_builder.hpp"
 
@@ -115,7 +114,7 @@ TEST_CASE("geometry: no damaged header gives offsets outside the mapping") {
     const uint64_t available = random.next() >> random.below(64);
     if (read_geometry_untrusted(header, ARCTRACE_SESSION_MAGIC, available, out) !=
         GeometryError::kNone) {
-      CHECK(out.total_size == 0);  // untouched
+      CHECK(out.total_size == 0);  // not changed
       continue;
     }
     CHECK(out.total_size <= available);

@@ -1,5 +1,5 @@
-// How the arguments and the return value of a call are read from registers, stack and
-// memory, and what is recorded where they cannot be read.
+// The arguments and the return value of a call are read from registers, stack and memory;
+// records say where they could not be read.
 #include "src/calls/call_args.hpp"
 
 #include <doctest/doctest.h>
@@ -22,10 +22,10 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-std::vector<Value> values_in(const ArgsBody& body) {
+std::vector<Value> values_in(const writer::ArgsBody& body) {
   uint32_t count = 0;
   REQUIRE(body.size >= 4);
-  REQUIRE(body.size <= ArgsBody::kBytesMax);
+  REQUIRE(body.size <= writer::ArgsBody::kBytesMax);
   std::memcpy(&count, body.bytes, 4);
   std::vector<Value> values;
   size_t at = 4;
@@ -47,21 +47,21 @@ std::vector<Value> values_in(const ArgsBody& body) {
 
 uintptr_t address_of(const void* at) { return reinterpret_cast<uintptr_t>(at); }
 
-// What is recorded of a string argument.
+// The recorded value of a string argument.
 Value string_at(uintptr_t address, uint8_t kind = ARCTRACE_VALUE_STRING) {
   arctrace_shim_call_args values{};
   values.argument_count = 1;
   values.arguments[0] = {kind, 2, 8, 0};
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {1, address};
-  ArgsBody body;
+  writer::ArgsBody body;
   std::memset(body.bytes, 0xEE, sizeof body.bytes);
-  gather_args(values, {arguments, nullptr, 0}, body);
+  writer::gather_args(values, {arguments, nullptr, 0}, body);
   const std::vector<Value> found = values_in(body);
   REQUIRE(found.size() == 1);
   return found[0];
 }
 
-// As long as it lives our own system calls are forbidden.
+// Forbids our own system calls during its lifetime.
 struct Forbidden {
   Forbidden() { forbid_uses(kAllUses); }
   ~Forbidden() { take_back_forbidden(kAllUses); }
@@ -72,8 +72,8 @@ TEST_CASE("call args: locks are the first arguments as they are") {
   const uintptr_t integers[ARCTRACE_SHIM_ARGUMENTS_MAX] = {0x1000, 0x2000, 0x3000};
   for (const uint32_t count : {1u, 2u}) {
     values.locks = count;
-    ArgsBody body;
-    gather_args(values, {integers, nullptr, 0}, body);
+    writer::ArgsBody body;
+    writer::gather_args(values, {integers, nullptr, 0}, body);
     CHECK(body.are_locks);
     REQUIRE(body.size == 8 * count);
     CHECK(std::memcmp(body.bytes, integers, body.size) == 0);
@@ -110,7 +110,7 @@ TEST_CASE("call args: a string at the end of the last page that is there") {
     const uint32_t kind = length > 64 ? ARCTRACE_VALUE_STRING_CUT : ARCTRACE_VALUE_STRING;
     CHECK(string_at(address_of(end - 1 - length)) ==
           Value{kind, 2, std::string(std::min<size_t>(length, 64), 'y')});
-    end[-1] = 'y';  // not ended any more
+    end[-1] = 'y';  // the string has no end any more
     CHECK(string_at(address_of(end - 1 - length)) ==
           Value{ARCTRACE_VALUE_STRING_CUT, 2,
                 std::string(std::min<size_t>(length + 1, 64), 'y')});
@@ -132,7 +132,7 @@ TEST_CASE("call args: std::string") {
     const std::string text(length, 'x');
     CHECK(string(text) == Value{kind, 2, text.substr(0, 64)});
   }
-  // Not a string: bad addresses, of it or in it, and an absurd size.
+  // These are no strings: bad addresses of the object or in it, and an absurd size.
   CHECK(string_at(0, ARCTRACE_SHIM_STD_STRING).kind == ARCTRACE_VALUE_POINTER);
   CHECK(string_at(8, ARCTRACE_SHIM_STD_STRING).kind == ARCTRACE_VALUE_STRING_LOST);
   const uint64_t nowhere[2] = {8, 5};
@@ -151,12 +151,12 @@ TEST_CASE("call args: floats come from vector registers, names after all") {
   values.arguments[1] = {ARCTRACE_VALUE_SIGNED, 1, 4, 0};
   values.arguments[2] = {ARCTRACE_VALUE_FLOAT, 1, 4, 0};
   values.names = 77;
-  CHECK(has_vectors(values));
+  CHECK(writer::has_vectors(values));
   const uintptr_t integers[ARCTRACE_SHIM_ARGUMENTS_MAX] = {5};
   const uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX] = {
       0xEEEEEEEE3F800000, 0, 0, 0, 0, 0, 0, 0x4000000000000000};
-  ArgsBody body;
-  gather_args(values, {integers, vectors, 0}, body);
+  writer::ArgsBody body;
+  writer::gather_args(values, {integers, vectors, 0}, body);
   CHECK(
       values_in(body) ==
       std::vector<Value>{{ARCTRACE_VALUE_FLOAT, 8, std::string("\0\0\0\0\0\0\0\x40", 8)},
@@ -164,7 +164,7 @@ TEST_CASE("call args: floats come from vector registers, names after all") {
                          {ARCTRACE_VALUE_FLOAT, 1, std::string("\0\0\x80\x3f", 4)},
                          {ARCTRACE_VALUE_NAMES, 0, std::string("M\0\0\0", 4)}});
   values.result = {ARCTRACE_VALUE_FLOAT, 0, 8, 0};
-  gather_retval(values, {integers, vectors + 7, 0}, body);
+  writer::gather_retval(values, {integers, vectors + 7, 0}, body);
   CHECK(values_in(body) == std::vector<Value>{{ARCTRACE_VALUE_FLOAT, 0,
                                                std::string("\0\0\0\0\0\0\0\x40", 8)}});
 }
@@ -179,13 +179,13 @@ TEST_CASE("call args: beyond the registers come the words of the stack") {
   const uintptr_t integers[ARCTRACE_SHIM_ARGUMENTS_MAX] = {};
   const uint64_t vectors[ARCTRACE_SHIM_VECTORS_MAX] = {};
   const uint64_t stack[] = {0xEEEE4142, 0xEEEEEEEE3F800000, address_of("third")};
-  ArgsBody body;
-  gather_args(values, {integers, vectors, address_of(stack)}, body);
+  writer::ArgsBody body;
+  writer::gather_args(values, {integers, vectors, address_of(stack)}, body);
   CHECK(values_in(body) ==
         std::vector<Value>{{ARCTRACE_VALUE_STRING, 9, "third"},
                            {ARCTRACE_VALUE_SIGNED, 7, "BA"},
                            {ARCTRACE_VALUE_FLOAT, 10, std::string("\0\0\x80\x3f", 4)}});
-  gather_args(values, {integers, vectors, 8}, body);  // nothing is there
+  writer::gather_args(values, {integers, vectors, 8}, body);  // nothing is there
   CHECK(values_in(body)[1] ==
         Value{ARCTRACE_VALUE_STRING_LOST, 7, std::string("\10\0\0\0\0\0\0\0", 8)});
 }
@@ -205,8 +205,8 @@ TEST_CASE("call args: numbers have the size of their spec") {
   values.arguments[3] = {ARCTRACE_VALUE_CHAR, 3, 1, 0};
   const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {
       0x1122334455667788, 0xAABBCCDD, 0x4142, 0, 0, 0xFFFFFFFFFFFFFFFF};
-  ArgsBody body;
-  gather_args(values, {arguments, nullptr, 0}, body);
+  writer::ArgsBody body;
+  writer::gather_args(values, {arguments, nullptr, 0}, body);
   CHECK(values_in(body) ==
         std::vector<Value>{{ARCTRACE_VALUE_SIGNED, 6, "\xff\xff\xff\xff"},
                            {ARCTRACE_VALUE_HEX, 1, "\x88\x77\x66\x55\x44\x33\x22\x11"},
@@ -219,11 +219,11 @@ TEST_CASE("call args: open has a mode only if it may make a file") {
   values.argument_count = 2;
   values.arguments[0] = {ARCTRACE_VALUE_OPEN_FLAGS, 1, 4, 0};
   values.arguments[1] = {ARCTRACE_VALUE_OCTAL, 2, 4, 0};
-  ArgsBody body;
+  writer::ArgsBody body;
   for (const int flags : {O_CREAT | O_RDWR, O_TMPFILE | O_RDWR, O_RDONLY, O_DIRECTORY}) {
     const uintptr_t arguments[ARCTRACE_SHIM_ARGUMENTS_MAX] = {
         static_cast<uintptr_t>(flags), 0644};
-    gather_args(values, {arguments, nullptr, 0}, body);
+    writer::gather_args(values, {arguments, nullptr, 0}, body);
     const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     CHECK(values_in(body).size() == (makes ? 2 : 1));
   }
@@ -233,9 +233,9 @@ TEST_CASE("call args: a failed call's return value comes with errno") {
   const auto result_of = [](arctrace_shim_arg_spec value, uintptr_t result) {
     arctrace_shim_call_args values{};
     values.result = value;
-    ArgsBody body;
+    writer::ArgsBody body;
     errno = ENOENT;
-    gather_retval(values, {&result, nullptr, 0}, body);
+    writer::gather_retval(values, {&result, nullptr, 0}, body);
     CHECK(errno == ENOENT);
     return values_in(body);
   };

@@ -1,5 +1,5 @@
-// Which calls are recorded under depths, times, filtered and notrace functions, for
-// frames that return and frames that are jumped over.
+// Which calls are recorded under limits of depth and time, filtered and notrace
+// functions, for frames that return and frames that are jumped over.
 #include "src/calls/call_filter.hpp"
 
 #include <arctrace/arctrace.h>
@@ -44,8 +44,8 @@ void spend(uint64_t ns) {
   nanosleep(&time, nullptr);
 }
 
-// What `calls` records under `filter`, in small blocks: "+1 +2 -2 -1"; u: unwound, *: an
-// event, ?: an exit with a name.
+// The records of `calls` under `filter`, in small blocks: "+1 +2 -2 -1"; u: unwound, *:
+// an event, ?: an exit with a name.
 std::string record(const arctrace_shim_filter& filter, const std::function<void()>& calls,
                    uint64_t lost = 0) {
   TestSession test(small_buffer(512, 4000));
@@ -162,7 +162,7 @@ TEST_CASE("call filter: a jump out of a notrace function ends the filter") {
           enter(1, 1);
           enter(2, 2, ARCTRACE_SHIM_NOTRACE);
           enter(3, 3);
-          enter(4, 2);  // where 2 was
+          enter(4, 2);  // in the place of 2
           enter(5, 3);
           leave(1, 1);
         }) == "+1 +4 +5 u2 -1");
@@ -178,13 +178,13 @@ TEST_CASE("call filter: too deep to be kept, what would be recorded is lost") {
     for (uint32_t level = 1500; level >= 3; --level) leave(2, level);
     leave(2, 2);
     leave(1, 1);
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
   };
   CHECK(record({0, 0, 0}, calls, 2 * kLost).size() == 511 * 6 - 1);  // "+2 " and "-2 "
 }
 
 TEST_CASE("call filter: short calls leave nothing, long ones their true times") {
-  constexpr uint64_t kLong = 1'500'000'000;  // no busy machine makes a short one so long
+  constexpr uint64_t kLong = 1'500'000'000;  // no short call takes as long
   CHECK(record({0, 0, kLong}, [] {
           for (int i = 0; i < 100; ++i) {
             enter(1, 1);
@@ -225,11 +225,11 @@ TEST_CASE("call filter: short calls that were jumped out of leave nothing either
           enter(1, 1);
           enter(2, 2);
           enter(3, 3);
-          leave(1, 1);  // out of 2 and 3
+          leave(1, 1);  // jumps out of 2 and 3
           enter(4, 1);
           arctrace_mark("here");
           enter(5, 2);
-          enter(6, 1);  // out of 4 and 5
+          enter(6, 1);  // jumps out of 4 and 5
           leave(6, 1);
         }) == "+4 * u1");
 }

@@ -18,7 +18,7 @@
 namespace arctrace::testing {
 namespace {
 
-// What `calls` records in a session of small blocks, so that STACK comes often.
+// The records of `calls` in a session of small blocks, so that STACK comes often.
 DecodedTrace record_calls(const std::function<void()>& calls, uint32_t block_size = 512,
                           uint32_t blocks = 4000) {
   TestSession test(small_buffer(block_size, blocks));
@@ -32,7 +32,8 @@ DecodedTrace record_calls(const std::function<void()>& calls, uint32_t block_siz
   return trace;
 }
 
-// As the shim does: addresses below 10000 are on the thread's own stack.
+// Sets the stack's bounds, as the shim does: addresses below 10000 are on the thread's
+// own stack.
 void use_stack_addresses() { arctrace_shim_thread_start(1, 10000); }
 
 TEST_CASE("call stack: matching calls are ENTER and EXIT and leave nothing open") {
@@ -43,7 +44,7 @@ TEST_CASE("call stack: matching calls are ENTER and EXIT and leave nothing open"
       arctrace_exit(i + 2);
       arctrace_exit(1);
     }
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
   });
   CHECK(ReplayedStack(trace).open().empty());
   CHECK(trace.of_type(ARCTRACE_TYPE_ENTER).size() == 600);
@@ -61,17 +62,17 @@ TEST_CASE(
       return reinterpret_cast<uintptr_t>(stack + i);
     };
     arctrace_shim_thread_start(address(0), address(64));
-    const StubCall outer{stack + 50, 0, 0};
-    const StubCall inner{stack + 40, 0, 0};
-    ArgsBody body;
+    const writer::StubCall outer{stack + 50, 0, 0};
+    const writer::StubCall inner{stack + 40, 0, 0};
+    writer::ArgsBody body;
     body.size = 4;
     for (uint32_t i = 0; i < 200; ++i) {
       std::memcpy(body.bytes, &i, 4);
-      CHECK(enter_slow(1, outer.described(), outer.here(), &body));
-      CHECK(enter_slow(2, inner.described(), inner.here(), &body));
-      CHECK_FALSE(exit_innermost_slow(1, address(50), &body));
-      CHECK(exit_innermost_slow(2, address(40), &body));
-      CHECK(exit_innermost_slow(1, address(50), &body));
+      CHECK(writer::enter_slow(1, outer.described(), outer.here(), &body));
+      CHECK(writer::enter_slow(2, inner.described(), inner.here(), &body));
+      CHECK_FALSE(writer::exit_innermost_slow(1, address(50), &body));
+      CHECK(writer::exit_innermost_slow(2, address(40), &body));
+      CHECK(writer::exit_innermost_slow(1, address(50), &body));
     }
   });
   CHECK(ReplayedStack(trace).open().empty());
@@ -93,7 +94,7 @@ TEST_CASE("call stack: an exit from further up unwinds what lies above it") {
   const DecodedTrace trace = record_calls([] {
     for (uint64_t key = 1; key <= 5; ++key) arctrace_enter(key);
     arctrace_exit(2);
-    CHECK(thread_local_state.state->open.depth == 1);
+    CHECK(writer::thread_local_state.state->open.depth == 1);
   });
   const ReplayedStack replay(trace);
   CHECK(replay.open() == std::vector<uint64_t>{1});
@@ -129,7 +130,7 @@ TEST_CASE("call stack: frames that lie below a new one were jumped out of") {
     arctrace_enter_at(3, 7000);
     arctrace_enter(4);  // no address: gone with the frame that it was called from
     arctrace_enter_at(5, 8500);  // longjmp to the first, which calls this
-    CHECK(thread_local_state.state->open.depth == 2);
+    CHECK(writer::thread_local_state.state->open.depth == 2);
   });
   const ReplayedStack replay(trace);
   CHECK(replay.open() == std::vector<uint64_t>{1, 5});
@@ -144,7 +145,7 @@ TEST_CASE("call stack: addresses of other stacks are not compared") {
     arctrace_enter_at(3, 60000);
     arctrace_enter_at(4, 40000);
     arctrace_enter_at(5, 8000);  // back on the thread's own, deeper than the first
-    CHECK(thread_local_state.state->open.depth == 5);
+    CHECK(writer::thread_local_state.state->open.depth == 5);
   });
   CHECK(ReplayedStack(trace).unwound() == 0);
 }
@@ -161,13 +162,13 @@ TEST_CASE("call stack: equal addresses are functions inlined into one another") 
 }
 
 TEST_CASE("call stack: deeper than what is kept, and back") {
-  static constexpr uint64_t kDepth = OpenFrames::kMax + 300;
+  static constexpr uint64_t kDepth = writer::OpenFrames::kMax + 300;
   const DecodedTrace trace = record_calls(
       [] {
         for (uint64_t i = 0; i < kDepth; ++i) arctrace_enter(100 + i);
-        CHECK(thread_local_state.state->open.depth == kDepth);
+        CHECK(writer::thread_local_state.state->open.depth == kDepth);
         for (uint64_t i = kDepth; i > 0; --i) arctrace_exit(100 + i - 1);
-        CHECK(thread_local_state.state->open.depth == 0);
+        CHECK(writer::thread_local_state.state->open.depth == 0);
         arctrace_enter(1);
       },
       4096, 64);
@@ -181,11 +182,11 @@ TEST_CASE("call stack: a jump out of frames too deep to be kept") {
   const DecodedTrace trace = record_calls(
       [] {
         arctrace_shim_thread_start(1, 1000000);
-        for (uint64_t i = 0; i < OpenFrames::kMax + 50; ++i) {
+        for (uint64_t i = 0; i < writer::OpenFrames::kMax + 50; ++i) {
           arctrace_enter_at(100 + i, 900000 - 100 * i);
         }
         arctrace_enter_at(5, 900000 - 100 * 10 - 50);
-        CHECK(thread_local_state.state->open.depth == 12);
+        CHECK(writer::thread_local_state.state->open.depth == 12);
       },
       4096, 64);
   CHECK(ReplayedStack(trace).open().size() == 12);
@@ -221,9 +222,9 @@ TEST_CASE("call stack: a vfork child's frames end with it") {
     arctrace_enter(2);  // the child's, which then calls exec
     arctrace_enter(3);
     arctrace_shim_vfork_end(77);
-    CHECK(thread_local_state.state->open.depth == 1);
+    CHECK(writer::thread_local_state.state->open.depth == 1);
     arctrace_exit(1);
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
   });
   CHECK(trace.of_type(ARCTRACE_TYPE_VFORK_BEGIN).size() == 1);
   const std::vector<DecodedRecord> ends = trace.of_type(ARCTRACE_TYPE_VFORK_END);
@@ -238,9 +239,9 @@ struct Step {
 
 constexpr uintptr_t kStackTop = 1 << 20;
 
-// Calls, returns, and jumps over any number of frames, as a thread would make them; a
-// jump is seen at the next call, which lies between the frame that was jumped to and the
-// first one that was jumped over. `open`: what is open in the end.
+// Random calls, returns, and jumps over any number of frames, as a thread would make
+// them; a jump is seen at the next call, which lies between the frame that was jumped to
+// and the first one that was jumped over. `open`: the frames that are open in the end.
 std::vector<Step> random_calls(Random& random, std::vector<uint64_t>& open) {
   std::vector<Step> frames;
   std::vector<Step> script;
@@ -306,18 +307,18 @@ TEST_CASE("library calls: a function that is entered through one is inside it") 
     uintptr_t* slot = stack.return_slot(50, 71);
     const auto at = reinterpret_cast<uintptr_t>(slot);
     REQUIRE(arctrace_shim_call_begin(1, slot, 0, 0) == 1);
-    // Instrumented, in the same machine frame.
+    // The inner function is instrumented, and has the same machine frame.
     const arctrace_shim_call inner = {
         at + 8, at - 40, 0,
         5,      6,       ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_RETURNS_TO_SHIM};
     arctrace_shim_enter(2, &inner);
-    CHECK(thread_local_state.state->open.depth == 2);
+    CHECK(writer::thread_local_state.state->open.depth == 2);
     REQUIRE(arctrace_shim_exit(2, at - 40) == 1);
-    *slot = 99;  // as the call through left it
+    *slot = 99;  // the call through the stub has put it there
     arctrace_shim_call_end(slot, 0);
     CHECK(*slot == 71);
-    CHECK(thread_local_state.state->open.depth == 0);
-    CHECK(thread_local_state.calls->count() == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.calls->count() == 0);
   });
   CHECK(ReplayedStack(trace).unwound() == 0);
 }
@@ -329,10 +330,10 @@ TEST_CASE("library calls: one that jumps to another ends with it") {
     REQUIRE(arctrace_shim_call_begin(1, slot, 0, 0) == 1);
     *slot = 99;
     CHECK(arctrace_shim_call_begin(2, slot, 0, ARCTRACE_SHIM_RETURNS_TO_SHIM) == 0);
-    CHECK(thread_local_state.state->open.depth == 2);
+    CHECK(writer::thread_local_state.state->open.depth == 2);
     arctrace_shim_call_end(slot, 0);
     CHECK(*slot == 71);
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
   });
   CHECK(ReplayedStack(trace).unwound() == 0);
 }
@@ -342,8 +343,8 @@ TEST_CASE("library calls: a new one in the slot of one that threw replaces it") 
     LibraryStack stack;
     for (uintptr_t i = 0; i < 100; ++i) {
       REQUIRE(arctrace_shim_call_begin(1, stack.return_slot(50, 71 + i % 2), 0, 0) == 1);
-      CHECK(thread_local_state.state->open.depth == 1);
-      CHECK(thread_local_state.calls->count() == 1);
+      CHECK(writer::thread_local_state.state->open.depth == 1);
+      CHECK(writer::thread_local_state.calls->count() == 1);
     }
   });
   CHECK(ReplayedStack(trace).unwound() == 99);
@@ -353,9 +354,9 @@ TEST_CASE("library calls: one that is passed is over at once") {
   const DecodedTrace trace = record_calls([] {
     LibraryStack stack;
     arctrace_shim_call_passed(1, stack.return_slot(50, 71), 0, 0, 1);
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
     arctrace_shim_call_passed(2, stack.return_slot(50, 71), 0, 0, 0);
-    CHECK(thread_local_state.state->open.depth == 1);
+    CHECK(writer::thread_local_state.state->open.depth == 1);
   });
   CHECK(ReplayedStack(trace).open() == std::vector<uint64_t>{2});
 }
@@ -370,8 +371,8 @@ TEST_CASE("library calls: the entry of a lock call has its locks, on either path
       for (uint64_t i = 0; i < 100; ++i) {
         call_with_locks(5, 1, [] { call_with_locks(6, 2, [] { arctrace_instant(1); }); });
       }
-      CHECK(thread_local_state.state->open.depth == 0);
-      CHECK(thread_local_state.calls->count() == 0);
+      CHECK(writer::thread_local_state.state->open.depth == 0);
+      CHECK(writer::thread_local_state.calls->count() == 0);
     });
     const std::vector<DecodedRecord> entries = trace.of_type(ARCTRACE_TYPE_ENTER);
     REQUIRE(entries.size() == 200);

@@ -1,5 +1,5 @@
-// What options and the file of options are refused with: one line that names the option,
-// the value and what it may be, and exit status 2.
+// Options and the file of options are refused with one line that names the option, the
+// value and what it may be, and exit status 2.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -177,7 +177,7 @@ TEST_CASE("the file of options is refused with the line") {
   refused_with("[record]\nmode=x\nslots=9\n",
                ":2: --mode: \"x\" is not drop, overwrite or stop");
   refused_with("[record]\nno-such=1\n", ":2: record has no option \"no-such\"", "list");
-  // What the command line gives is not the file's.
+  // The command line's value is not attributed to the file.
   std::ofstream(path) << "[record]\nslots=9\n";
   CHECK(run_arctrace("--config " + path + " record --slots 0 true").err ==
         "arctrace: record: --slots: \"0\" is not a number from 1 to 65535\n");

@@ -1,4 +1,4 @@
-// dump, info, check and the command line as such, by running arctrace.
+// Runs arctrace: dump, info, check and the command line in general.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ bool is_harmless(const std::string& text) {
   return true;
 }
 
-// What cannot be done: exit status 2, one line with the reason.
+// A command that is refused has exit status 2, and prints one line with the reason.
 void check_refused(const CommandResult& result, const std::string& reason) {
   CAPTURE(result.err);
   CHECK(result.status == 2);
@@ -166,7 +166,7 @@ TEST_CASE("dump: filters") {
   CHECK(count("-n 0") == 0);
   CHECK(count("--type 5") == 3);
 
-  // A list ends with its argument: what comes next may be the file.
+  // A list ends with its argument: the next word may be the file.
   for (const char* list : {"--pid 100", "--tid 100", "--type ENTER", "--fields type"}) {
     CAPTURE(list);
     CHECK(run_arctrace("dump --no-header {} " + std::string(list), file).out ==

@@ -1,5 +1,5 @@
-// Whatever the bytes of a trace are, its records can be described, JSON stays JSON, and
-// no control character reaches the terminal. For the sanitizers to watch.
+// Records can be described whatever the bytes of a trace are: JSON stays valid, and no
+// control character reaches the terminal. The sanitizers watch this test.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,9 +7,8 @@
 #include <random>
 #include <string>
 
-#include "reader/render/info_json.hpp"
-#include "reader/render/info_text.hpp"
-#include "reader/streams/describe_record.hpp"
+#include "reader/render/info.hpp"
+#include "reader/streams/field_sink.hpp"
 #include "reader/streams/record_describer.hpp"
 #include "reader/trace/content_check.hpp"
 #include "tests/support/damaged_trace.hpp"

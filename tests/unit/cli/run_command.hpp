@@ -12,8 +12,8 @@ struct CommandResult {
   std::string out, err;
 };
 
-// `arguments`: shell text after "arctrace", redirections and pipes included; {} in it is
-// the file's path.
+// Runs arctrace. `arguments`: shell text after "arctrace", redirections and pipes
+// included; {} in it is the file's path.
 CommandResult run_arctrace(const std::string& arguments,
                            const std::vector<std::byte>& file = {});
 

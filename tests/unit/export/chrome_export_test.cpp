@@ -25,8 +25,8 @@ std::vector<Json> events_of(const std::string& text, const std::string& phase) {
   return events;
 }
 
-// "name start stop" of each call and stretch, by its lane's name: events sorted by their
-// times as viewers do it, and the end of each taken for that of the last begin.
+// "name start stop" of each call and stretch, by its lane's name: events are sorted by
+// their times as viewers do it, and each end belongs to the last begin.
 std::map<std::string, std::vector<std::string>> nested(const std::string& text) {
   const Json file = Json::parse(text);
   std::map<int64_t, std::string> lanes;
@@ -59,7 +59,7 @@ std::map<std::string, std::vector<std::string>> nested(const std::string& text) 
   return calls;
 }
 
-// The names of the events of one time that begin something, in the order of the file.
+// The names of the events that begin at one time, in the order of the file.
 std::vector<std::string> begun_at(const std::string& text, double time_us) {
   std::vector<std::string> names;
   const Json file = Json::parse(text);
@@ -121,7 +121,7 @@ TEST_CASE("chrome: a call that did not end has no end") {
   const std::string text = Exported(script).to("chrome");
   const auto open = events_of(text, "B");
   REQUIRE(open.size() == 2);
-  // Of those that began together the outer one comes first.
+  // If frames began together, the outer one comes first.
   CHECK(open[0].at("name") == "main");
   CHECK(open[1].at("name") == "f");
   CHECK(open[1].at("args").at("flags") == Json{"open"});
@@ -238,7 +238,7 @@ TEST_CASE("chrome: states, wake-ups and gaps have lanes of their own") {
   gap.records = 3;
   exported.gaps = {gap};
   const std::string text = exported.to("chrome");
-  // Each begin with the end of the same lane that follows it.
+  // Each begin has the next end in the same lane.
   std::map<std::string, std::vector<Json>> by_name;
   const auto ends = events_of(text, "E");
   const auto begins = events_of(text, "B");

@@ -191,7 +191,7 @@ TEST_CASE("an export file with a temporary name is not published over another on
     file->reset();
     CHECK(text_of(path) == "another");
     CHECK(files_in(directory) == 1);
-    // Nor is anything left of one that is given up.
+    // An export that is given up has no file, either.
     std::filesystem::remove(path);
     ExportFile::create(path, false)->reset();
     CHECK(files_in(directory) == 0);

@@ -1,4 +1,4 @@
-// A script replayed for an exporter, and what the exporter writes.
+// A script replayed for an exporter, and the exporter's output.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,7 +13,8 @@
 
 namespace arctrace::testing {
 
-// Args, retval and the names of instants and counters; nothing of other records.
+// Describes args, retval and the names of instants and counters; nothing of other
+// records.
 inline void describe_some(const RecordScript& script, const reader::Record& record,
                           reader::FieldSink& out) {
   describe_values(record, out);
@@ -30,8 +31,8 @@ inline void describe_some(const RecordScript& script, const reader::Record& reco
   }
 }
 
-// f with an argument, 5, and the return value 7; in it the counter queue, 12 and then 13,
-// and the instant now.
+// The script: f has the argument 5 and the return value 7; in it are the counter queue,
+// 12 and then 13, and the instant now.
 inline RecordScript call_with_points() {
   RecordScript script;
   const reader::ThreadIndex thread = script.program(7, "prog");
@@ -47,7 +48,7 @@ inline RecordScript call_with_points() {
   return script;
 }
 
-// Two gaps of a thread, 1000 to 3000 and 2000 to 4000; and one of a CPU.
+// Two overlapping gaps of a thread, 1000 to 3000 and 2000 to 4000; and one of a CPU.
 inline std::vector<reader::Gap> overlapping_gaps(reader::ThreadIndex thread) {
   reader::Gap gap;
   gap.thread = thread;
@@ -98,7 +99,7 @@ struct Exported {
     reader::ReplayOptions options = replay;
     options.listener = exporter.call_listener();
     options.schedule = exporter.schedule_listener();
-    // As the command does: without the kernel's records nothing is known of states.
+    // States are unknown without the kernel's records, as in the command.
     if (!reader::Replay(script.definitions, nullptr).has_dispatches()) {
       options.schedule = nullptr;
     }

@@ -1,5 +1,5 @@
-// --to=perfetto: packets as protozero decodes them. tests/integration/test_export.py has
-// protoc decode them by Perfetto's schema.
+// --to=perfetto: packets as protozero decodes them. In tests/integration/test_export.py
+// protoc decodes them by Perfetto's schema.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "reader/export/perfetto_fields.hpp"
+#include "reader/export/perfetto_packets.hpp"
 #include "tests/support/kernel_script.hpp"
 #include "tests/support/random.hpp"
 #include "tests/unit/export/exported.hpp"
@@ -27,7 +27,7 @@ struct TrackEvent {
   std::map<std::string, std::string> notes;  // texts and numbers among the annotations
 };
 
-// What a consumer knows of a sequence of packets.
+// A consumer's state of a sequence of packets.
 struct Sequence {
   uint64_t track = 0, last_time = 0;
   bool is_incremental = false;
@@ -204,7 +204,8 @@ Decoded decode(const std::string& trace) {
   return decoded;
 }
 
-// Calls that ended, by name: number and time; and by "NAME open" those that did not.
+// Calls by name: number and time of those that ended; and by "NAME open" of those that
+// did not.
 std::map<std::string, Sums> calls_of(const Decoded& decoded) {
   std::map<std::string, Sums> sums;
   std::map<uint64_t, std::vector<const TrackEvent*>> stacks;

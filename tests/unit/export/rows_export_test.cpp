@@ -14,7 +14,7 @@ using namespace arctrace::testing;
 
 namespace {
 
-// A call with args, one that did not end, and what is between.
+// A call with args, one that did not end, and other records between them.
 RecordScript some_calls() {
   RecordScript script;
   const ThreadIndex thread = script.program(7, "prog");
@@ -102,7 +102,7 @@ TEST_CASE(
 
 namespace {
 
-// A child of fork, whose frames begin at 20; and a function that a vfork child leaves.
+// A child of fork, whose frames begin at 20; and a function that a vfork child abandons.
 RecordScript frames_that_are_no_calls() {
   RecordScript script;
   const ThreadIndex parent = script.program(100, "parent");
@@ -271,7 +271,7 @@ TEST_CASE("csv, ndjson: a row for each function of which calls were left out") {
   REQUIRE(rows.size() == 2);
   CHECK(rows[0]["name"] == "mainAA");
   CHECK(rows[0]["start_ns"] == "12000");
-  CHECK(rows[0]["duration_ns"].empty());  // to the end
+  CHECK(rows[0]["duration_ns"].empty());  // lasts to the end
   CHECK(rows[0]["fields"] == "by=switched off");
   CHECK(rows[1]["name"] == "[functions without calls]");
   CHECK(rows[1]["start_ns"] == "0");

@@ -16,8 +16,8 @@ using namespace arctrace::testing;
 
 namespace {
 
-// The lines of folded stacks, by the rule of the scripts that read them: the number is
-// what follows the last blank.
+// The lines of folded stacks, by the rule of the scripts that read them: the number comes
+// after the last blank.
 std::map<std::string, uint64_t> folded(const std::string& text) {
   std::map<std::string, uint64_t> lines;
   std::istringstream in(text);
@@ -178,14 +178,14 @@ TEST_CASE("sums: a deep recursion takes space in proportion to its depth") {
   constexpr int64_t kDepth = 5000;
   const RecordScript deep = recursion(kDepth);
   const std::string text = Exported(deep).to("folded");
-  // Sums by the innermost function are whole, and say where functions are left out.
+  // Sums by the innermost function are complete, and tell where functions are omitted.
   std::map<std::string, uint64_t> sums;
   size_t cut = 0;
   for (const auto& [stack, weight] : folded(text)) {
     sums[stack.substr(stack.rfind(';') + 1)] += weight;
     cut += stack.find(";[functions left out];") != std::string::npos;
   }
-  // The innermost call takes 1 ns, each other one 2.
+  // The innermost call takes 1 ns, each other call 2.
   CHECK(sums == std::map<std::string, uint64_t>{{"even", kDepth}, {"odd", kDepth - 1}});
   CHECK(cut == 2);
   const RecordScript twice = recursion(2 * kDepth);

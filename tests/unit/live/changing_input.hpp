@@ -18,7 +18,7 @@ class ChangingInput : public reader::Input {
   using Bytes = std::shared_ptr<std::vector<std::byte>>;
 
   // `meanwhile` is called after each reading with the number of bytes that were read, and
-  // may change what others will read.
+  // may change what later readings get.
   explicit ChangingInput(
       Bytes bytes, std::function<void(size_t)> meanwhile = [](size_t) {})
       : bytes_(std::move(bytes)), meanwhile_(std::move(meanwhile)) {}

@@ -1,5 +1,5 @@
-// On and off the CPU in a live session: what the kernel's records of one tick say holds
-// in the next ones.
+// On and off the CPU in a live session: facts that the kernel's records of one tick tell
+// remain known in the next ones.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -33,7 +33,7 @@ class Session {
  public:
   // `space`: the PID namespace of the program; 0: the first.
   explicit Session(uint32_t space = 0) {
-    buffer.control.collector_lock = 7;  // it has a living one
+    buffer.control.collector_lock = 7;  // the session has a living collector
     buffer.slots[0].lock = 100;
     buffer.slots[0].writer = 1;
     BlockBuilder definitions = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
@@ -98,13 +98,13 @@ TEST_CASE("a thread stays blocked until a record says otherwise, however long th
   CHECK(first.wall_ns - first.cpu_ns == static_cast<uint64_t>(first.for_ns));
   CHECK(row_of(model).sums.cpu_ns == 1000);
 
-  // The record is no longer there, and the call of the block is forgotten.
+  // The record is not there any more, and the call of the block is no longer known.
   session.remove_kernel();
   for (int i = 0; i < 60; ++i) session.tick(reader, model);
   const reader::LiveCpu& later = model.threads()[0].cpu;
   CHECK(later.state == "blocked: sleeps");
   CHECK(later.for_ns > first.for_ns);
-  CHECK(later.cpu_ns == 0);  // in the ticks that are kept
+  CHECK(later.cpu_ns == 0);  // in the ticks of the window
   CHECK(later.wall_ns > 0);
   CHECK(later.history.back() == 0);
   CHECK(row_of(model).sums.cpu_ns == 0);
@@ -126,7 +126,7 @@ BlockBuilder switch_out(uint64_t handout, uint64_t time) {
                 switch_body(1, 0));
 }
 
-// A session that is watched, whose thread has left its CPU to sleep.
+// An observed session, whose thread has left its CPU to sleep.
 struct Watched {
   Session session;
   reader::Symbolizer symbolizer;
@@ -143,7 +143,7 @@ struct Watched {
   }
 };
 
-// The kernel's block is there in each tick, and nothing comes after its last record.
+// The kernel's block is there in each tick, and has no later record.
 TEST_CASE("that there is no later record yet makes no state unknown") {
   Watched watched;
   for (int i = 0; i < 3; ++i) CHECK(watched.state_after_tick() == "blocked: sleeps");
@@ -156,17 +156,18 @@ TEST_CASE("when the kernel's recorder has ended nothing is known of states") {
   CHECK(watched.state_after_tick() == "not known");
 }
 
-// Hand-out 3 was overwritten before anybody looked at it, perhaps with a wake-up in it.
+// Hand-out 3 was overwritten before it was read, perhaps with a wake-up in it.
 TEST_CASE("a block that was missed makes states unknown up to the next record") {
   Watched watched;
   CHECK(watched.state_after_tick() == "blocked: sleeps");
-  // A tick is about the time up to 20 ms ago.
+  // A tick shows the time up to 20 ms ago.
   std::this_thread::sleep_for(std::chrono::milliseconds(25));
   watched.session.add_kernel(BlockBuilder::shared(4, 0).add_full(
                                  ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 7, 2020,
                                  Bytes().u32(1).u32(7).u32(1).u32(0).u32(7)),
                              3);
-  // The block may be in the buffer a moment later than one that was handed out after it.
+  // A block may appear in the buffer a moment later than one that was handed out after
+  // it.
   CHECK(watched.state_after_tick() == "blocked: sleeps");
   CHECK(watched.state_after_tick() == "not known");
   CHECK(watched.state_after_tick() == "not known");
@@ -208,7 +209,7 @@ TEST_CASE("without the kernel's records nothing is said of CPUs") {
   CHECK(model.threads()[0].pid == 100);
   CHECK(model.threads()[0].pid_namespace == 0);
   CHECK(row_of(model).sums.cpu_ns == 0);
-  // What somebody else knows is shown until the next tick.
+  // State from another source is shown until the next tick.
   reader::LiveCpu known;
   known.source = reader::CpuSource::kProc;
   model.set_cpu(0, known);

@@ -1,4 +1,4 @@
-// What the screen of a live session shows, without one.
+// The content of a live session's screen, without a screen.
 #include "reader/live/live_model.hpp"
 
 #include <doctest/doctest.h>
@@ -58,7 +58,7 @@ TEST_CASE("what is kept of very many functions and of a very long name is bounde
   for (const LiveTable table : {LiveTable::kFunctions, LiveTable::kPaths}) {
     const std::vector<LiveRow> rows = model.rows(table, LiveSort::kSelf, "");
     REQUIRE(rows.size() == reader::LiveModel::kRowsKept);
-    // Those with the most time.
+    // The rows with the most time remain.
     CHECK(rows[0].name == std::string(reader::LiveModel::kNameKept, 'x'));
     CHECK(rows[1].sums.self_ns == kFunctions);
     CHECK(rows.back().sums.self_ns > 1);
@@ -123,12 +123,13 @@ TEST_CASE("rows: sums, order, filter, paths, history; a pause; threads and count
   CHECK(rows(LiveTable::kFunctions, LiveSort::kCalls)[0].history.size() == 1);
   model.set_paused(false);
   REQUIRE(reader.tick(model).ok());
-  // Only the last tick's time, in which nothing was called, but one call goes on.
+  // These rows have only the last tick's time, in which nothing was called, but one call
+  // continued.
   const auto later = rows(LiveTable::kFunctions, LiveSort::kSelf);
   REQUIRE_FALSE(later.empty());
   CHECK(later[0].history.size() == 2);
   CHECK(later[0].name == "0x2000");
-  // Nor is a call that goes on counted again.
+  // A call that continues is not counted again.
   CHECK(later[0].sums.calls == 3);
 
   const auto through = [&](const char* function) {
@@ -159,7 +160,7 @@ TEST_CASE("marks: the newest, with their own times; those of a pause come after 
       reader::SessionCopy::create(std::make_unique<ChangingInput>(bytes));
   REQUIRE(copy.ok());
   reader::Symbolizer symbolizer;
-  // About what comes from now on: these marks were there before.
+  // The reader shows only marks from now on: these were there before.
   reader::LiveReader reader(*std::move(copy), symbolizer, false);
   reader::LiveModel model(kWindowNs);
   REQUIRE(reader.tick(model).ok());

@@ -1,4 +1,4 @@
-// Ticks: what a live session's replay knows from one to the next.
+// Ticks: state of a live session's replay that persists from one to the next.
 #include "reader/live/live_reader.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kOuter = 0x1000, kInner = 0x2000;
 
-// Notes the functions that are left, and what is open at the end of the tick.
+// Notes the functions that ended, and those that are open at the end of the tick.
 class NotedTick : public reader::LiveTick, public reader::ReplayListener {
  public:
   reader::ReplayListener* call_listener() override { return this; }
@@ -82,7 +82,7 @@ TEST_CASE("a frame that an earlier tick saw entered is left by its name") {
   REQUIRE(reader.tick(tick).ok());
   CHECK(tick.left.empty());
   CHECK(tick.open == Open{{kOuter, offset}, {kInner, offset + 10}});
-  // Nothing happens: the threads stay where they were, since when they were there.
+  // Nothing happens, so the threads' frames and their start times do not change.
   REQUIRE(reader.tick(tick).ok());
   CHECK(tick.open == Open{{kOuter, offset}, {kInner, offset + 10}});
 

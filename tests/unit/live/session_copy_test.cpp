@@ -1,4 +1,4 @@
-// The copy of a live session: what is new from update to update.
+// The copy of a live session: the new records of each update.
 #include "reader/live/session_copy.hpp"
 
 #include <doctest/doctest.h>
@@ -90,11 +90,11 @@ TEST_CASE("a block that was drained is known from the collector's file") {
   session.update();
   CHECK(session.new_entries() == CopiedSession::Keys{1});
 
-  session.buffer.blocks[1] = {};  // free again
+  session.buffer.blocks[1] = {};  // the block is free again
   *file = FileBuilder().block(entries(0, 1, {1, 2}), 0, 1).file();
   session.update();
   CHECK(session.new_entries() == CopiedSession::Keys{2});
-  // A chunk of which only a part was written counts once all of it is there.
+  // A chunk that was partly written counts once all of it is there.
   std::vector<std::byte> longer = FileBuilder()
                                       .block(entries(0, 1, {1, 2}), 0, 1)
                                       .block(entries(1, 2, {3}), 0, 2)
@@ -108,8 +108,8 @@ TEST_CASE("a block that was drained is known from the collector's file") {
   CHECK(session.copy.missed_blocks() == 0);
 }
 
-// A name is defined after the buffer's definitions were copied and before its data come
-// to the file, which therefore has them first.
+// A name is defined after the buffer's definitions were copied and before its data reach
+// the file, which therefore has the data first.
 TEST_CASE("what came to the file meanwhile has its definitions") {
   bool leaves_buffer = false;
   SUBCASE("the block with the definition is in the buffer") {}
@@ -193,7 +193,7 @@ TEST_CASE("a change of what is recorded is new whatever programs were executed b
   CopiedSession session;
   session.update();
   const BufferView view(session.buffer_bytes->data(), Geometry{});
-  // Types and ticks of those that are new.
+  // Types and ticks of the new records.
   using Found = std::vector<std::pair<uint16_t, uint64_t>>;
   const auto new_moments = [&session] {
     REQUIRE(session.copy.update().ok());
@@ -221,7 +221,7 @@ TEST_CASE("a change of what is recorded is new whatever programs were executed b
   CHECK(new_moments().empty());
   change_gate(200, ARCTRACE_GATE_EVENTS);
   CHECK(new_moments() == Found{{ARCTRACE_TYPE_ENABLED, 200}});
-  // The oldest make room for newer ones.
+  // Newer ones replace the oldest ones.
   for (uint32_t i = 0; i < ARCTRACE_EXECS_KEPT; ++i) {
     note_moment(execs(view), 300 + i, ExecMoment{6, 0}.pack());
   }

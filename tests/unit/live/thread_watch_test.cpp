@@ -1,4 +1,4 @@
-// A thread's state and time on the CPU from /proc: files that are right, hostile and
+// A thread's state and time on the CPU from /proc, whose files are valid, hostile or
 // missing.
 #include "reader/live/thread_watch.hpp"
 
@@ -41,7 +41,7 @@ class Proc {
   void write(const std::string& text) const {
     std::ofstream(directory() / "stat", std::ios::trunc) << text;
   }
-  // `seconds` on the CPU.
+  // Writes the thread's files; `seconds`: its time on the CPU.
   void write(char state, uint64_t seconds, uint64_t begin = 7) const {
     const auto per_second = static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
     write(stat_text("name", state, seconds * per_second, 0, begin));
@@ -111,7 +111,7 @@ TEST_CASE(
   CHECK(watch.look(99, 100, 0, 2 * kSecond).cpu_ns == kSecond);
   CHECK(watch.look(99, 101, 0, 2 * kSecond).source == CpuSource::kNone);
   CHECK(watch.look(99, 100, 0, 2 * kSecond).wall_ns == 0);
-  // More than there is time.
+  // The CPU time exceeds the time that has passed.
   proc.write('R', 50, 8);
   CHECK(watch.look(99, 100, 0, 3 * kSecond).cpu_ns == kSecond);
   fs::remove(proc.directory() / "stat");

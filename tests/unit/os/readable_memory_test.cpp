@@ -1,12 +1,12 @@
 // Reads of memory that may not be mapped.
-#include "src/os/readable_memory.hpp"
-
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+
+#include "src/os/kernel_use.hpp"
 
 namespace arctrace::testing {
 namespace {

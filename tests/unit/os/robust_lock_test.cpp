@@ -15,9 +15,9 @@
 #include <functional>
 #include <thread>
 
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/block_state.hpp"
 #include "tests/support/child.hpp"
 
 namespace arctrace::testing {
@@ -28,7 +28,7 @@ struct Word {
   RobustWord robust() { return {slot.lock, slot.robust_prev, slot.robust_next}; }
   bool lock() { return robust_lock(robust(), 0, sys::gettid()); }
   uint32_t value() { return IpcAtomics::load_acquire(slot.lock); }
-  // As the kernel leaves it: the mark, without the tid.
+  // Whether it is in the state in which the kernel leaves it: the mark, without the tid.
   bool is_marked() { return value() == kOwnerDied; }
 
   arctrace_writer_slot slot{};
@@ -49,7 +49,7 @@ struct Shared {
       pthread_mutexattr_init(&attributes);
       pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
       pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-      // Priority inheritance marks its list entries: ours must cope with such a
+      // Priority inheritance marks its list entries: our words must work beside such a
       // neighbour.
       if (i == 2) pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
       REQUIRE(pthread_mutex_init(&shared->theirs[i], &attributes) == 0);
@@ -59,7 +59,7 @@ struct Shared {
   }
   static void free(Shared* shared) { munmap(shared, sizeof(Shared)); }
 
-  // What the next lock of mutex `i` returns.
+  // The result of the next lock of mutex `i`.
   int found(int i) {
     const int result = pthread_mutex_lock(&theirs[i]);
     if (result == EOWNERDEAD) pthread_mutex_consistent(&theirs[i]);
@@ -104,7 +104,7 @@ TEST_CASE("robust lock: what the thread had pending stays pending") {
     CHECK(word.lock());
     CHECK(list_head()->list_op_pending == &theirs);
     list_head()->list_op_pending = nullptr;
-    list_head()->list.next = &list_head()->list;  // `word` goes
+    list_head()->list.next = &list_head()->list;  // unlinks `word`
   }).join();
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("robust lock: a dead owner's word is taken over, and dies again") {
   }
 }
 
-// Each process dies in its own way, holding our words and the program's mutexes.
+// Each process dies in its own way, while it holds our words and the program's mutexes.
 void check_death(const char* how, const std::function<void()>& die,
                  const std::string& expected) {
   CAPTURE(how);
@@ -163,7 +163,7 @@ TEST_CASE("robust lock: exec marks the words though the process lives on") {
   CHECK(kill(pid, 0) == 0);
   int status = 0;
   CHECK(waitpid(pid, &status, WNOHANG) == 0);
-  close(pipe_ends[1]);  // cat ends
+  close(pipe_ends[1]);  // lets cat end
   CHECK(wait_for_child(pid) == "");
   Shared::free(shared);
 }
@@ -204,7 +204,7 @@ TEST_CASE("robust lock: a fork child holds nothing of its parent's") {
   Shared* shared = Shared::make();
   std::thread([&] {
     CHECK(shared->ours[0].lock());
-    const int pid = fork();  // of one thread, as run_in_child() does
+    const int pid = fork();  // a fork of one thread, as in run_in_child()
     if (pid == 0)
       _exit(has_robust_list() && list_head()->list.next == &list_head()->list ? 0 : 1);
     CHECK(wait_for_child(pid) == "");
@@ -224,8 +224,8 @@ TEST_CASE("robust lock: a child of a raw fork registers libc's list again") {
   CHECK(wait_for_child(pid) == "");
 }
 
-// In a program of its own, because the first thread that asks settles for all where
-// libc's lists are.
+// The test is a program of its own, because the first thread that asks determines for all
+// where libc's lists are.
 TEST_CASE("robust lock: a thread whose libc has no list yet uses ours until then") {
   const int pid = start_child([] {
     execl("/proc/self/exe", "shared_test", "--no-skip", "--test-case=robust lock alone*",
@@ -235,7 +235,7 @@ TEST_CASE("robust lock: a thread whose libc has no list yet uses ours until then
 }
 
 TEST_CASE("robust lock alone: our list, and the move to libc's" * doctest::skip()) {
-  constexpr int kWordsMax = 8;  // of a list of ours
+  constexpr int kWordsMax = 8;  // the most words of our own list
   struct Words {
     Word all[kWordsMax + 1];
     Word later;
@@ -254,7 +254,7 @@ TEST_CASE("robust lock alone: our list, and the move to libc's" * doctest::skip(
     CHECK(words->all[kWordsMax].value() == 0);
     const robust_list_head* const ours = list_head();
     CHECK(ours != theirs);
-    follow_robust_list();  // libc has none still
+    follow_robust_list();  // libc still has none
     CHECK(list_head() == ours);
 
     REQUIRE(syscall(SYS_set_robust_list, theirs, sizeof *theirs) == 0);

@@ -1,4 +1,4 @@
-// How a process joins a session, and which files it refuses.
+// How a process joins a session, and which buffers it refuses.
 #include "src/process/session.hpp"
 
 #include <arctrace/arctrace.h>
@@ -20,7 +20,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/process/process_identity.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
@@ -32,7 +32,7 @@ namespace {
 
 constexpr uid_t kOtherUser = 12345;
 
-// A copy of the session's file, changed, under another name.
+// Writes a changed copy of the session's file under another name.
 template <class Change>
 void write_changed_copy(const TestSession& session, const std::string& path,
                         Change&& change) {
@@ -43,12 +43,13 @@ void write_changed_copy(const TestSession& session, const std::string& path,
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// What arctrace_attach() returns in a process of its own that has no session afterwards.
+// Checks what arctrace_attach() returns in a process of its own that has no session
+// afterwards.
 void check_refused(const std::string& path, int error) {
   CAPTURE(path);
   CHECK_CHILD([&] {
     CHECK(arctrace_attach(path.c_str()) == error);
-    CHECK_FALSE(session.joined);
+    CHECK_FALSE(writer::session.joined);
     CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
     arctrace_instant(1);  // still a no-op
   });
@@ -61,7 +62,7 @@ TEST_CASE("session: joined once, the gate is the buffer's") {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     CHECK(arctrace_enabled(ARCTRACE_GATE_EVENTS) == 1);
     CHECK(arctrace_attach(test.path().c_str()) == -EALREADY);
-    set_gate(test.buffer().view(), ARCTRACE_GATE_FUNCTIONS);
+    recorder::set_gate(test.buffer().view(), ARCTRACE_GATE_FUNCTIONS);
     CHECK(arctrace_enabled(ARCTRACE_GATE_EVENTS) == 0);
     CHECK(arctrace_enabled(ARCTRACE_GATE_FUNCTIONS) == 1);
   });
@@ -148,11 +149,12 @@ TEST_CASE("session: another user's buffer is refused even if its mode lets us wr
     REQUIRE(setuid(kOtherUser) == 0);
     CHECK(arctrace_attach(test.path().c_str()) == 0);
   });
-  // Root joins only root's, whatever its groups: who owns the file can cut it off.
+  // Root joins only root's sessions, whatever its groups, because the file's owner can
+  // truncate it.
   CHECK_CHILD([&] { CHECK(arctrace_attach(test.path().c_str()) == -EACCES); });
   REQUIRE(chmod(test.path().c_str(), 0660) == 0);
   CHECK_CHILD([&] { CHECK(arctrace_attach(test.path().c_str()) == -EACCES); });
-  CHECK(Buffer::open(test.path()).ok());
+  CHECK(recorder::Buffer::open(test.path()).ok());
 }
 
 TEST_CASE("session: a shared buffer that is cut off ends the session, not the program") {
@@ -165,7 +167,7 @@ TEST_CASE("session: a shared buffer that is cut off ends the session, not the pr
       REQUIRE(truncate(test.path().c_str(), size) == 0);
       for (int i = 0; i < 1000; ++i) arctrace_instant(1);
       arctrace_thread_name("still there");
-      CHECK_FALSE(session.joined);
+      CHECK_FALSE(writer::session.joined);
       CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
       CHECK_CHILD([] { arctrace_instant(1); });
       std::thread([] { arctrace_instant(1); }).join();
@@ -201,7 +203,7 @@ TEST_CASE("session: other bus errors do what they did") {
           fstat(fd, &status);
           auto* page = static_cast<volatile char*>(
               mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, status.st_size + 4096));
-          (void)*page;  // after the end of the file, and not the buffer's mapping
+          (void)*page;  // lies after the end of the file, and not in the buffer's mapping
         })) == SIGBUS);
   CHECK(status_of([&] {
           sigaction(SIGBUS, &own, nullptr);
@@ -216,14 +218,14 @@ TEST_CASE("session: a process has one identity, a fork child another with its pa
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     arctrace_instant(1);
-    const ProcessState* process = current_process(0);
+    const writer::ProcessState* process = writer::current_process(0);
     REQUIRE(process != nullptr);
     CHECK(process->id == 1);
     CHECK(process->pid == static_cast<uint32_t>(getpid()));
     CHECK(process->origin == ARCTRACE_ORIGIN_EXEC);
     CHECK_CHILD([&] {
       arctrace_instant(2);
-      const ProcessState* child = current_process(0);
+      const writer::ProcessState* child = writer::current_process(0);
       REQUIRE(child != nullptr);
       CHECK(child->id == 2);
       CHECK(child->parent_id == 1);
@@ -231,10 +233,10 @@ TEST_CASE("session: a process has one identity, a fork child another with its pa
       CHECK(child->origin == ARCTRACE_ORIGIN_FORK);
       CHECK_CHILD([&] {
         arctrace_instant(3);
-        CHECK(current_process(0)->parent_id == 2);
+        CHECK(writer::current_process(0)->parent_id == 2);
       });
     });
-    CHECK(current_process(0)->id == 1);
+    CHECK(writer::current_process(0)->id == 1);
   });
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
@@ -245,7 +247,7 @@ TEST_CASE("session: a process has one identity, a fork child another with its pa
 TEST_CASE("session: of threads that attach at once none is lost silently") {
   TestSession test(small_buffer(1024, 64, 64));
   CHECK_CHILD([&] {
-    REQUIRE(join_session(test.path().c_str()) == 0);
+    REQUIRE(writer::join_session(test.path().c_str()) == 0);
     std::vector<std::thread> threads;
     for (int i = 0; i < 16; ++i) threads.emplace_back([] { arctrace_instant(7); });
     for (std::thread& thread : threads) thread.join();
@@ -279,24 +281,24 @@ TEST_CASE("session: a process leaves one that is over, and joins another") {
           1);
     CHECK(arctrace_shim_forget_session() == -EBUSY);
     CHECK(arctrace_shim_end_session() == -EBUSY);
-    // As if it were a fork child that has not recorded yet.
-    begin_forked_process(static_cast<uint32_t>(getpid()), 77);
+    // The process acts as a fork child that has not recorded yet.
+    writer::begin_forked_process(static_cast<uint32_t>(getpid()), 77);
     REQUIRE(unlink(first.path().c_str()) == 0);
     REQUIRE(arctrace_shim_end_session() == 0);
     CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
     arctrace_instant(name);  // a no-op
     REQUIRE(arctrace_shim_forget_session() == 0);
-    CHECK(arctrace_shim_forget_session() == 0);  // nothing is left to do
+    CHECK(arctrace_shim_forget_session() == 0);  // there is nothing more to do
     REQUIRE(arctrace_shim_join(second.path().c_str(), [] {
               CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
               return false;
             }) == 0);
     CHECK(arctrace_shim_join(second.path().c_str(), [] { return false; }) == -EALREADY);
-    CHECK(current_process(0)->id == kIdentity);
-    CHECK(current_process(0)->origin == ARCTRACE_ORIGIN_EXEC);
-    CHECK(current_process(0)->forked_ticks == 0);
-    CHECK(thread_local_state.state->attached);
-    arctrace_shim_call_end(&return_slot, 0);  // a call of the session that was left
+    CHECK(writer::current_process(0)->id == kIdentity);
+    CHECK(writer::current_process(0)->origin == ARCTRACE_ORIGIN_EXEC);
+    CHECK(writer::current_process(0)->forked_ticks == 0);
+    CHECK(writer::thread_local_state.state->attached);
+    arctrace_shim_call_end(&return_slot, 0);  // a call of the abandoned session
     CHECK(return_slot == 1234);
     arctrace_enter(name);
     arctrace_exit(name);
@@ -334,14 +336,14 @@ TEST_CASE("session: the lock of a slot stays in memory when its session is left"
     REQUIRE(unlink(first.path().c_str()) == 0);
     REQUIRE(arctrace_shim_end_session() == 0);
     REQUIRE(arctrace_shim_forget_session() == 0);
-    // The kernel takes the id out of the lock when the thread ends.
+    // The kernel removes the id from the lock when the thread ends.
     uint32_t index = 0;
-    while (index + 1 < session.view.geometry().slot_count &&
-           IpcAtomics::load_acquire(session.view.slot(index).lock) !=
+    while (index + 1 < writer::session.view.geometry().slot_count &&
+           IpcAtomics::load_acquire(writer::session.view.slot(index).lock) !=
                static_cast<uint32_t>(tid)) {
       ++index;
     }
-    uint32_t& lock = session.view.slot(index).lock;
+    uint32_t& lock = writer::session.view.slot(index).lock;
     CHECK(IpcAtomics::load_acquire(lock) == static_cast<uint32_t>(tid));
     is_next.arrive_and_wait();
     other.join();
@@ -357,7 +359,7 @@ TEST_CASE("session: no thread leaves one while another is in a writer call") {
     REQUIRE(unlink(first.path().c_str()) == 0);
     REQUIRE(arctrace_shim_end_session() == 0);
     {
-      const WriterCall writer_call;
+      const writer::WriterCall writer_call;
       CHECK(arctrace_shim_forget_session() == -EAGAIN);
     }
     CHECK(arctrace_shim_forget_session() == 0);
@@ -377,7 +379,7 @@ TEST_CASE("session: it is over when its collector was killed") {
 }
 
 TEST_CASE("session: one with the clock of another machine is refused") {
-  BufferOptions options = small_buffer(1024, 16);
+  recorder::BufferOptions options = small_buffer(1024, 16);
 #if defined(__aarch64__)
   options.clock = ARCTRACE_CLOCK_TSC;
 #else
@@ -389,7 +391,7 @@ TEST_CASE("session: one with the clock of another machine is refused") {
 
 TEST_CASE("session: the order of joining is the buffer's, then the gate's") {
   CHECK_CHILD([] {
-    CHECK(current_process(0) == nullptr);
+    CHECK(writer::current_process(0) == nullptr);
     CHECK(arctrace_lost(nullptr) == 0);
     arctrace_flush();
     arctrace_detach();

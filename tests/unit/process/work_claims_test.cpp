@@ -1,37 +1,37 @@
-// Work that one thread of the process at a time does.
-#include "src/process/work_claims.hpp"
-
+// Work that one thread of the process does at a time.
 #include <doctest/doctest.h>
+
+#include "src/process/process_identity.hpp"
 
 namespace arctrace::testing {
 namespace {
 
 TEST_CASE("work claims: one thread at a time, also the one that has interrupted itself") {
-  ProcessState process{};
+  writer::ProcessState process{};
   process.id = 7;
-  REQUIRE(claim_work(Work::kLookAtFullBlock, process, 1));
-  CHECK_FALSE(claim_work(Work::kLookAtFullBlock, process, 2));
-  CHECK_FALSE(claim_work(Work::kLookAtFullBlock, process, 1));
-  CHECK(claim_work(Work::kCompactDefinitions, process, 2));
-  end_work(Work::kLookAtFullBlock);
-  CHECK(claim_work(Work::kLookAtFullBlock, process, 2));
-  end_work(Work::kLookAtFullBlock);
-  end_work(Work::kCompactDefinitions);
+  REQUIRE(writer::claim_work(writer::Work::kLookAtFullBlock, process, 1));
+  CHECK_FALSE(writer::claim_work(writer::Work::kLookAtFullBlock, process, 2));
+  CHECK_FALSE(writer::claim_work(writer::Work::kLookAtFullBlock, process, 1));
+  CHECK(writer::claim_work(writer::Work::kCompactDefinitions, process, 2));
+  writer::end_work(writer::Work::kLookAtFullBlock);
+  CHECK(writer::claim_work(writer::Work::kLookAtFullBlock, process, 2));
+  writer::end_work(writer::Work::kLookAtFullBlock);
+  writer::end_work(writer::Work::kCompactDefinitions);
 }
 
 TEST_CASE("work claims: a thread that jumped gives up its own, and a fork child all") {
-  ProcessState process{};
+  writer::ProcessState process{};
   process.id = 7;
-  ProcessState child{};
+  writer::ProcessState child{};
   child.id = 8;
-  REQUIRE(claim_work(Work::kLookAtFullBlock, process, 1));
-  REQUIRE(claim_work(Work::kCompactDefinitions, process, 2));
-  abandon_work(process, 1);
-  CHECK(claim_work(Work::kLookAtFullBlock, process, 3));
-  CHECK_FALSE(claim_work(Work::kCompactDefinitions, process, 3));
-  CHECK(claim_work(Work::kCompactDefinitions, child, 4));
-  end_work(Work::kLookAtFullBlock);
-  end_work(Work::kCompactDefinitions);
+  REQUIRE(writer::claim_work(writer::Work::kLookAtFullBlock, process, 1));
+  REQUIRE(writer::claim_work(writer::Work::kCompactDefinitions, process, 2));
+  writer::abandon_work(process, 1);
+  CHECK(writer::claim_work(writer::Work::kLookAtFullBlock, process, 3));
+  CHECK_FALSE(writer::claim_work(writer::Work::kCompactDefinitions, process, 3));
+  CHECK(writer::claim_work(writer::Work::kCompactDefinitions, child, 4));
+  writer::end_work(writer::Work::kLookAtFullBlock);
+  writer::end_work(writer::Work::kCompactDefinitions);
 }
 
 }  // namespace

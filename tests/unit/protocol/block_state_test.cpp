@@ -4,8 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "src/protocol/dead_slot.hpp"
-
 namespace arctrace {
 namespace {
 
@@ -30,7 +28,7 @@ TEST_CASE("block name: 0 is no name, whatever the generation") {
   const uint64_t name = BlockName::make(7, 41);
   CHECK(BlockName::index(name) == 41);
   CHECK(BlockName::generation(name) == 7);
-  // Hostile: not an index of any buffer, rather than a wrong one.
+  // A hostile value gives an index that no buffer has, instead of a wrong one.
   CHECK(BlockName::index(uint64_t{7} << 32) == UINT32_MAX);
 }
 

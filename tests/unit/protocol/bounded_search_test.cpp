@@ -1,12 +1,12 @@
-// How long a writer searches for a block, in accesses to shared memory, where none of
-// many blocks will do; and that what is free is found all the same.
+// How many accesses to shared memory a writer's search takes when none of many blocks
+// will do; and that free blocks are found all the same.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/handout.hpp"
-#include "src/protocol/recycle.hpp"
-#include "src/recorder/drain/busy_runs.hpp"
+#include "src/recorder/drain/drain.hpp"
 #include "tests/support/test_session.hpp"
 #include "tests/unit/protocol/spy_atomics.hpp"
 
@@ -18,8 +18,8 @@ using Spied = Handout<SpyAtomics>;
 constexpr uint32_t kManyBlocks = 20'000;
 constexpr uint32_t kManySlots = 2000;
 
-BufferOptions many_blocks(arctrace_mode mode) {
-  BufferOptions options = small_buffer(384, kManyBlocks, kManySlots);
+recorder::BufferOptions many_blocks(arctrace_mode mode) {
+  recorder::BufferOptions options = small_buffer(384, kManyBlocks, kManySlots);
   options.mode = mode;
   return options;
 }
@@ -28,7 +28,7 @@ void set_state(const BufferView& view, uint32_t index, arctrace_phase phase) {
   view.block_header(index).state = BlockState{0, 1, phase}.pack();
 }
 
-// The accesses of one take() by slot 0; whether it got a block.
+// The accesses of one take() by slot 0, and whether it got a block.
 struct Search {
   uint32_t accesses;
   bool found;
@@ -39,7 +39,8 @@ Search search(const BufferView& view) {
   return {SpyAtomics::operations, found};
 }
 
-// A living thread of process 1 in slot 1, and of others in all other slots.
+// Puts a living thread of process 1 into slot 1, and threads of others into all other
+// slots.
 void live_everywhere(const BufferView& view) {
   view.control().slot_next = kManySlots;
   for (uint32_t i = 0; i < kManySlots; ++i) {
@@ -72,13 +73,13 @@ TEST_CASE("search: one call may look in vain, and the next ones go on") {
   CHECK(calls == kManyBlocks / Spied::kLooks);
   CHECK(view.slot(0).current == kManyBlocks);
   CHECK_FALSE(search(view).found);
-  CHECK_FALSE(Spied::may_have_more(view));  // as many are in use as there are
+  CHECK_FALSE(Spied::may_have_more(view));  // all blocks are in use
 }
 
 TEST_CASE("search: a run that was in use in the last round is stepped over") {
   TestSession test(many_blocks(ARCTRACE_MODE_DROP));
   const BufferView& view = test.view();
-  BusyRuns runs(view);
+  recorder::BusyRuns runs(view);
   for (uint32_t i = 0; i < kManyBlocks; ++i) {
     const bool is_free = i == 0 || i > 15'000;
     if (!is_free) set_state(view, i, ARCTRACE_PHASE_OWNED);
@@ -92,12 +93,12 @@ TEST_CASE("search: a run that was in use in the last round is stepped over") {
     CHECK(done.accesses < 400);
     CHECK(view.slot(0).current == 15'002 + i);
   }
-  // A block that is free now is not stepped over.
+  // A block that is free now is not skipped.
   view.block_header(6400).state = BlockState{1, 0, ARCTRACE_PHASE_FREE}.pack();
   view.control().next = 2 * uint64_t{kManyBlocks} + 6400;
   CHECK(search(view).found);
   CHECK(view.slot(0).current == 6401);
-  // A number that cannot be leads nowhere; the next one is right.
+  // An impossible number is ignored; the next one is right.
   view.block_header(64).busy_run = kManyBlocks;
   view.control().next = 3 * uint64_t{kManyBlocks} + 64;
   CHECK(search(view).found);
@@ -134,7 +135,8 @@ TEST_CASE(
   TestSession test(many_blocks(ARCTRACE_MODE_OVERWRITE));
   const BufferView& view = test.view();
   arctrace_block_header& defined = view.block_header(5);
-  // Exclusive blocks of other processes, but for the last one, and one of definitions.
+  // All are exclusive blocks of other processes, but the last one, and one of
+  // definitions.
   for (uint32_t i = 0; i < kManyBlocks; ++i) {
     set_state(view, i, ARCTRACE_PHASE_CLOSED);
     arctrace_block_header& header = view.block_header(i);
@@ -158,7 +160,7 @@ TEST_CASE(
     return is_over;
   };
   for (uint32_t i = 0; i < kManyBlocks / 100; ++i) CHECK_FALSE(look());
-  view.block_header(kManyBlocks - 1).process = 2;  // as if it was written anew
+  view.block_header(kManyBlocks - 1).process = 2;  // stands for a rewritten block
   CHECK(look());
   // A block that was handed out since then needs others.
   defined.retired = 1;
@@ -166,7 +168,8 @@ TEST_CASE(
   view.block_header(0).process = 2;
   view.block_header(1).process = 1;
   while (!look()) REQUIRE(defined.checked < kManyBlocks);
-  // A search that was begun in an earlier life of the block stores nothing into this one.
+  // A search that was begun in an earlier generation of the block stores nothing into
+  // this one.
   defined.checked = 0;
   SpyAtomics::reset(
       [&](uint32_t) { defined.checked = DefinitionsLife<SpyAtomics>::unchecked(7); });

@@ -5,11 +5,11 @@
 
 #include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/handout.hpp"
-#include "src/protocol/recycle.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
-#include "src/recorder/drain/collector_lock.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/recorder.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
@@ -23,13 +23,13 @@ namespace {
 
 using OneCpuChain = CpuChain<IpcAtomics>;
 
-BufferOptions cpu_buffer(uint32_t blocks) {
-  BufferOptions options = small_buffer(1024, blocks);
+recorder::BufferOptions cpu_buffer(uint32_t blocks) {
+  recorder::BufferOptions options = small_buffer(1024, blocks);
   options.cpu_count = 2;
   return options;
 }
 
-// A program of the CPU that writes one record; false: it is lost.
+// Acts as a program of the CPU that writes one record; false: it is lost.
 bool write_one(const BufferView& view, uint32_t cpu) {
   using namespace cpu_writer;  // NOLINT: what bpf/append.h has
   use(view);
@@ -44,8 +44,8 @@ bool write_one(const BufferView& view, uint32_t cpu) {
   return true;
 }
 
-// A program that writes the record of an interrupt that began at `since`; false: it is
-// lost.
+// Acts as a program that writes the record of an interrupt that began at `since`; false:
+// it is lost.
 bool write_interrupt(const BufferView& view, uint32_t cpu, uint64_t since) {
   using namespace cpu_writer;  // NOLINT: what bpf/append.h has
   use(view);
@@ -64,7 +64,7 @@ bool write_interrupt(const BufferView& view, uint32_t cpu, uint64_t since) {
   return true;
 }
 
-// What the collector does in place of the programs; false: there is no room.
+// Appends as the collector does in place of the programs; false: there is no space.
 bool append_for(const BufferView& view, uint32_t cpu) {
   constexpr uint32_t kLength = 36;
   const SharedReservation got = OneCpuChain::reserve(view, cpu, kLength, 1000);
@@ -108,7 +108,7 @@ TEST_CASE("cpu chain: a CPU opens a free block, and the next one when that is fu
 }
 
 TEST_CASE("cpu chain: a CPU takes every block, then asks no more until a round") {
-  constexpr uint32_t kBlocks = 60;  // too few to keep some for definitions
+  constexpr uint32_t kBlocks = 60;  // too few to reserve some for definitions
   TestSession session(cpu_buffer(kBlocks));
   const BufferView& view = session.view();
   uint32_t written = 0;
@@ -134,7 +134,7 @@ TEST_CASE("cpu chain: an interrupt's record, and its loss, are of when it began"
   CHECK(slot.lost_since == kBegan);
   REQUIRE(!write_one(view, 0));
   CHECK(slot.lost == 2);
-  CHECK(slot.lost_since == kBegan);  // of the first one that is not reported
+  CHECK(slot.lost_since == kBegan);  // of the first one that no LOST record counts
   session.drain().round();
   const DecodedTrace trace = session.finish();
   const std::vector<DecodedRecord> records = trace.of_type(ARCTRACE_TYPE_INTERRUPT);
@@ -158,8 +158,8 @@ TEST_CASE("cpu chain: the last sixteenth of the blocks is left for definitions")
 
 TEST_CASE("cpu chain: one free block among many is found, record by record") {
   constexpr uint32_t kBlocks = 200;
-  BufferOptions options = cpu_buffer(kBlocks);
-  options.mode = ARCTRACE_MODE_OVERWRITE;  // in which no blocks are kept for definitions
+  recorder::BufferOptions options = cpu_buffer(kBlocks);
+  options.mode = ARCTRACE_MODE_OVERWRITE;  // no blocks are reserved for definitions in it
   TestSession session(options);
   const BufferView& view = session.view();
   uint32_t name = 0;
@@ -173,21 +173,21 @@ TEST_CASE("cpu chain: one free block among many is found, record by record") {
 }
 
 TEST_CASE("cpu chain: in overwrite mode a CPU takes what the recorder made free") {
-  BufferOptions options = cpu_buffer(8);
+  recorder::BufferOptions options = cpu_buffer(8);
   options.mode = ARCTRACE_MODE_OVERWRITE;
   TestSession session(options);
   const BufferView& view = session.view();
   while (write_one(view, 0)) {
   }
   CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 0);
-  serve_cpus(view);
-  CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 4);  // half of them
+  recorder::serve_cpus(view);
+  CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 4);  // half of the blocks
   const uint32_t oldest = static_cast<uint32_t>(view.control().next % 8);
   CHECK(BlockState::unpack(view.block_header(oldest).state).phase == ARCTRACE_PHASE_FREE);
   CHECK(write_one(view, 0));
   CHECK(BlockName::index(view.cpu_slot(0).current) == oldest);
   view.cpu_slot(1).active[2] = (oldest + 4) % 8 + 1;
-  serve_cpus(view);
+  recorder::serve_cpus(view);
   CHECK(session.blocks_in(ARCTRACE_PHASE_FREE) == 4);
   CHECK(Recycle<IpcAtomics>::state(view, (oldest + 4) % 8).phase ==
         ARCTRACE_PHASE_CLOSED);
@@ -228,7 +228,7 @@ TEST_CASE(
   session.drain().round();
   CHECK(view.block_header(index).magic == ARCTRACE_FILL);
   CHECK(slot.reported == 5);
-  CHECK(cpu_losses(view) == 5);
+  CHECK(recorder::cpu_losses(view) == 5);
   const DecodedTrace trace = session.finish();
   CHECK(trace.of_type(ARCTRACE_TYPE_SWITCH).size() == 1);
   CHECK(trace.lost() == 5);
@@ -257,12 +257,12 @@ TEST_CASE("cpu chain: the collector writes for CPUs until no block is left") {
 }
 
 TEST_CASE("cpu chain: the collector's blocks are overwritten as all are") {
-  BufferOptions options = cpu_buffer(16);
+  recorder::BufferOptions options = cpu_buffer(16);
   options.mode = ARCTRACE_MODE_OVERWRITE;
   TestSession session(options);
   const BufferView& view = session.view();
   for (uint32_t i = 0; i < 4000; ++i) {
-    // CPU 1 comes so seldom that all its blocks are others' by then.
+    // CPU 1 writes so seldom that all its blocks belong to others by then.
     CHECK(append_for(view, i % 1000 == 999 ? 1 : 0));
   }
   const DecodedTrace trace = session.snapshot();
@@ -273,12 +273,12 @@ TEST_CASE("cpu chain: the collector's blocks are overwritten as all are") {
 
 TEST_CASE("cpu chain: a dead collector's names of blocks are gone, a program's stay") {
   for (const bool is_perf : {false, true}) {
-    BufferOptions options = cpu_buffer(4);
+    recorder::BufferOptions options = cpu_buffer(4);
     if (is_perf) options.features = ARCTRACE_FEATURE_PERF;
     TestSession session(options);
     const SharedReservation got = OneCpuChain::reserve(session.view(), 1, 36, 1000);
     REQUIRE(got.record != nullptr);
-    reclaim_blocks(session.buffer());
+    recorder::reclaim_blocks(session.buffer());
     CHECK(Recycle<IpcAtomics>::is_named(session.view(), got.index) == !is_perf);
   }
 }
@@ -289,7 +289,7 @@ TEST_CASE("cpu chain: what is left half made is closed by the next collector") {
   uint32_t name = 0;
   REQUIRE(Handout<IpcAtomics>::take(view, ARCTRACE_KERNEL_SLOT, name));
   CHECK(session.blocks_in(ARCTRACE_PHASE_OWNED) == 1);
-  reclaim_blocks(session.buffer());
+  recorder::reclaim_blocks(session.buffer());
   CHECK(session.blocks_in(ARCTRACE_PHASE_OWNED) == 0);
   CHECK(session.blocks_in(ARCTRACE_PHASE_CLOSED) == 1);
 }

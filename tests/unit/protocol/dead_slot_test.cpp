@@ -1,13 +1,11 @@
-// How the slot of a dead writer is settled.
-#include "src/protocol/dead_slot.hpp"
-
+// How the slot of a dead writer is reaped.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/handout.hpp"
-#include "src/protocol/recycle.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
@@ -47,7 +45,7 @@ TEST_CASE("dead slot: blocks of others that it names are not touched") {
   arctrace_writer_slot& dead = view.slot(1);
   const auto other = Handout<IpcAtomics>::take(view, 2, view.slot(2).current);
   REQUIRE(other);
-  dead.current = other->index + 1;  // it asked for that block and was beaten
+  dead.current = other->index + 1;  // it named that block, but another writer took it
   view.block_header(1).state = BlockState{0, 1, ARCTRACE_PHASE_SHARED}.pack();
   dead.active[0] = 2;
   view.block_header(2).state = BlockState{0, 1, ARCTRACE_PHASE_DRAINING}.pack();

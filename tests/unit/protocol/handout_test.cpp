@@ -5,8 +5,7 @@
 
 #include <set>
 
-#include "src/protocol/dead_slot.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/protocol/block_state.hpp"
 #include "tests/support/test_session.hpp"
 #include "tests/unit/protocol/spy_atomics.hpp"
 
@@ -24,7 +23,7 @@ TEST_CASE("handout: a step that was not counted leaves room for data") {
   TestSession session(small_buffer(384, 64));
   arctrace_control& control = session.view().control();
   REQUIRE(control.taken == 0);
-  control.freed = 1;  // of a block whose taker died before it had counted
+  control.freed = 1;  // the writer that took this block died before it counted it
   CHECK(blocks_in_use<IpcAtomics>(control) == 0);
   CHECK_FALSE(Plain::rest_is_for_definitions(session.view()));
   control.taken = 61;
@@ -71,7 +70,7 @@ TEST_CASE("handout: the only free block is found though others take numbers mean
   for (uint32_t index = 0; index + 1 < kBlocks; ++index) {
     view.block_header(index).state = BlockState{0, 9, ARCTRACE_PHASE_DRAINING}.pack();
   }
-  // After operation 3, the look at the second block, another writer takes two numbers:
+  // After operation 3, the check of the second block, another writer takes two numbers:
   // those of the third block and of the free one, which it does not need.
   SpyAtomics::reset([&](uint32_t operation) {
     if (operation == 3) view.control().next += 2;
@@ -102,7 +101,8 @@ TEST_CASE("handout: a writer that a whole life of the block overtakes does not t
   TestSession session(small_buffer(384, 2));
   const BufferView& view = session.view();
   SpyAtomics::reset([&](uint32_t operation) {
-    // Free again, but of the next generation: its refill may not be visible yet.
+    // The block is free again, but in the next generation: its refill may not be visible
+    // yet.
     if (operation == 2) {
       view.block_header(0).state = BlockState{1, 0, ARCTRACE_PHASE_FREE}.pack();
     }

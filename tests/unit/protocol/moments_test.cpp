@@ -1,4 +1,4 @@
-// Moments in the control page (src/protocol/moments.hpp).
+// Control events in the control page (src/protocol/moments.hpp).
 #include "src/protocol/moments.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ struct Page {
   BufferView view{bytes, Geometry{}};
   uint32_t seen = 0;
 
-  // The new moments of one kind: ticks and value.
+  // The new events of one kind: ticks and value.
   std::vector<std::pair<uint64_t, uint32_t>> next(const Moments& moments) {
     std::vector<std::pair<uint64_t, uint32_t>> found;
     seen = for_each_moment_untrusted(moments, seen, [&](uint64_t ticks, uint32_t value) {

@@ -1,5 +1,5 @@
-// How old blocks give way to new ones in overwrite mode, alone, against others, and
-// when a writer dies in between.
+// How new blocks replace old ones in overwrite mode, alone, against others, and when a
+// writer dies in between.
 #include "src/protocol/overwrite.hpp"
 
 #include <arctrace/arctrace.h>
@@ -21,8 +21,8 @@ namespace {
 using Plain = Handout<IpcAtomics>;
 using Spied = Handout<SpyAtomics>;
 
-BufferOptions ring(uint32_t blocks, uint32_t slots = 4) {
-  BufferOptions options = small_buffer(384, blocks, slots);
+recorder::BufferOptions ring(uint32_t blocks, uint32_t slots = 4) {
+  recorder::BufferOptions options = small_buffer(384, blocks, slots);
   options.mode = ARCTRACE_MODE_OVERWRITE;
   return options;
 }
@@ -46,7 +46,7 @@ struct Writer {
     const arctrace_writer_slot& own = view.slot(slot);
     return {form, what, own.writer, own.process, 1, own.tid, serial, 0};
   }
-  // Takes and opens a block; nothing if there is none.
+  // Takes and opens a block; empty if there is none.
   std::optional<Plain::Taken> open() {
     const auto got = Plain::take(view, slot, view.slot(slot).current);
     if (!got) return got;
@@ -60,7 +60,7 @@ struct Writer {
     Plain::close(view, *got);
     return got->index;
   }
-  // One block of full form with one record, left SHARED.
+  // Opens a block of full form with one record, which stays SHARED.
   SharedReservation share(arctrace_block_class what, uint64_t& chain) {
     const SharedReservation got = SharedChain<IpcAtomics>::reserve(
         view, slot, 0, chain, 100, identity(ARCTRACE_FORM_FULL, what));
@@ -95,7 +95,7 @@ TEST_CASE("overwrite: round and round, the oldest closed block first, as new") {
 
 TEST_CASE("overwrite: other modes never do it") {
   for (const arctrace_mode mode : {ARCTRACE_MODE_DROP, ARCTRACE_MODE_STOP}) {
-    BufferOptions options = ring(3);
+    recorder::BufferOptions options = ring(3);
     options.mode = mode;
     TestSession session(options);
     Writer writer(session.view(), 0);
@@ -113,7 +113,7 @@ TEST_CASE("overwrite: the open block of a live idle thread is skipped") {
   REQUIRE(kept);
   for (int i = 0; i < 20; ++i) CHECK(busy.write_block() != kept->index);
   CHECK(session.view().block_header(kept->index).writer == 1);
-  // When all are held, there is none.
+  // There is none when all are in use.
   Writer third(session.view(), 2);
   for (int i = 0; i < 3; ++i) REQUIRE(third.open());
   CHECK_FALSE(busy.open());
@@ -180,7 +180,7 @@ TEST_CASE("overwrite: a shared block that nobody writes in goes when it is the o
   const SharedReservation got = writer.share(ARCTRACE_CLASS_DATA, chain);
   for (int i = 0; i < 3; ++i) writer.write_block();
   CHECK(state_in(session, got.index).generation == 1);
-  // A writer that still has the old name finds no room there, and opens another.
+  // A writer that still has the old name finds no space there, and opens another block.
   const SharedReservation next = writer.share(ARCTRACE_CLASS_DATA, chain);
   REQUIRE(next.record != nullptr);
   CHECK(next.name != got.name);
@@ -230,7 +230,7 @@ TEST_CASE("overwrite: a death after any operation costs no block") {
       }
       SpyAtomics::reset(nullptr);
       dying.die();
-      // The writer that takes the slot settles it before anybody else looks.
+      // The writer that takes the slot reaps it before anybody else reads it.
       if (successor) {
         DeadSlot<IpcAtomics>::settle(view, 0, [](uint32_t) {});
         view.slot(0).lock = 200;
@@ -273,8 +273,8 @@ TEST_CASE(
   }
 }
 
-// A writer that is stopped at any operation while the ring comes round must not go on
-// with what it saw before: the block may be the newest one by then.
+// A writer that is stopped at any operation while the ring is overwritten must not
+// continue with what it saw before: the block may be the newest one by then.
 TEST_CASE("overwrite: a writer that was stopped leaves the newest blocks alone") {
   constexpr uint32_t kNewest = 4;
   for (const bool reclaims : {false, true}) {
@@ -359,13 +359,13 @@ TEST_CASE("overwrite: definitions of the dead stay while records need them") {
     if (there(data) || there(shared.index)) CHECK(there(defined.index));
     gone = gone || !there(defined.index);
   }
-  CHECK(gone);  // and then its space is data's again
+  CHECK(gone);  // after that, data may use its space again
 }
 
 TEST_CASE("overwrite: a process whose last thread hands on to another is not gone") {
   TestSession session(ring(4));
   const BufferView& view = session.view();
-  arctrace_writer_slot& newcomer = view.slot(0);  // looked at first
+  arctrace_writer_slot& newcomer = view.slot(0);  // checked first
   arctrace_writer_slot& last = view.slot(1);
   const Writer writer(view, 1);  // process 11
   view.control().writer_next = 2;
@@ -375,7 +375,7 @@ TEST_CASE("overwrite: a process whose last thread hands on to another is not gon
     CAPTURE(moment);
     last.lock = 101;
     newcomer = {};
-    // Behind that operation a new thread attaches, then the last one dies.
+    // After that operation a new thread attaches, then the last one dies.
     SpyAtomics::reset([&](uint32_t operation) {
       if (operation != moment) return;
       newcomer.lock = 100;
@@ -388,7 +388,7 @@ TEST_CASE("overwrite: a process whose last thread hands on to another is not gon
     CHECK_FALSE(Life::is_gone(view, 11));
     ended = SpyAtomics::operations <= moment;
   }
-  // One that has its slot and has not written its identity yet.
+  // A thread has its slot and has not written its identity yet.
   last.lock = kOwnerDied;
   newcomer = {};
   newcomer.lock = 100;

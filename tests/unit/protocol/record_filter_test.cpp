@@ -1,4 +1,5 @@
-// What a record filter's text admits, and the gate without what it may exclude.
+// The records that a filter's text admits, and the gate without the classes that it may
+// exclude.
 #include "src/protocol/record_filter.hpp"
 
 #include <doctest/doctest.h>
@@ -64,7 +65,7 @@ TEST_CASE("instants and counters are admitted by their names, apart from events"
   CHECK_FALSE(admits_instant("mark:["s, "a"));
 }
 
-// An event with the fields u32 n and f64 x.
+// Whether an event with the fields u32 n and f64 x is admitted.
 bool meets(std::string_view text, uint32_t n, double x) {
   std::byte payload[12];
   std::memcpy(payload, &n, sizeof n);
@@ -83,7 +84,7 @@ TEST_CASE("events are admitted by conditions on their fields") {
   CHECK_FALSE(meets("where:n = 1\0where:x < 0\0"s, 1, 0.5));
   CHECK(meets("where:n = 1\0where:x < 1\0"s, 1, 0.5));
   CHECK_FALSE(meets("where:m = 1\0"s, 1, 0.5));
-  // Bits of 0.5: without them it is no number that the writer knows.
+  // The bits of 0.5 are in the text: without them the writer does not know the number.
   CHECK(meets("where:x >= 0.5 #3fe00000000000003f000000\0"s, 1, 0.5));
   CHECK_FALSE(meets("where:x > 0.5 #3fe00000000000003f000000\0"s, 1, 0.5));
   CHECK(meets("where:n > 0.5 #3fe00000000000003f000000\0"s, 1, 0.5));
@@ -116,7 +117,7 @@ TEST_CASE("the fast path's gate lacks the classes that the filter is about") {
   page.publish("notmark:a\0not:b\0"s);
   CHECK(control.unfiltered ==
         (ARCTRACE_GATE_ALL & ~(ARCTRACE_GATE_MARKS | ARCTRACE_GATE_EVENTS)));
-  // What is not known may be about anything.
+  // A condition of an unknown kind may be about anything.
   page.publish("later:3\0"s);
   CHECK(control.unfiltered == ARCTRACE_GATE_KERNEL);
   page.publish("tid:3\0"s);
@@ -124,7 +125,7 @@ TEST_CASE("the fast path's gate lacks the classes that the filter is about") {
   control.gate = ARCTRACE_GATE_EVENTS;
   page.publish("");
   CHECK(control.unfiltered == ARCTRACE_GATE_EVENTS);
-  // While it is being changed, nothing may be written without asking.
+  // While the filter is being changed, each record must ask it.
   record_filter_area(page.view).round = 9;
   update_unfiltered(page.view);
   CHECK(control.unfiltered == 0);

@@ -1,11 +1,10 @@
-// When a drained block becomes free: only after no live writer names it.
-#include "src/protocol/recycle.hpp"
-
+// A drained block becomes free only after no live writer names it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <set>
 
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/handout.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -29,7 +28,7 @@ TEST_CASE("recycle: what live slots name in active and held, and nothing else") 
   view.slot(0).active[ARCTRACE_ACTIVE_DEPTH - 1] = 2;
   view.slot(0).held[0] = 3;
   view.slot(0).held[ARCTRACE_HELD_COUNT - 1] = 4;
-  view.slot(0).current = 5;  // its owner alone decides about an exclusive block
+  view.slot(0).current = 5;  // only its owner decides about an exclusive block
   view.slot(1).lock = 101 | kOwnerDied;
   view.slot(1).active[0] = 6;
   view.slot(2).lock = 0;

@@ -6,8 +6,7 @@
 
 #include <vector>
 
-#include "src/protocol/dead_slot.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/protocol/block_state.hpp"
 #include "tests/support/test_session.hpp"
 #include "tests/unit/protocol/spy_atomics.hpp"
 
@@ -62,7 +61,7 @@ TEST_CASE("shared chain: a record that fits to the last byte, and one that does 
   CHECK(chain.phase(0) == ARCTRACE_PHASE_CLOSED);
   CHECK(chain.view().block_header(0).next >= 384);
   CHECK(chain.reserve(240).index == 1);
-  CHECK(chain.phase(1) == ARCTRACE_PHASE_SHARED);  // full, but nobody has noticed
+  CHECK(chain.phase(1) == ARCTRACE_PHASE_SHARED);  // full, but no writer has noticed
 }
 
 TEST_CASE("shared chain: a lack of room is reported, and no name is left") {
@@ -90,7 +89,7 @@ TEST_CASE(
   REQUIRE(done);
   REQUIRE(late.record != nullptr);
   SpyAtomics::reset(nullptr);
-  // It saw that in time: its block went back, its record into the other's.
+  // Writer 0 saw that in time: its block was freed, and its record is in the other block.
   CHECK(late.index == 2);
   CHECK(chain.offset_of(late) == 228);
   CHECK(chain.phase(1) == ARCTRACE_PHASE_FREE);
@@ -114,7 +113,7 @@ TEST_CASE("shared chain: an opener that is beaten at the last step leaves its bl
   CHECK(late.opened);
   CHECK(chain.phase(1) == ARCTRACE_PHASE_CLOSED);
   CHECK(word_at(chain.view().block(1) + 128) == ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, 64));
-  CHECK(chain.view().slot(0).active[0] == 3);  // until its record is committed
+  CHECK(chain.view().slot(0).active[0] == 3);  // named until its record is committed
   CHECK(BlockName::index(chain.word) == 2);
 }
 
@@ -134,8 +133,8 @@ TEST_CASE("shared chain: a late reservation in a block of another phase fails") 
   }
 }
 
-// The chain's word is old: the block that it names was recycled and opened by another
-// chain, such as another process' definitions.
+// The chain's word is outdated: the block that it names was recycled and opened by
+// another chain, such as another process' definitions.
 TEST_CASE("shared chain: a late reservation does not land in another chain's block") {
   Chain chain(2);
   const SharedReservation first = chain.reserve(256);
@@ -156,7 +155,7 @@ TEST_CASE("shared chain: a late reservation does not land in another chain's blo
   CHECK(late.index == 1);
   CHECK(late.name == BlockName::make(0, 1));
   CHECK(chain.view().slot(0).active[0] == 2);
-  // What was reserved in the other's block reads as padding.
+  // A reservation in the other chain's block reads as padding.
   const uint32_t left = word_at(chain.view().block(0) + 128 + 32);
   CHECK(left == ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, 48));
   CHECK(chain.phase(0) == ARCTRACE_PHASE_SHARED);
@@ -201,7 +200,7 @@ TEST_CASE("shared chain: a death after any operation leaves nothing for ever") {
     SpyAtomics::reset(nullptr);
     DeadSlot<IpcAtomics>::settle(chain.view(), 0, [](uint32_t) {});
     CHECK(chain.session.blocks_in(ARCTRACE_PHASE_OWNED) == 0);
-    // Whoever comes next finds room: blocks are lost to nobody but full ones.
+    // The next writer finds space: only full blocks are unusable.
     CHECK(chain.reserve(200, 1).record != nullptr);
   }
 }

@@ -1,4 +1,4 @@
-// The shared atomics with a hook after each operation, so that a test can look at the
+// The shared atomics with a hook after each operation, so that a test can check the
 // buffer, let another writer in, or let the writer die, between any two of them.
 #pragma once
 
@@ -6,12 +6,12 @@
 #include <functional>
 #include <utility>
 
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 
 namespace arctrace::testing {
 
 struct SpyAtomics {
-  // Called after the n-th operation since reset(), n from 0.
+  // Called after each operation with its number since reset(), from 0.
   static inline std::function<void(uint32_t)> hook;
   static inline uint32_t operations = 0;
 
@@ -61,7 +61,7 @@ struct SpyAtomics {
   }
 };
 
-// What a hook throws to let the writer die between two operations.
+// A hook throws this to let the writer die between two operations.
 struct Death {};
 
 }  // namespace arctrace::testing

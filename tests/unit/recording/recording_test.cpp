@@ -1,5 +1,5 @@
-// The life of a recording: what is told, in which order, and what becomes of the buffer
-// and the file, with a child that this test plays: this program, which the shell runs.
+// The course of a recording: messages and their order, and the outcome of the buffer and
+// the file. The test plays the child: the shell runs this program.
 #include "src/recording/recording.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "reader/trace/trace.hpp"
-#include "src/base/shared_atomics.hpp"
+#include "src/base/memory.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -55,7 +55,7 @@ struct Made {
     options.output.path = directory.path() + "/a.data";
     options.output.has_symbols = false;
     options.buffer.buffer_size = 1 << 20;
-    options.buffer.pin = PinPolicy::kNo;
+    options.buffer.pin = recorder::PinPolicy::kNo;
   }
   Recording& create(Recording::Collecting collecting = Recording::Collecting::kIntoFile) {
     absl::StatusOr<std::unique_ptr<Recording>> made =
@@ -86,7 +86,7 @@ TEST_CASE("a command's recording has its calls, and its buffer is gone afterward
   const int status = recording.wait_for_command(made.signals, [] {});
   CHECK(WEXITSTATUS(status) == 3);
   CHECK_FALSE(recording.is_finished());
-  const CollectorSummary& summary = recording.finish(made.signals);
+  const recorder::CollectorSummary& summary = recording.finish(made.signals);
   CHECK(summary.processes == 1);
   CHECK(summary.living == 0);
   CHECK(summary.totals.records > 10);
@@ -166,16 +166,16 @@ TEST_CASE("classes that are off stay off") {
 
 TEST_CASE("a session is adopted once, and goes on when its collector ends") {
   Made made({"true"});
-  BufferOptions buffer = made.options.buffer;
+  recorder::BufferOptions buffer = made.options.buffer;
   buffer.file = made.directory.path() + "/session";
-  absl::StatusOr<Buffer> session = Buffer::create(buffer);
+  absl::StatusOr<recorder::Buffer> session = recorder::Buffer::create(buffer);
   REQUIRE(session.ok());
-  set_gate(session->view(), ARCTRACE_GATE_ALL);
+  recorder::set_gate(session->view(), ARCTRACE_GATE_ALL);
   made.options.command.clear();
   made.options.session = session->path();
   made.options.duration_ns = 1;
   AdoptOptions how;
-  how.pin = PinPolicy::kNo;
+  how.pin = recorder::PinPolicy::kNo;
   absl::StatusOr<std::unique_ptr<Recording>> adopted =
       Recording::adopt(made.options, how, made.events);
   REQUIRE_MESSAGE(adopted.ok(), adopted.status().ToString());

@@ -1,8 +1,7 @@
 // The marks of unusual frames, which are the same in all views.
-#include "reader/render/frame_marks.hpp"
-
 #include <doctest/doctest.h>
 
+#include "reader/render/labels.hpp"
 #include "reader/replay/listener.hpp"
 
 namespace arctrace::reader {

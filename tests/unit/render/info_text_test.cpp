@@ -1,11 +1,9 @@
-// What info says of processes that the trace does not define.
-#include "reader/render/info_text.hpp"
-
+// The text of info about processes that the trace does not define.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "reader/render/info_json.hpp"
+#include "reader/render/info.hpp"
 #include "tests/support/trace_builder.hpp"
 
 using namespace arctrace::reader;

@@ -1,7 +1,7 @@
 // Lines cut to the width of a terminal.
-#include "reader/render/line_fitter.hpp"
-
 #include <doctest/doctest.h>
+
+#include "reader/render/text_style.hpp"
 
 using namespace arctrace::reader;
 

@@ -1,12 +1,11 @@
 // Losses by cause, as text and as JSON.
-#include "reader/render/losses.hpp"
-
 #include <arctrace/format.h>
 #include <doctest/doctest.h>
 
 #include <array>
 
-#include "reader/trace/summary.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/trace/session.hpp"
 
 namespace arctrace::reader {
 namespace {

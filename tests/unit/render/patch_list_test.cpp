@@ -1,4 +1,4 @@
-// What info says of patched functions: records that come again, forks, hostile ones.
+// The text of info about patched functions: repeated records, forks, hostile records.
 #include "reader/render/patch_list.hpp"
 
 #include <arctrace/format.h>
@@ -98,13 +98,13 @@ TEST_CASE("a fork child has its parent's, and switches functions off itself") {
   const ProcessIndex child = session.add(2, 1);
   const ProcessIndex other = session.add(3);
   session.note(1, ARCTRACE_PATCH_DONE, 7, {});
-  session.note(2, ARCTRACE_PATCH_FLOODED, 2, {0x2010, 0x2020});
+  session.note(2, ARCTRACE_PATCH_THROTTLED, 2, {0x2010, 0x2020});
   CHECK(session.json(parent)["switched_off"] == 0);
   CHECK(session.json(child)["switched_off"] == 2);
   CHECK(session.json(child)["patched"] == 7);
   CHECK(session.json(other) == nullptr);
-  // The same function at another address.
-  session.note(1, ARCTRACE_PATCH_FLOODED, 1, {0x1010});
+  // The parent has the same function at another address.
+  session.note(1, ARCTRACE_PATCH_THROTTLED, 1, {0x1010});
   CHECK(session.text() ==
         "\n7 patched functions of /bin/server\n"
         "        2  of them switched off, because their calls filled the buffer\n");
@@ -128,14 +128,14 @@ TEST_CASE("libraries: one after the other at an address, and again elsewhere") {
   session.add_library(process, "/lib/a.so", 0x90000, 50, 60);
   session.add_library(process, "/lib/c.so", 0x80000, 10, 60);
   session.note(1, ARCTRACE_PATCH_DONE, 7, {});
-  for (int i = 0; i < 2; ++i) {  // each comes again
+  for (int i = 0; i < 2; ++i) {  // each is repeated
     session.note(1, ARCTRACE_PATCH_DONE, 5, {0x70010}, 0, 11);
     session.note(1, ARCTRACE_PATCH_SMALL, 2, {0x70020}, 0, 11);
     session.note(1, ARCTRACE_PATCH_DONE, 5, {0x70010}, 0, 31);
     session.note(1, ARCTRACE_PATCH_DONE, 5, {0x90010}, 0, 51);
     session.note(1, ARCTRACE_PATCH_RUNTIME, 1, {0x80000}, 0, 11);
   }
-  session.note(1, ARCTRACE_PATCH_FLOODED, 1, {0x90010}, 0, 55);
+  session.note(1, ARCTRACE_PATCH_THROTTLED, 1, {0x90010}, 0, 55);
   const auto json = session.json(process);
   CHECK(json["patched"] == 7);
   CHECK(json["switched_off"] == 0);
@@ -164,7 +164,7 @@ TEST_CASE("records that are wrong") {
   const ProcessIndex a = session.add(1, 2);
   session.add(2, 1);  // a ring of forks
   CHECK(session.json(a) == nullptr);
-  session.note(9, ARCTRACE_PATCH_DONE, 1, {});  // of no process
+  session.note(9, ARCTRACE_PATCH_DONE, 1, {});  // belongs to no process
   session.note(1, ARCTRACE_PATCH_SMALL, 2, {0x1001}, UINT32_MAX);
   session.note(1, 31, UINT32_MAX, {});
   session.note(1, UINT32_MAX, 0, {});

@@ -30,7 +30,7 @@ TEST_CASE("a column of times has one unit, in which the largest has three digits
   CHECK(scaled_text(88'840'000, scale) == "88.8");
   CHECK(scaled_text(9'650'000, scale) == "9.7");
   CHECK(scaled_text(50'000, scale) == "0.1");
-  // What the column cannot show is not lost.
+  // A value that is too small for the column's unit has its own.
   CHECK(scaled_text(49'999, scale) == "50.0 us");
   CHECK(scaled_text(0, scale) == "-");
   CHECK(scaled_text(9'996'000, time_scale(9'996'000)) == "10.0");
@@ -116,7 +116,7 @@ TEST_CASE("long names of templates lose their result before their arguments") {
   CHECK(cut_name("bool operator< <int>(A<int> const&)", 20, style) ==
         "operator< <int>(…)");
   CHECK(cut_name("decltype (x->y) get<A>(A)", 16, style) == "get<A>(A)");
-  // What is no result.
+  // These have no result type.
   CHECK(cut_name("shop::basket::operator bool() const", 34, style) ==
         "shop::basket::ope…tor bool() const");
   CHECK(cut_name("find_operator<int>(int) > shop::find<int>(int)", 40, style) ==

@@ -1,4 +1,4 @@
-// The call tree: its look-up of children, insertions, merges and sums.
+// The call tree: finding children, insertions, merges and sums.
 #include "reader/replay/call_tree.hpp"
 
 #include <doctest/doctest.h>

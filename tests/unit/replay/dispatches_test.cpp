@@ -1,8 +1,7 @@
 // Time off the CPU: what the kernel's records add to a thread's frames.
-#include "reader/replay/dispatches.hpp"
-
 #include <doctest/doctest.h>
 
+#include "reader/replay/kernel_records.hpp"
 #include "tests/support/kernel_script.hpp"
 
 using namespace arctrace::reader;
@@ -60,8 +59,8 @@ TEST_CASE(
   s.woken(200, 1500);
   s.comes(200, 1520);
   s.script.exit(thread, 1600);  // child
-  s.woken(100, 1700, 200);      // it executes a program, or ends
-  s.leaves(200, 1720, false);   // that is not the parent's any more
+  s.woken(100, 1700, 200);      // the child executes a program, or ends
+  s.leaves(200, 1720, false);   // this is not the parent's time any more
   s.comes(100, 1800);
   s.script.vfork_end(thread, 1810, 200);
   s.leaves(200, 1900, false);
@@ -99,7 +98,7 @@ TEST_CASE("perf's events show time off the CPU, and preemption, but no wake-ups"
   CHECK(is(replay.tree().cpu_self(g), 350, 0, 1));
   CHECK(is(replay.tree().cpu_self(f), 30, 30, 1));
   CHECK(replay.tree().cpu_total(f).cpu_ns == 620);
-  // The unknown one that left or got the CPU is nobody.
+  // The unknown thread that left or got the CPU has no row.
   CHECK(is(replay.tree().cpu_total(replay.threads()[1].root), 0, 0, 0));
 }
 
@@ -111,16 +110,17 @@ TEST_CASE(
   s.comes(100, 900);
   s.script.enter(thread, 1000, "f");
   s.leaves(100, 1100, false);
-  // That it got a CPU is missing. It runs now, which says nothing of the time before.
+  // The record of getting a CPU is missing. The thread runs now, which says nothing of
+  // the time before.
   s.script.exit(thread, 1300);
   s.leaves(100, 1400, false);
   s.comes(100, 1500);
   s.add(100, 1600, ARCTRACE_TYPE_EXITED, Bytes().u32(0).u32(0));
-  s.leaves(100, 1700, false);  // while the kernel ends it
+  s.leaves(100, 1700, false);  // while the kernel ends the thread
   s.comes(100, 1750);
   constexpr uint32_t kDead = 0x80;
   s.add(100, 1800, ARCTRACE_TYPE_SWITCH, Bytes().u32(kDead).u32(0).u32(100));
-  s.comes(100, 1900);  // another one's number
+  s.comes(100, 1900);  // another thread has this number
   Replay replay(s.script.definitions, nullptr);
   s.script.replay(replay);
   const NodeIndex root = replay.threads()[0].root;
@@ -296,8 +296,8 @@ TEST_CASE(
 }
 
 TEST_CASE("a thread that joined as it ran is there, and runs once a record says so") {
-  // Records: of the kernel, about it; its frames, which another thread has found for it;
-  // its own.
+  // The records are the kernel's about the thread, frames that another thread has found
+  // for it, and its own.
   const auto root_of = [](bool has_kernel, bool has_frames, bool has_own) {
     KernelScript s;
     const ThreadIndex thread = s.script.thread(s.process, 100);
@@ -403,7 +403,8 @@ TEST_CASE("threads of other PID namespaces are found by their own numbers") {
   KernelScript s;
   constexpr uint32_t kSpaces[] = {77, 78};
   ThreadIndex threads[2];
-  // Both call themselves 3; the kernel calls them 203 and 204, and 3 is another thread.
+  // Both processes have the number 3 in their namespaces; in the kernel's they are 203
+  // and 204, and 3 is another thread.
   for (uint32_t i = 0; i < 2; ++i) {
     const ProcessIndex process = s.script.process(2, "/bin/contained");
     s.script.definitions.mutable_process(process)->pid_namespace = kSpaces[i];
@@ -417,7 +418,7 @@ TEST_CASE("threads of other PID namespaces are found by their own numbers") {
   s.comes(203, 1300);
   s.leaves(204, 1400, true);
   s.comes(204, 1430);
-  // Another child gets the number, and is not contained.
+  // Another child gets the number, and is not in a namespace of its own.
   s.add(7, 1440, ARCTRACE_TYPE_FORKED, Bytes().u32(204).u32(204));
   s.leaves(204, 1450, false);
   for (const ThreadIndex thread : threads) s.script.exit(thread, 2000);

@@ -1,8 +1,7 @@
-// Filters: what is shown, and where the time of the rest goes.
-#include "reader/replay/filter.hpp"
-
+// Filters: what is shown, and where the time of the rest counts.
 #include <doctest/doctest.h>
 
+#include "reader/replay/functions.hpp"
 #include "tests/support/record_script.hpp"
 
 using namespace arctrace::reader;

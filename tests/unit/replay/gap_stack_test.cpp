@@ -240,7 +240,7 @@ TEST_CASE("the loss stays at the node where it happened") {
   const CallTree& tree = replay.tree();
   CHECK(tree.marks(tree[thread.root].first_child).lost_records == 7);
   CHECK(tree.marks(thread.root).lost_records == 4);
-  // The recording lasts until then.
+  // The recording lasts until that time.
   CHECK(thread.stop_ns == 9);
 }
 

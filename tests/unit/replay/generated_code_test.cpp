@@ -1,8 +1,7 @@
 // Names of generated code, by address and by time.
-#include "reader/replay/generated_code.hpp"
-
 #include <doctest/doctest.h>
 
+#include "reader/replay/resolver.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/random_script.hpp"
 
@@ -48,7 +47,7 @@ TEST_CASE("code that replaces other code does so from its time on") {
   add_code(definitions, p, 100, 200, 50, "new");  // recorded in any order
   add_code(definitions, p, 100, 200, 10, "old");
   GeneratedCode code(definitions, p);
-  CHECK(name_at(code, 150, 5) == "old");  // it ran before its load was recorded
+  CHECK(name_at(code, 150, 5) == "old");  // the code ran before its load was recorded
   CHECK(code.find(150, 5).until_ns == 10);
   CHECK(name_at(code, 150, 10) == "old");
   CHECK(code.find(150, 10).until_ns == 50);
@@ -102,7 +101,7 @@ TEST_CASE("parents in a ring end") {
   CHECK(name_at(code, 100, 0) == "a");
 }
 
-// Against READ-4 as SPEC.md words it, address by address.
+// Compares with READ-4 as SPEC.md words it, address by address.
 TEST_CASE("any code, at any time, is as READ-4 says") {
   testing::Random random(testing::test_seed());
   for (int round = 0; round < 300; ++round) {

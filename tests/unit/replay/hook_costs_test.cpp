@@ -1,4 +1,4 @@
-// What recording cost: whose time it is counted in, and what is left without it.
+// The cost of recording: in whose time it is counted, and the times without it.
 #include "reader/replay/hook_costs.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ const std::vector<arctrace_hook_cost> kCosts = {
     {ARCTRACE_HOOK_ARGUMENTS, 1000, 7000},
 };
 
-// Keeps what is left of each call.
+// Saves the corrected times of each call.
 class Times : public ReplayListener {
  public:
   uint64_t frame_opened(const FrameInfo& /*frame*/) override { return 0; }
@@ -85,7 +85,7 @@ RecordScript two_calls() {
 TEST_CASE("costs: inside of each call, and in the time of its caller") {
   const Replayed found = replayed(two_calls(), false);
   CHECK(found.calls == "40/40 3/3 57/100 ");
-  // The root has f's, f its own and those of two g.
+  // The root has the part of f; f has its own and those of two g.
   CHECK(found.overhead == "6000 16000 8000 ");
   CHECK(found.root_total_ns == 100);
 }
@@ -93,7 +93,7 @@ TEST_CASE("costs: inside of each call, and in the time of its caller") {
 TEST_CASE("costs: they are taken off each call and each node, never below zero") {
   const Replayed found = replayed(two_calls(), true);
   CHECK(found.calls == "36/36 0/0 41/77 ");
-  // Of a node all calls count together: 43 - 8.
+  // All calls of a node count together: 43 - 8.
   CHECK(found.tree == "f 1:41[g 2:35]");
   CHECK(found.overhead == "6000 16000 8000 ");
   CHECK(found.root_self_ns == 0);
@@ -116,7 +116,7 @@ TEST_CASE("costs: a call that a filter hides leaves its cost to the frame around
 }
 
 TEST_CASE("costs: only those of the time range count") {
-  // The exit of f is later, the entry of f earlier.
+  // The exit of f is after the range, the entry of f before it.
   ReplayFilter range;
   range.from_ns = 105;
   range.until_ns = 165;
@@ -158,7 +158,7 @@ TEST_CASE("costs: recording is time on the CPU") {
   s.woken(100, 1500);
   s.comes(100, 1550);
   s.script.exit(thread, 1551);
-  // Of f's time, 3 ns are on the CPU.
+  // f was on the CPU for 3 ns of its time.
   CHECK(replayed(s.script, true).calls == "548/548 ");
   CHECK(replayed(s.script, true, {}, ReportClock::kCpu).calls == "0/0 ");
   CHECK(replayed(s.script, true, {}, ReportClock::kOffCpu).calls == "548/548 ");
@@ -196,7 +196,7 @@ TEST_CASE("costs: each kind of call has its own, and those that are not known no
   CHECK(of_functions.of_call(ARCTRACE_HOOK_FUNCTION).inside_ps == 1000);
   CHECK(of_functions.of_call(ARCTRACE_HOOK_PATCHED).inside_ps == 2000);
   CHECK(of_functions.of_call(ARCTRACE_HOOK_RETURN).inside_ps == 3000);
-  // As other compiled-in hooks.
+  // The cost is that of other compiled-in hooks.
   CHECK(of_functions.of_call(ARCTRACE_HOOK_XRAY).inside_ps == 1000);
   const std::vector<arctrace_hook_cost> unknown = {{77, 1, 1}};
   CHECK_FALSE(HookCosts(unknown).is_known());
@@ -240,7 +240,7 @@ TEST_CASE("costs: functions of a module cost what its hooks do, in a fork child 
          at = replay.tree().next_in_preorder(at, thread.root)) {
       overhead += std::to_string(replay.tree()[at].overhead_ps) + " ";
     }
-    // The root has the outside of the first, which has that of the second.
+    // The root has the outside of the first call, which has that of the second.
     CHECK(overhead == "40000 24000 2000 ");
   }
 }

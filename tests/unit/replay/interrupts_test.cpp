@@ -1,11 +1,10 @@
-// What interrupts take of threads, and the calls of the CPUs' `Interrupt` threads
-// (SPEC.md READ-12).
-#include "reader/replay/interrupts.hpp"
-
+// The time that interrupts take from threads, and the calls of the CPUs' `Interrupt`
+// threads (SPEC.md READ-12).
 #include <doctest/doctest.h>
 
 #include <optional>
 
+#include "reader/replay/kernel_records.hpp"
 #include "tests/support/kernel_script.hpp"
 
 using namespace arctrace::reader;
@@ -28,7 +27,7 @@ std::string word_of(const StateInfo& state) {
   return "not known";
 }
 
-// Thread 100, and what is replayed of it and of two CPUs.
+// Thread 100, and its and two CPUs' replayed trees.
 struct InterruptedThread : KernelScript {
   ThreadIndex thread = script.thread(process, 100);
   const ThreadIndex cpu_0 = interrupt_thread(0), cpu_1 = interrupt_thread(1);
@@ -46,7 +45,7 @@ struct InterruptedThread : KernelScript {
     InterruptedThread& all_;
   };
 
-  // The tree of the thread; sums that must hold are checked.
+  // The tree of the thread; also checks sums that must be right.
   std::string result(ReplayOptions options = {}) {
     States listener(*this);
     states.clear();
@@ -65,14 +64,14 @@ struct InterruptedThread : KernelScript {
   }
   NodeIndex root() const { return replay->threads()[0].root; }
   const CpuTime& times() const { return replay->tree().cpu_total(root()); }
-  // The tree of a CPU's `Interrupt` thread; "-": it has no part in the report.
+  // The tree of a CPU's `Interrupt` thread; "-": the report does not have it.
   std::string tree_of_cpu(ThreadIndex of) const {
     for (const ThreadTree& tree : replay->interrupts()) {
       if (tree.thread == of) return tree_text(*replay, tree.root);
     }
     return "-";
   }
-  // "running 100, blocked 50" of thread 100.
+  // The states of thread 100: "running 100, blocked 50".
   std::string states_text() const {
     std::string text;
     for (const StateInfo& state : states) {
@@ -162,7 +161,7 @@ TEST_CASE("only leaving its CPU ends an interrupt for a thread") {
   t.comes(100, 1800);
   t.script.exit(t.thread, 2000);
   CHECK(t.result() == "f 1:600[[interrupts] 3:300 g 1:0[[interrupts] 1:100]]");
-  CHECK(t.times().interrupts == 2);  // the wake-up is one's
+  CHECK(t.times().interrupts == 2);  // the wake-up is of an interrupt
   CHECK(t.times().cpu_ns == 500);
   CHECK(t.states_text() ==
         "running 100, interrupted 300, running 200, interrupted 100, "

@@ -1,8 +1,7 @@
 // The kernel's frames: K: nodes under the frame that entered them.
-#include "reader/replay/kernel_frames.hpp"
-
 #include <doctest/doctest.h>
 
+#include "reader/replay/thread_stack.hpp"
 #include "tests/support/kernel_script.hpp"
 
 using namespace arctrace::reader;
@@ -12,11 +11,11 @@ namespace {
 
 constexpr uint32_t kRead = 0, kExitGroup = 231;
 
-// A thread with its own records in a process, and the kernel's about it.
+// A thread with its own records in a process, and the kernel's records about it.
 struct KernelThread : KernelScript {
   ThreadIndex thread = script.thread(process, 100);
 
-  // The tree, what is off the CPU in K: frames, exits lost.
+  // The tree, the time off the CPU in K: frames, and lost exits.
   std::string result(ReplayFilter filter = {}) {
     ReplayOptions options;
     options.filter = std::move(filter);

@@ -1,4 +1,4 @@
-// Random records, right ones and wrong ones, against the naive replay.
+// Random records, valid and invalid, compared with the naive replay.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -120,7 +120,7 @@ TEST_CASE("random traces in a time range: the naive replay agrees") {
 TEST_CASE("random traces with filters: the naive replay agrees") {
   for (uint64_t seed = test_seed(); seed < test_seed() + 400; ++seed) {
     CAPTURE(seed);
-    // What is adopted comes too late for filters that look at the frames around.
+    // An adopted frame comes too late for filters that check the frames around a call.
     RandomScript::Shape shape;
     shape.exit_named = false;
     const RandomScript random(seed, shape);

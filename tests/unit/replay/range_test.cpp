@@ -1,5 +1,5 @@
-// What is found in a range of time is the same whether the trace is read for the range
-// only, or whole.
+// The replay of a range of time has the same result whether the trace is read for the
+// range only, or whole.
 #include <absl/strings/str_split.h>
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ using namespace arctrace::testing;
 
 namespace {
 
-// Everything that a replay reports, as text.
+// Everything that a replay tells its listeners, as text.
 class Diary : public ReplayListener, public ScheduleListener {
  public:
   uint64_t frame_opened(const FrameInfo& frame) override {
@@ -54,7 +54,7 @@ class Diary : public ReplayListener, public ScheduleListener {
     if (state.state != RunState::kRunning) line += " in " + path(state.node);
     lines_.push_back(line + " by " + path(state.waker.node));
   }
-  // A stretch may be reported in parts.
+  // A stretch may come in parts.
   void time_passed(const PathTime& time) override {
     if (time.start_ns == time.stop_ns) return;
     passed_[std::to_string(time.thread) + ' ' +
@@ -72,7 +72,7 @@ class Diary : public ReplayListener, public ScheduleListener {
   const CallTree* tree = nullptr;
   int64_t from_ns = 0, until_ns = 0;
 
-  // In an order that does not depend on the records around the range.
+  // The lines in an order that does not depend on the records around the range.
   std::string sorted() {
     for (const auto& [what, time_ns] : passed_) {
       lines_.push_back("passed " + what + ' ' + std::to_string(time_ns));
@@ -132,11 +132,11 @@ std::string tree_text(const Replay& replay) {
 
 struct Found {
   std::string text;
-  size_t records = 0;     // that were read
+  size_t records = 0;     // records that were read
   uint64_t findings = 0;  // of the replay
 };
 
-// Of the trace, which was opened for the range, or for all.
+// Replays the trace, which was opened for the range, or for all.
 Found find(Trace& trace, const TimeRange& range) {
   Diary diary;
   ReplayOptions options;
@@ -184,7 +184,7 @@ std::string difference(const std::string& part, const std::string& whole) {
   return text.empty() && part != whole ? "lines are doubled" : text;
 }
 
-// Returns the share of the records that was read, in all.
+// Returns the share of the records that was read.
 double compare(const RandomFile::Shape& shape, size_t files) {
   double read = 0;
   double all = 0;
@@ -232,9 +232,9 @@ double compare(const RandomFile::Shape& shape, size_t files) {
 
 }  // namespace
 
-// Without a range of its own the share is 1. Of three files it depends on the seed: it
-// was 0.43 on average, and 0.66 at most, in 120 runs; 0.58 and 0.68 in 60 with the
-// kernel's records.
+// If ranges did not save reading, the share would be 1. The share of three files depends
+// on the seed: it was 0.43 on average, and 0.66 at most, in 120 runs; 0.58 and 0.68 in 60
+// with the kernel's records.
 TEST_CASE("a range of blocks of single threads: the same calls, by reading less") {
   CHECK(compare({.shared = false, .kernel = false}, 12) < 0.85);
 }
@@ -251,8 +251,8 @@ TEST_CASE("a range after records that no later one repeats: the same calls") {
   CHECK(compare({.needed = true}, 12) <= 1.0);
 }
 
-// When the child was forked is not known: whole, it begins at its parent's last fork
-// before its first record.
+// It is not known when the child was forked: without a range, it begins at its parent's
+// last fork before its first record.
 TEST_CASE("a fork child that begins after the range is not in the range") {
   constexpr uint64_t kFork = (uint64_t{1} << 63) | 1;
   constexpr uint32_t kParent = 1, kChild = 2;

@@ -114,7 +114,7 @@ TEST_CASE(
     return resolver.functions()[resolver.resolve(child, call, time_ns)].module;
   };
   CHECK(module(150) == libc.dli_fname);
-  CHECK(module(280) == libc.dli_fname);  // the second one came after the fork
+  CHECK(module(280) == libc.dli_fname);  // the second library was loaded after the fork
   CHECK(module(350) == later);
 }
 

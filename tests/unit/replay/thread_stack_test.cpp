@@ -169,7 +169,7 @@ TEST_CASE("a STACK of the innermost frames leaves a known stack known") {
   OneThread t;
   t.script.stack(t.thread, 0, {"f", "g", "h"});
   t.script.stack(t.thread, 1, {"h"}, 3);
-  t.script.exit_named(t.thread, 2, "g");  // the writer has looked: another g was meant
+  t.script.exit_named(t.thread, 2, "g");  // the writer has searched: another g
   t.script.exit(t.thread, 3);
   CHECK(t.result() == "f 1:0[g 1:0[h 1:3]] orphans=1 entry_lost=3 open=2");
 }
@@ -194,7 +194,7 @@ TEST_CASE("EXIT_NAMED in deep stacks: found and not found") {
   t.script.exit_named(t.thread, 200, "f50");
   Replay replay(t.script.definitions, nullptr);
   t.script.replay(replay);
-  // f50 stands at 50 only: the one at 200 was popped with f120.
+  // f50 is at 50 only, because the one at 200 was popped with f120.
   CHECK(replay.totals().orphans == 2);
   CHECK(replay.totals().exit_lost == 79 + 69);
   CHECK(replay.totals().open == 50);
@@ -206,7 +206,7 @@ TEST_CASE("EXIT_NAMED beyond the writer's limit leaves the innermost frame") {
   t.script.enter(t.thread, 1030, "leaf");
   t.script.lost(t.thread, 1031, 1);
   t.script.stack(t.thread, 1031, {}, 1028);
-  t.script.exit_named(t.thread, 1032, "leaf");  // it was entered in place of a rec
+  t.script.exit_named(t.thread, 1032, "leaf");  // leaf was entered in place of a rec
   for (int i = 1027; i > 1000; --i) t.script.exit_named(t.thread, 1033, "rec");
   Replay replay(t.script.definitions, nullptr);
   t.script.replay(replay);
@@ -286,7 +286,7 @@ TEST_CASE("the first STACK opens what was entered before") {
 
 TEST_CASE("frames in which a joined thread begins were entered before, and end unseen") {
   OneThread t;
-  // In a block of several writers it might follow a gap.
+  // In a block of several writers this STACK might come after a gap.
   t.script.opening_stack(t.thread, 5, {"main", "f", "g"}).after_gap = true;
   t.script.enter(t.thread, 6, "h");
   t.script.exit(t.thread, 7);

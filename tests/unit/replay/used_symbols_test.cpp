@@ -1,4 +1,4 @@
-// Which names are stored in a trace, and which are used when it is read.
+// Which names are stored in a trace, and which of them are used when it is read.
 #include "reader/replay/used_symbols.hpp"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ using namespace arctrace::testing;
 
 namespace {
 
-// Not static, so that the symbol tables have it in any build.
+// The function is not static, so that the symbol tables have it in any build.
 extern "C" __attribute__((noinline, visibility("default"))) int used_symbols_fixture(
     int x) {
   return x + 1;
@@ -30,7 +30,7 @@ Module module_of(const void* address) {
   link_map* map = nullptr;
   REQUIRE(dladdr1(address, &facts, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0);
   Module module;
-  module.bias = map->l_addr;  // not its beginning, where that is fixed
+  module.bias = map->l_addr;  // differs from the beginning where addresses are fixed
   module.start = reinterpret_cast<uint64_t>(facts.dli_fbase);
   module.end = module.start + (uint64_t{1} << 32);
   module.path = std::filesystem::canonical(facts.dli_fname);
@@ -59,7 +59,7 @@ TEST_CASE("names, exports and lines of the keys are found and serve without the 
   CHECK(used.functions == 1);
   CHECK(used.findings.empty());
 
-  // The same process, of which neither file is there now.
+  // The same process; neither of its files exists now.
   RecordScript reading;
   const ProcessIndex q = reading.process(1, "/bin/a");
   REQUIRE(reading.key("getppid") == script.key("getppid"));
@@ -100,7 +100,7 @@ TEST_CASE("a stored name comes before the file's, and a stored line before its o
   const FunctionId function = resolver.resolve(p, address, 0);
   CHECK(resolver.functions()[function].name == "old()");
   CHECK(resolver.source_line(function) == "old.cc:3");
-  // An archive keeps what the file has.
+  // An archive retains the names of the file.
   const UsedSymbols used = find_used_symbols(script.definitions, {{p, address}},
                                              WithSource::kYes, {}, kGoesOn);
   REQUIRE(used.modules.size() == 1);

@@ -1,12 +1,11 @@
 // The view `arcs`: callers and callees of each function.
-#include "reader/report/arcs_view.hpp"
-
 #include <doctest/doctest.h>
 
 #include <map>
 #include <set>
 
 #include "reader/analysis/function_totals.hpp"
+#include "reader/report/views.hpp"
 #include "tests/support/naive_replay.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/unit/report/viewed.hpp"
@@ -21,8 +20,8 @@ using Arcs = std::map<std::pair<std::string, std::string>, Sums>;
 
 constexpr const char* kThread = "[thread]";
 
-// By their definitions, one path at a time. A path's base time is in the cum of each
-// function on it, once.
+// Computes the sums by their definitions, one path at a time. A path's self time is in
+// the total of each function on it, once.
 struct NaiveSums {
   Flat flat;
   Arcs parents;   // (function, parent)

@@ -25,7 +25,7 @@ struct PathScript : KernelScript {
   void exits(uint32_t tid, int64_t time_ns) {
     add(tid, time_ns, ARCTRACE_TYPE_EXITED, Bytes().u32(0).u32(0));
   }
-  // Of a process of its own, from that time on.
+  // A thread of a process of its own, from that time on.
   ThreadIndex program_from(uint32_t pid, int64_t time_ns, const std::string& name,
                            uint32_t origin) {
     const ThreadIndex made = script.program(pid, name, origin);
@@ -37,7 +37,7 @@ struct PathScript : KernelScript {
   }
 };
 
-// "100 f running": its time, of all rows of the JSON. Their sum is the wall.
+// "100 f running": its time, over all rows of the JSON. The rows add up to the wall time.
 using Times = std::map<std::string, uint64_t>;
 Times times_of(const PathScript& s, const std::vector<std::string>& of = {},
                const ReplayFilter& filter = {}) {
@@ -111,10 +111,10 @@ TEST_CASE("critical path: what ended a wait without a thread") {
   CHECK(state("poll", 1, 0, kSoft | kVector * (1 + ARCTRACE_SOFTIRQ_NET_RECEIVE)) ==
         "network");
   CHECK(state("read", 1, 0, kSoft | kVector * (1 + ARCTRACE_SOFTIRQ_BLOCK)) == "disk");
-  // Where the kernel does not say that a timer came, the function does.
+  // Where the kernel does not record that a timer expired, the function tells it.
   CHECK(state("nanosleep", 1, 0, kSoft) == "timer");
   CHECK(state("poll", 1, 0, kSoft) == "ambiguous");
-  // A thread of a process that is not recorded; and by perf, nobody.
+  // The waker is a thread of a process that is not recorded; with perf there is none.
   CHECK(times_of(one_wait("read", 1, 7, 0)).at("100 f>read not known") == 500);
 }
 
@@ -204,7 +204,8 @@ TEST_CASE("critical path: a parent waits for its child, whose time goes back to 
         std::string::npos);
 }
 
-// Made at 1100 by a thread that had called fork at 1090; it executes a program at 1300.
+// A thread that had called fork at 1090 makes the child at 1100; the child executes a
+// program at 1300.
 TEST_CASE("critical path: a forked child goes back over exec to the fork") {
   PathScript s;
   const ThreadIndex parent = s.script.thread(s.process, 100, "parent");
@@ -258,7 +259,7 @@ TEST_CASE("critical path: a thread lasts until it leaves its CPU for good") {
   s.woken(100, 1640, 200);
   s.blocks(200, 1650, kDead);
   s.comes(100, 1700);
-  s.comes(200, 1800);  // of another thread, which has the number now
+  s.comes(200, 1800);  // another thread has the number now
   s.script.exit(parent, 1900);
   const Times times = times_of(s);
   CHECK(times.at("200 work running") == 250);
@@ -322,7 +323,7 @@ TEST_CASE("critical path: a convoy of locks is the holders' time in turn") {
                              {"100 lock running", 20}});
 }
 
-// The states are those of the critical path; where that goes on in another thread, the
+// The states are those of the critical path; where that continues in another thread, the
 // cause is "thread".
 TEST_CASE("slowest: in which states slow calls take longer than the median") {
   PathScript s;

@@ -1,6 +1,5 @@
 // The view `flat`: a row for each function.
-#include "reader/report/flat_view.hpp"
-
+#include "reader/report/views.hpp"
 #include "tests/unit/report/viewed.hpp"
 
 using namespace arctrace::reader;
@@ -93,7 +92,7 @@ TEST_CASE("rows say which functions are not complete, and since when") {
     CHECK(text.find("mainAA [until 12.0 us]") != std::string::npos);
     CHECK(text.find("mainAB [") == std::string::npos);
     CHECK(text.find("  [until], [partly]: ") != std::string::npos);
-    // Whose rows are kinds of functions, of which these are none.
+    // The rows of `kinds` are kinds of functions, to which these functions do not belong.
     CHECK((text.find("\nCalls that were left out, and are in no row:\n") !=
            std::string::npos) == (std::string(view) == "kinds"));
   }

@@ -1,11 +1,10 @@
 // The view `flow`: entries, exits and events in the order of time.
-#include "reader/report/flow_view.hpp"
-
 #include <doctest/doctest.h>
 
 #include <random>
 
-#include "reader/trace/bytes.hpp"
+#include "reader/report/views.hpp"
+#include "reader/trace/record.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -184,12 +183,12 @@ TEST_CASE("random traces: with a least duration, flow is what is left of it with
   for (uint64_t seed = test_seed(); seed < test_seed() + 100; ++seed) {
     CAPTURE(seed);
     RandomScript::Shape shape;
-    shape.vfork = false;  // a parent that goes on is shown however short it is
+    shape.vfork = false;  // a parent that continues is shown however short it is
     const RandomScript random(seed, shape);
     std::mt19937_64 rng(seed);
     const uint64_t least = 1 + rng() % 200;
 
-    // Which lines remain: those of calls that are long enough, or open.
+    // The lines of calls that are long enough, or open, remain.
     Json rows = Flow().json(random.script).at("flow");
     std::map<std::pair<int, int>, std::vector<size_t>> open;
     std::vector<bool> dropped(rows.size());
@@ -291,7 +290,7 @@ TEST_CASE("flow: arguments and results without their call do not appear") {
   s.arguments(a, 3'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 7, 4)});  // too late
   s.enter(a, 4'000, "g");
   s.arguments(a, 4'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 1, 4)});
-  s.arguments(a, 4'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 2, 4)});  // once more
+  s.arguments(a, 4'000, {number_arg(ARCTRACE_VALUE_SIGNED, 1, 2, 4)});  // repeated
   s.result(a, 5'000, {number_arg(ARCTRACE_VALUE_SIGNED, 0, 7, 4)});
   s.unwind(a, 5'000, 2);
   const std::string text = Flow().text(s);

@@ -1,8 +1,7 @@
 // The view `invocations`: a row for each call.
-#include "reader/report/invocations_view.hpp"
-
 #include <doctest/doctest.h>
 
+#include "reader/report/views.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -100,7 +99,8 @@ TEST_CASE("rows in a time range: what was open comes first") {
   rows.filter.from_ns = 3'000;
   rows.filter.until_ns = 4'500;
   const Json json = rows.json(sample());
-  // Of start and main, calls from before tracing, only records after the range tell.
+  // start and main are calls from before tracing, of which only records after the range
+  // tell.
   REQUIRE(json.size() == 3);
   for (size_t i = 0; i < json.size(); ++i) {
     CHECK(json.at(i).at("start_ns") == 3'000);
@@ -135,7 +135,7 @@ TEST_CASE("random traces: rows add up to the tree, however few are held in memor
       const Json& row = all.at(i);
       CHECK(row.at("seq") == i);
       const std::string flags = row.value("flags", Json::array()).dump();
-      // A resumed frame is one call in two rows; it starts when it first did.
+      // A resumed frame is one call in two rows; it starts at its first start.
       const bool resumed = flags.find("resumed") != std::string::npos;
       if (!resumed) {
         CHECK(row.at("start_ns") >= before);

@@ -1,6 +1,4 @@
 // The view `kinds`: time by kinds of functions.
-#include "reader/report/kinds_view.hpp"
-
 #include <doctest/doctest.h>
 
 #include <array>
@@ -8,6 +6,7 @@
 #include <set>
 
 #include "reader/analysis/kind_totals.hpp"
+#include "reader/report/views.hpp"
 #include "tests/support/kernel_script.hpp"
 #include "tests/support/naive_replay.hpp"
 #include "tests/support/random_script.hpp"

@@ -1,4 +1,5 @@
-// From when to when the state of a thread is known, alike in all views (SPEC.md READ-9).
+// The stretches in which a thread's state is known, which are the same in all views
+// (SPEC.md READ-9).
 #include <doctest/doctest.h>
 
 #include <string>
@@ -25,8 +26,8 @@ Json view_of(const KernelScript& s, const char* view, const ReplayOptions& optio
   return viewed.json(view);
 }
 
-// "running 1000-1100, not known 1100-1300 ...": of the thread with that number. The sums
-// of its states are those of its rows, and add up to its time in `threads`.
+// The states of the thread with that number: "running 1000-1100, not known 1100-1300
+// ...". Their sums are those of its rows, and add up to its time in `threads`.
 std::string states_of(const KernelScript& s, uint32_t tid,
                       const ReplayOptions& options = {}) {
   const Json json = view_of(s, "threads", options);
@@ -53,8 +54,8 @@ std::string states_of(const KernelScript& s, uint32_t tid,
   return "no such thread";
 }
 
-// 100 runs in f from 1000, waits from 1100, and has a CPU again at 1700, up to 2000. The
-// kernel's records are missing from 1200 to 1600.
+// Thread 100 runs in f from 1000, waits from 1100, and has a CPU again at 1700, up to
+// 2000. The kernel's records are missing from 1200 to 1600.
 KernelScript one_gap() {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100, "first");
@@ -75,7 +76,7 @@ TEST_CASE("a state is not known from a gap's beginning to the thread's next reco
         "running 1000-1100, blocked 1100-1200, not known 1200-1700, running 1700-2000");
 }
 
-// Of a thread whose time on a CPU is not known, calls may have had all of that.
+// If a thread's time on a CPU is not known, calls may have had all of it.
 TEST_CASE("what recording cost is a share of the time that may have been on the CPU") {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100, "first");
@@ -98,7 +99,7 @@ TEST_CASE("what recording cost is a share of the time that may have been on the 
         std::string::npos);
 }
 
-// Not every switch of every kernel is recorded, though nothing is lost.
+// Not every kernel records every switch, though nothing is lost.
 TEST_CASE("a thread that forks runs, in all views, whoever saw it get a CPU") {
   KernelScript s;
   const ThreadIndex parent = s.script.thread(s.process, 100, "parent");

@@ -1,5 +1,5 @@
-// The view `locks`: whose waits and holds are counted, up to when, and that what was
-// waited for adds up to the wait.
+// The view `locks`: whose waits and holds are counted, until when, and that the parts of
+// a wait add up to the wait.
 #include "reader/report/locks_view.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,8 @@ struct LockThreads {
   void end(int64_t time_ns) { s.text(kNoIndex, time_ns, "the recording ends"); }
 };
 
-// The only lock of the view, or that with this address. What was waited for must add up.
+// The only lock of the view, or the lock with this address. Also checks that the parts of
+// waits add up.
 Json lock_of(const Json& view, uint64_t lock = kLock) {
   Json found;
   for (const Json& row : view.at("locks")) {
@@ -67,7 +68,7 @@ LockCounts counts_of(const Json& row) {
           row.at("held_ns")};
 }
 
-// By tid; 0: nobody.
+// The time by the holder's tid; 0: nobody.
 std::map<uint64_t, uint64_t> waited_for(const Json& row) {
   std::map<uint64_t, uint64_t> times;
   for (const Json& share : row.at("waited_for")) {
@@ -156,7 +157,7 @@ TEST_CASE("locks: open waits for conditions and semaphores; what they gave up is
   CHECK(counts_of(condition) == LockCounts{0, 1, 1, 800, 0, 0, 0});
   CHECK(condition.at("longest_wait").at("open") == true);
   CHECK(counts_of(lock_of(t.s)) == LockCounts{1, 0, 0, 0, 1, 0, 80});
-  // Nobody can have it, so nobody is told of.
+  // Nobody can hold it, so the view names nobody.
   CHECK(Viewed(t.s).text("locks").find("nobody") == std::string::npos);
 
   LockThreads u;
@@ -182,7 +183,7 @@ TEST_CASE("locks: what goes on beyond a time range is open at its end") {
   CHECK(counts_of(lock_of(cut)) == LockCounts{1, 1, 1, 300, 1, 1, 380});
   CHECK(waited_for(lock_of(cut)) == WaitedFor{{10, 300}});
   CHECK(counts_of(lock_of(cut, kOther)) == LockCounts{0, 1, 1, 200, 0, 0, 0});
-  // The same calls in full.
+  // The calls are the same when they are shown in full.
   const Json full = Viewed(t.s).json("locks");
   CHECK(counts_of(lock_of(full)) == LockCounts{2, 1, 0, 710, 2, 0, 820});
   CHECK(counts_of(lock_of(full, kOther)) == LockCounts{1, 1, 0, 620, 0, 0, 0});
@@ -235,7 +236,7 @@ TEST_CASE("locks: a hold of which the end was not seen is told apart") {
   CHECK(Viewed(t.s).text("locks").find("1 hold of which the end was not seen") !=
         std::string::npos);
 
-  // Another thread gave it back.
+  // Another thread has released the lock.
   LockThreads u;
   u.lock(u.a, 110, 120);
   u.unlock(u.b, 300);
@@ -254,7 +255,7 @@ TEST_CASE("locks: taken twice and released once, it was had up to there") {
     if (is_waited_for) t.s.enter(t.b, 400, "pthread_mutex_lock", {kLock});
     t.end(1'000);
     const Json row = lock_of(t.s);
-    // Who waits shows that it was a recursive one, which its owner still has.
+    // A waiter shows that the lock is recursive, and its owner still holds it.
     CHECK(counts_of(row) == (is_waited_for ? LockCounts{2, 1, 1, 600, 1, 1, 880}
                                            : LockCounts{2, 0, 0, 0, 1, 0, 180}));
   }
@@ -274,7 +275,7 @@ TEST_CASE("locks: a thread that waits for itself") {
 TEST_CASE("locks: the lines of a lock add up, however many had it") {
   LockThreads t;
   const ProcessIndex process = t.s.definitions.threads()[t.a].process;
-  // Five threads have it in turn while one waits.
+  // Five threads hold it in turn while one waits.
   int64_t now = 100;
   std::vector<ThreadIndex> owners;
   owners.reserve(5);

@@ -1,6 +1,5 @@
 // The view `log-rt`, whose columns are those of JPROF.
-#include "reader/report/log_rt_view.hpp"
-
+#include "reader/report/views.hpp"
 #include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -44,7 +43,7 @@ TEST_CASE("log-rt: how many interrupts came upon a function, and what they did")
 2 1 0 50 0 0 K:irq 36 disk\x1b
 )");
   CHECK(viewed.json("log-rt").at("log_rt").at(1).at("in") == 2);
-  // Together they are as much as the thread and the CPU.
+  // Together the rows are as long as the thread and the CPU.
   const Json all = viewed.json("flat", Grouping::kAll);
   uint64_t self_ns = 0;
   for (const Json& row : all.at("functions"))

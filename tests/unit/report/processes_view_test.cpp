@@ -1,6 +1,4 @@
 // The tree of commands, and how long threads and requests waited.
-#include "reader/report/processes_view.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "reader/report/views.hpp"
 #include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -101,8 +100,8 @@ TEST_CASE("processes: how one ended that did not record it") {
             {"p1", "signal 15"}, {"p2", "3"}, {"p3", "not known"}, {"p4", "open"}});
 }
 
-// Three runs of "job", of which two did not record their end: of one the collector saw
-// it soon, of the other when the recording ended.
+// Three runs of "job", two of which did not record their end: the collector saw one end
+// soon, and the other one when the recording ended.
 TEST_CASE("processes: a life of which the end is not known is not a long one") {
   RecordScript s;
   const ThreadIndex shell = s.program(100, "sh");
@@ -146,7 +145,8 @@ TEST_CASE("processes: a life of which the end is not known is not a long one") {
 
 TEST_CASE("processes: a command has the name by which it was called") {
   RecordScript s;
-  // The child of the first one has another title, and the last three have no such name.
+  // The child of the first process has another title, and the last three have no such
+  // name.
   uint32_t pid = 100;
   for (const std::vector<std::string>& arguments :
        std::initializer_list<std::vector<std::string>>{
@@ -186,7 +186,7 @@ TEST_CASE("processes: waits for a CPU and for disks by latency") {
   request(ARCTRACE_TYPE_BLOCK_IO, 1400, 64, 8192);
   request(ARCTRACE_TYPE_BLOCK_IO_END, 1500, 64, 4096);  // the first half
   request(ARCTRACE_TYPE_BLOCK_IO_END, 1700, 72, 4096);
-  request(ARCTRACE_TYPE_BLOCK_IO_END, 1800, 99, 4096);  // of no known request
+  request(ARCTRACE_TYPE_BLOCK_IO_END, 1800, 99, 4096);  // belongs to no known request
   std::stable_sort(
       s.script.records.begin(), s.script.records.end(),
       [](const Record& a, const Record& b) { return a.time_ns < b.time_ns; });

@@ -1,8 +1,7 @@
 // The views of what the kernel recorded: threads and wakers, and CPU time in the others.
 #include <doctest/doctest.h>
 
-#include "reader/report/threads_view.hpp"
-#include "reader/report/wakers_view.hpp"
+#include "reader/report/views.hpp"
 #include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -11,7 +10,7 @@ using namespace arctrace::testing;
 
 namespace {
 
-// 100 waits twice in f, and 101 wakes it out of g > K:write, then an interrupt does.
+// Thread 100 waits twice in f; 101 wakes it out of g > K:write, then an interrupt does.
 KernelScript two_threads() {
   KernelScript s;
   const ThreadIndex first = s.script.thread(s.process, 100, "first");

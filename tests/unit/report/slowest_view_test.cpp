@@ -1,6 +1,5 @@
 // The views about single functions: `slowest`, `histogram` and `graph`.
-#include "reader/report/slowest_view.hpp"
-
+#include "reader/report/views.hpp"
 #include "tests/unit/report/viewed.hpp"
 
 using namespace arctrace::reader;
@@ -8,7 +7,8 @@ using namespace arctrace::testing;
 
 namespace {
 
-// In main, f is called for 10, 300, 20 and 5 ns, the second time by g, and last for good.
+// In main, f is called for 10, 300, 20 and 5 ns, the second time by g, and the last time
+// without an end.
 RecordScript calls_of_f() {
   RecordScript script;
   const ThreadIndex t = script.program(7, "p");

@@ -1,11 +1,10 @@
-// The view `summary`: what is on the first screen.
-#include "reader/report/summary_view.hpp"
-
+// The view `summary`: the content of the first screen.
 #include <algorithm>
 #include <csignal>
 #include <iterator>
 
 #include "reader/report/summary_lines.hpp"
+#include "reader/report/views.hpp"
 #include "tests/unit/report/viewed.hpp"
 
 using namespace arctrace::reader;
@@ -112,7 +111,7 @@ TEST_CASE("summary: the thread that a signal came upon stands once") {
         "  server 7/7: main");
 
   script.enter(t, 110, "handler");
-  session.child_wait_status = (128 + SIGSEGV) << 8;  // by which the handler ended it
+  session.child_wait_status = (128 + SIGSEGV) << 8;  // the handler ended it so
   CHECK(section() ==
         "Where it was when signal 11 (Segmentation fault) came\n"
         "  thread worker 7/8: work > bad\n"
@@ -142,7 +141,7 @@ TEST_CASE("summary: waiting to be patched is recording's own time") {
   CHECK(text.find("\npatching functions for -P took 60.0 us of it: [patching]\n") !=
         std::string::npos);
   CHECK(text.find("recording cost less than 1 %\n") != std::string::npos);
-  // In the table of parts, which have to be all, it is the last one.
+  // The table of parts must have all of them, so it is the last one there.
   const size_t row = text.find("  [patching]\n");
   CHECK(row < text.find("Hottest functions"));
   CHECK(row > text.find("functions of no module"));
@@ -154,7 +153,7 @@ TEST_CASE("summary: waiting to be patched is recording's own time") {
   CHECK(corrected.find("\npatching functions for -P took 60.0 us, taken off\n") !=
         std::string::npos);
   const Json root = viewed.json("summary").at("threads").at(0).at("root");
-  CHECK(root.at("cum_ns") <= 40'000);  // what recording the calls cost is taken off, too
+  CHECK(root.at("cum_ns") <= 40'000);  // the cost of recording is subtracted, too
   CHECK(root.at("cum_ns") > 39'900);
   const Json& start = root.at("children").at(0).at("name") == "start"
                           ? root.at("children").at(0)
@@ -215,7 +214,7 @@ TEST_CASE("summary: functions that a filter hides are recorded") {
   without.text(without.program(7, "treetest"), 10, "a text");
   Viewed viewed_without(without);
   CHECK(viewed_without.text("summary").find(kHint) != std::string::npos);
-  // Those may be among what is missing.
+  // Such functions may be among the missing ones.
   Session session;
   viewed_without.settings.session = &session;
   CHECK(viewed_without.text("summary").find(kHint) == std::string::npos);
@@ -226,7 +225,7 @@ TEST_CASE("summary: functions that a filter hides are recorded") {
   viewed_without.settings.summary = &summary;
   CHECK(viewed_without.text("summary").find(kHint) == std::string::npos);
   viewed_without.settings.summary = nullptr;
-  // Other threads may have called some.
+  // Other threads may have called some of them.
   viewed_without.replay.wants_thread = [](ThreadIndex) { return true; };
   CHECK(viewed_without.text("summary").find(kHint) == std::string::npos);
 }
@@ -236,7 +235,7 @@ TEST_CASE("summary: all processes and threads that are known, in its head as bel
   const ThreadIndex known = script.program(7, "server");
   script.enter(known, 0, "main");
   script.exit(known, 100);
-  script.program(8, "server");  // there is nothing of it but its number
+  script.program(8, "server");  // only its number is known
   Summary summary;
   summary.processes = 2;
   summary.threads = 2;
@@ -329,7 +328,7 @@ TEST_CASE("summary: 40 lines at most, the longest sections give way") {
   CHECK(text.ends_with("b\nothers (18)\n\nc\nc\nc\nc\n\nhint\n"));
   CHECK(text.find("a\nothers (38)\nin all\n") != std::string::npos);
   CHECK(text.find("empty") == std::string::npos);
-  // What may not be left out stays.
+  // Lines that may not be omitted stay.
   const std::string long_head =
       summary_text({{"", std::vector<std::string>(50, "head")}, rows(9, "a")}, 40);
   CHECK(std::count(long_head.begin(), long_head.end(), 'h') == 51);

@@ -1,10 +1,9 @@
 // The view `tree`: the call tree of each thread, process, or all.
-#include "reader/report/tree_view.hpp"
-
 #include <doctest/doctest.h>
 
 #include <sstream>
 
+#include "reader/report/views.hpp"
 #include "tests/unit/report/viewed.hpp"
 
 using namespace arctrace::reader;
@@ -165,7 +164,7 @@ TEST_CASE("100,000 frames deep, in text, JSON and log-rt") {
     node = &node->at("children").at(0);
     ++depth;
   }
-  // Further in are rows, because parsers recurse.
+  // Deeper calls are rows, because parsers recurse.
   CHECK(depth == 200);
   const Json& deeper = json.at("threads").at(0).at("deeper");
   CHECK(deeper.size() == kDepth - 200);

@@ -32,7 +32,7 @@ TEST_CASE("each view is found by its name") {
     CAPTURE(std::string(type.name));
     CHECK(find_view_type(type.name) == &type);
     CHECK(*type.help != '\0');
-    // What is made of call trees can be sorted.
+    // A view that is made of call trees can be sorted.
     CHECK((!type.grouping.has_value() || !type.sort_keys.empty()));
   }
   CHECK(find_view_type("trees") == nullptr);
@@ -46,8 +46,8 @@ TEST_CASE("each view can show a trace, nothing at all, and no rows") {
     CAPTURE(std::string(type.name));
     Viewed viewed(kernel.script);
     if (type.is_about_functions) viewed.settings.functions = {"flock"};
-    // The name of a function is in each view, if only as the path to a state; not in that
-    // of locks, because no call has arguments, and not in that of processes.
+    // Each view has the name of a function, if only as the path to a state, except
+    // `locks`, because no call has arguments, and `processes`.
     const bool has_names =
         type.name != std::string("locks") && type.name != std::string("processes");
     CHECK((viewed.text(type.name).find("flock") != std::string::npos) == has_names);
@@ -73,12 +73,12 @@ TEST_CASE("a view asks for the listener that it needs") {
     const Definitions definitions;
     settings.definitions = &definitions;
     const std::unique_ptr<View> view = type.make(settings);
-    // Both, as far as there are any.
+    // Views have both, if they have any of the two.
     if (type.name == std::string("processes") || type.name == std::string("slowest"))
       continue;
     const bool is_of_schedule = type.needs != KernelRecords::kNone;
     CHECK((view->schedule_listener() != nullptr) == is_of_schedule);
-    // Those that are made of call trees and of the times of single calls.
+    // These are made of call trees and of the times of single calls.
     const bool has_times =
         type.name == std::string("histogram") || type.name == std::string("summary");
     CHECK((view->call_listener() != nullptr) ==

@@ -1,4 +1,4 @@
-// A script replayed for a view, and what the view writes: text, or JSON, parsed.
+// A script replayed for a view, and the view's output: text, or parsed JSON.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,13 +15,13 @@ namespace arctrace::testing {
 
 using Json = nlohmann::json;
 
-// Arguments and results of calls, and nothing of other records.
+// Describes arguments and results of calls, and nothing of other records.
 inline void describe_values(const reader::Record& record, reader::FieldSink& out) {
   if (record.type == ARCTRACE_TYPE_ARGUMENTS) out.args(record.body, "");
   if (record.type == ARCTRACE_TYPE_RESULT) out.retval(record.body, "");
 }
 
-// What `view` writes when `script` is replayed for it.
+// The text that `view` writes when `script` is replayed for it.
 inline std::string text_of(reader::View& view, const RecordScript& script,
                            reader::ReplayOptions options = {}) {
   options.listener = view.call_listener();
@@ -38,7 +38,7 @@ inline std::string text_of(reader::View& view, const RecordScript& script,
   return text;
 }
 
-// The same as JSON: the object whose members it writes.
+// The same as JSON: an object with the members that the view writes.
 inline Json json_of(reader::View& view, const RecordScript& script,
                     reader::ReplayOptions options = {}) {
   options.listener = view.call_listener();
@@ -67,7 +67,7 @@ struct Viewed {
   }
   explicit Viewed(RecordScript&&) = delete;
 
-  // Without a grouping: the view's own.
+  // The text of a view; without a grouping: by the view's own.
   std::string text(const char* view, std::optional<reader::Grouping> grouping = {}) {
     settings.is_json = false;
     return text_of(*make(view, grouping), script, replay);
@@ -102,7 +102,7 @@ inline Sums sums_of(const Json& row) {
   return {row.at("calls"), row.at("base_ns"), row.at("cum_ns")};
 }
 
-// IBM's acceptance program, once through: main 100, mainA 30, mainB 70, ... in us.
+// IBM's acceptance program, one iteration: main 100, mainA 30, mainB 70, ... in us.
 inline RecordScript treetest() {
   RecordScript script;
   const reader::ThreadIndex thread = script.program(7, "treetest");

@@ -1,4 +1,4 @@
-// The table of auto-args: what the shim and the command rely on in each of its rows.
+// The table of auto-args has in each row what the shim and the command rely on.
 #include "src/shim_protocol/auto_args.hpp"
 
 #include <doctest/doctest.h>
@@ -12,14 +12,14 @@
 namespace arctrace::shim {
 
 TEST_CASE("auto-args: each function has one row, in the order of names") {
-  for (size_t i = 1; i < std::size(kAutoArgs); ++i) {
-    CAPTURE(std::string(kAutoArgs[i].name));
-    CHECK(std::strcmp(kAutoArgs[i - 1].name, kAutoArgs[i].name) < 0);
+  for (size_t i = 1; i < std::size(kAutoArgsTable); ++i) {
+    CAPTURE(std::string(kAutoArgsTable[i].name));
+    CHECK(std::strcmp(kAutoArgsTable[i - 1].name, kAutoArgsTable[i].name) < 0);
   }
 }
 
 TEST_CASE("auto-args: arguments from the first on, then at most one return value") {
-  for (const AutoArgs& function : kAutoArgs) {
+  for (const AutoArgs& function : kAutoArgsTable) {
     CAPTURE(std::string(function.name));
     const size_t size = std::strlen(function.arg_specs);
     CHECK(size > 0);
@@ -41,7 +41,7 @@ TEST_CASE("auto-args: arguments from the first on, then at most one return value
     CHECK(args <= ARCTRACE_SHIM_ARGUMENTS_MAX);
     CHECK(args <= ARCTRACE_SHIM_RECORDED_ARGS_MAX);
     if (call_kind(function.name) == CallKind::kLast) CHECK_FALSE(has_retval);
-    CHECK(call_kind(function.name) != CallKind::kUntouched);
+    CHECK(call_kind(function.name) != CallKind::kSkipped);
   }
 }
 

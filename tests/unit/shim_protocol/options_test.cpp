@@ -1,4 +1,4 @@
-// The options protocol: what the command encodes the shim decodes, up to the limits of
+// The options protocol: the shim decodes what the command encodes, up to the limits of
 // both, and hostile text does no harm.
 #include "src/shim_protocol/options.hpp"
 
@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "src/shim_protocol/arg_spec_code.hpp"
-#include "src/shim_protocol/options_encoder.hpp"
 #include "tests/support/random.hpp"
 
 namespace arctrace::shim {
@@ -31,7 +30,7 @@ std::unique_ptr<ShimOptions> decoded(const std::string& text) {
   return options;
 }
 
-// What may be in a name, and what the text uses itself.
+// Text with characters of names, and those that the protocol uses itself.
 std::string random_text(testing::Random& random) {
   static constexpr char kBytes[] = "ab%;:=,/01F\n\x7f\xc3*?[]\\ re";
   std::string text;
@@ -45,7 +44,7 @@ uint64_t random_number(testing::Random& random) {
   return random.next() >> random.next() % 64;
 }
 
-// One thing after another that was put into the encoder.
+// Everything that was put into the encoder, in order.
 struct Wanted {
   LibraryCalls library_calls = LibraryCalls::kNone;
   bool auto_args = false;
@@ -148,7 +147,7 @@ void compare(const ShimOptions& options, const Wanted& wanted) {
   }
 }
 
-// ShimOptions and a text, each of which ends where what may not be touched begins.
+// ShimOptions and a text, each of which ends where inaccessible memory begins.
 class GuardedMemory {
  public:
   explicit GuardedMemory(size_t size) : size_((size + kPage - 1) / kPage * kPage) {
@@ -236,10 +235,10 @@ TEST_CASE("options: no more patterns and types than have room") {
     encoder->add_args("A", "h");
     CHECK(encoder->overflow() == Overflow::kPatterns);
     encoder->add_function(1, {});
-    CHECK(encoder->overflow() == Overflow::kPatterns);  // it came first
+    CHECK(encoder->overflow() == Overflow::kPatterns);  // this overflow came first
   }
   CHECK(encoder->text() == full);
-  // By hand.
+  // The text is composed by hand here.
   const auto more = decoded(full + ";filter=one;callee=one:1b40::;depth=7");
   CHECK(more->pattern_count == kPatternsMax);
   CHECK(more->type_count == kTypesMax);
@@ -261,16 +260,16 @@ TEST_CASE("options: the longest text is decoded, one byte more is not encoded") 
     REQUIRE(options->pattern_count == 1);
     CHECK(std::strlen(options->patterns[0].text) == size);
   }
-  // A byte that is encoded takes three.
+  // An encoded byte takes three.
   const auto encoder = std::make_unique<OptionsEncoder>();
   encoder->set_library_calls(LibraryCalls::kAll);
   encoder->add_pattern(Pattern::Kind::kNotrace, std::string(rest / 3 + 1, ';'));
   CHECK(encoder->overflow() == Overflow::kPatterns);
-  // By hand: all of it or nothing.
+  // The text is composed by hand here: all of an option counts or nothing.
   CHECK(decoded("depth=5;filter=" + std::string(kOptionsTextMax, 'x'))->depth_max == 0);
 }
 
-// The kernel's limit is 32 pages; where they are larger than here, so is the limit.
+// The kernel's limit is 32 pages; on machines with larger pages the limit is larger.
 TEST_CASE("options: a program starts with the longest text") {
   const auto starts_with_text_of = [](size_t size) {
     std::string variable = std::string(kOptionsVariable) + "=" + std::string(size, 'x');
@@ -312,7 +311,8 @@ TEST_CASE("options: text that no recorder wrote") {
   CHECK(large->size_min == UINT64_MAX);
   CHECK(large->filters());
 
-  // No code has fewer bytes than one: nothing is filtered, and no call is asked about.
+  // No code has fewer bytes than one: nothing is filtered, and calls are not filtered by
+  // size.
   CHECK(decoded("size=1")->size_min == 1);
   CHECK_FALSE(decoded("size=1")->filters());
   CHECK(decoded("size=2")->filters());
@@ -340,7 +340,7 @@ TEST_CASE("options: a hostile text is read to its end, and no further") {
     encode(random_options(random), *encoder);
     std::string text(encoder->text());
     if (i % 20 == 0) {
-      // Options that have more fields than bytes, up to the end.
+      // These options have more fields than bytes, up to the end of the text.
       const char* const option = i % 40 == 0 ? "callee=;" : "file=;";
       while (text.size() + 8 < kOptionsTextMax) text += option;
     }

@@ -1,6 +1,6 @@
-// SPEC.md against the code: the reader decodes its test vectors and its worked example,
-// and its tables are those of format.h, of the record bodies' structs, and of the
-// reader's rules.
+// Compares SPEC.md with the code: the reader decodes its test vectors and its worked
+// example, and its tables are those of format.h, of the record bodies' structs, and of
+// the reader's rules.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "reader/trace/call_args.hpp"
+#include "reader/trace/findings.hpp"
 #include "reader/trace/record_types.hpp"
-#include "reader/trace/rules.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/spec/spec_text.hpp"
 #include "tests/unit/trace/collected.hpp"
@@ -32,7 +32,7 @@ std::string hex(const std::vector<std::byte>& bytes) {
   return text;
 }
 
-// What a reader finds in a vector, in the words of SPEC.md.
+// The reader's findings in a vector, in the words of SPEC.md.
 std::vector<std::string> found_in(const Vector& vector) {
   FileBuilder file;
   const ProcessFacts process;
@@ -158,7 +158,7 @@ std::vector<std::string> written_in(const std::vector<ExamplePart>& parts) {
   return records;
 }
 
-// The same, as the reader has them.
+// The same, out of the reader.
 std::vector<std::string> read_from(reader::Trace& trace) {
   std::vector<std::string> records;
   for (const CollectedRecord& r : collect(trace)) {

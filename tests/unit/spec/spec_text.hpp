@@ -14,7 +14,7 @@ struct Vector {
   std::vector<std::string> expected;  // the lines after "->"
 };
 
-// A part of the worked example: what its `@` line says, and its bytes.
+// A part of the worked example: the text of its `@` line, and its bytes.
 struct ExamplePart {
   std::string label;  // "OFFSET header", "OFFSET chunk KIND SEQUENCE", "OFFSET block",
                       // "OFFSET record TYPE TICKS WRITER" or "OFFSET end"
@@ -30,7 +30,7 @@ std::vector<Vector> spec_vectors();
 // The fenced block ```file, in order.
 std::vector<ExamplePart> spec_example();
 
-// The cells of the rows of tables whose first cell looks like `pattern` (a regex).
+// The cells of the rows of tables whose first cell matches `pattern` (a regex).
 std::vector<std::vector<std::string>> spec_rows(const std::string& pattern);
 
 }  // namespace arctrace::testing

@@ -1,6 +1,6 @@
-// Known calls between hooked functions: a modelled program with functions that have hooks
-// and functions that have none calls, returns, jumps and makes tail calls. After each
-// hook the writer's open frames must be the model's.
+// Known calls between hooked functions: a modelled program, of functions with hooks and
+// functions without any, calls, returns, jumps and makes tail calls. After each hook the
+// writer's open frames must be the model's.
 #include "src/stack/call_edges.hpp"
 
 #include <arctrace/arctrace.h>
@@ -11,7 +11,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/process/session.hpp"
-#include "src/writer/thread_local.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/test_session.hpp"
@@ -24,20 +24,21 @@ constexpr uintptr_t kStackHigh = 1 << 20;
 constexpr uint32_t kFunctions = 10;
 constexpr size_t kDepthMax = 40;
 
-MachineFrame frame_at(uintptr_t location, uint32_t hook_site, uint32_t call_site) {
-  MachineFrame frame(location);
-  frame.stack_pointer = low_half(location - 64);
+writer::MachineFrame frame_at(uintptr_t location, uint32_t hook_site,
+                              uint32_t call_site) {
+  writer::MachineFrame frame(location);
+  frame.stack_pointer = writer::low_half(location - 64);
   frame.hook_site = hook_site;
   frame.call_site = call_site;
   return frame;
 }
 
 TEST_CASE("call edges: a call is known by its sites, its caller's, and their distance") {
-  static CallEdges::SmallTable small;
-  CallEdges edges;
+  static writer::CallEdges::SmallTable small;
+  writer::CallEdges edges;
   edges.begin_use(small, nullptr);
-  const MachineFrame caller = frame_at(900, 1, 2);
-  const MachineFrame callee = frame_at(800, 3, 4);
+  const writer::MachineFrame caller = frame_at(900, 1, 2);
+  const writer::MachineFrame callee = frame_at(800, 3, 4);
   CHECK_FALSE(edges.has(caller, callee));
   edges.add(caller, callee, {});
   CHECK(edges.has(caller, callee));
@@ -48,18 +49,18 @@ TEST_CASE("call edges: a call is known by its sites, its caller's, and their dis
   CHECK_FALSE(edges.has(caller, frame_at(800, 3, 5)));
   CHECK_FALSE(edges.has(frame_at(900 + (uint64_t{1} << 32), 1, 2), callee));
   CHECK_FALSE(edges.has(frame_at(700, 1, 2), callee));
-  // Also not one that has the same entry in the table.
+  // A call that has the same entry in the table is not known, either.
   for (uintptr_t other = 801; other < 20000; ++other) {
     REQUIRE(edges.has(frame_at(other, 1, 2), callee) == (other == 900));
   }
 }
 
-// Otherwise each of them would be forgotten for the next one, again and again.
+// If they shared edges, each would evict the next one, again and again.
 TEST_CASE("call edges: neighbouring calls and short functions have edges of their own") {
   constexpr uint32_t kSites = 32;
   constexpr uint32_t kShortestCall = 5;       // bytes from one call to the next
   constexpr uint32_t kShortestFunction = 16;  // bytes from one function to the next
-  const MachineFrame caller = frame_at(900, 1, 2);
+  const writer::MachineFrame caller = frame_at(900, 1, 2);
   const auto call = [](uint32_t i) {
     return frame_at(800, 5000, 1000 + i * kShortestCall);
   };
@@ -70,33 +71,33 @@ TEST_CASE("call edges: neighbouring calls and short functions have edges of thei
     const uint32_t site = 3000 + i * kShortestCall;
     return frame_at(800, site, site);
   };
-  for (const std::function<MachineFrame(uint32_t)>& made :
-       {std::function<MachineFrame(uint32_t)>(call), {function}, {stub}}) {
-    static CallEdges::SmallTable small;
-    CallEdges edges;
+  for (const std::function<writer::MachineFrame(uint32_t)>& made :
+       {std::function<writer::MachineFrame(uint32_t)>(call), {function}, {stub}}) {
+    static writer::CallEdges::SmallTable small;
+    writer::CallEdges edges;
     edges.begin_use(small, nullptr);
     for (uint32_t i = 0; i < kSites; ++i) edges.add(caller, made(i), {});
     for (uint32_t i = 0; i < kSites; ++i) CHECK(edges.has(caller, made(i)));
   }
 }
 
-// Calls of a loop that makes many, from many places.
+// Many calls of a loop, from many places.
 TEST_CASE("call edges: a large table is wanted where edges take each other's places") {
   constexpr uint32_t kCalls = 1000;
-  static CallEdges::SmallTable small;
-  static CallEdges::LargeTable large;
-  CallEdges edges;
+  static writer::CallEdges::SmallTable small;
+  static writer::CallEdges::LargeTable large;
+  writer::CallEdges edges;
   edges.begin_use(small, nullptr);
   Random random(20261127);
-  std::vector<MachineFrame> calls;
+  std::vector<writer::MachineFrame> calls;
   for (uint32_t i = 0; i < kCalls; ++i) {
     calls.push_back(frame_at(800, 1 + random.below(1 << 20), 1 + random.below(1 << 20)));
   }
-  const MachineFrame caller = frame_at(900, 1, 2);
-  // How many of the calls are not known when they come.
+  const writer::MachineFrame caller = frame_at(900, 1, 2);
+  // How many of the calls are not known when they are made.
   const auto round = [&](bool& wants_more) {
     uint32_t unknown = 0;
-    for (const MachineFrame& callee : calls) {
+    for (const writer::MachineFrame& callee : calls) {
       if (edges.has(caller, callee)) continue;
       ++unknown;
       wants_more |= edges.add(caller, callee, {});
@@ -110,7 +111,7 @@ TEST_CASE("call edges: a large table is wanted where edges take each other's pla
     REQUIRE(rounds < 1000);
     unknown = round(wants_more);
   }
-  CHECK(rounds > 2);  // not for what a program does once
+  CHECK(rounds > 2);  // work that a program does once does not count
   CHECK(unknown * 10 > kCalls);
   edges.begin_use(small, &large);
   wants_more = false;
@@ -118,23 +119,23 @@ TEST_CASE("call edges: a large table is wanted where edges take each other's pla
   CHECK(round(wants_more) * 4 < unknown);
   for (rounds = 0; rounds < 100; ++rounds) round(wants_more);
   CHECK_FALSE(wants_more);
-  // Another thread that takes the state over has them.
+  // Another thread that takes the state over has the edges.
   edges.begin_use(small, &large);
   CHECK(round(wants_more) * 4 < unknown);
 }
 
 TEST_CASE("call edges: what can't be told from no edge is none") {
-  CHECK(CallEdges::can_add(frame_at(900, 1, 2), frame_at(800, 3, 4)));
-  CHECK(CallEdges::can_add(frame_at(900, 1, 2), frame_at(900, 3, 2)));  // inlined
-  CHECK_FALSE(CallEdges::can_add(frame_at(700, 1, 2), frame_at(800, 3, 4)));
-  CHECK_FALSE(CallEdges::can_add(frame_at(900, 0, 2), frame_at(800, 3, 4)));
-  CHECK_FALSE(CallEdges::can_add(frame_at(900, 1, 2), frame_at(800, 0, 4)));
-  CHECK_FALSE(
-      CallEdges::can_add(frame_at(900 + (uint64_t{1} << 32), 1, 2), frame_at(900, 3, 4)));
+  CHECK(writer::CallEdges::can_add(frame_at(900, 1, 2), frame_at(800, 3, 4)));
+  CHECK(writer::CallEdges::can_add(frame_at(900, 1, 2), frame_at(900, 3, 2)));  // inlined
+  CHECK_FALSE(writer::CallEdges::can_add(frame_at(700, 1, 2), frame_at(800, 3, 4)));
+  CHECK_FALSE(writer::CallEdges::can_add(frame_at(900, 0, 2), frame_at(800, 3, 4)));
+  CHECK_FALSE(writer::CallEdges::can_add(frame_at(900, 1, 2), frame_at(800, 0, 4)));
+  CHECK_FALSE(writer::CallEdges::can_add(frame_at(900 + (uint64_t{1} << 32), 1, 2),
+                                         frame_at(900, 3, 4)));
 }
 
-// The program. Frames of hooked functions are small and those of others large, so that
-// frames whose sizes differ never add up to the same distance.
+// The modelled program. Frames of hooked functions are small and those of others large,
+// so that frames whose sizes differ never add up to the same distance.
 class ModelProgram {
  public:
   explicit ModelProgram(Random& random) : random_(random) {}
@@ -221,9 +222,9 @@ class ModelProgram {
   }
   static uint32_t code_of(uint32_t function) { return 0x1000 * (function + 1); }
 
-  // Function f has kSites sites that call one function each. Two of these are inlined if
-  // both have hooks: a copy that is inlined into a function without hooks looks the same
-  // after a jump out of it and another call of that function.
+  // Calls a function from one of its kSites sites. Two of the functions that f calls are
+  // inlined if both have hooks: a copy that is inlined into a function without hooks
+  // looks the same after a jump out of it and another call of that function.
   void call(uint32_t site) {
     Frame callee{};
     if (frames_.empty()) {
@@ -245,8 +246,8 @@ class ModelProgram {
     enter();
   }
 
-  // To any function further out. Which of the functions inlined into its frame goes on
-  // then can't be seen, so all of them do.
+  // Jumps to any function further out. The writer can't see which of the functions
+  // inlined into its frame continues then, so all of them do.
   void jump() {
     size_t left = 1 + random_.below(static_cast<uint32_t>(frames_.size()));
     while (left < frames_.size() && frames_[left].is_inlined) ++left;
@@ -258,7 +259,7 @@ class ModelProgram {
     const Frame last = frames_.back();
     const uint32_t target = (last.function + 4) % kFunctions;
     if (last.is_inlined || frames_.size() == 1) return;
-    // Without a hook in both, two functions look like one after a jump.
+    // Without a hook in both, two functions can't be distinguished after a jump.
     if (!has_hook(last.function) || !has_hook(target)) return;
     frames_.pop_back();
     frames_.push_back({target, code_of(target), last.location, last.call_site,
@@ -292,7 +293,7 @@ class ModelProgram {
     for (const Frame& frame : frames_) {
       if (has_hook(frame.function)) expected.push_back(code_of(frame.function));
     }
-    const OpenFrames& open = thread_local_state.state->open;
+    const writer::OpenFrames& open = writer::thread_local_state.state->open;
     std::vector<uint64_t> known;
     for (uint32_t i = 0; i < open.depth; ++i) known.push_back(open.frames[i].key);
     REQUIRE(known == expected);

@@ -1,6 +1,6 @@
 // Frames that were found open when the process was joined: how the thread begins in them,
-// and by what a call shows that they were left. The stack is an array of words, and an
-// unwinder knows which functions run there.
+// and by which facts a call shows that they have ended. The stack is an array of words,
+// and an unwinder knows which functions run there.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/api/shim_interface.h"
-#include "src/writer/thread_local.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -34,7 +34,7 @@ const Running kHandler{3000, 100, 100, 2010, 0};       // called through a point
 const Running kOtherHandler{4000, 100, 100, 2010, 0};  // by the same instruction
 
 std::vector<Running> running;  // outermost first
-int unwound = 0;               // frames, by the writer
+int unwound = 0;               // frames that the writer has unwound
 
 void begin(const std::vector<Running>& functions) {
   running = functions;
@@ -70,7 +70,7 @@ uint32_t find_open(const arctrace_shim_call*, int, arctrace_shim_memory* own,
 
 constexpr uint64_t kCallee = 77;
 
-// A function with a hook is called from `site`, and returns.
+// Calls a function with a hook from `site`, and returns.
 std::vector<uint64_t> call_from(uintptr_t site, size_t word = 50) {
   words[word] = site;
   const uintptr_t here = reinterpret_cast<uintptr_t>(&words[word]);
@@ -78,7 +78,7 @@ std::vector<uint64_t> call_from(uintptr_t site, size_t word = 50) {
                                 ARCTRACE_SHIM_BEGINS_FRAME};
   arctrace_shim_enter(kCallee, &call);
   std::vector<uint64_t> keys;
-  const OpenFrames& open = thread_local_state.state->open;
+  const writer::OpenFrames& open = writer::thread_local_state.state->open;
   for (uint32_t i = 0; i + 1 < open.depth; ++i) keys.push_back(open.frames[i].key);
   CHECK(open.frames[open.depth - 1].key == kCallee);
   CHECK(arctrace_shim_exit(kCallee, here) == 1);
@@ -110,7 +110,7 @@ TEST_CASE("found frames: the thread begins in them, and unwinds for a call site 
 TEST_CASE("found frames: one whose return address has gone was left, and all in it") {
   in_joined_session([] {
     CHECK(call_from(3010) == Keys{1000, 2000, 3000});
-    words[kLoop.word] = 1020;  // the same call sites, called by something else
+    words[kLoop.word] = 1020;  // the same call sites, with another caller
     CHECK(call_from(3010) == Keys{1000});
   });
 }
@@ -121,7 +121,7 @@ TEST_CASE("found frames: what is called through the same pointer is another func
     begin({kMain, kLoop, kOtherHandler});
     CHECK(call_from(4010) == Keys{1000, 2000});
     begin({kMain, kLoop, kHandler});
-    CHECK(call_from(3010) == Keys{1000, 2000});  // nobody saw it begin
+    CHECK(call_from(3010) == Keys{1000, 2000});  // its beginning was not seen
   });
 }
 

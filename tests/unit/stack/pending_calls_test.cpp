@@ -1,18 +1,18 @@
-// A thread's pending calls: which of them a return, a jump or a signal's stack ends.
-#include "src/stack/pending_calls.hpp"
-
+// A thread's pending calls: which of them end by a return, a jump or a signal's stack.
 #include <doctest/doctest.h>
 
 #include <memory>
 
+#include "src/stack/open_calls.hpp"
+
 namespace arctrace::testing {
 namespace {
 
-constexpr ThreadStacks kStacks = {{0x1000, 0x9000}, {0x2000, 0x3000}, true};
+constexpr writer::ThreadStacks kStacks = {{0x1000, 0x9000}, {0x2000, 0x3000}, true};
 constexpr uintptr_t kElsewhere = 0x100000;  // on a coroutine's stack
 
 struct Calls {
-  std::unique_ptr<PendingCalls> stack = std::make_unique<PendingCalls>();
+  std::unique_ptr<writer::PendingCalls> stack = std::make_unique<writer::PendingCalls>();
 
   Calls() { stack->begin_use(); }
   bool push(uintptr_t slot, bool inside = false) {
@@ -38,7 +38,7 @@ TEST_CASE("pending calls: calls end from the inside out") {
 }
 
 TEST_CASE("pending calls: a frame that ends where the signal stack begins is not on it") {
-  using Which = ThreadStacks::Which;
+  using Which = writer::ThreadStacks::Which;
   CHECK(kStacks.which(0x2000) == Which::kOwn);
   CHECK(kStacks.which(0x2008) == Which::kSignal);
   CHECK(kStacks.which(0x3000) == Which::kSignal);
@@ -53,15 +53,15 @@ TEST_CASE("pending calls: a call drops those that were jumped out of") {
   calls.push(0x6000);
   calls.push(0x7500);  // above two of them
   CHECK(calls.stack->count() == 2);
-  calls.push(0x7500);  // in the same slot: the former is gone
+  calls.push(0x7500);  // in the same slot, so the former call is dropped
   CHECK(calls.stack->count() == 2);
   calls.push(0x6000);
-  calls.end(0x8000);  // an exit, too
+  calls.end(0x8000);  // an exit drops calls, too
   CHECK(calls.stack->count() == 0);
 }
 
-// A call in the slot of one that nothing has dropped, because a coroutine's stands
-// between.
+// A call uses the slot of another one that was not dropped, because a coroutine's call is
+// between them.
 struct SlotUsedTwice : Calls {
   static constexpr uintptr_t kSlot = 0x6000;
 
@@ -119,16 +119,16 @@ TEST_CASE("pending calls: those that seem to be left can be found by their slot"
 }
 
 TEST_CASE("pending calls: those on a coroutine's stack go with it to another thread") {
-  constexpr StackRange kStack = {kElsewhere, kElsewhere + 0x1000};
+  constexpr writer::StackRange kStack = {kElsewhere, kElsewhere + 0x1000};
   constexpr uintptr_t kSlot = kElsewhere + 0x300;
   Calls before;
   before.push(0x8000);
   before.push(kElsewhere + 0x800);
   before.push(kElsewhere + 0x400);
   before.push(kSlot);
-  before.push(kElsewhere + 0x100);  // was left
+  before.push(kElsewhere + 0x100);  // abandoned
   Calls after;
-  after.stack->push(kStacks, {kElsewhere + 0x400, 7, 7}, false);  // was left there
+  after.stack->push(kStacks, {kElsewhere + 0x400, 7, 7}, false);  // abandoned there
   SUBCASE("that goes on where a call ended with a jump") {}
   SUBCASE("that goes on with another call in the slot of one that was left") {
     before.stack->find(kSlot)->return_address = 7;
@@ -145,22 +145,24 @@ TEST_CASE("pending calls: those on a coroutine's stack go with it to another thr
 
 TEST_CASE("pending calls: of those that were left, the overwritten ones make room") {
   constexpr uintptr_t kReturns = 0x1234;
-  static uintptr_t memory[LeftCalls::kEntries + 1];
+  static uintptr_t memory[writer::AbandonedCalls::kEntries + 1];
   const auto slot = [](size_t i) { return reinterpret_cast<uintptr_t>(&memory[i]); };
-  const StackRange own = {slot(0), slot(LeftCalls::kEntries + 1)};
-  const auto left = std::make_unique<LeftCalls>();
-  set_stub_block(kReturns & ~(kStubBlockBytes - 1));
+  const writer::StackRange own = {slot(0), slot(writer::AbandonedCalls::kEntries + 1)};
+  const auto left = std::make_unique<writer::AbandonedCalls>();
+  writer::set_stub_block(kReturns & ~(writer::kStubBlockBytes - 1));
   for (uintptr_t& word : memory) word = kReturns;
-  for (size_t i = 0; i < LeftCalls::kEntries; ++i) left->keep(own, {slot(i), i, 0});
+  for (size_t i = 0; i < writer::AbandonedCalls::kEntries; ++i)
+    left->keep(own, {slot(i), i, 0});
   memory[7] = 1;
-  left->keep(own, {slot(LeftCalls::kEntries), 77, 0});  // its hash is that of entry 0
+  left->keep(own, {slot(writer::AbandonedCalls::kEntries), 77,
+                   0});  // its hash is that of entry 0
   memory[5] = 1;
-  left->keep(own, {slot(5), 0, 0});  // it was overwritten before it was left
-  set_stub_block(0);
-  CHECK(left->find(slot(LeftCalls::kEntries))->return_address == 77);
+  left->keep(own, {slot(5), 0, 0});  // it was overwritten before it was abandoned
+  writer::set_stub_block(0);
+  CHECK(left->find(slot(writer::AbandonedCalls::kEntries))->return_address == 77);
   CHECK(left->find(slot(7)) == nullptr);
   CHECK(left->find(slot(5))->return_address == 5);
-  for (size_t i = 0; i < LeftCalls::kEntries; ++i) {
+  for (size_t i = 0; i < writer::AbandonedCalls::kEntries; ++i) {
     if (i != 7) REQUIRE(left->find(slot(i)) != nullptr);
   }
 }
@@ -182,7 +184,7 @@ TEST_CASE("pending calls: a call in the slot of one that waits has both end at o
   CHECK(calls.stack->count() == 3);
   CHECK(calls.stack->only_top(0x7000) == nullptr);
   int seen = 0;
-  calls.stack->for_each_at(0x7000, [&](const PendingCall&) { ++seen; });
+  calls.stack->for_each_at(0x7000, [&](const writer::PendingCall&) { ++seen; });
   CHECK(seen == 2);
   calls.end(0x7000);
   CHECK(calls.stack->count() == 1);
@@ -221,22 +223,23 @@ TEST_CASE("pending calls: a dead thread's calls go, those of coroutines stay") {
 
 TEST_CASE("pending calls: full, it refuses calls; abandoned coroutines' make room") {
   Calls calls;
-  for (uintptr_t i = 0; i < PendingCalls::kMaxCalls; ++i) {
+  for (uintptr_t i = 0; i < writer::PendingCalls::kMaxCalls; ++i) {
     CHECK(calls.push(kElsewhere - 16 * i));
   }
   CHECK_FALSE(calls.push(0x8000));
   calls.end(kElsewhere);
   CHECK(calls.push(0x8000));
-  CHECK(calls.stack->count() == PendingCalls::kMaxCalls);
-  // The same slots once more, returning elsewhere.
+  CHECK(calls.stack->count() == writer::PendingCalls::kMaxCalls);
+  // These use the same slots once more, and return elsewhere.
   Calls others;
-  for (uintptr_t i = 0; i < PendingCalls::kMaxCalls; ++i) {
+  for (uintptr_t i = 0; i < writer::PendingCalls::kMaxCalls; ++i) {
     const uintptr_t slot = kElsewhere + 16 * (i % 8);
     CHECK(others.stack->push(kStacks, {slot, i, 0}, true));
   }
   CHECK(others.stack->push(kStacks, {0x8000, 1, 0}, false));
   CHECK(others.stack->count() == 9);
-  CHECK(others.stack->find(kElsewhere)->return_address == PendingCalls::kMaxCalls - 8);
+  CHECK(others.stack->find(kElsewhere)->return_address ==
+        writer::PendingCalls::kMaxCalls - 8);
 }
 
 }  // namespace

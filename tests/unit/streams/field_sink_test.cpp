@@ -32,7 +32,7 @@ void put_everything(FieldSink& out) {
   out.end();
 }
 
-// The members of an object that has one before.
+// Puts members into an object that has one already, and parses it.
 template <class Put>
 nlohmann::json parsed(const Put& put) {
   const std::string members = json_members([&](JsonWriter& json) {

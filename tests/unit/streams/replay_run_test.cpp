@@ -1,5 +1,5 @@
-// The loop that reads a trace through a replay: who sees what, in which order, and when
-// it stops.
+// The loop that reads a trace through a replay: which listener sees what, in which order,
+// and when the loop stops.
 #include "reader/streams/replay_run.hpp"
 
 #include <doctest/doctest.h>
@@ -45,7 +45,7 @@ TEST_CASE("a run gives each record to the replay and to who watches, and finishe
   CHECK_FALSE(end->is_stopped);
   CHECK(end->records == seen);
   CHECK(seen >= 7);
-  CHECK(replay.threads().size() == 1);  // there are none before it is finished
+  CHECK(replay.threads().size() == 1);  // before the end there are none
 }
 
 TEST_CASE("a run that is stopped is finished only if that is wanted") {

@@ -1,11 +1,10 @@
-// Rows that are kept in a temporary file while a view counts them.
-#include "reader/streams/row_spool.hpp"
-
+// Rows that are stored in a temporary file while a view counts them.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <random>
 
+#include "reader/streams/spools.hpp"
 #include "tests/support/random_script.hpp"
 
 using namespace arctrace::reader;

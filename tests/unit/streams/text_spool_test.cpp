@@ -1,10 +1,10 @@
-// Texts that are kept in a temporary file.
-#include "reader/streams/text_spool.hpp"
-
+// Texts that are stored in a temporary file.
 #include <doctest/doctest.h>
 
 #include <utility>
 #include <vector>
+
+#include "reader/streams/spools.hpp"
 
 namespace arctrace::reader {
 namespace {

@@ -1,4 +1,4 @@
-// Where the debug file of a module is looked for.
+// Directories that are searched for the debug file of a module.
 #include "reader/symbols/debug_files.hpp"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ using testing::TemporaryDirectory;
 
 DebugFiles below(const std::string& root) { return DebugFiles(rooted_at(root)); }
 
-// Where the debug file of `path` is found; "" if nowhere.
+// The debug file that is found for `path`; "" if there is none.
 std::string found_for(const DebugFiles& debug_files, const std::string& path) {
   const auto elf = ElfFile::open_untrusted(path);
   REQUIRE(elf.ok());
@@ -61,7 +61,7 @@ TEST_CASE("by .gnu_debuglink in its three directories") {
           home.path() + "/" + debug}) {
       copy_file(fixture(debug), candidate);
       CHECK(found_for(debug_files, path) == candidate);
-      // Damaged or foreign files are passed over.
+      // Damaged or foreign files are skipped.
       write_file(candidate, read_file(candidate) + "x");
       CHECK(found_for(debug_files, path) == (has_build_id ? candidate : ""));
       copy_file(fixture("other.so"), candidate);

@@ -1,6 +1,4 @@
 // C++ names demangled, hostile ones included.
-#include "reader/symbols/demangle.hpp"
-
 #include <cxxabi.h>
 #include <doctest/doctest.h>
 
@@ -13,6 +11,8 @@
 #include <tuple>
 #include <typeinfo>
 #include <vector>
+
+#include "reader/symbols/symbolizer.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -73,8 +73,8 @@ TEST_CASE("other names stay as they are") {
   }
 }
 
-// These would take for ever or all memory, if they were not stopped: the test would end
-// by its time-out.
+// These would take for ever or all memory without a limit: the test would end by its
+// time-out.
 TEST_CASE("names that stand for far too much stay as they are") {
   const std::string bomb = "_Z1f" + doubling_type(60);
   CHECK(demangle_untrusted(bomb) == bomb);

@@ -1,5 +1,5 @@
-// Functions whose names, addresses and lines the tests know. Built in several forms by
-// CMakeLists.txt; never instrumented or sanitized.
+// Functions whose names, addresses and lines the tests know. CMakeLists.txt builds them
+// in several forms, never instrumented or sanitized.
 
 int fixture_add(int a, int b) {
   int sum = a + b + FIXTURE_VARIANT;

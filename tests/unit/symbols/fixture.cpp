@@ -1,4 +1,4 @@
-// C++ names, as fixture.c has C names.
+// C++ functions for the tests, as fixture.c has C functions.
 #include <cstddef>
 
 namespace fixture {

@@ -1,4 +1,4 @@
-// What the tests of this directory share: paths of the fixtures, what nm lists of them,
+// Shared code of this directory's tests: paths of the fixtures, nm's lists of them,
 // and temporary directories.
 #pragma once
 
@@ -26,7 +26,7 @@ std::map<std::string, uint64_t> nm_addresses(const std::string& path,
 // The build-id of a fixture, or nothing if that cannot be read.
 BuildId build_id_of(const std::string& path);
 
-// Options that look for debug files below `debug_root` only.
+// Options that search for debug files below `debug_root` only.
 SymbolOptions rooted_at(const std::string& debug_root);
 
 absl::StatusOr<SymbolFile> open_file(const std::string& path,
@@ -35,7 +35,7 @@ absl::StatusOr<SymbolFile> open_file(const std::string& path,
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& bytes);
 
-// Makes the directories that are missing, too.
+// Copies a file; makes the directories that are missing, too.
 void copy_file(const std::string& from, const std::string& to);
 
 // ROOT/.build-id/xx/yyyy.debug

@@ -138,7 +138,7 @@ TEST_CASE("offsets outside the names give nothing") {
   CHECK(FunctionTable(segments, std::vector{table}).size() == 0);
 }
 
-// The rules once more, by looking at every symbol: slow, but plain.
+// A second implementation of the rules, slow and plain: it checks every symbol.
 std::string expected_name(const std::vector<Given>& given, uint64_t address) {
   const Given* best = nullptr;
   const auto rank = [](const Given& g) {

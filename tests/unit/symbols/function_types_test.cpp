@@ -13,7 +13,7 @@ namespace {
 
 using Kind = TypedArg::Kind;
 
-// Of the functions of a fixture that have types, by name.
+// The types of the functions of a fixture that have some, by name.
 std::map<std::string, FunctionTypes> types_in(const std::string& name) {
   const auto addresses = nm_addresses(fixture(name), "");
   std::set<uint64_t> wanted;
@@ -54,7 +54,7 @@ TEST_CASE("arguments and results as the compiler has them") {
   CHECK(text_of(types.at("typed_stacked")) == "g:c1@7 h:f8@7 i:i2@8 :i4@0 ");
 }
 
-// Without a bound this takes years.
+// Without a limit this would take years.
 TEST_CASE("types and scopes that would be gone through without end") {
   auto types = types_in("hostile.so");
   CHECK_FALSE(types.contains("hostile_copies"));

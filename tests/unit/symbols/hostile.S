@@ -111,15 +111,15 @@ harmless:
 .Lcopies:
   chain DEPTH, 0
 .Lcontents:
-  /* DW_CC_pass_by_value, so that copies are not asked for; all within the limit of nesting,
-   * beyond which a type would be given up at once. */
+  /* DW_CC_pass_by_value, so that copies are not asked for; all within the limit of
+   * nesting, beyond which a type would be refused at once. */
   chain 30, 5
 .Lint:
   .byte BASE
   .string "int"
   .byte 4, 5
 
-/* Each one's first child is the next. */
+/* The first child of each is the next. */
   .rept DEPTH
   .byte NAMESPACE
   .string "n"

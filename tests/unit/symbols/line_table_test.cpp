@@ -33,7 +33,7 @@ std::string cpp_line(const std::string& text) {
   return "fixture.cpp:" + std::to_string(source_line("fixture.cpp", text));
 }
 
-// `names`: the fixture with the symbol table of `file`.
+// Checks lines of `file`. `names`: the fixture with its symbol table.
 void check_lines(SymbolFile& file, const std::string& names) {
   const auto nm = nm_addresses(fixture(names), "");
   CHECK(line_at(file, nm.at("fixture_add")) == c_line("int fixture_add("));
@@ -42,7 +42,7 @@ void check_lines(SymbolFile& file, const std::string& names) {
   CHECK(line_at(file, nm.at("_Z11fixture_cppi")) == cpp_line("int fixture_cpp("));
   CHECK(line_at(file, nm.at("_ZNK7fixture5Shape4areaEv")) ==
         cpp_line("int Shape::area() const {"));
-  // No lines where the compiler put no code.
+  // There are no lines where the compiler put no code.
   CHECK(line_at(file, nm.at("fixture_unsized")) == "");
   CHECK(line_at(file, nm.at("_init")) == "");
   CHECK(line_at(file, 0) == "");
@@ -141,7 +141,7 @@ TEST_CASE("what dwz moved to a common file is found there") {
     testing::skip_case("dwz was not installed when this was built");
     return;
   }
-  // Not beside the module, where libdw could find it by itself.
+  // The file is not beside the module, where libdw could find it by itself.
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/module.so";
   copy_file(fixture("dwz.so"), path);
@@ -167,7 +167,7 @@ TEST_CASE("a .gnu_debugaltlink is not followed to just any file") {
   CHECK(line_at(*file, nm_addresses(path, "").at("fixture_add")) == "");
 }
 
-// libdw would read on after the section, which AddressSanitizer sees.
+// libdw would read beyond the section, which AddressSanitizer sees.
 TEST_CASE("strings without an end give no lines") {
   for (const char* name : {".debug_str", ".debug_line_str"}) {
     CAPTURE(name);

@@ -1,5 +1,5 @@
-// Damaged files, by the thousand: each must give an error or some answer, never a crash
-// or a hang.
+// Thousands of damaged files: each must give an error or some answer, never a crash or a
+// hang.
 #include <doctest/doctest.h>
 #include <elf.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using testing::TemporaryDirectory;
 
-// Seed and rounds can be given, to repeat a failure or to look for more.
+// Seed and number of files can be given, to repeat a failure or to find more.
 unsigned number_from_environment(const char* name, unsigned otherwise) {
   const char* text = std::getenv(name);
   return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 0))
@@ -69,7 +69,7 @@ class Mutator {
     }
   }
 
-  // Sizes, offsets and counts at their limits, mostly in the headers.
+  // Sets sizes, offsets and counts to their limits, mostly in the headers.
   void set_words(std::string& bytes) {
     const uint64_t values[] = {0,          1,          UINT64_MAX,   INT64_MAX,
                                UINT32_MAX, 0x80000000, bytes.size(), bytes.size() - 1,
@@ -84,7 +84,7 @@ class Mutator {
     }
   }
 
-  // Several bytes of one section, a debug section more often than not.
+  // Damages several bytes of one section, a debug section more often than not.
   void damage_section(std::string& bytes) {
     Elf64_Ehdr header;
     std::memcpy(&header, bytes.data(), sizeof header);
@@ -134,7 +134,7 @@ TEST_CASE("mutated files") {
       file->find_line(mutator.below(SIZE_MAX));
     }
   }
-  // The damage is not so heavy that nothing was tried.
+  // The damage must be light enough that most files are tested.
   CHECK(opened > rounds);
   CHECK(named > rounds);
   CHECK(with_line > rounds);

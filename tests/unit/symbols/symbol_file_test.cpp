@@ -23,7 +23,7 @@ std::string name_at(const SymbolFile& file, uint64_t address) {
   return function ? std::string(function->name) : std::string();
 }
 
-// Names for addresses of the functions of full.so, with or without the hidden one.
+// Checks names for addresses of the functions of full.so, with or without the hidden one.
 void check_names(const SymbolFile& file, bool with_local) {
   const auto nm = nm_addresses(fixture("full.so"), "");
   REQUIRE(nm.count("fixture_local") == 1);
@@ -168,7 +168,7 @@ TEST_CASE("what is no ELF module gives an error") {
     write_file(path, bytes);
     CHECK_FALSE(open_file(path).ok());
   }
-  // Opening it for reading would wait for a writer.
+  // Opening the FIFO for reading would wait for a writer.
   const std::string fifo = directory.path() + "/fifo";
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   CHECK_FALSE(open_file(fifo).ok());

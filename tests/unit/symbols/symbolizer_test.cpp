@@ -1,4 +1,4 @@
-// Functions and lines of addresses by way of the debug files that are found.
+// Functions and lines of addresses, from the debug files that are found.
 #include "reader/symbols/symbolizer.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ TEST_CASE("display names, starts and lines") {
   const auto nothing = symbolizer.resolve(path, build_id, 1);
   CHECK(nothing.function == "");
   CHECK(nothing.start == 0);
-  // A name that was handed out stays.
+  // A name that was handed out stays valid.
   for (const auto& [name, address] : nm) symbolizer.resolve(path, build_id, address);
   CHECK(plain.function == "fixture_cpp(int)");
   CHECK(plain.function.data() == with_line.function.data());

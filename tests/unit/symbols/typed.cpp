@@ -1,4 +1,4 @@
-// What functions may take and return, as a compiler's DWARF data has it.
+// Types that functions may take and return, as a compiler's DWARF data describes them.
 #include <cstdint>
 #include <string>
 
@@ -14,7 +14,7 @@ struct Copied {
   Copied(const Copied& other);
   int number;
 };
-struct Holder {  // can't be copied byte by byte because of a member
+struct Holder {  // can't be copied byte by byte, because of its member
   Copied inner;
 };
 using Text = const char* const;
@@ -30,21 +30,22 @@ TYPED const char* typed_pointers(Text text, void* any, const std::string& string
   return any == nullptr ? text : string.c_str();
 }
 
-// In a register of each class.
+// The arguments are in a register of each class.
 TYPED int typed_pair(Pair pair, int number, double real) {
   return pair.first + number + static_cast<int>(pair.second + real);
 }
 
-// The first is on the stack; the result in memory that the caller has.
+// The first argument is on the stack; the result in memory that the caller has.
 TYPED Large typed_large(Large large, int number) {
   large.words[0] += number;
   return large;
 }
 
-// By reference.
+// The first argument is passed by reference.
 TYPED int typed_holder(Holder holder, int number) { return holder.inner.number + number; }
 
-// Behind the registers the stack, up to what may have to be aligned there.
+// Arguments after the registers are on the stack, up to one that may have to be aligned
+// there.
 TYPED int typed_stacked(Pair a, Pair b, Pair c, Pair d, Pair e, Pair f, char g, double h,
                         short i, Pair j, short k) {
   return a.first + b.first + c.first + d.first + e.first + f.first + g +

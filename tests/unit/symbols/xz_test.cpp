@@ -1,12 +1,12 @@
-// The unpacking of .gnu_debugdata.
-#include "reader/symbols/xz.hpp"
-
+// Decompressing .gnu_debugdata.
 #include <doctest/doctest.h>
 #include <lzma.h>
 
 #include <random>
 #include <string>
 #include <vector>
+
+#include "reader/symbols/symbol_file.hpp"
 
 namespace arctrace::reader {
 namespace {

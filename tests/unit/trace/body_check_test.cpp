@@ -1,11 +1,10 @@
 // Which bodies of records the validator accepts.
-#include "reader/trace/body_check.hpp"
-
 #include <doctest/doctest.h>
 
 #include <vector>
 
 #include "reader/trace/record_types.hpp"
+#include "reader/trace/shared_block.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::reader {

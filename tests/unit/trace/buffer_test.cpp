@@ -1,4 +1,4 @@
-// Raw images of a buffer: live, or left over.
+// Raw images of a buffer, live or abandoned.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ TEST_CASE("blocks that are handed out during the listing are left to the next on
     Trace trace = open_bytes(buffer.image());
     const auto all = collect(trace);
     CHECK(of_type(all, ARCTRACE_TYPE_ENTER).size() == 1);
-    // Where nobody writes any more the counter tells nothing.
+    // Where no writer is alive the counter tells nothing.
     CHECK(of_type(all, ARCTRACE_TYPE_EXIT).size() == (lock == kDied ? 1 : 0));
   }
 }
@@ -175,7 +175,7 @@ TEST_CASE("what is copied while its owner writes ends at its first hole") {
   buffer.slots[0] = slot(101, 1);
   buffer.block(0, definitions(0), ARCTRACE_PHASE_SHARED);
   BlockBuilder block = BlockBuilder::exclusive(1, 0, 1, 0).stack(0, {}).enter(1, 1);
-  block.hole(2).content.u32(0x12345678);  // of a record begun behind the copy's back
+  block.hole(2).content.u32(0x12345678);  // of a record begun behind the copy's position
   buffer.block(1, block, ARCTRACE_PHASE_OWNED);
   BlockBuilder shared = BlockBuilder::shared(2, 0);
   shared.add_full(ARCTRACE_TYPE_ENTER, 1, 2, key_body(2));
@@ -184,7 +184,7 @@ TEST_CASE("what is copied while its owner writes ends at its first hole") {
   Trace trace = open_bytes(buffer.image());
   CHECK(of_type(collect(trace), ARCTRACE_TYPE_ENTER).size() == 2);
   CHECK(rules_of(trace) == Rules{});
-  // The same of a dead owner is damage.
+  // With a dead owner this is damage.
   buffer.slots[0].lock = kDied;
   Trace dead = open_bytes(buffer.image());
   collect(dead);

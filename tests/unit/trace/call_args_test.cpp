@@ -8,7 +8,7 @@
 
 #include <random>
 
-#include "reader/trace/body_check.hpp"
+#include "reader/trace/shared_block.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/support/trace_builder.hpp"
 
@@ -74,7 +74,7 @@ TEST_CASE("args are written as strace writes them") {
   CHECK(one(ARCTRACE_VALUE_FLOAT, 0x7FF0000000000000, 8) == "inf");
   CHECK(one(ARCTRACE_VALUE_BOOL, 0, 1) == "false");
   CHECK(one(ARCTRACE_VALUE_BOOL, 1, 1) == "true");
-  CHECK(arguments_of({{77, 1, "\x01\x02\x03"}}) == "(0x010203)");  // of a newer version
+  CHECK(arguments_of({{77, 1, "\x01\x02\x03"}}) == "(0x010203)");  // a newer version's
 }
 
 TEST_CASE("args have names if there is one for each") {

@@ -1,6 +1,4 @@
-// Times in ns of ticks: by a fixed rate, and by clock syncs.
-#include "reader/trace/clock_map.hpp"
-
+// Converting ticks to times in ns: by a fixed rate, and by clock syncs.
 #include <absl/numeric/int128.h>
 #include <doctest/doctest.h>
 
@@ -9,6 +7,8 @@
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "reader/trace/session.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -53,7 +53,7 @@ TEST_CASE("each segment is the line through its syncs; the ends go on") {
   CHECK(clock.to_ns(3006) == 3500);
   CHECK(clock.to_ns(3007) == 3501);
   CHECK(clock.to_ns(3014) == 3502);
-  CHECK(clock.to_ns(1500) == 250);  // back again
+  CHECK(clock.to_ns(1500) == 250);  // an earlier tick again
 }
 
 TEST_CASE("syncs that do not rise are skipped") {
@@ -108,7 +108,7 @@ TEST_CASE("times never run backwards as ticks go on, and saturate at the ends") 
   const ClockMap slow({1ull << 40, 0, 0}, 1);  // a tick is a second
   CHECK(slow.to_ns(UINT64_MAX) == std::numeric_limits<int64_t>::max());
   CHECK(slow.to_ns(0) < -std::numeric_limits<int64_t>::max() + 2);
-  // Ticks that are small beside an origin near the end of their range come before it.
+  // Small ticks are before an origin that is near the end of their range.
   const ClockMap late({UINT64_MAX - 10, 0, 0}, 1'000'000'000);
   CHECK(late.to_ns(5) < -std::numeric_limits<int64_t>::max() + 2);
 }
@@ -144,8 +144,9 @@ TEST_CASE("to_ticks is to_ns backwards, in order, and saturates") {
 }
 
 // A CLOCK_MONOTONIC that is slewed: its rate against the ticks changes each half second,
-// while the recorder syncs each second. What the kernel stamps must come near the tick at
-// which it was stamped: within a fourth of the interval times the change of rate.
+// while the recorder syncs each second. The kernel's stamps must be converted to about
+// the tick at which they were made: within a fourth of the interval times the change of
+// rate.
 TEST_CASE("a slewed clock: an error as large as the change of rate in one interval") {
   constexpr uint64_t kRate = 2'600'000'000;  // ticks per second
   constexpr int64_t kSteps = 40;
@@ -181,7 +182,7 @@ TEST_CASE("a slewed clock: an error as large as the change of rate in one interv
           steps[i].ns + ms * static_cast<uint64_t>(1'000'000 + steps[i].ppm);
       const uint64_t got = clock.to_ticks(stamp);
       const uint64_t off = got > at ? got - at : at - got;
-      // Against the mean rate of the interval, which is not the nominal one.
+      // The bound is for the mean rate of the interval, which is not the nominal one.
       REQUIRE(off <= bound_ns * 26 / 10 + bound_ns / 100 + 3);
     }
   }
@@ -223,7 +224,7 @@ TEST_CASE("a clock whose rate changes once between two syncs is known to the ns"
                                (in_first * -200 + in_second * (ppm - 200)) / 1'000'000;
         const int64_t got = clock.to_ns(1'000'000 + at * 26 / 10) +
                             static_cast<int64_t>(syncs.front().monotonic_ns - 77'000'000);
-        // The noise, twice where a line is drawn on.
+        // The error is the noise, or twice that where a line is extrapolated.
         REQUIRE(std::abs(got - wanted) <= 100);
         const uint64_t stamp = static_cast<uint64_t>(wanted) + 77'000'000;
         REQUIRE(

@@ -1,4 +1,4 @@
-// What a trace gives to its reader, kept.
+// Collects what a trace hands to its reader.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ struct CollectedRecord {
 reader::Trace open_bytes(std::vector<std::byte> bytes,
                          const reader::OpenOptions& options = {});
 
-// All records. REQUIRES: they can be read.
+// Collects all records. REQUIRES: they can be read.
 std::vector<CollectedRecord> collect(reader::Trace& trace);
 
-// Those of one type.
+// The records of one type.
 std::vector<CollectedRecord> of_type(const std::vector<CollectedRecord>& all,
                                      uint16_t type);
 
 // The rules of a trace's findings, in order, such as {"R1", "B4"}.
 std::vector<std::string> rules_of(const reader::Trace& trace);
 
-// The first u32 / u64 of a body: what the tests number their records with.
+// The first u32 / u64 of a body, with which the tests number their records.
 uint32_t first_u32(const CollectedRecord& record);
 uint64_t first_u64(const CollectedRecord& record);
 
-// One program with one thread, two exclusive blocks.
+// A file of one program with one thread and two exclusive blocks.
 FileBuilder small_file();
 
 }  // namespace arctrace::testing

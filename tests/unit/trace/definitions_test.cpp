@@ -93,9 +93,10 @@ TEST_CASE("an address belongs to the module that is loaded at its time") {
   CHECK(path_at(definitions, process, 0x1000, 19) == "first");
   CHECK(path_at(definitions, process, 0x1900, 30) == "second");
   CHECK(path_at(definitions, process, 0x1900, 40) == "third");
-  // The third took the place of the second, whose end was never recorded.
+  // The third module replaced the second one, whose end was never recorded.
   CHECK(path_at(definitions, process, 0x1000, 40) == "");
-  // Used before it was recorded: what comes next there.
+  // An address that is used before its module was recorded belongs to the next module
+  // there.
   CHECK(path_at(definitions, process, 0x1900, 5) == "first");
   CHECK(path_at(definitions, process, 0x1900, 25) == "second");
   CHECK(path_at(definitions, process, 0x2800, 5) == "second");
@@ -153,7 +154,7 @@ TEST_CASE("the kind of a module's hooks is that of the one that is loaded then")
     const Process& facts = *definitions.process(process);
     return std::pair(facts.modules[0].hook_kind, facts.modules[1].hook_kind);
   };
-  // Nothing is loaded there at that time, or ever.
+  // No module is there at that time, or ever.
   definitions.set_hook_kind(process, 0x1800, 9, ARCTRACE_HOOK_XRAY);
   definitions.set_hook_kind(process, 0x1800, 20, ARCTRACE_HOOK_XRAY);
   definitions.set_hook_kind(process, 0x3000, 40, ARCTRACE_HOOK_XRAY);

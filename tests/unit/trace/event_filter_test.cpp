@@ -1,7 +1,5 @@
 // Conditions on the fields of events: values at the ends of their types, and events that
-// lack what a condition asks for.
-#include "reader/trace/event_filter.hpp"
-
+// lack a field of a condition.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/trace/event_fields.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::reader {
@@ -52,8 +51,8 @@ struct OneEvent {
   }
 };
 
-// Which of = != < <= > >= hold between a value of this type and the operand, in that
-// order: "=<" for "equal, less or equal ...". Each operator is asked by itself.
+// Which of = != < <= > >= are true between a value of this type and the operand, in that
+// order: "=<" for "equal, less or equal ...". Each operator is tested by itself.
 std::string signs_of(uint32_t type, const Bytes& payload, const std::string& operand) {
   const OneEvent event({{type, "f"}});
   const std::pair<const char*, FieldOperator> operators[] = {
@@ -165,8 +164,8 @@ TEST_CASE("event filter: what an event lacks meets no condition") {
   REQUIRE(filter.ok());
   CHECK(event.admits(*filter, Bytes().u32(2).u32(1).padded("y")));
   CHECK(filter->left_out() == 0);
-  // The first condition fails, the second one, the payload ends early, a text that is
-  // longer than the payload, an event without a layout.
+  // These fail: the first condition, the second one, a payload that ends early, a text
+  // that is longer than the payload, an event without a layout.
   CHECK_FALSE(event.admits(*filter, Bytes().u32(2).u32(1).padded("x")));
   CHECK_FALSE(event.admits(*filter, Bytes().u32(1).u32(1).padded("y")));
   CHECK_FALSE(event.admits(*filter, Bytes().u32(2)));
@@ -174,7 +173,7 @@ TEST_CASE("event filter: what an event lacks meets no condition") {
   CHECK_FALSE(event.admits(*filter, Bytes().u32(2).u32(UINT32_MAX).padded("y")));
   CHECK_FALSE(event.admits(*filter, Bytes().u32(2).u32(1).padded("y"), kEventId + 1));
   CHECK(filter->left_out() == 6);
-  // Records of other types are none of its business.
+  // The filter does not apply to records of other types.
   Record instant{};
   instant.type = ARCTRACE_TYPE_INSTANT;
   CHECK(filter->admits(instant));

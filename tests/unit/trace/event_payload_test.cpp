@@ -1,12 +1,11 @@
 // The fields of an event's payload by its layout.
-#include "reader/trace/event_payload.hpp"
-
 #include <doctest/doctest.h>
 
 #include <bit>
 #include <limits>
 #include <string>
 
+#include "reader/trace/event_fields.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::reader {

@@ -1,6 +1,4 @@
-// Files of a recording that are not there: how much was in them, and who says so.
-#include "reader/trace/file_totals.hpp"
-
+// Missing files of a recording: how much was in them, and which file says so.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -10,6 +8,7 @@
 
 #include "reader/trace/gaps.hpp"
 #include "reader/trace/input.hpp"
+#include "reader/trace/totals.hpp"
 #include "reader/trace/trace.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/trace/collected.hpp"
@@ -20,16 +19,16 @@ namespace {
 using reader::Trace;
 
 constexpr uint32_t kFiles = 4;
-constexpr uint64_t kRecords = 10;  // in each
+constexpr uint64_t kRecords = 10;  // in each file
 constexpr uint64_t kKernel = 3;
-constexpr uint64_t kFull = 2;  // lost in each, as LOST says there
+constexpr uint64_t kFull = 2;  // lost in each file, as its LOST counts
 
-// What a file says of others.
+// Facts that a file has about others.
 struct Said {
-  uint32_t removed = 0;       // so many files
-  uint64_t begin_ticks = 5;   // of its collector
+  uint32_t removed = 0;       // how many files
+  uint64_t begin_ticks = 5;   // when its collector began
   bool is_cut_off = false;    // the file has no end
-  uint64_t records_more = 0;  // than the files have
+  uint64_t records_more = 0;  // more than the files have
 };
 
 Bytes files_record(uint32_t what, uint32_t number, uint64_t files, uint64_t ticks,
@@ -92,7 +91,7 @@ Trace read_files(const std::vector<std::pair<uint32_t, Said>>& files,
   return *std::move(trace);
 }
 
-// "removed 5..300: 26": those of the session and of the thread.
+// The gaps of the session and of the thread: "removed 5..300: 26".
 std::string gaps_of(Trace& trace) {
   reader::GapFinder finder(trace.definitions(), &trace.clock(), trace.session().mode);
   std::string text;
@@ -118,7 +117,7 @@ uint64_t removed(const Trace& trace) {
   return trace.summary().lost_by_cause[ARCTRACE_LOST_REMOVED];
 }
 
-// Also that `lost` is the sum of its causes.
+// The loss for the cause FULL; also checks that `lost` is the sum of its causes.
 uint64_t full(const Trace& trace) {
   const reader::Summary& summary = trace.summary();
   uint64_t sum = 0;
@@ -147,7 +146,7 @@ TEST_CASE("the recorder has removed the oldest files: their records are lost by 
   CHECK(trace.summary().records == 2 * kRecords);
   CHECK(removed(trace) == 2 * kInFile);
   CHECK(trace.summary().elsewhere == 0);
-  CHECK(full(trace) == 4 * kFull);  // as LOST in the removed files said
+  CHECK(full(trace) == 4 * kFull);  // LOST in the removed files counted them
   CHECK(gaps_of(trace) == "removed 5..300: 26, thread removed 50..310");
   CHECK(trace.session().files.removed == 2);
 }

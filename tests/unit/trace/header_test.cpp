@@ -1,4 +1,4 @@
-// What cannot be opened, and the message of each error.
+// Inputs that cannot be opened, and the message of each error.
 #include <doctest/doctest.h>
 
 #include <fstream>

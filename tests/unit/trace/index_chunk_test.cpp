@@ -1,4 +1,4 @@
-// The INDEX of a file: what it says is used, and checked.
+// The INDEX of a file is used, and checked.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ FileBuilder file_with_blocks(uint32_t first, uint32_t last, uint32_t calls) {
   FileBuilder file;
   file.header.block_count = 1024;
   file.header.total_size = file.header.blocks_offset + uint64_t{1024} * 4096;
-  // Of another hand-out in each part, in block 0.
+  // Each part has another hand-out in block 0.
   file.program({}, 1, "main", first == 0 ? 0 : file.header.block_count);
   for (uint32_t i = first; i < last; ++i) {
     const uint64_t ticks = 1000 * (uint64_t{i} + 1);
@@ -45,7 +45,7 @@ FileBuilder indexed_file(uint32_t calls = 1) {
   return file_with_blocks(0, kFileBlocks, calls);
 }
 
-// Counts what is read.
+// Counts the reads.
 class CountingInput : public Input {
  public:
   explicit CountingInput(std::vector<std::byte> content)
@@ -67,8 +67,8 @@ class CountingInput : public Input {
 struct Opened {
   std::vector<std::string> rules;
   std::vector<int64_t> times;  // of the records in the range
-  size_t records = 0;          // that were read
-  uint64_t bytes = 0;          // the same
+  size_t records = 0;          // records that were read
+  uint64_t bytes = 0;          // bytes that were read
 };
 
 Opened open_parts_range(const std::vector<std::vector<std::byte>>& parts,
@@ -159,7 +159,7 @@ TEST_CASE(
   }
 }
 
-// As indexed_file(), in the chain of all threads.
+// The same records as in indexed_file(), in the chain of all threads.
 FileBuilder chain_file(uint32_t calls = 1) {
   FileBuilder file;
   file.header.block_count = 1024;
@@ -250,7 +250,7 @@ TEST_CASE("an index of other blocks than there are: found when they are read") {
   std::vector<std::byte> bytes = file.index().file();
   const size_t entry_size = sizeof(arctrace_index_entry);
   const size_t payload = file.header.index_offset + sizeof(arctrace_chunk_header);
-  // The order of two blocks, the one in the range, the other far from it, by their
+  // The order of two blocks, one in the range and one far from it, is changed in their
   // serials and times.
   for (const size_t at : {size_t{40}, size_t{56}}) {
     std::swap_ranges(
@@ -311,7 +311,7 @@ TEST_CASE("by their indices, a range costs little of several files") {
 TEST_CASE("an index of one of several files that says something else is not used") {
   const Opened without = open_parts_range(two_parts(1, {false, false}));
   std::vector<std::vector<std::byte>> parts = two_parts(1, {true, true});
-  // The chunk of the block in the range has another time than its entry says.
+  // The chunk of the block in the range has a time that differs from its entry's.
   FileBuilder file = file_with_blocks(kFileBlocks / 2, kFileBlocks, 1);
   const std::vector<std::byte> plain = file.file();
   size_t block = 0;

@@ -1,4 +1,4 @@
-// What is known, before records are read, of those that were overwritten first.
+// The facts about overwritten records that are known before records are read.
 #include "reader/trace/kernel_blocks.hpp"
 
 #include <doctest/doctest.h>
@@ -20,8 +20,8 @@ BlockBuilder kernel_block(uint64_t handout, uint32_t cpu, uint64_t monotonic_ns)
                         Bytes().u32(cpu).u32(77).u32(0).u32(78).u32(78));
 }
 
-// Of hand-outs 0 (the program's definitions), `first`, 5 and 6: CPU 0's, CPU 1's, and a
-// thread's block.
+// A trace with hand-outs 0 (the program's definitions), `first`, 5 and 6: CPU 0's block,
+// CPU 1's, and a thread's.
 Trace flight_recording(uint64_t first, uint32_t mode = ARCTRACE_MODE_OVERWRITE) {
   FileBuilder file;
   file.header.mode = mode;

@@ -1,6 +1,4 @@
-// When records of the kernel's are missing, and how a trace says so.
-#include "reader/trace/kernel_gaps.hpp"
-
+// When records of the kernel's are missing, and how a trace shows it.
 #include <doctest/doctest.h>
 
 #include <initializer_list>
@@ -8,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "reader/trace/recorded_times.hpp"
 #include "reader/trace/trace.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/trace/collected.hpp"
@@ -38,7 +37,7 @@ struct Recording {
   uint32_t started_detail = 0;
   uint64_t started_ns = 100;
   bool is_finished = true;  // else it was cut off
-  bool is_last = true;      // of its recording: it has TOTALS of the session
+  bool is_last = true;      // the last file of its recording, with TOTALS of the session
 
   void collector(uint32_t type, uint64_t ns, const Bytes& body) {
     more.append(full_record(type, ARCTRACE_WRITER_COLLECTOR, ns, body));
@@ -80,8 +79,8 @@ struct Recording {
   }
 };
 
-// "from-to" of the gaps that a thread on this CPU, or with kCpuNotKnown any other, may
-// meet.
+// "from-to" of the gaps that affect a thread on this CPU, or with kCpuNotKnown any other
+// one.
 std::string text_of_gaps(const KernelGaps& gaps, uint32_t cpu) {
   std::string text;
   int64_t at = -10'000;

@@ -1,5 +1,3 @@
-#include "reader/trace/live_copy.hpp"
-
 #include <arctrace/format.h>
 #include <doctest/doctest.h>
 
@@ -10,7 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "reader/trace/record_cursor.hpp"
+#include "reader/trace/block_index.hpp"
+#include "reader/trace/record.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/trace_builder.hpp"
 
@@ -23,7 +22,7 @@ using reader::RecordCursor;
 constexpr size_t kWords = 96;
 using Words = std::vector<uint32_t>;
 
-// Writers of a full block, whose stores come one by one: of each record word 0 in
+// Writers of a full block, whose stores come one by one: for each record word 0 in
 // progress, the rest, and word 0 without the bit. The rest looks like words 0, too.
 class Block {
  public:
@@ -33,11 +32,11 @@ class Block {
       const size_t length = 5 + random_() % 6;
       records_.push_back({at, length, 0});
       at += length;
-      if (random_() % 4 == 0) at += 1 + random_() % 2;  // whoever reserved it has died
+      if (random_() % 4 == 0) at += 1 + random_() % 2;  // its writer has died
     }
   }
 
-  // One store of one of the writers.
+  // Does one store of one of the writers.
   void step() {
     // Three write at a time.
     size_t first = 0;
@@ -56,7 +55,7 @@ class Block {
     ++record.stores;
   }
 
-  // A copy of all words, in any order, while the writers go on.
+  // Copies all words, in any order, while the writers continue.
   Words copy() {
     std::vector<size_t> order(kWords);
     std::iota(order.begin(), order.end(), 0);
@@ -87,7 +86,7 @@ class Block {
     return offsets;
   }
 
-  // Whether these are the bytes of the record that stands there.
+  // Whether these are the bytes of the record at that place.
   bool has(const RawRecord& found) const {
     for (const Record& record : records_) {
       if (record.at * sizeof(uint32_t) != found.offset) continue;
@@ -108,7 +107,7 @@ class Block {
  private:
   struct Record {
     size_t at, length;  // in words
-    size_t stores;      // that were made
+    size_t stores;      // stores that were made
     bool is_complete() const { return stores > length; }
   };
 
@@ -215,7 +214,7 @@ class WrittenInput : public reader::Input {
 
   int copies = 0;
   int writes_at = 0;               // before this copy: 1 is the first one
-  std::vector<std::byte> written;  // then, at the first record's place
+  std::vector<std::byte> written;  // written then, at the first record's place
 
  private:
   const std::string name_ = "a block";

@@ -75,7 +75,7 @@ TEST_CASE("a shared block in reverse is sorted too, and soon") {
   Trace trace = open_bytes(file.file());
   const auto got = numbers(collect(trace));
   REQUIRE(got.size() == kCount);
-  for (uint64_t i = 0; i < kCount; i += 2) {  // pairs of one moment stand in reverse
+  for (uint64_t i = 0; i < kCount; i += 2) {  // pairs of one time are in reverse order
     REQUIRE(got[i] == i + 1);
     REQUIRE(got[i + 1] == i);
   }

@@ -1,5 +1,5 @@
 // No bytes make the reader crash, hang or read outside of them: seeded damage to whole
-// traces, for the sanitizers to watch, and truncation at every byte.
+// traces, which the sanitizers watch, and truncation at every byte.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -15,8 +15,8 @@ namespace {
 
 using reader::Trace;
 
-// Opens and reads whatever this is; returns how many records came, checking what must
-// hold of any input.
+// Opens and reads any bytes; returns how many records came, and checks what must be true
+// of any input.
 uint64_t read_anything(std::vector<std::byte> bytes) {
   auto trace = Trace::open(reader::memory_input("t", std::move(bytes)), {5});
   if (!trace.ok()) {
@@ -102,7 +102,7 @@ TEST_CASE("a file that ends anywhere is good up to there") {
     collect(trace);
     CHECK((trace.finding_count() == 0) == (size == whole.size()));
     for (const reader::Finding& finding : trace.findings()) {
-      // Nothing but what the cut explains: D and R7 for what was defined after it.
+      // The cut explains all findings: D and R7 are for definitions that came after it.
       const std::string& rule = finding.rule;
       CHECK_MESSAGE((rule == "F5" || rule == "F6" || rule == "R7" || rule[0] == 'D'),
                     rule);

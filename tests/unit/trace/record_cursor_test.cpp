@@ -1,10 +1,9 @@
 // The walk over the records of a block.
-#include "reader/trace/record_cursor.hpp"
-
 #include <doctest/doctest.h>
 
 #include <vector>
 
+#include "reader/trace/record.hpp"
 #include "tests/support/trace_builder.hpp"
 
 namespace arctrace::reader {
@@ -67,7 +66,7 @@ TEST_CASE("holes of any length are stepped over, word by word") {
     REQUIRE(w.records.size() == 2);
     CHECK(w.records[1].offset == 128 + 16 + 8 * words);
     CHECK(w.cursor.met_hole() == (words != 0));
-    // What was copied while its owner wrote ends there.
+    // A block that was copied while its owner wrote ends there.
     CHECK(walk(block.content, true, 0, true).records.size() == (words == 0 ? 2 : 0));
   }
 }

@@ -1,4 +1,4 @@
-// The table of record types is that of format.h.
+// The table of record types agrees with format.h.
 #include "reader/trace/record_types.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Threads that only the kernel's records name: of which processes they are.
+// The processes of threads that only the kernel's records name.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -51,7 +51,7 @@ class CpuBlock {
   uint64_t time_ns_ = 100;
 };
 
-// Of the kernel's records.
+// The types of the kernel's records.
 std::vector<uint16_t> collect_types(Trace& trace) {
   std::vector<uint16_t> types;
   for (const CollectedRecord& r : collect(trace)) {
@@ -60,7 +60,7 @@ std::vector<uint16_t> collect_types(Trace& trace) {
   return types;
 }
 
-// "name of pid" of a silent thread; "" of others.
+// "name of pid" of a frames-only thread; "" for others.
 std::string silent_text(const Definitions& definitions, uint32_t tid) {
   const Thread* thread =
       definitions.thread(definitions.find_thread(ARCTRACE_WRITER_KERNEL | tid));

@@ -1,4 +1,4 @@
-// The names that a trace file has itself.
+// Names that are stored in the trace file itself.
 #include "reader/trace/stored_symbols.hpp"
 
 #include <doctest/doctest.h>
@@ -70,7 +70,7 @@ TEST_CASE("a chunk that ends anywhere gives what stands before, and is a finding
     CHECK(symbols.functions() <= 2);
   }
   CHECK(accepted == 2);  // after the head, and after the first module
-  // Counts and sizes that lie.
+  // These counts and sizes are wrong.
   for (size_t at = 8; at < whole.size(); at += 4) {
     std::vector<std::byte> wrong = whole;
     std::fill_n(wrong.begin() + static_cast<ptrdiff_t>(at), 4, std::byte{0xFF});

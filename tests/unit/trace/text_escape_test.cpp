@@ -26,14 +26,14 @@ TEST_CASE("what acts on a terminal is shown instead") {
   const std::string right_to_left = std::string("\xe2\x80") + '\xae';
   CHECK(escaped(right_to_left + "x") == "\\u{202e}x");
   CHECK(escaped("\xe2\x80\xa8") == "\\u{2028}");       // line separator
-  CHECK(escaped("\xf3\xa0\x81\x81") == "\\u{e0041}");  // tag, not seen
+  CHECK(escaped("\xf3\xa0\x81\x81") == "\\u{e0041}");  // tag, invisible
 }
 
 TEST_CASE("bytes that are no UTF-8") {
   CHECK(escaped("\xff") == "\\xff");
   CHECK(escaped("\xc3") == "\\xc3");
   CHECK(escaped("\xc3(") == "\\xc3(");
-  CHECK(escaped("\xc0\xaf") == "\\xc0\\xaf");           // too long a form
+  CHECK(escaped("\xc0\xaf") == "\\xc0\\xaf");           // overlong form
   CHECK(escaped("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // surrogate
   CHECK(escaped("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
   CHECK(escaped("\xe6\xbc") == "\\xe6\\xbc");

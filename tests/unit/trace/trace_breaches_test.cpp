@@ -1,4 +1,4 @@
-// Whole traces, one property each: what breaks the rules of the format.
+// Whole traces, one property each: breaches of the format's rules.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -110,7 +110,7 @@ TEST_CASE("chunks that break rules") {
   magic.chunks.append(Bytes().fill(32, 0));
   CHECK(rules(magic) == Rules{"F1"});
 
-  // A newer version's kinds are stepped over, wherever they stand.
+  // A newer version's kinds are skipped, wherever they are.
   constexpr uint16_t kUnknownKind = 999;
   FileBuilder unknown = small_file();
   unknown.chunk(kUnknownKind, Bytes().fill(44, 0xFF));
@@ -135,7 +135,7 @@ TEST_CASE("chunks that break rules") {
   CHECK(rules(sequence) == Rules{"F2", "F2"});
 
   FileBuilder index;
-  index.program({}, 1, "main", 8 + 3).finish(1);  // its index is that of block 0
+  index.program({}, 1, "main", 8 + 3).finish(1);  // it has the index of block 0
   CHECK(rules(index) == Rules{"B3"});
 
   FileBuilder header;
@@ -148,7 +148,7 @@ TEST_CASE("chunks that break rules") {
   CHECK(rules(header) == Rules{"B2", "B2", "B2"});
 }
 
-// A copy with checksums.
+// Returns a copy with checksums.
 std::vector<std::byte> with_checksums(std::vector<std::byte> file) {
   arctrace_session_header header{};
   std::memcpy(&header, file.data(), sizeof header);
@@ -176,7 +176,7 @@ TEST_CASE("checksums show any bit that has changed, where they are asked for") {
       CHECK(rules_of(open_bytes(good, {.verifies_checksums = verifies})).empty());
     }
   }
-  size_t unseen = 0;  // without them
+  size_t unseen = 0;  // damage that is not found without checksums
   for (size_t at = ARCTRACE_HEADER_SIZE; at < file.size(); ++at) {
     CAPTURE(at);
     std::vector<std::byte> damaged = file;

@@ -1,4 +1,4 @@
-// Whole traces, one property each: what definitions say, and what contradicts.
+// Whole traces, one property each: facts in definitions, and contradictions.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -22,7 +22,7 @@ TEST_CASE("what a changed title left of the arguments is no argument") {
   block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body(facts));
   block.add_full(ARCTRACE_TYPE_PHASE, 1, 60, pair_body(1, ARCTRACE_LIFE_MAIN));
   facts.process = 2;
-  facts.pid = 200;  // has joined as it ran
+  facts.pid = 200;  // joined while it ran
   block.add_full(ARCTRACE_TYPE_PROCESS, 1, 70, process_body(facts));
   facts.process = 3;
   facts.pid = 300;
@@ -52,8 +52,9 @@ TEST_CASE("patched functions that were switched off, each since the first word o
   block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body({}));
   block.add_full(ARCTRACE_TYPE_PATCHES, 1, 60, patches(ARCTRACE_PATCH_DONE, {0x10}));
   block.add_full(ARCTRACE_TYPE_PATCHES, 1, 300,
-                 patches(ARCTRACE_PATCH_FLOODED, {0x10, 0x20}));
-  block.add_full(ARCTRACE_TYPE_PATCHES, 1, 200, patches(ARCTRACE_PATCH_FLOODED, {0x20}));
+                 patches(ARCTRACE_PATCH_THROTTLED, {0x10, 0x20}));
+  block.add_full(ARCTRACE_TYPE_PATCHES, 1, 200,
+                 patches(ARCTRACE_PATCH_THROTTLED, {0x20}));
   file.block(block);
   file.finish(1000);
   Trace trace = open_bytes(file.file());
@@ -85,7 +86,7 @@ TEST_CASE("filters of calls: those of programs, and the live ones one after anot
   };
   add(10, "");
   add(300, std::string("-f\0level:2\0", 11));
-  add(400, std::string("-f\0", 3));  // of events only
+  add(400, std::string("-f\0", 3));  // this one filters events only
   add(500, std::string("+g\0-h\0", 6));
   add(600, std::string("level:2\0", 8));
   file.records(records).finish(1000);
@@ -118,7 +119,7 @@ TEST_CASE("what definitions define") {
   facts.executable = "/bin/odd";  // sizes that are no multiple of 4
   facts.command_line = std::string("odd\0-x\0", 7);
   BlockBuilder block = BlockBuilder::shared(0, 50, ARCTRACE_CLASS_DEFINITIONS);
-  // Later ones first: what is used may be defined after it.
+  // Later records come first: a definition may come after its use.
   block.add_full(ARCTRACE_TYPE_PROCESS_END, 1, 900,
                  process_end_body(1, ARCTRACE_END_EXIT_DIRECT, 3));
   block.add_full(ARCTRACE_TYPE_THREAD, 1, 80, thread_body(1, 1, 1234, "renamed", 50));

@@ -1,4 +1,4 @@
-// Files that are read again and again.
+// Files that are read repeatedly.
 #include "reader/trace/trace_files.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "reader/trace/joined_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/trace/collected.hpp"
@@ -45,7 +44,7 @@ std::vector<std::byte> part(const std::string& text, uint64_t ticks = 10,
   return file.file();
 }
 
-// The texts of a reading.
+// The texts that one reading finds.
 std::string texts(const TraceFiles& files) {
   absl::StatusOr<Trace> trace = files.trace({}, [] { return false; });
   REQUIRE_MESSAGE(trace.ok(), trace.status().ToString());

@@ -1,4 +1,5 @@
-// Whole traces, one property each: what was lost, torn or left out, and who is told.
+// Whole traces, one property each: lost, torn and filtered records, and which writers
+// these count for.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 using reader::Trace;
 using Rules = std::vector<std::string>;
 
-// TOTALS with the fields that say whose they are.
+// The body of TOTALS with the fields of its owner.
 Bytes totals_of(uint32_t writer, uint32_t process, uint32_t pid, uint64_t start_ticks) {
   Bytes body;
   for (uint32_t i = 0; i < 1 + ARCTRACE_LOST_CAUSES; ++i) body.u64(0);
@@ -25,12 +26,12 @@ Bytes totals_of(uint32_t writer, uint32_t process, uint32_t pid, uint64_t start_
 
 TEST_CASE("totals name writers that no definition names, and change no others") {
   FileBuilder file = small_file();
-  file.records(totals_of(1, 9, 99, 1));  // is known, of process 1
+  file.records(totals_of(1, 9, 99, 1));  // this writer is known, of process 1
   file.records(totals_of(3, 2, 70, 160));
   file.records(totals_of(2, 2, 70, 150));
   file.records(totals_of(ARCTRACE_WRITER_COLLECTOR, 4, 80, 1));
   file.records(totals_of(ARCTRACE_WRITER_KERNEL | 5, 5, 81, 1));
-  file.records(totals_of(6, 0, 82, 1));  // of a version before
+  file.records(totals_of(6, 0, 82, 1));  // an earlier version wrote it
   Trace trace = open_bytes(file.file());
   collect(trace);
   const reader::Definitions& definitions = trace.definitions();
@@ -91,7 +92,7 @@ TEST_CASE("a reading that is stopped does not miss the rest") {
                 .ok());
     CHECK(rules_of(trace) == Rules{});
     CHECK(trace.summary().overwritten == 0);
-    // All of it lacks the third.
+    // The trace lacks the third block altogether.
     collect(trace);
     CHECK((rules_of(trace).size() == 1) == (mode == ARCTRACE_MODE_DROP));
     CHECK(trace.summary().overwritten == (mode == ARCTRACE_MODE_DROP ? 0 : 1));
@@ -222,14 +223,14 @@ TEST_CASE("exits of a handler whose entries were overwritten say so") {
     file.block(
         BlockBuilder::exclusive(1, 0, 4, 100).stack(100, {}).enter(101, 1).exit(200), 0,
         4);
-    // A handler interrupts it, whose first records were in block 1.
+    // A handler interrupts the thread, whose first records were in block 1.
     BlockBuilder oldest = BlockBuilder::shared(2, 0);
     oldest.add_full(ARCTRACE_TYPE_ENTER, 1, 110, Bytes().u64(2))
         .add_full(ARCTRACE_TYPE_EXIT, 1, 111, {})
         .add_full(ARCTRACE_TYPE_EXIT, 1, 112, {})
         .add_full(ARCTRACE_TYPE_EXIT_NAMED, 1, 113, Bytes().u64(3));
     file.block(oldest, 0, 2);
-    // The next one begins within a handler, too, whose entry is there.
+    // The next block begins within a handler, too, whose entry is there.
     file.block(BlockBuilder::shared(3, 0)
                    .add_full(ARCTRACE_TYPE_EXIT, 1, 150, {})
                    .add_full(ARCTRACE_TYPE_STACK, 1, 151, stack_body({}))
@@ -251,7 +252,7 @@ TEST_CASE("exits of a handler whose entries were overwritten say so") {
   };
   CHECK(exits_after_gaps(ARCTRACE_MODE_OVERWRITE) == std::vector<uint64_t>{112, 113});
   CHECK(exits_after_gaps(ARCTRACE_MODE_DROP).empty());
-  // Of blocks that several write the oldest one that is left begins at 110.
+  // The oldest remaining block of several writers begins at 110.
   const auto chain_begin = [&](uint32_t mode) {
     return make(mode).definitions().chain_begin_ns();
   };

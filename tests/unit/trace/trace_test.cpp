@@ -41,8 +41,8 @@ TEST_CASE("a small file: records, sums, session, no findings") {
   CHECK(summary.processes == 1);
   CHECK(summary.threads == 1);
   CHECK(summary.first_ns == 100);
-  // Without TOTALS of the session the recording goes on in another file: all that is
-  // known of the thread's end is its last record.
+  // Without TOTALS of the session the recording continues in another file: only the
+  // thread's last record is known of its end.
   CHECK(summary.last_ns == 130);
   CHECK(summary.duration_ns == 30);
   CHECK(summary.records_by_type.at(ARCTRACE_TYPE_ENTER) == 2);
@@ -61,7 +61,7 @@ TEST_CASE("a small file: records, sums, session, no findings") {
 
 TEST_CASE("reading again gives the same again") {
   FileBuilder file = small_file();
-  file.chunks.data()[32 + 96] ^= std::byte{3};  // the hand-out, for a finding
+  file.chunks.data()[32 + 96] ^= std::byte{3};  // damages the hand-out: a finding
   Trace trace = open_bytes(file.file());
   const size_t records = collect(trace).size();
   const uint64_t findings = trace.finding_count();

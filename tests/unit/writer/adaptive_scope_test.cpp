@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/process/session.hpp"
-#include "src/writer/thread_local.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/replayed_stack.hpp"
 #include "tests/support/test_session.hpp"
@@ -18,34 +18,35 @@ namespace {
 
 constexpr uint32_t kBlockSize = 1024;
 
-BufferOptions adaptive(uint32_t block_count, uint32_t slot_count = 16) {
-  BufferOptions options = small_buffer(kBlockSize, block_count, slot_count);
+recorder::BufferOptions adaptive(uint32_t block_count, uint32_t slot_count = 16) {
+  recorder::BufferOptions options = small_buffer(kBlockSize, block_count, slot_count);
   options.scope = ARCTRACE_SCOPE_ADAPTIVE;
   return options;
 }
 
-// A process of the session in whose seconds nobody is late who was only preempted. The
-// coarse clock's seconds stay as long as they are: its ticks pass the quicker.
+// Attaches a process of the session in whose seconds a thread that was only preempted is
+// never late. The coarse clock's seconds keep their length, so its ticks pass more
+// quickly.
 void attach_with_long_seconds(const TestSession& test) {
   REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-  session.ticks_per_second *= 20;
+  writer::session.ticks_per_second *= 20;
 }
 
-// Has the coarse clock go on, or else pretends that the thread began `seconds` earlier to
+// Advances the coarse clock, or else pretends that the thread began `seconds` earlier to
 // write where it writes now.
 void let_pass(double seconds) {
-  ThreadState& state = *thread_local_state.state;
-  const auto ticks =
-      static_cast<uint64_t>(seconds * static_cast<double>(session.ticks_per_second));
-  if (session.clock == Session::kCoarseClock) {
-    session.coarse_base_ticks += ticks;
+  writer::ThreadState& state = *writer::thread_local_state.state;
+  const auto ticks = static_cast<uint64_t>(
+      seconds * static_cast<double>(writer::session.ticks_per_second));
+  if (writer::session.clock == writer::Session::kCoarseClock) {
+    writer::session.coarse_base_ticks += ticks;
     return;
   }
   state.chain.since_ticks -= ticks;
   state.block.base_ticks -= ticks;
 }
 
-bool has_own_blocks() { return thread_local_state.state->has_own_blocks; }
+bool has_own_blocks() { return writer::thread_local_state.state->has_own_blocks; }
 
 // Writes numbered events until the thread writes in the other form.
 void write_until_changed(uint32_t& number) {
@@ -57,7 +58,7 @@ void write_until_changed(uint32_t& number) {
 }
 
 // The one writer's ticks never decrease from block to block, and increase where exclusive
-// blocks follow the chain's: readers take those first where ticks are equal.
+// blocks come after the chain's, because readers take those first where ticks are equal.
 void check_ticks(const DecodedTrace& trace) {
   uint64_t last = 0;
   bool was_compact = true;
@@ -72,14 +73,14 @@ void check_ticks(const DecodedTrace& trace) {
   }
 }
 
-// Three times: a thread writes much, then little.
+// A thread writes much, then little, three times.
 void check_changes(arctrace_mode mode, bool is_coarse) {
-  BufferOptions options = adaptive(200);
+  recorder::BufferOptions options = adaptive(200);
   options.mode = mode;
   TestSession test(options);
   CHECK_CHILD([&] {
     attach_with_long_seconds(test);
-    if (is_coarse) use_coarse_clock();
+    if (is_coarse) writer::use_coarse_clock();
     uint32_t number = 0;
     arctrace_enter(1);
     for (int round = 0; round < 3; ++round) {
@@ -88,15 +89,16 @@ void check_changes(arctrace_mode mode, bool is_coarse) {
       write_until_changed(number);
       arctrace_enter(2);
       for (int i = 0; i < 100; ++i) arctrace_write(number++, nullptr, 0);
-      // A thread that got no CPU for a second of the coarse clock is slow, and has left
-      // its block.
+      // A thread that got no CPU for a second of the coarse clock is slow, and has
+      // returned to the chain.
       const auto passed = std::chrono::steady_clock::now() - begin;
       if (!is_coarse || passed < std::chrono::milliseconds(500)) {
         CHECK(has_own_blocks());
       } else if (!has_own_blocks()) {
         write_until_changed(number);
       }
-      // No more than that: the machine may have begun to count its ticks a minute ago.
+      // No longer than that, because the machine may have begun to count its ticks a
+      // minute ago.
       let_pass(1.5);
       arctrace_exit(2);
       CHECK_FALSE(has_own_blocks());
@@ -133,8 +135,8 @@ TEST_CASE("adaptive scope: a block that a fork child named is given back") {
     attach_with_long_seconds(test);
     uint32_t number = 0;
     write_until_changed(number);
-    // As the child leaves it that goes on with a call of its parent's.
-    uint32_t* const name = thread_local_state.state->slot.slot().active;
+    // This is the state that a child has that continues with a call of its parent's.
+    uint32_t* const name = writer::thread_local_state.state->slot.slot().active;
     *name = 1;
     for (uint32_t written = 0; written < 2 * kBlockSize; written += 12) {
       arctrace_write(number++, nullptr, 0);
@@ -148,7 +150,7 @@ TEST_CASE("adaptive scope: a thread gives its block up when blocks are scarce") 
   TestSession test(adaptive(100));
   CHECK_CHILD([&] {
     attach_with_long_seconds(test);
-    use_coarse_clock();  // all is likely to happen within one of its ticks
+    writer::use_coarse_clock();  // everything is likely to happen within one of its ticks
     uint32_t number = 0;
     write_until_changed(number);
     test.view().control().taken += 75;
@@ -204,7 +206,7 @@ TEST_CASE("adaptive scope: threads that stop get half of the blocks at most") {
   TestSession test(adaptive(32, 64));
   CHECK_CHILD([&] {
     attach_with_long_seconds(test);
-    // Live threads that stopped writing when they had blocks of their own.
+    // These threads are alive and stopped writing when they had blocks of their own.
     std::vector<std::thread> threads;
     std::atomic<uint32_t> done = 0;
     std::atomic<bool> go_on = false;
@@ -234,7 +236,7 @@ TEST_CASE("adaptive: who finds the chain's block full has not written what it he
   TestSession test(adaptive(200));
   CHECK_CHILD([&] {
     attach_with_long_seconds(test);
-    arctrace_write(1, nullptr, 0);  // as quick as can be, but little
+    arctrace_write(1, nullptr, 0);  // as quickly as possible, but few
     for (int round = 0; round < 5; ++round) {
       CHECK_CHILD([] {
         for (int i = 0; i < 100; ++i) arctrace_write(2, nullptr, 0);
@@ -244,7 +246,7 @@ TEST_CASE("adaptive: who finds the chain's block full has not written what it he
       CHECK_FALSE(has_own_blocks());
     }
     const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + sizeof(arctrace_event_body);
-    ThreadState& state = *thread_local_state.state;
+    writer::ThreadState& state = *writer::thread_local_state.state;
     state.chain.take_grant_back();
     CHECK(state.chain.left == kBlockSize - ARCTRACE_BLOCK_HEADER_SIZE - 6 * length);
   });

@@ -1,7 +1,5 @@
-// How a thread attaches: its slot, its identity, and what is left of an earlier owner
-// of the slot.
-#include "src/writer/claim_slot.hpp"
-
+// How a thread attaches: its slot, its identity, and remains of an earlier owner of the
+// slot.
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
@@ -10,9 +8,9 @@
 
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
-#include "src/protocol/dead_slot.hpp"
-#include "src/protocol/recycle.hpp"
-#include "src/writer/thread_local.hpp"
+#include "src/protocol/block_state.hpp"
+#include "src/writer/slow_path.hpp"
+#include "src/writer/thread_state.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -25,21 +23,21 @@ TEST_CASE("attach: a slot names its owner") {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     std::thread([&] {
       arctrace_instant(1);
-      const ThreadState* state = thread_local_state.state;
+      const writer::ThreadState* state = writer::thread_local_state.state;
       REQUIRE(state != nullptr);
-      const arctrace_writer_slot& slot = session.view.slot(state->slot.index);
+      const arctrace_writer_slot& slot = writer::session.view.slot(state->slot.index);
       CHECK(slot.lock == static_cast<uint32_t>(gettid()));
       CHECK(slot.tid == static_cast<uint32_t>(gettid()));
       CHECK(slot.pid == static_cast<uint32_t>(getpid()));
       CHECK(slot.writer == state->slot.writer);
-      CHECK(slot.process == current_process(0)->id);
+      CHECK(slot.process == writer::current_process(0)->id);
       CHECK(slot.start_ticks == state->slot.start_ticks);
     }).join();
   });
 }
 
 TEST_CASE("attach: without a collector too the slots of the dead serve again") {
-  BufferOptions options = small_buffer(1024, 64, 2);
+  recorder::BufferOptions options = small_buffer(1024, 64, 2);
   options.mode = ARCTRACE_MODE_STOP;
   TestSession test(options);
   constexpr uint32_t kThreads = 10;
@@ -60,19 +58,19 @@ TEST_CASE("attach: a slot that a collector is settling is not for writers") {
   test.view().slot(0).lock = kBeingReaped;
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-    CHECK(thread_local_state.state->slot.index == 1);
+    CHECK(writer::thread_local_state.state->slot.index == 1);
     std::thread([] { arctrace_instant(1); }).join();
   });
   CHECK(test.view().slot(0).lock == kBeingReaped);
   const DecodedTrace trace = test.finish();
   CHECK(trace.lost() == 1);
-  CHECK(test.view().slot(0).lock == 0);  // the next collector finished it
+  CHECK(test.view().slot(0).lock == 0);  // the next collector has reaped it
 }
 
 TEST_CASE("attach: the count of slots ever asked for does not run over") {
   TestSession test(small_buffer(1024, 64, 2));
   test.view().control().slot_next =
-      UINT32_MAX - 1;  // after some thousand million threads
+      UINT32_MAX - 1;  // the value after some thousand million threads
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     for (int i = 0; i < 2; ++i) std::thread([] { arctrace_instant(1); }).join();
@@ -137,7 +135,7 @@ TEST_CASE("attach: more threads than slots lose records, counted, and get one la
   CHECK(joined(trace.problems) == "");
   CHECK(trace.written() + trace.lost() == kRecords + 2);
   CHECK(trace.lost() >= kRecords / 2);
-  CHECK(trace.lost() < kRecords);  // it asked again once slots were free
+  CHECK(trace.lost() < kRecords);  // the thread asked again once slots were free
   for (const DecodedRecord& lost : trace.of_type(ARCTRACE_TYPE_LOST)) {
     CHECK(lost.u32(0) == ARCTRACE_LOST_NO_SLOT);
     CHECK(lost.u32(4) == ARCTRACE_LOST_SESSION);
@@ -152,7 +150,7 @@ TEST_CASE("attach: what an earlier owner of the slot lost is reported by the nex
     std::thread([&] { arctrace_write(1, too_big.data(), too_big.size()); }).join();
     std::thread([] {
       arctrace_instant(1);
-      CHECK(arctrace_lost(nullptr) == 0);  // not its own
+      CHECK(arctrace_lost(nullptr) == 0);  // the losses are not its own
     }).join();
   });
   const DecodedTrace trace = test.finish();
@@ -166,7 +164,7 @@ TEST_CASE("attach: what an earlier owner of the slot lost is reported by the nex
 TEST_CASE(
     "attach: own losses are distinguished from those of an earlier owner of the slot") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
-    BufferOptions options = small_buffer(384, 64, 2);
+    recorder::BufferOptions options = small_buffer(384, 64, 2);
     options.scope = scope;
     TestSession test(options);
     CHECK_CHILD([&] {

@@ -1,5 +1,5 @@
-// The definitions that a process writes: itself, its threads, names and layouts, again
-// in each round.
+// The definitions that a process writes: itself, its threads, names and layouts, again in
+// each generation.
 #include "src/writer/definitions.hpp"
 
 #include <arctrace/arctrace.h>
@@ -18,7 +18,6 @@
 #include "src/api/shim_interface.h"
 #include "src/os/process_facts.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
-#include "src/writer/definition_list.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -86,13 +85,13 @@ TEST_CASE("definitions: threads have names, and new ones when they change") {
 }
 
 TEST_CASE("definitions: a new collector gets them from threads in the chain, too") {
-  BufferOptions options = small_buffer(4096, 32);
+  recorder::BufferOptions options = small_buffer(4096, 32);
   options.scope = ARCTRACE_SCOPE_SHARED;
   TestSession test(options);
   CHECK_CHILD([&] {
     join(test);
     for (uint32_t event = 1; event < 3; ++event) arctrace_write(event, nullptr, 0);
-    demand_definitions(test.buffer().view());
+    recorder::demand_definitions(test.buffer().view());
     for (uint32_t event = 3; event < 5; ++event) arctrace_write(event, nullptr, 0);
   });
   const DecodedTrace trace = test.finish();
@@ -186,12 +185,12 @@ TEST_CASE("definitions: the filter of calls is no name, and ends with the sessio
     join(test);
     arctrace_shim_set_filter_text("depth:3", sizeof "depth:3");
     arctrace_instant(arctrace_define_name("a name"));
-    CHECK(find_name(0).text.empty());
+    CHECK(writer::find_name(0).text.empty());
     static int names;
-    for_each_name([](Definition&) { ++names; });
+    writer::for_each_name([](writer::Definition&) { ++names; });
     CHECK(names == 1);
     CHECK_CHILD([] { arctrace_instant(1); });
-    retire_filter_text();
+    writer::retire_filter_text();
     CHECK_CHILD([] { arctrace_instant(1); });
   });
   const DecodedTrace trace = test.finish();
@@ -261,7 +260,7 @@ TEST_CASE("definitions: without room they wait, and come when there is some") {
 
 TEST_CASE("definitions: a process without room for them asks the kernel once who it is") {
   constexpr uint32_t kBlocks = 32;
-  BufferOptions options = small_buffer(4096, kBlocks);
+  recorder::BufferOptions options = small_buffer(4096, kBlocks);
   options.mode = ARCTRACE_MODE_OVERWRITE;
   TestSession test(options);
   CHECK_CHILD([&] {
@@ -293,7 +292,7 @@ TEST_CASE("definitions: in drop mode, too, and then once for each round") {
     join(test);
     const auto write_some = [&] {
       for (uint32_t i = 0; i < 64; ++i) {
-        ++test.view().control().freed;  // so that room is looked for again
+        ++test.view().control().freed;  // makes the writer search for space again
         arctrace_instant(0);
       }
     };
@@ -341,13 +340,13 @@ TEST_CASE("definitions: many at once, by many threads, all arrive") {
 }
 
 TEST_CASE("definitions: a burst of them wakes the collector past the high-water mark") {
-  BufferOptions options = small_buffer(4096, 64);
+  recorder::BufferOptions options = small_buffer(4096, 64);
   options.high_water_percent = 50;
   const TestSession test(options);
   arctrace_control& control = test.view().control();
   CHECK_CHILD([&] {
     join(test);
-    control.wake = 0;  // it had to look at the gate
+    control.wake = 0;  // the collector had to read the gate
     while (control.taken < 31) arctrace_define_name("a name of many");
     CHECK(control.wake == 0);
     while (control.taken < 32) arctrace_define_name("a name of many");

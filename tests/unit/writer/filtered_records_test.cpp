@@ -1,4 +1,4 @@
-// What the record filter keeps from being written is counted (SPEC.md FLT-2).
+// Records that the record filter excludes are counted (SPEC.md FLT-2).
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
 
@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "src/recorder/buffer/recording_control.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -25,7 +24,8 @@ std::string filter_of(std::initializer_list<const char*> entries) {
 TEST_CASE(
     "filtered: events, instants and counters are counted, those of threads are not") {
   TestSession test(small_buffer(4096, 16));
-  REQUIRE(set_record_filter(test.view(), filter_of({"not:no*", "notmark:no*"})).ok());
+  REQUIRE(recorder::set_record_filter(test.view(), filter_of({"not:no*", "notmark:no*"}))
+              .ok());
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     const uint32_t event = arctrace_define_event("nothing", 0, nullptr, 0);
@@ -41,19 +41,19 @@ TEST_CASE(
     arctrace_counter(name, 1);
     arctrace_text("text");
     CHECK(test.view().slot(0).filtered_out == 4);
-    REQUIRE(set_record_filter(test.view(), filter_of({"tid:1"})).ok());
+    REQUIRE(recorder::set_record_filter(test.view(), filter_of({"tid:1"})).ok());
     arctrace_write(kept, nullptr, 0);
     arctrace_instant(name);
     CHECK(test.view().slot(0).filtered_out == 4);
   });
-  CHECK(session_filtered_out(test.view()) == 5);
+  CHECK(recorder::session_filtered_out(test.view()) == 5);
   CHECK(test.finish().of_type(ARCTRACE_TYPE_EVENT).size() == 1);
 }
 
 TEST_CASE("filtered: a slot passes its count on before that is full") {
   constexpr uint64_t kPassedOn = uint64_t{1} << 31;
   TestSession test(small_buffer(4096, 16));
-  REQUIRE(set_record_filter(test.view(), filter_of({"not:no"})).ok());
+  REQUIRE(recorder::set_record_filter(test.view(), filter_of({"not:no"})).ok());
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     const uint32_t event = arctrace_define_event("no", 0, nullptr, 0);
@@ -63,7 +63,7 @@ TEST_CASE("filtered: a slot passes its count on before that is full") {
     CHECK(test.view().slot(0).filtered_out == 3);
     CHECK(test.view().control().filtered_out == kPassedOn);
   });
-  CHECK(session_filtered_out(test.view()) == kPassedOn + 3);
+  CHECK(recorder::session_filtered_out(test.view()) == kPassedOn + 3);
 }
 
 }  // namespace

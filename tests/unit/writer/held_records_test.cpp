@@ -1,4 +1,4 @@
-// Records that are reserved in one call and committed in a later one.
+// Records that are reserved in place in one call and committed in a later one.
 #include "src/writer/held_records.hpp"
 
 #include <arctrace/arctrace.h>
@@ -18,9 +18,9 @@
 namespace arctrace::testing {
 namespace {
 
-BufferOptions held_buffer(arctrace_scope scope, uint32_t block_size = 512,
-                          uint32_t blocks = 64) {
-  BufferOptions options = small_buffer(block_size, blocks);
+recorder::BufferOptions held_buffer(arctrace_scope scope, uint32_t block_size = 512,
+                                    uint32_t blocks = 64) {
+  recorder::BufferOptions options = small_buffer(block_size, blocks);
   options.scope = scope;
   return options;
 }
@@ -45,8 +45,8 @@ TEST_CASE("held: committed records are there, discarded ones are padding") {
       arctrace_commit(third);
       arctrace_discard(first);
       arctrace_commit(second);
-      arctrace_commit(second);  // once is enough
-      arctrace_commit(&first);  // not ours
+      arctrace_commit(second);  // ignored: it was committed already
+      arctrace_commit(&first);  // ignored: not a payload of ours
       arctrace_discard(nullptr);
       for (const uint32_t name : test.view().slot(0).held) CHECK(name == 0);
     });
@@ -65,7 +65,9 @@ TEST_CASE("held: committed records are there, discarded ones are padding") {
 TEST_CASE("held: a filter of fields is asked when the record is committed") {
   for (const arctrace_scope scope : kScopes) {
     TestSession test(held_buffer(scope));
-    REQUIRE(set_record_filter(test.view(), {"where:n >= 5", sizeof "where:n >= 5"}).ok());
+    REQUIRE(
+        recorder::set_record_filter(test.view(), {"where:n >= 5", sizeof "where:n >= 5"})
+            .ok());
     CHECK_CHILD([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       const arctrace_field field = {"n", ARCTRACE_FIELD_U32};
@@ -80,7 +82,7 @@ TEST_CASE("held: a filter of fields is asked when the record is committed") {
       }
       for (void* one : {held[2], held[0], held[1]}) arctrace_commit(one);
       arctrace_commit(arctrace_reserve(other, 0));   // it has no such field
-      arctrace_discard(arctrace_reserve(event, 4));  // no filter leaves that out
+      arctrace_discard(arctrace_reserve(event, 4));  // no filter excludes that
       for (const uint32_t name : test.view().slot(0).held) CHECK(name == 0);
       CHECK(test.view().slot(0).filtered_out == 3);
     });
@@ -149,7 +151,7 @@ TEST_CASE(
     const int pid = start_child([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       reserve_text(77, "never___");
-      for (uint32_t i = 0; i < 60; ++i) arctrace_instant(i);  // the block is closed
+      for (uint32_t i = 0; i < 60; ++i) arctrace_instant(i);  // this closes the block
       kill(getpid(), SIGKILL);
     });
     CHECK(wait_for_child(pid) == "signal 9");
@@ -196,7 +198,7 @@ TEST_CASE("held: reserved in a signal handler, committed after it") {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       signal(SIGUSR1, [](int) { reserved_in_handler = reserve_text(9, "handler_"); });
       {
-        const WriterCall interrupted;
+        const writer::WriterCall interrupted;
         raise(SIGUSR1);
       }
       void* own = reserve_text(1, "own_____");
@@ -219,7 +221,7 @@ TEST_CASE("held: calls that interrupt another one leave the first place to it") 
       const arctrace_writer_slot& slot = test.view().slot(0);
       void* held[ARCTRACE_HELD_COUNT] = {};
       {
-        const WriterCall interrupted;
+        const writer::WriterCall interrupted;
         for (uint32_t i = 1; i < ARCTRACE_HELD_COUNT; ++i) {
           held[i] = reserve_text(i, "handler_");
           CHECK(held[i] != nullptr);
@@ -239,10 +241,10 @@ TEST_CASE("held: calls that interrupt another one leave the first place to it") 
   }
 }
 
-// As its handler's jump out of the writer is seen to, by the call that it left.
+// A handler jumps out of the writer, as the call that it abandoned finds out.
 void jump_out_of_nested_call() {
-  const WriterCall left;
-  thread_local_state.nesting = 1;
+  const writer::WriterCall left;
+  writer::thread_local_state.nesting = 1;
 }
 
 TEST_CASE("held: a block stays held when a handler has jumped") {
@@ -250,18 +252,18 @@ TEST_CASE("held: a block stays held when a handler has jumped") {
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     arctrace_instant(1);
-    ThreadState& state = *thread_local_state.state;
-    uint32_t held = kNotHeld;
+    writer::ThreadState& state = *writer::thread_local_state.state;
+    uint32_t held = writer::kNotHeld;
     {
-      const WriterCall call;
-      held = hold_block(state, state.block.taken.index);
+      const writer::WriterCall call;
+      held = writer::hold_block(state, state.block.taken.index);
     }
-    REQUIRE(held != kNotHeld);
+    REQUIRE(held != writer::kNotHeld);
     jump_out_of_nested_call();
     CHECK(test.view().slot(0).held[held] == state.block.taken.index + 1);
     arctrace_discard(reserve_text(1, "another_"));
     CHECK(test.view().slot(0).held[held] == state.block.taken.index + 1);
-    unhold_block(state, held);
+    writer::unhold_block(state, held);
     CHECK(test.view().slot(0).held[held] == 0);
   });
 }
@@ -272,13 +274,13 @@ TEST_CASE("held: a place that a jump left half taken is free, and names no block
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     arctrace_instant(1);
     arctrace_writer_slot& slot = test.view().slot(0);
-    slot.held[0] = thread_local_state.state->block.taken.index + 1;
+    slot.held[0] = writer::thread_local_state.state->block.taken.index + 1;
     jump_out_of_nested_call();
     CHECK(slot.held[0] == 0);
   });
 }
 
-// What a fork child stores that goes on with its parent's call, with a wiped state.
+// The stores of a fork child that continues with its parent's call, with a wiped state.
 TEST_CASE("held: a wiped state commits nothing, and stores in no slot") {
   TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
   CHECK_CHILD([&] {
@@ -287,15 +289,15 @@ TEST_CASE("held: a wiped state commits nothing, and stores in no slot") {
     REQUIRE(payload != nullptr);
     const uint32_t name = test.view().slot(0).held[0];
     CHECK_CHILD([payload] {
-      ThreadState& state = *thread_local_state.state;
+      writer::ThreadState& state = *writer::thread_local_state.state;
       REQUIRE(state.slot.is_wiped());
-      // hold_first(), interrupted after the record was begun.
+      // The state of hold_first() when it was interrupted after the record was begun.
       state.held[0] = {reinterpret_cast<uintptr_t>(payload),
                        static_cast<std::byte*>(payload) - 12,
                        ARCTRACE_WORD0(ARCTRACE_TYPE_EVENT, 20), false};
       arctrace_commit(payload);
       arctrace_discard(payload);
-      unhold_block(state, 0);
+      writer::unhold_block(state, 0);
     });
     CHECK(test.view().slot(0).held[0] == name);
     arctrace_discard(payload);

@@ -1,5 +1,5 @@
-// Losses are counted, and reported in the next block that the writer gets, each of
-// them once.
+// Losses are counted, and a LOST record in the next block that the writer gets counts
+// each of them once.
 #include "src/writer/loss.hpp"
 
 #include <arctrace/arctrace.h>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/protocol/reported_losses.hpp"
+#include "src/protocol/losses.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
@@ -16,50 +16,53 @@
 namespace arctrace::testing {
 namespace {
 
-// As ReportedLosses::commit() would have it.
-void mark_reported(arctrace_writer_slot& slot, const Losses& losses) {
+// Does what ReportedLosses::commit() does.
+void mark_reported(arctrace_writer_slot& slot, const writer::Losses& losses) {
   slot.reported[losses.cause] = losses.until;
 }
 
 TEST_CASE("loss: what a LOST record could not report stays unreported") {
   arctrace_writer_slot slot{};
-  ThreadState state{};
-  count_lost(slot, state, ARCTRACE_LOST_FULL, 50);
-  count_lost(slot, state, ARCTRACE_LOST_FULL, 60);
-  count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, 70);
+  writer::ThreadState state{};
+  writer::count_lost(slot, state, ARCTRACE_LOST_FULL, 50);
+  writer::count_lost(slot, state, ARCTRACE_LOST_FULL, 60);
+  writer::count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, 70);
   CHECK(state.loss.pending);
   CHECK(state.loss.since_ticks == 50);
-  CHECK_FALSE(
-      report_own_losses(slot, state, counted_losses(slot), [&](const Losses& losses) {
+  CHECK_FALSE(writer::report_own_losses(
+      slot, state, writer::counted_losses(slot), [&](const writer::Losses& losses) {
         CHECK(losses.count == (losses.cause == ARCTRACE_LOST_FULL ? 2 : 1));
         if (losses.cause != ARCTRACE_LOST_FULL) return false;
         mark_reported(slot, losses);
         return true;
       }));
-  CHECK(report_own_losses(slot, state, counted_losses(slot), [&](const Losses& losses) {
-    CHECK(losses.cause == ARCTRACE_LOST_TOO_BIG);
-    CHECK(losses.count == 1);
-    mark_reported(slot, losses);
-    return true;
-  }));
-  CHECK(report_own_losses(slot, state, counted_losses(slot), [](const Losses&) {
-    FAIL("nothing is left to report");
-    return true;
-  }));
+  CHECK(writer::report_own_losses(slot, state, writer::counted_losses(slot),
+                                  [&](const writer::Losses& losses) {
+                                    CHECK(losses.cause == ARCTRACE_LOST_TOO_BIG);
+                                    CHECK(losses.count == 1);
+                                    mark_reported(slot, losses);
+                                    return true;
+                                  }));
+  CHECK(writer::report_own_losses(slot, state, writer::counted_losses(slot),
+                                  [](const writer::Losses&) {
+                                    FAIL("nothing is left to report");
+                                    return true;
+                                  }));
   for_each_unreported_loss(slot,
                            [](uint32_t, uint64_t) { FAIL("nothing is left to report"); });
 }
 
 TEST_CASE("loss: one that comes while it is being reported is reported the next time") {
   arctrace_writer_slot slot{};
-  ThreadState state{};
-  count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
-  report_own_losses(slot, state, counted_losses(slot), [&](const Losses& losses) {
-    CHECK(losses.count == 1);
-    count_lost(slot, state, ARCTRACE_LOST_FULL, 2);  // a signal handler's
-    mark_reported(slot, losses);
-    return true;
-  });
+  writer::ThreadState state{};
+  writer::count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
+  writer::report_own_losses(
+      slot, state, writer::counted_losses(slot), [&](const writer::Losses& losses) {
+        CHECK(losses.count == 1);
+        writer::count_lost(slot, state, ARCTRACE_LOST_FULL, 2);  // a signal handler's
+        mark_reported(slot, losses);
+        return true;
+      });
   uint64_t unreported = 0;
   for_each_unreported_loss(slot, [&](uint32_t, uint64_t count) { unreported += count; });
   CHECK(unreported == 1);
@@ -67,23 +70,23 @@ TEST_CASE("loss: one that comes while it is being reported is reported the next 
 
 TEST_CASE("loss: those of an earlier owner are reported first, and as its") {
   arctrace_writer_slot slot{};
-  ThreadState state{};
+  writer::ThreadState state{};
   slot.lost[ARCTRACE_LOST_FULL] = 7;
   slot.reported[ARCTRACE_LOST_FULL] = 2;
   state.loss.at_start[ARCTRACE_LOST_FULL] = 7;
-  count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
+  writer::count_lost(slot, state, ARCTRACE_LOST_FULL, 1);
   std::vector<std::pair<uint32_t, uint64_t>> reported;
-  report_own_losses(slot, state, counted_losses(slot), [&](const Losses& losses) {
-    reported.emplace_back(losses.flags, losses.count);
-    mark_reported(slot, losses);
-    return true;
-  });
+  writer::report_own_losses(slot, state, writer::counted_losses(slot),
+                            [&](const writer::Losses& losses) {
+                              reported.emplace_back(losses.flags, losses.count);
+                              mark_reported(slot, losses);
+                              return true;
+                            });
   CHECK(reported ==
         std::vector<std::pair<uint32_t, uint64_t>>{{ARCTRACE_LOST_INHERITED, 5}, {0, 1}});
 }
 
-// A LOST record of whose losses the slot's owner was about to note that they are
-// reported.
+// The slot's owner died before it could note that a LOST record counts these losses.
 TEST_CASE("loss: reported by a record that is whole, but not by one in progress") {
   TestSession test(small_buffer(512, 4));
   arctrace_writer_slot& slot = test.view().slot(0);
@@ -100,7 +103,7 @@ TEST_CASE("loss: reported by a record that is whole, but not by one in progress"
   };
   slot.reported[ARCTRACE_LOST_FULL] = 2;
   CHECK(reported_if(kWhole, offset, 6) == 6);
-  CHECK(reported_if(kWhole, offset, 1) == 2);  // it was noted
+  CHECK(reported_if(kWhole, offset, 1) == 2);  // this was noted already
   CHECK(reported_if(kWhole | ARCTRACE_IN_PROGRESS, offset, 6) == 2);
   CHECK(reported_if(ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, 32), offset, 6) == 2);
   CHECK(reported_if(kWhole, 0, 6) == 2);
@@ -119,10 +122,10 @@ TEST_CASE("loss: reported by a record that is whole, but not by one in progress"
   Reported::settle(test.view(), slot);
 }
 
-// Fills the buffer with instants 1, loses some, lets the collector make room, goes on
+// Fills the buffer with instants 1, loses some, lets the collector free space, continues
 // with instants 2.
 void lose_and_go_on(arctrace_scope scope, uint64_t lost) {
-  BufferOptions options = small_buffer(512, 24);
+  recorder::BufferOptions options = small_buffer(512, 24);
   options.scope = scope;
   TestSession test(options);
   CHECK_CHILD([&] {
@@ -134,7 +137,7 @@ void lose_and_go_on(arctrace_scope scope, uint64_t lost) {
       arctrace_instant(2);
       CHECK(arctrace_lost(nullptr) == before + lost);
     }
-    // The rest of the trace: from this process, which has the file.
+    // The rest of the trace comes from this process, which has the file.
     const DecodedTrace trace = test.finish();
     CHECK(joined(trace.problems) == "");
     const std::vector<DecodedRecord> reports = trace.of_type(ARCTRACE_TYPE_LOST);
@@ -146,7 +149,7 @@ void lose_and_go_on(arctrace_scope scope, uint64_t lost) {
       CHECK(record.u64(16) <= record.ticks);
       CHECK(record.writer == 1);
     }
-    // In the order of time: after what was written before, before what came after.
+    // The LOST record is in the order of time: after earlier records, before later ones.
     uint32_t lost_seen = 0;
     uint32_t twos_seen = 0;
     for (const DecodedBlock& block : trace.blocks) {
@@ -172,7 +175,7 @@ TEST_CASE(
 TEST_CASE("loss: a full buffer is searched once, not for every record") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    BufferOptions options = small_buffer(384, 64);
+    recorder::BufferOptions options = small_buffer(384, 64);
     options.scope = scope;
     TestSession test(options);
     CHECK_CHILD([&] {
@@ -182,7 +185,7 @@ TEST_CASE("loss: a full buffer is searched once, not for every record") {
       arctrace_instant(1);
       const uint64_t handouts = test.view().control().next;
       for (int i = 0; i < 1000; ++i) arctrace_instant(1);
-      const WriterCall interrupted;
+      const writer::WriterCall interrupted;
       for (int i = 0; i < 1000; ++i) arctrace_instant(1);
       CHECK(test.view().control().next - handouts < 4 * 64);
       CHECK(arctrace_lost(nullptr) >= 2000);
@@ -191,16 +194,16 @@ TEST_CASE("loss: a full buffer is searched once, not for every record") {
 }
 
 TEST_CASE("loss: a report in the shared scope keeps no hold on the block") {
-  BufferOptions options = small_buffer(1024, 32);
+  recorder::BufferOptions options = small_buffer(1024, 32);
   options.scope = ARCTRACE_SCOPE_SHARED;
   TestSession test(options);
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     const std::vector<std::byte> too_big(2000);
     arctrace_write(1, too_big.data(), too_big.size());
-    arctrace_write(1, too_big.data(), 4);  // reports the loss
+    arctrace_write(1, too_big.data(), 4);  // a LOST record precedes it
     const arctrace_writer_slot& slot =
-        test.view().slot(thread_local_state.state->slot.index);
+        test.view().slot(writer::thread_local_state.state->slot.index);
     CHECK(slot.reported[ARCTRACE_LOST_TOO_BIG] == 1);
     for (const uint32_t name : slot.active) CHECK(name == 0);
   });
@@ -209,7 +212,7 @@ TEST_CASE("loss: a report in the shared scope keeps no hold on the block") {
 TEST_CASE("loss: no room at all") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    BufferOptions options = small_buffer(384, 2);
+    recorder::BufferOptions options = small_buffer(384, 2);
     options.scope = scope;
     TestSession test(options);
     constexpr uint64_t kAttempts = 500;

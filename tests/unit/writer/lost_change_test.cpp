@@ -16,7 +16,7 @@
 namespace arctrace::testing {
 namespace {
 
-// What the first writer recorded about its frames, in the order of time.
+// The records of the first writer about its frames, in the order of time.
 std::string frame_records(const DecodedTrace& trace) {
   std::vector<DecodedRecord> records;
   for (const DecodedBlock& block : trace.blocks) {
@@ -56,16 +56,16 @@ std::string frame_records(const DecodedTrace& trace) {
 enum class Lost { kEnter, kExit };
 
 // A signal handler interrupts a writer call inside function 1. It calls function 2, whose
-// ENTER or EXIT is lost. Then the collector makes room.
+// ENTER or EXIT is lost. Then the collector frees space.
 void check_handler(arctrace_scope scope, Lost lost) {
-  BufferOptions options = small_buffer(1024, 24);
+  recorder::BufferOptions options = small_buffer(1024, 24);
   options.scope = scope;
   TestSession test(options);
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     arctrace_enter(1);
     {
-      const WriterCall interrupted;
+      const writer::WriterCall interrupted;
       if (lost == Lost::kEnter) fill_buffer();
       arctrace_enter(2);
       if (lost == Lost::kExit) fill_buffer();
@@ -77,7 +77,7 @@ void check_handler(arctrace_scope scope, Lost lost) {
     }
     arctrace_exit(1);
     {
-      const WriterCall interrupted;
+      const writer::WriterCall interrupted;
       arctrace_enter(4);
       arctrace_exit(4);
     }
@@ -98,7 +98,7 @@ TEST_CASE("lost change: of a handler, whose other records are lost until a STACK
 }
 
 TEST_CASE("lost change: a vfork whose beginning is lost ends with a STACK") {
-  BufferOptions options = small_buffer(1024, 24);
+  recorder::BufferOptions options = small_buffer(1024, 24);
   options.scope = ARCTRACE_SCOPE_SHARED;
   TestSession test(options);
   CHECK_CHILD([&] {
@@ -121,12 +121,12 @@ TEST_CASE("lost change: a handler that jumps out leaves the loss to the next cal
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     arctrace_enter(1);
-    const uintptr_t here = stack_pointer();
-    thread_local_state.stacks.own = {here - 65536, here + 65536};
-    thread_local_state.guard = here - 1024;  // of a call that never came back
-    ++thread_local_state.nesting;
+    const uintptr_t here = writer::stack_pointer();
+    writer::thread_local_state.stacks.own = {here - 65536, here + 65536};
+    writer::thread_local_state.guard = here - 1024;  // of a call that never returned
+    ++writer::thread_local_state.nesting;
     fill_buffer();
-    thread_local_state.state->loss.stack_differs = true;
+    writer::thread_local_state.state->loss.stack_differs = true;
     test.drain().round();
     arctrace_exit(1);
     const DecodedTrace trace = test.finish();

@@ -1,6 +1,4 @@
-// The modules that a process reports, before and after it loads and unloads some.
-#include "src/writer/modules.hpp"
-
+// The modules that a process defines, before and after it loads and unloads some.
 #include <arctrace/arctrace.h>
 #include <dlfcn.h>
 #include <doctest/doctest.h>
@@ -12,6 +10,7 @@
 #include <map>
 
 #include "src/api/shim_interface.h"
+#include "src/writer/process_records.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -81,20 +80,20 @@ TEST_CASE("modules: the program, its libraries and the vdso, where they are") {
 }
 
 TEST_CASE("modules: what is loaded and unloaded while it runs") {
-  constexpr const char* kLibrary = "libanl.so.1";  // of glibc, and loaded by nobody here
+  constexpr const char* kLibrary = "libanl.so.1";  // of glibc; nothing here loads it
   TestSession test(small_buffer(16384, 64));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     REQUIRE(dlopen(kLibrary, RTLD_NOLOAD | RTLD_NOW) == nullptr);
-    arctrace_shim_modules_changed();  // nothing has
+    arctrace_shim_modules_changed();  // nothing has changed
     void* library = dlopen(kLibrary, RTLD_NOW);
     REQUIRE(library != nullptr);
     arctrace_shim_modules_changed();
     arctrace_shim_modules_changed();
-    CHECK_CHILD([] { arctrace_instant(1); });  // it is loaded in this one
+    CHECK_CHILD([] { arctrace_instant(1); });  // the library is loaded in this child
     REQUIRE(dlclose(library) == 0);
     arctrace_shim_modules_changed();
-    CHECK_CHILD([] { arctrace_instant(1); });  // but not in this one
+    CHECK_CHILD([] { arctrace_instant(1); });  // but not in this child
     library = dlopen(kLibrary, RTLD_NOW);
     arctrace_shim_modules_changed();
   });
@@ -121,7 +120,7 @@ TEST_CASE("modules: what is loaded and unloaded while it runs") {
   CHECK(start != 0);
 }
 
-// By process, the kinds of HOOKED records.
+// The kinds of HOOKED records of each process.
 std::map<uint32_t, std::vector<uint32_t>> hooked_kinds(const DecodedTrace& trace) {
   std::map<uint32_t, std::vector<uint32_t>> kinds;
   for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_HOOKED)) {

@@ -1,5 +1,5 @@
-// Which state belongs to a thread, also after other threads have died and the process
-// has forked.
+// Which state belongs to a thread, also after other threads have died and the process has
+// forked.
 #include "src/writer/thread_state.hpp"
 
 #include <doctest/doctest.h>
@@ -13,19 +13,19 @@
 #include <vector>
 
 #include "src/base/raw_syscall.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/block_state.hpp"
 #include "tests/support/child.hpp"
 
 namespace arctrace::testing {
 namespace {
 
-ThreadState* claim(ThreadState* current = nullptr) {
-  return claim_thread_state(current, sys::gettid());
+writer::ThreadState* claim(writer::ThreadState* current = nullptr) {
+  return writer::claim_thread_state(current, sys::gettid());
 }
 
 TEST_CASE("thread state: one for each living thread, the same when asked again") {
-  std::set<ThreadState*> states;
-  ThreadState* mine = claim();
+  std::set<writer::ThreadState*> states;
+  writer::ThreadState* mine = claim();
   REQUIRE(mine != nullptr);
   CHECK(claim(mine) == mine);
   std::vector<std::thread> threads;
@@ -34,7 +34,7 @@ TEST_CASE("thread state: one for each living thread, the same when asked again")
   all_live.lock();
   for (int i = 0; i < 100; ++i) {  // more than one arena
     threads.emplace_back([&] {
-      ThreadState* state = claim();
+      writer::ThreadState* state = claim();
       mutex.lock();
       states.insert(state);
       mutex.unlock();
@@ -54,22 +54,22 @@ TEST_CASE("thread state: one for each living thread, the same when asked again")
 
 TEST_CASE("thread state: a dead thread's is given to another one, without its contents") {
   CHECK_CHILD([] {
-    ThreadState* first = nullptr;
+    writer::ThreadState* first = nullptr;
     std::thread([&] {
       first = claim();
       first->open.depth = 5;
       first->attached = true;
       first->block.pos = first->block.end = reinterpret_cast<std::byte*>(first);
-      first->held[0].payload = HeldRecord::kClaimed;
+      first->held[0].payload = writer::HeldRecord::kClaimed;
     }).join();
     std::thread([&] {
-      ThreadState* second = claim();
+      writer::ThreadState* second = claim();
       CHECK(second == first);
       CHECK(second->open.depth == 0);
       CHECK_FALSE(second->attached);
       CHECK(second->block.pos == nullptr);
       CHECK(second->block.end == nullptr);
-      CHECK(second->held[0].payload == HeldRecord::kUnused);
+      CHECK(second->held[0].payload == writer::HeldRecord::kUnused);
       CHECK(is_live(second->lock));
     }).join();
   });
@@ -77,7 +77,7 @@ TEST_CASE("thread state: a dead thread's is given to another one, without its co
 
 TEST_CASE("thread state: a fork child finds zeros and claims anew") {
   CHECK_CHILD([] {
-    ThreadState* parents = claim();
+    writer::ThreadState* parents = claim();
     parents->attached = true;
     parents->block.pos = reinterpret_cast<std::byte*>(parents);
     const int pid = start_child([parents] {
@@ -94,12 +94,12 @@ TEST_CASE("thread state: a fork child finds zeros and claims anew") {
 
 TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
   CHECK_CHILD([] {
-    ThreadState* parents = claim();
-    const ThreadStacks stacks = {{0x1000, 0x9000}, {}, true};
+    writer::ThreadState* parents = claim();
+    const writer::ThreadStacks stacks = {{0x1000, 0x9000}, {}, true};
     REQUIRE(parents->calls != nullptr);
     parents->calls->push(stacks, {0x8000, 1, 2}, false);
-    PendingCalls* calls = parents->calls;
-    ThreadState* others = nullptr;
+    writer::PendingCalls* calls = parents->calls;
+    writer::ThreadState* others = nullptr;
     std::mutex end;
     std::mutex begun;
     end.lock();
@@ -112,9 +112,9 @@ TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
     });
     begun.lock();
     const int pid = start_child([&] {
-      // A thread that the child makes before takes neither.
+      // A thread that the child makes before that takes neither state.
       std::thread([&] {
-        ThreadState* made = claim();
+        writer::ThreadState* made = claim();
         CHECK(made != parents);
         CHECK(made != others);
       }).join();
@@ -122,17 +122,19 @@ TEST_CASE("thread state: a fork child keeps its calls, and no other thread's") {
       CHECK(parents->calls == calls);
       CHECK(calls->find(0x8000) != nullptr);
       uint64_t pending = 0;
-      for_each_pending_calls([&](PendingCalls& stack) { pending += stack.count(); });
+      writer::for_each_pending_calls(
+          [&](writer::PendingCalls& stack) { pending += stack.count(); });
       CHECK(pending == 1);
     });
     CHECK(wait_for_child(pid) == "");
     end.unlock();
     other.join();
     CHECK(calls->count() == 1);
-    // The other one is dead: where its stack was, another may be made.
-    forget_dead_threads_calls();
+    // The other thread is dead: another one may be made where its stack was.
+    writer::forget_dead_threads_calls();
     uint64_t pending = 0;
-    for_each_pending_calls([&](PendingCalls& stack) { pending += stack.count(); });
+    writer::for_each_pending_calls(
+        [&](writer::PendingCalls& stack) { pending += stack.count(); });
     CHECK(pending == 1);
   });
 }
@@ -142,15 +144,15 @@ TEST_CASE(
   CHECK_CHILD([] {
     std::atomic<bool> over = false;
     std::vector<std::thread> forgetting;
-    for (int i = 0; i < 6; ++i) {  // more than CPUs: some stop half-way
+    for (int i = 0; i < 6; ++i) {  // more than CPUs, so that some are preempted half-way
       forgetting.emplace_back([&] {
-        while (!over) forget_dead_threads_calls();
+        while (!over) writer::forget_dead_threads_calls();
       });
     }
     int lost = 0;
     for (int i = 0; i < 150; ++i) {
       std::thread([&] {
-        PendingCalls& calls = *claim()->calls;
+        writer::PendingCalls& calls = *claim()->calls;
         calls.push({{0x1000, 0x9000}, {}, true}, {0x8000, 1, 2}, false);
         usleep(2000);
         if (calls.find(0x8000) == nullptr) ++lost;

@@ -19,7 +19,8 @@
 namespace arctrace::testing {
 namespace {
 
-BufferOptions with_scope(BufferOptions options, arctrace_scope scope) {
+recorder::BufferOptions with_scope(recorder::BufferOptions options,
+                                   arctrace_scope scope) {
   options.scope = scope;
   return options;
 }
@@ -35,7 +36,7 @@ void write_sized(size_t size) {
   arctrace_write(static_cast<uint32_t>(size), payload.data(), size);
 }
 
-// The payloads of all events of an event id that is their size are as written.
+// Checks that the payloads of all events whose id is their size are as written.
 void check_sized(const DecodedTrace& trace, size_t count) {
   const std::vector<DecodedRecord> events = trace.of_type(ARCTRACE_TYPE_EVENT);
   CHECK(events.size() == count);
@@ -72,7 +73,8 @@ TEST_CASE("writer: too big is counted, and what is written next is sound") {
     arctrace_scope scope;
     size_t largest;
   };
-  // A block holds its header, in compact form a STACK of 16 bytes, and the record's head.
+  // A block contains its header, in compact form a STACK of 16 bytes, and the record's
+  // head.
   const Limits limits[] = {{384, ARCTRACE_SCOPE_THREAD, 384 - 128 - 16 - 12},
                            {384, ARCTRACE_SCOPE_SHARED, 384 - 128 - 20},
                            {64u << 10, ARCTRACE_SCOPE_THREAD, 65536 - 128 - 16 - 12},
@@ -118,12 +120,12 @@ TEST_CASE("writer: ticks that do not fit a delta get a TIME record") {
     join(test);
     arctrace_instant(1);
     arctrace_instant(1);
-    ThreadState& state = *thread_local_state.state;
-    // As if the block had been opened 2^33 ticks ago.
+    writer::ThreadState& state = *writer::thread_local_state.state;
+    // The block looks as if it had been opened 2^33 ticks ago.
     constexpr uint64_t kLongAgo = uint64_t{1} << 33;
     state.block.base_ticks -= kLongAgo;
-    session.view.block_header(state.block.taken.index).base_ticks -= kLongAgo;
-    const uint64_t before = session_ticks();
+    writer::session.view.block_header(state.block.taken.index).base_ticks -= kLongAgo;
+    const uint64_t before = writer::session_ticks();
     arctrace_instant(2);
     arctrace_instant(3);
     CHECK(state.block.base_ticks >= before);
@@ -143,11 +145,12 @@ TEST_CASE("writer: a TIME record that does not fit changes the block") {
   CHECK_CHILD([&] {
     join(test);
     arctrace_instant(1);
-    ThreadState& state = *thread_local_state.state;
+    writer::ThreadState& state = *writer::thread_local_state.state;
     while (state.block.end - state.block.pos >= 12 + 16) arctrace_instant(2);
     REQUIRE(state.block.end - state.block.pos >= 12);
     state.block.base_ticks -= uint64_t{1} << 33;
-    session.view.block_header(state.block.taken.index).base_ticks -= uint64_t{1} << 33;
+    writer::session.view.block_header(state.block.taken.index).base_ticks -= uint64_t{1}
+                                                                             << 33;
     arctrace_instant(3);
     CHECK(state.block.serial == 2);
   });
@@ -162,9 +165,9 @@ TEST_CASE("writer: a clock that goes back reads as no time passed") {
   CHECK_CHILD([&] {
     join(test);
     arctrace_instant(1);
-    ThreadState& state = *thread_local_state.state;
+    writer::ThreadState& state = *writer::thread_local_state.state;
     state.block.base_ticks += kAhead;
-    session.view.block_header(state.block.taken.index).base_ticks += kAhead;
+    writer::session.view.block_header(state.block.taken.index).base_ticks += kAhead;
     arctrace_instant(2);
     arctrace_instant(3);
     CHECK(state.block.serial == 1);
@@ -181,16 +184,17 @@ TEST_CASE("writer: an interrupted thread's handler writes to the shared chain") 
   CHECK_CHILD([&] {
     join(test);
     arctrace_instant(1);
-    const std::byte* pos = thread_local_state.state->block.pos;
+    const std::byte* pos = writer::thread_local_state.state->block.pos;
     {
-      const WriterCall interrupted;
+      const writer::WriterCall interrupted;
       arctrace_instant(2);
-      CHECK(thread_local_state.state->block.pos == pos);
-      CHECK(thread_local_state.nesting == 0);
-      CHECK(session.view.slot(thread_local_state.state->slot.index).active[1] == 0);
+      CHECK(writer::thread_local_state.state->block.pos == pos);
+      CHECK(writer::thread_local_state.nesting == 0);
+      CHECK(writer::session.view.slot(writer::thread_local_state.state->slot.index)
+                .active[1] == 0);
     }
     arctrace_instant(3);
-    CHECK(thread_local_state.state->block.pos > pos);
+    CHECK(writer::thread_local_state.state->block.pos > pos);
   });
   const DecodedTrace trace = test.finish();
   CHECK(joined(trace.problems) == "");
@@ -200,9 +204,10 @@ TEST_CASE("writer: an interrupted thread's handler writes to the shared chain") 
   for (uint32_t i = 0; i < 3; ++i) CHECK(own[i].u32(0) == i + 1);
 }
 
-// As deep as signal handlers may interrupt one another in the writer, then one deeper.
+// Nests as deep as signal handlers may interrupt one another in the writer, then one
+// deeper.
 void nest(uint32_t depth, const std::function<void()>& innermost) {
-  const WriterCall writer_call;
+  const writer::WriterCall writer_call;
   depth > 1 ? nest(depth - 1, innermost) : innermost();
 }
 
@@ -223,9 +228,9 @@ TEST_CASE("writer: handlers nested too deep lose their records, counted by the s
       arctrace_exit(2);
     });
     arctrace_instant(3);
-    CHECK(thread_local_state.nesting == 0);
-    CHECK(thread_local_state.guard == 0);
-    CHECK(thread_local_state.state->open.depth == 0);
+    CHECK(writer::thread_local_state.nesting == 0);
+    CHECK(writer::thread_local_state.guard == 0);
+    CHECK(writer::thread_local_state.state->open.depth == 0);
   });
   CHECK(test.view().control().lost[ARCTRACE_LOST_NESTED] == 8);
   const DecodedTrace trace = test.finish();
@@ -237,15 +242,15 @@ TEST_CASE("writer: handlers nested too deep lose their records, counted by the s
 TEST_CASE(
     "writer: in the chain, once in an eighth of a second a STACK lists all frames") {
   constexpr uint32_t kDepth = 6;
-  BufferOptions options = small_buffer(1024, 64);
+  recorder::BufferOptions options = small_buffer(1024, 64);
   options.scope = ARCTRACE_SCOPE_SHARED;
   TestSession test(options);
   CHECK_CHILD([&] {
     join(test);
-    session.ticks_per_second *= 1000;  // so that no eighth passes by itself
+    writer::session.ticks_per_second *= 1000;  // so that no eighth passes by itself
     for (uint32_t i = 0; i < kDepth; ++i) arctrace_enter(i + 1);
     for (int i = 0; i < 200; ++i) arctrace_instant(1);
-    session.ticks_per_second = 8;  // it has passed
+    writer::session.ticks_per_second = 8;  // the eighth has passed
     for (int i = 0; i < 200; ++i) arctrace_instant(1);
   });
   const DecodedTrace trace = test.finish();
@@ -254,7 +259,8 @@ TEST_CASE(
   for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_STACK)) {
     if (record.u32(0) == kDepth) counts.push_back(record.u32(4));
   }
-  // By the block: first those that list the innermost four, then those that list all.
+  // By the block: first come those that list the innermost four, then those that list
+  // all.
   REQUIRE(counts.size() >= 4);
   CHECK(counts.front() == 4);
   CHECK(counts.back() == kDepth);
@@ -325,7 +331,7 @@ TEST_CASE("writer: the gate lets through what its bits allow") {
   CHECK_CHILD([&] {
     join(test);
     for (uint32_t gate = 0; gate <= ARCTRACE_GATE_ALL; ++gate) {
-      set_gate(test.buffer().view(), gate);
+      recorder::set_gate(test.buffer().view(), gate);
       arctrace_enter(1);
       arctrace_exit(1);
       arctrace_write(1, nullptr, 0);
@@ -348,15 +354,16 @@ TEST_CASE("writer: the gate lets through what its bits allow") {
 }
 
 TEST_CASE("writer: past the high-water mark the collector is woken once a round") {
-  // Far more than the definitions take, of which sanitizers' libraries bring some.
-  BufferOptions options = small_buffer(384, 512);
+  // The buffer is far larger than the definitions, some of which come from sanitizers'
+  // libraries.
+  recorder::BufferOptions options = small_buffer(384, 512);
   options.high_water_percent = 50;
   TestSession test(options);
   arctrace_control& control = test.view().control();
   CHECK(control.high_water_blocks == 256);
   CHECK_CHILD([&] {
     join(test);
-    control.wake = 0;  // it had to look at the gate
+    control.wake = 0;  // the collector had to read the gate
     while (control.taken < 255) arctrace_instant(1);
     CHECK(control.wake == 0);
     while (control.taken < 256) arctrace_instant(1);
@@ -374,8 +381,8 @@ TEST_CASE("writer: past the high-water mark the collector is woken once a round"
 TEST_CASE("writer: in a buffer that stays full a lost record asks and wakes nobody") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    // So many that the last ones are kept for definitions.
-    BufferOptions options = small_buffer(384, 512);
+    // There are so many blocks that the last ones are reserved for definitions.
+    recorder::BufferOptions options = small_buffer(384, 512);
     options.scope = scope;
     options.high_water_percent = 50;
     TestSession test(options);
@@ -399,7 +406,8 @@ TEST_CASE("writer: in a buffer that stays full a lost record asks and wakes nobo
 TEST_CASE("writer: a process whose definitions have no room asks once, too") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    BufferOptions options = small_buffer(384, 32);  // none is kept for definitions
+    recorder::BufferOptions options =
+        small_buffer(384, 32);  // none is reserved for definitions
     options.scope = scope;
     TestSession test(options);
     arctrace_control& control = test.view().control();

@@ -1,12 +1,13 @@
 /* Stubs that are called in place of library functions. Each loads its number, records the
- * call and calls the function through, so that the processor's return stack stays balanced.
- * The stack pointer is then what it was, so that arguments on the stack do not move.
+ * call and calls the function through, so that the processor's return stack stays
+ * balanced. The stack pointer is then what it was, so that arguments on the stack do not
+ * move.
  *
- * The return address comes in x30. Its slot is the word below the caller's stack pointer: we
- * keep it there while we run, and the called function may keep anything there. What matters
- * is that no other open call has that slot. While the function runs, unwinders see a frame
- * of ours, whose return address is in the thread's pending calls
- * (src/stack/pending_calls.hpp), where the address of the slot finds it.
+ * The return address comes in x30. Its slot is the word below the caller's stack pointer:
+ * the stub keeps it there while the stub runs, and the called function may overwrite that
+ * word. The slot only has to differ from those of all other open calls. While the
+ * function runs, unwinders see a frame of ours, whose return address is in the thread's
+ * pending calls (src/stack/open_calls.hpp), where the address of the slot finds it.
  *
  * x16 and x17 are free between a call and its function, and BTI lets an indirect jump
  * through them begin a function. */
@@ -31,8 +32,9 @@ arctrace_call_stubs:
   .cfi_endproc
   .size arctrace_call_stubs, . - arctrace_call_stubs
 
-/* In: the stub's number in w16, arguments in the other registers. x8 is the address of a
- * large result, x9 or x15 may be a static chain (x18, an older one, is never touched). */
+/* On entry, the stub's number is in w16, arguments are in the other registers. x8 is the
+ * address of a large result, x9 or x15 may be a static chain (x18, an older one, is never
+ * touched). */
   .type call_begins, %function
   .p2align 4
 call_begins:
@@ -84,8 +86,8 @@ call_through_block:
 call_through:
   .cfi_startproc
   adr x30, arctrace_call_returns /* by which the rules below find the head */
-  /* CFA: 8 above the caller's stack pointer. Debuggers find out by it which of two frames is
-   * the inner one: the CFA of our callee is that pointer, that of our caller at least 16
+  /* CFA: 8 above the caller's stack pointer. Debuggers compare CFAs to find the inner one
+   * of two frames: the CFA of our callee is that pointer, that of our caller at least 16
    * above. */
   .cfi_def_cfa_offset 8
   /* DW_CFA_val_expression: our caller's sp (31) is the CFA - 8: lit8, minus. */
@@ -109,8 +111,9 @@ call_through:
   .cfi_escape 0x12, 0x12, 0x06, 0x22, 0x06, 0x06
   /* stack: dup, bra search. */
   .cfi_escape 0x12, 0x28, 0x1d, 0x00
-  /* Not found: then it is back in its slot, unless that holds an address of ours: drop, swap,
-   * dup, deref, const8u 0xffffffffff80, and, pick 2, eq, bra lost, skip end. */
+  /* Not found: then the return address is back in its slot, unless that has an address of
+   * ours: drop, swap, dup, deref, const8u 0xffffffffff80, and, pick 2, eq, bra lost, skip
+   * end. */
   .cfi_escape 0x13, 0x16, 0x12, 0x06
   .cfi_escape 0x0e, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x1a
   .cfi_escape 0x15, 0x02, 0x29, 0x28, 0x03, 0x00, 0x2f, 0x29, 0x00
@@ -131,8 +134,8 @@ call_through:
   .globl arctrace_call_returns
   .hidden arctrace_call_returns
 arctrace_call_returns:
-  /* All registers that may hold results; and in the return slot, until the return address
-   * is there, an address of ours. */
+  /* The stack gets all registers that may have results; and in the return slot, until the
+   * return address is there, an address of ours. */
   stp x0, x1, [sp, #-80]!
   .cfi_def_cfa_offset 88
   stp x2, x3, [sp, #16]

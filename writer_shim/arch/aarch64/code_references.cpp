@@ -1,7 +1,7 @@
-// Code computes the address of a page (adrp), loads from a slot in it and calls the
-// result. The compiler may put other instructions in between, and use a page's address
-// twice. Only if these can be followed from one to the other without a branch, a load is
-// surely a call.
+// Finds calls through slots. Code computes the address of a page (adrp), loads from a
+// slot in it and calls the result. The compiler may put other instructions in between,
+// and use a page's address twice. Only if these can be followed from one to the other
+// without a branch, a load is surely a call.
 #include "writer_shim/arch/code_references.hpp"
 
 #include "writer_shim/arch/aarch64/instructions.hpp"
@@ -12,7 +12,7 @@ namespace {
 constexpr uintptr_t kWord = 4;
 constexpr uintptr_t kPage = 4096;
 constexpr uintptr_t kSlotsOfPage = kPage / 8;
-constexpr int kFollowed = 32;  // instructions
+constexpr int kWrapped = 32;  // instructions
 
 bool is_load(uint32_t word) {
   return (word & 0xffc00000) == 0xf9400000;
@@ -30,10 +30,11 @@ uintptr_t page_address(uintptr_t at, uint32_t word) {
   return (at & ~(kPage - 1)) + static_cast<uintptr_t>(pages) * kPage;
 }
 
-// Branches, calls, system calls.
+// Whether it is a branch, a call or a system call.
 bool is_branch(uint32_t word) { return (word & 0x1c000000) == 0x14000000; }
 bool is_hint(uint32_t word) { return (word & 0xfffff01f) == 0xd503201f; }  // nop, bti
-// Whether the code after it may run with the same registers: hints, cbz, tbz, b.cond.
+// Whether the code after the instruction may run with the same registers: hints, cbz,
+// tbz, b.cond.
 bool goes_on(uint32_t word) {
   return is_hint(word) || (word & 0x7c000000) == 0x34000000 ||
          (word & 0xff000000) == 0x54000000;
@@ -45,13 +46,14 @@ bool computes(uint32_t word) {
   return computes_from_number(word) ||
          ((word & 0x0e000000) == 0x0a000000 && !compares_if);
 }
-// ldr and str of one general register, of any size, at base and number.
+// Whether the instruction is ldr, or str below, of one general register, of any size, at
+// base and number.
 bool loads(uint32_t word) { return (word & 0x3f400000) == 0x39400000; }
 bool stores(uint32_t word) { return (word & 0x3f400000) == 0x39000000; }
 
-// Whether the instruction may read or write the register. Not exact: some instructions
-// have numbers where most have registers, and those on pairs (atomic ones) may use the
-// register after the one that they name.
+// Whether the instruction may read or write the register. It is not exact: some
+// instructions have numbers where most have registers, and those on pairs (atomic ones)
+// may use the register after the one that they name.
 bool may_name(uint32_t word, uint32_t number) {
   const auto is = [word](uint32_t mask, uint32_t value) {
     return (word & mask) == value;
@@ -60,7 +62,7 @@ bool may_name(uint32_t word, uint32_t number) {
   // Addresses and moves have a number only.
   if (is(0x1f000000, 0x10000000) || is(0x1f800000, 0x12800000)) return false;
   if (register_5(word) == number) return true;
-  // Other computations have two registers, but for extr; so do accesses to memory.
+  // Other computations have two registers, except extr; so do accesses to memory.
   const bool is_extract = is(0x1f800000, 0x13800000);
   if (computes_from_number(word) && !is_extract) return false;
   if (is(0x3b000000, 0x39000000) || is(0x3b200c00, 0x38000000) ||
@@ -83,11 +85,12 @@ struct Code {
 
 constexpr uintptr_t kUnknown = 1;
 
-// The page that the load at `at` loads from; 0: not from one that adrp computed. On every
-// path to a load from a slot its base is the slot's page, so that one path is enough.
+// The page of which the load at `at` reads a slot; 0: it is none that adrp computed. On
+// every path to a load from a slot its base is the slot's page, so that one path is
+// enough.
 uintptr_t loaded_page(const Code& code, uintptr_t at) {
   const uint32_t base = register_5(code.at(at));
-  for (int i = 0; i < kFollowed && at > code.low; ++i) {
+  for (int i = 0; i < kWrapped && at > code.low; ++i) {
     at -= kWord;
     const uint32_t word = code.at(at);
     if (is_branch(word)) {
@@ -105,11 +108,11 @@ uintptr_t loaded_page(const Code& code, uintptr_t at) {
 
 // Whether the register that was loaded at `at` is called, or jumped to, and that is all.
 bool is_only_called(const Code& code, uintptr_t at) {
-  constexpr uint32_t kFirstKept = 18;  // from here on a call leaves registers as they are
+  constexpr uint32_t kFirstKept = 18;  // a call keeps the registers from here on
   const uint32_t loaded = register_0(code.at(at));
   const uint32_t call = 0xd63f0000 | loaded << 5;
   const uint32_t jump = 0xd61f0000 | loaded << 5;
-  for (int i = 0; i < kFollowed && code.high - at > 2 * kWord; ++i) {
+  for (int i = 0; i < kWrapped && code.high - at > 2 * kWord; ++i) {
     at += kWord;
     const uint32_t word = code.at(at);
     if (word == jump) return true;
@@ -138,13 +141,13 @@ class Reader {
   }
 
  private:
-  // What is known of all slots at one offset of their pages.
+  // The facts about all slots at one offset of their pages.
   struct Offset {
     bool has_slot;  // there is one
     bool is_read;
   };
 
-  // Counted in slots.
+  // The offset, counted in slots.
   static uintptr_t offset_of(const SlotUse& use) {
     return reinterpret_cast<uintptr_t>(use.slot) / 8 % kSlotsOfPage;
   }

@@ -1,5 +1,5 @@
-/* The hooks of -finstrument-functions (function_hooks.h). In: the function in x0, the call
- * site in x1. */
+/* The hooks of -finstrument-functions (function_hooks.h). On entry, the function is in
+ * x0, the call site in x1. */
 #include "writer_shim/arch/aarch64/branch_targets.inc"
 
   .macro function_hook name, fast, slow

@@ -1,5 +1,5 @@
 // The instructions, each a word of 32 bits, that are read or written in the program's
-// code, and the fields of others.
+// code, and the fields of other instructions.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
  * after it, so that arguments on the stack do not move.
  *
  * While the function runs, unwinders see a frame of ours, whose return address is in the
- * thread's pending calls (src/stack/pending_calls.hpp), where the address of the slot finds
+ * thread's pending calls (src/stack/open_calls.hpp), where the address of the slot finds
  * it. */
 #include <cet.h>
 
@@ -31,12 +31,12 @@ arctrace_call_stubs:
   .cfi_endproc
   .size arctrace_call_stubs, . - arctrace_call_stubs
 
-/* In: as for arctrace_call_begun, of whose call nothing was recorded. */
+/* The registers are as for arctrace_call_begun; nothing was recorded of the call. */
   .type begin_slowly, @function
   .p2align 4
 begin_slowly:
   .cfi_startproc
-  /* While functions are switched off there is nothing to do for a call that is ready. */
+  /* While functions are switched off, a call that is ready needs no further work. */
   push_register %rax
   movq arctrace_gate@GOTPCREL(%rip), %rax
   movq (%rax), %rax
@@ -71,40 +71,43 @@ begin_slowly:
   .cfi_endproc
   .size begin_slowly, . - begin_slowly
 
-/* The unwind rules of a frame of ours. Its CFA is the stack pointer of our caller, 8 above the
- * return slot. While the called function runs, that is the CFA of its own frame too, but
- * unwinders must distinguish the two: libgcc does so by their CFAs, and gdb takes the frame
- * with the lower one for the inner one. So the CFA is 12 above the slot then, below that of
- * our caller, and a rule of its own gives the stack pointer.
+/* The unwind rules of a frame of ours. Its CFA is the stack pointer of our caller, 8
+ * above the return slot. While the called function runs, that is the CFA of its own frame
+ * too, but unwinders must distinguish the two: libgcc does so by their CFAs, and gdb
+ * takes the frame with the lower one for the inner one. So the CFA is 12 above the slot
+ * then, below that of our caller, and a rule of its own gives the stack pointer.
  *
- * libunwind knows no such rule and takes the CFA for the stack pointer. Where it is loaded,
- * our frame is two: the inner one returns to the outer one, whose rule sees by the stack
- * pointer which unwinder it is for. Others need no second frame, so they do not get one.
+ * libunwind knows no such rule and takes the CFA for the stack pointer. Where it is
+ * loaded, our frame is two frames: the inner one returns to the outer one, whose rule
+ * sees by the stack pointer which unwinder it is for. Others need no second frame, so
+ * they do not get one.
  *
- * DW_CFA_val_expression: our caller's rsp (7) is the CFA without its lower bits: const1s -8,
- * and. */
+ * DW_CFA_val_expression: our caller's rsp (7) is the CFA without its lower bits: const1s
+ * -8, and. */
   .macro stack_pointer_rule
   .cfi_escape 0x16, 0x07, 0x03, 0x09, 0xf8, 0x1a
   .endm
 
-/* DW_CFA_expression: where the word of the return address (16) is, by so many bytes of
+/* DW_CFA_expression: the address of the return address' word (16), by so many bytes of
  * operations that begin with the CFA on their stack. */
   .macro return_address_rule size
   .cfi_escape 0x10, 0x10, \size
   .endm
 
-/* 87 bytes: the word among the pending calls, by the return slot. */
+/* 87 bytes of operations: they find the word among the pending calls, by the return
+ * slot. */
   .macro find_return_address
-  /* Make the CFA the slot, twice, because pick does not reach the lowest element: const1s -8,
-   * and, lit8, minus, dup. */
+  /* Turn the CFA into the slot's address, twice, because pick does not reach the lowest
+   * element: const1s -8, and, lit8, minus, dup. */
   .cfi_escape 0x09, 0xf8, 0x1a, 0x38, 0x1c, 0x12
   /* The address of the first thread's pending calls: breg16 0, const2s -512, and, dup, deref,
    * plus, deref, deref. */
   .cfi_escape 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a, 0x12, 0x06, 0x22, 0x06, 0x06
   /* stack: dup, bra search. */
   .cfi_escape 0x12, 0x28, 0x1f, 0x00
-  /* Not found: then it is back in its slot, unless that holds an address of ours: drop, dup,
-   * deref, const2s -512, and, breg16 0, const2s -512, and, eq, bra lost, skip end. */
+  /* Not found: then the return address is back in its slot, unless that has an address of
+   * ours: drop, dup, deref, const2s -512, and, breg16 0, const2s -512, and, eq, bra lost,
+   * skip end. */
   .cfi_escape 0x13, 0x12, 0x06, 0x0b, 0x00, 0xfe, 0x1a, 0x80, 0x00, 0x0b, 0x00, 0xfe, 0x1a
   .cfi_escape 0x29, 0x28, 0x03, 0x00, 0x2f, 0x2e, 0x00
   /* lost: breg16 0, const2s -512, and, plus_uconst 8, skip end. */
@@ -122,7 +125,7 @@ begin_slowly:
   .cfi_escape 0x23, 0x08
   .endm
 
-/* While our own code runs; rsp is the return slot. */
+/* The rules while our own code runs; rsp is the return slot. */
   .macro own_rules
   .cfi_def_cfa %rsp, 8
   stack_pointer_rule
@@ -130,7 +133,8 @@ begin_slowly:
   find_return_address
   .endm
 
-/* While the called function runs, until own_rules_again; rsp is 8 above the slot. */
+/* The rules while the called function runs, until own_rules_again; rsp is 8 above the
+ * slot. */
   .macro called_rules
   .cfi_remember_state
   .cfi_def_cfa %rsp, 4
@@ -142,8 +146,8 @@ begin_slowly:
   find_return_address
   .endm
 
-/* Calls the function with its return address in the return slot, on which rsp is. Its
- * address is in the word at r11. */
+/* Calls the function with its return address in the return slot, on which rsp is. The
+ * function's address is in the word at r11. */
   .macro call_word
   own_rules
   leaq 8(%rsp), %rsp
@@ -162,9 +166,9 @@ begin_slowly:
   .endm
 
 /* Records the exit of the function, which has returned with its results in registers; the
- * return to the caller follows. Other registers may hold values that the function has kept,
- * which callers of conventions other than C's (ms_abi, preserve_most) count on: none changes
- * but the flags. */
+ * return to the caller follows. Other registers may have values that the function has
+ * kept, on which callers with conventions other than C's (ms_abi, preserve_most) rely:
+ * only the flags change. */
   .macro record_end
   movq %rax, -16(%rsp) /* ARCTRACE_SHIM_RETURNED_RESULT */
   leaq -24(%rsp), %rsp
@@ -197,7 +201,7 @@ frames_block:
   .quad arctrace_unwinding - frames_block
   .quad 0 /* a return address that ends an unwinder's walk */
 
-/* Where the hook of arctrace_call_begun returns if nothing was recorded. */
+/* The hook of arctrace_call_begun returns here if nothing was recorded. */
   .type begun_slowly, @function
 begun_slowly:
   .cfi_startproc
@@ -210,8 +214,8 @@ begun_slowly:
   .cfi_endproc
   .size begun_slowly, . - begun_slowly
 
-/* In: the address of the call's entry in r11, the return address on the stack, arguments in
- * the other registers. The hook keeps all of them. */
+/* On entry, the address of the call's entry is in r11, the return address on the stack,
+ * arguments are in the other registers. The hook keeps all of them. */
   .globl arctrace_call_begun
   .hidden arctrace_call_begun
   .type arctrace_call_begun, @function
@@ -225,9 +229,10 @@ arctrace_call_begun:
   .size arctrace_call_begun, . - arctrace_call_begun
   expect_at .Lbegun, .Lbegun_slowly, ARCTRACE_SHIM_NOT_BEGUN_BEFORE
 
-/* In: in r11 the address of the word that holds the function's, as an entry begins. The
- * function has returned to us, so the processor expects a return to the caller next. The
- * hook does that: it is jumped to, and puts the return address where its own stands. */
+/* On entry, r11 has the address of the word with the function's address, with which an
+ * entry begins. When the function has returned to us, the processor expects a return to
+ * the caller next. The hook makes that return: it is jumped to, and puts the return
+ * address where its own stands. */
   .type call_through, @function
 call_through:
   .cfi_startproc
@@ -241,8 +246,8 @@ arctrace_call_returns:
   notrack jmp *arctrace_shim_call_ends@GOTPCREL(%rip)
   .cfi_def_cfa_offset 0
   nop
-  /* Where that hook returns instead if nothing was recorded, with all registers as they
-   * were. Returns are balanced again by a call. */
+  /* That hook returns here instead if nothing was recorded, with all registers as they
+   * were. A call balances the returns again. */
 .Lends_slowly:
   call 1f
 1:
@@ -255,8 +260,8 @@ arctrace_call_returns:
   .size call_through, . - call_through
   expect_at .Lends_slowly, frames_block, ARCTRACE_SHIM_ENDS_SLOWLY_AT
 
-/* The same for a call that did not begin on the fast path, and most likely does not end
- * there. */
+/* As call_through, for a call that did not begin on the fast path, and most likely does
+ * not end there. */
   .type call_slowly, @function
 call_slowly:
   .cfi_startproc
@@ -272,9 +277,9 @@ arctrace_slow_call_returns:
   .size call_slowly, . - call_slowly
   quarter_end frames_block
 
-/* For functions whose return address was exchanged instead of calling them through: their
- * own return took the caller's entry off the processor's return stack, and a second return
- * would take the entries of all outer callers. */
+/* This is for functions whose return address was exchanged instead of calling them
+ * through: their own return took the caller's entry off the processor's return stack, and
+ * a second return would take the entries of all outer callers. */
   .type exchanged, @function
   .p2align 7
 exchanged:
@@ -314,9 +319,9 @@ arctrace_second_frame:
   .size second_frame, . - second_frame
   quarter_end second_frame
 
-/* For patched functions (patched_calls.S), which return to callers that count on all
- * registers but those that the function itself changes. In: where to go, 80 below the
- * return slot. */
+/* This is for patched functions (patched_calls.S), which return to callers that rely on
+ * all registers but those that the function itself changes. On entry, the target is 80
+ * below the return slot. */
   .globl arctrace_kept_through
   .hidden arctrace_kept_through
   .type arctrace_kept_through, @function
@@ -326,7 +331,7 @@ arctrace_kept_through:
   own_rules
   leaq 8(%rsp), %rsp
   .cfi_def_cfa_offset 0
-  /* call *-88(%rsp), in whose midst the rules change, as above. */
+  /* call *-88(%rsp), within which the rules change, as above. */
   .byte 0xff
   called_rules
   .byte 0x54, 0x24, 0xa8

@@ -1,3 +1,4 @@
+// Decodes prefixes, opcodes and operands of x86-64 instructions.
 #include "writer_shim/arch/x86_64/decoded_instruction.hpp"
 
 namespace arctrace::shim {
@@ -10,7 +11,7 @@ struct Form {
   Immediate immediate;
 };
 
-// What a byte stands for that is sign-extended.
+// The value of a byte that is sign-extended.
 constexpr int32_t signed_byte(uint8_t byte) { return (byte ^ 0x80) - 0x80; }
 
 constexpr Form kPlain = {false, Immediate::kNone};

@@ -1,6 +1,6 @@
-/* mcount and __fentry__, which functions call at their entry, with all of their arguments in
- * registers: the hooks change none of these, and no vector register. The fast path needs no
- * aligned stack. And the stub of functions that call a hook before they return, too. */
+/* mcount and __fentry__, which functions call at their entry, with all of their arguments
+ * in registers: the hooks change none of these, and no vector register. The fast path
+ * needs no aligned stack. Also the stub of exit-hooked functions. */
 #include <cet.h>
 
 #include "writer_shim/arch/x86_64/saved_registers.inc"
@@ -56,9 +56,9 @@
   .type _mcount, @function
   .set _mcount, mcount
 
-/* In: the address of the function's LibraryCall in r11, its return address on the stack. The
- * hook keeps all registers, and finds those that are pushed here: rbp and r11 below the return
- * address (ARCTRACE_SHIM_ENTERED_CALL). */
+/* On entry, the address of the function's LibraryCall is in r11, its return address on
+ * the stack. The hook keeps all registers, and finds those that are pushed here: rbp and
+ * r11 below the return address (ARCTRACE_SHIM_ENTERED_CALL). */
   .globl arctrace_reported_entry
   .hidden arctrace_reported_entry
   .type arctrace_reported_entry, @function

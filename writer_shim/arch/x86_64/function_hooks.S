@@ -1,5 +1,5 @@
-/* The hooks of -finstrument-functions (function_hooks.h). In: the function in rdi, the call
- * site in rsi. */
+/* The hooks of -finstrument-functions (function_hooks.h). On entry, the function is in
+ * rdi, the call site in rsi. */
 #include <cet.h>
 
   .macro function_hook name, fast, slow

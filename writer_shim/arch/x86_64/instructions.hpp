@@ -1,4 +1,4 @@
-// The instructions that are read or written where hooks are put.
+// The instructions that are read or written where hooks are placed.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +46,15 @@ inline size_t filler_length(const unsigned char* at, const unsigned char* end) {
   }
   const auto length = static_cast<size_t>(at + 2 - from) + operands;
   return length <= static_cast<size_t>(end - from) ? length : 0;
+}
+
+// The end of the code that may be before a function's sled: in functions with
+// -fsanitize=function a short jump over the data of their type, and a landing pad.
+inline const unsigned char* end_of_preamble(const unsigned char* at) {
+  constexpr unsigned char kTypeSize = 6;
+  if (at[0] == kShortJump && at[1] == kTypeSize) at += 2 + kTypeSize;
+  if (__builtin_memcmp(at, kEndbr64, sizeof kEndbr64) == 0) at += sizeof kEndbr64;
+  return at;
 }
 
 }  // namespace arctrace::shim

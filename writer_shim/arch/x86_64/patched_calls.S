@@ -1,13 +1,13 @@
-/* The begin of a patched function's call. Callers of such functions may count on any
+/* The beginning of a patched function's call. Callers of such functions may rely on any
  * register that the function itself does not change (-fipa-ra): r10, r11, the flags, and
- * in the end those of arguments. Vector registers are not touched, as everywhere. */
+ * in the end those of arguments. Vector registers are never changed. */
 #include <cet.h>
 
 #include "writer_shim/arch/x86_64/kept_flags.inc"
 #include "writer_shim/arch/x86_64/saved_registers.inc"
 
-/* Puts all registers back: in: rsp is 88 below the return slot, r11 is where to go, which
- * ends up 80 below the slot. */
+/* Restores all registers. Before it, rsp is 88 below the return slot, and r11 is the
+ * target, which ends up 80 below the slot. */
   .macro restore_registers
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
@@ -38,7 +38,7 @@ arctrace_patched_begins:
   .irp name, %rsi, %rdx, %rcx, %r8, %r9, %r10
   push_register \name
   .endr
-  /* r11 and the flags are there already. */
+  /* r11 and the flags are saved there already. */
   subq $16, %rsp
   .cfi_adjust_cfa_offset 16
   push_register %r11

@@ -1,4 +1,4 @@
-/* The vector state that kept_vectors.cpp finds and vector_state.S saves and restores. */
+/* The vector state that loader_calls.cpp finds and vector_state.S saves and restores. */
 #ifndef ARCTRACE_WRITER_SHIM_X86_64_VECTOR_STATE_H
 #define ARCTRACE_WRITER_SHIM_X86_64_VECTOR_STATE_H
 

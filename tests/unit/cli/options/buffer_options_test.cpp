@@ -1,8 +1,7 @@
 // The options of `record` and `create` that size and shape the buffer.
-#include "reader/cli/options/buffer_options.hpp"
-
 #include <doctest/doctest.h>
 
+#include "reader/cli/options/record_options.hpp"
 #include "src/recording/output_file.hpp"
 #include "tests/unit/cli/options/parsed.hpp"
 
@@ -17,20 +16,20 @@ struct Parsed {
     add_duration_option(app, duration_ns, "recording");
     error = testing::parse_error(app, std::move(arguments));
   }
-  BufferOptions buffer;
-  FlightOptions flight;
+  recorder::BufferOptions buffer;
+  recorder::FlightOptions flight;
   uint64_t duration_ns = 0;
   std::string error;
 };
 
 TEST_CASE("buffer options: what is not given stays") {
   const Parsed parsed({});
-  const BufferOptions defaults;
+  const recorder::BufferOptions defaults;
   CHECK(parsed.error == "");
   CHECK(parsed.buffer.buffer_size == defaults.buffer_size);
   CHECK(parsed.buffer.block_size == defaults.block_size);
   CHECK(parsed.buffer.mode == ARCTRACE_MODE_DROP);
-  CHECK(parsed.buffer.pin == PinPolicy::kAuto);
+  CHECK(parsed.buffer.pin == recorder::PinPolicy::kAuto);
   CHECK_FALSE(parsed.buffer.is_size_asked);
   CHECK_FALSE(parsed.buffer.huge_pages.has_value());
   CHECK(parsed.flight.every_ns == 0);
@@ -48,10 +47,10 @@ TEST_CASE("buffer options: geometry") {
   CHECK(parsed.buffer.high_water_percent == 93);
   CHECK(parsed.buffer.mode == ARCTRACE_MODE_STOP);
   CHECK(parsed.buffer.scope == ARCTRACE_SCOPE_SHARED);
-  CHECK(parsed.buffer.pin == PinPolicy::kRequire);
+  CHECK(parsed.buffer.pin == recorder::PinPolicy::kRequire);
   CHECK(Parsed({"--mode=overwrite"}).buffer.mode == ARCTRACE_MODE_OVERWRITE);
   CHECK(Parsed({"--scope=thread"}).buffer.scope == ARCTRACE_SCOPE_THREAD);
-  CHECK(Parsed({"--pin=no"}).buffer.pin == PinPolicy::kNo);
+  CHECK(Parsed({"--pin=no"}).buffer.pin == recorder::PinPolicy::kNo);
   CHECK(Parsed({"--block-size=4G"}).error != "");
   CHECK(Parsed({"--slots=1"}).buffer.slot_count == 1);
   CHECK(Parsed({"--buffer-dir=/run/x"}).buffer.directory == "/run/x");
@@ -103,7 +102,7 @@ TEST_CASE("snapshots") {
 }
 
 TEST_CASE("a size limit cuts recordings, not those of a flight recorder") {
-  FileLimits limits;
+  recorder::FileLimits limits;
   CHECK_FALSE(recording::cuts_files(ARCTRACE_MODE_DROP, limits));
   limits.bytes = 1;
   CHECK(recording::cuts_files(ARCTRACE_MODE_DROP, limits));

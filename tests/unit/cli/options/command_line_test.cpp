@@ -1,4 +1,4 @@
-// Where the options of `arctrace record` end and the command's own begin.
+// The place where the options of `arctrace record` end and the command's own begin.
 #include "reader/cli/options/command_line.hpp"
 
 #include <absl/strings/str_join.h>

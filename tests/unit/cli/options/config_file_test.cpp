@@ -1,7 +1,4 @@
-// The configuration file: its syntax, its errors, and how its options give way to the
-// command line.
-#include "reader/cli/options/config_file.hpp"
-
+// The configuration file: its syntax, its errors, and how the command line overrides it.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include "reader/cli/options/command_line.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/cli/options/parsed.hpp"

@@ -1,9 +1,8 @@
 // --kernel and the options for kinds of the kernel's records.
-#include "reader/cli/options/kernel_options.hpp"
-
 #include <arctrace/format.h>
 #include <doctest/doctest.h>
 
+#include "reader/cli/options/record_options.hpp"
 #include "tests/unit/cli/options/parsed.hpp"
 
 namespace arctrace::cli {

@@ -43,7 +43,7 @@ TEST_CASE("report options: each view is a value of --view") {
   for (const reader::ViewType& type : reader::view_types()) {
     const ReportParsed parsed({"--view", type.name, "-F", "f"});
     CHECK(parsed.error == "");
-    // -F filters calls, or names what the view is about.
+    // -F filters calls, or names the functions that the view is about.
     const std::vector<std::string> functions = {"f"};
     const std::vector<std::string> none;
     CHECK(parsed.options.functions == (type.is_about_functions ? functions : none));

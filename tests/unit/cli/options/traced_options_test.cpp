@@ -1,8 +1,7 @@
-// The options that say what is recorded of the traced program.
-#include "reader/cli/options/traced_options.hpp"
-
+// The options that determine what is recorded of the traced program.
 #include <doctest/doctest.h>
 
+#include "reader/cli/options/record_options.hpp"
 #include "tests/unit/cli/options/parsed.hpp"
 
 namespace arctrace::cli {

@@ -1,11 +1,10 @@
-// --where: how a condition is taken apart, and what is none.
-#include "reader/cli/options/where_option.hpp"
-
+// --where: how a condition is split, and which texts are no condition.
 #include <doctest/doctest.h>
 
 #include <optional>
 #include <string>
 
+#include "reader/cli/options/options.hpp"
 #include "src/protocol/field_condition.hpp"
 
 namespace arctrace::cli {
@@ -39,7 +38,7 @@ TEST_CASE("--where: field, operator, value") {
   parses("id > 5", "id", FieldOperator::kGreater, "5");
   parses("id>=5", "id", FieldOperator::kGreaterOrEqual, "5");
   parses("name ~ a*=b", "name", FieldOperator::kMatches, "a*=b");
-  // Fields may have blanks, texts any signs.
+  // Fields may have blanks, texts any characters.
   parses("a b = c d", "a b", FieldOperator::kEqual, "c d");
   parses("name = \"=5 \"", "name", FieldOperator::kEqual, "=5 ", true);
   parses("name = \"\"", "name", FieldOperator::kEqual, "", true);

@@ -1,5 +1,5 @@
-// A buffer's size by the memory that there is: of cgroups that are files made here, and
-// of directories.
+// The size of a buffer depends on the available memory: of cgroups that are files made
+// here, and of directories.
 #include "src/recorder/buffer/buffer_fit.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// Files that stand for /proc and /sys.
+// Files that stand in for /proc and /sys.
 class FakeRoot {
  public:
   FakeRoot()
@@ -32,7 +32,7 @@ class FakeRoot {
     std::ofstream(path_ / name) << text;
     return *this;
   }
-  // A cgroup of version 2. `cache`: bytes of files that can be given up.
+  // Adds a cgroup of version 2. `cache`: bytes of files that can be dropped.
   FakeRoot& cgroup(const std::string& path, const std::string& max, uint64_t current,
                    uint64_t cache = 0) {
     const std::string directory = "sys/fs/cgroup" + path + "/";
@@ -50,12 +50,12 @@ class FakeRoot {
 
 std::string bytes(uint64_t number) { return std::to_string(number); }
 
-// Of the limit that is lowest, and of that of which the least is free.
+// The lowest limit; least_free(): the least free memory within a limit.
 uint64_t least_total(const FakeRoot& root) {
-  return cgroup_room(root.path()).least_total.total;
+  return recorder::cgroup_room(root.path()).least_total.total;
 }
 uint64_t least_free(const FakeRoot& root) {
-  return cgroup_room(root.path()).least_free.free;
+  return recorder::cgroup_room(root.path()).least_free.free;
 }
 
 TEST_CASE("cgroups: no limit, and limits of version 2 at each level") {
@@ -69,7 +69,7 @@ TEST_CASE("cgroups: no limit, and limits of version 2 at each level") {
   root.cgroup("/a", bytes(100 * kMiB), 30 * kMiB);
   CHECK(least_total(root) == 100 * kMiB);
   CHECK(least_free(root) == 70 * kMiB);
-  CHECK(cgroup_room(root.path()).least_total.name ==
+  CHECK(recorder::cgroup_room(root.path()).least_total.name ==
         "the memory limit of the cgroup, 100M");
   // Files in the cache are free.
   root.cgroup("/a/b", bytes(90 * kMiB), 40 * kMiB, 35 * kMiB);
@@ -83,7 +83,7 @@ TEST_CASE("cgroups: the lowest limit need not be the one of which the least is f
   root.file("proc/self/cgroup", "0::/a/b\n");
   root.cgroup("/a", bytes(400 * kMiB), 390 * kMiB);
   root.cgroup("/a/b", bytes(100 * kMiB), 20 * kMiB);
-  const CgroupRoom room = cgroup_room(root.path());
+  const recorder::CgroupRoom room = recorder::cgroup_room(root.path());
   CHECK(room.least_total.total == 100 * kMiB);
   CHECK(room.least_total.name == "the memory limit of the cgroup, 100M");
   CHECK(room.least_free.free == 10 * kMiB);
@@ -108,28 +108,29 @@ TEST_CASE("cgroups: version 1, whose largest number is no limit") {
   CHECK(least_total(root) == UINT64_MAX);
 }
 
-// The rooms of a large machine, and one cgroup with a limit.
-BufferRooms with_limit(uint64_t total, uint64_t free) {
-  const MemoryRoom cgroup = {total, free,
-                             "the memory limit of the cgroup, " + size_text(total)};
+// The memory limits of a large machine, and one cgroup's.
+recorder::BufferRooms with_limit(uint64_t total, uint64_t free) {
+  const recorder::MemoryRoom cgroup = {
+      total, free, "the memory limit of the cgroup, " + recorder::size_text(total)};
   return {{uint64_t{16} << 30, uint64_t{16} << 30, "the machine's memory, 16384M"},
           {cgroup, cgroup},
           {uint64_t{8} << 30, uint64_t{8} << 30, "the room in /dev/shm, 8192M"}};
 }
 
-// In a directory that is in memory on each machine, because it is not there.
-BufferOptions usual_options() {
-  BufferOptions options;
+// Options with a directory that counts as in memory on each machine, because it does not
+// exist.
+recorder::BufferOptions usual_options() {
+  recorder::BufferOptions options;
   options.directory = "/dev/shm/none-such";
   return options;
 }
 
 TEST_CASE("fit: the usual size stays where there is room") {
-  BufferOptions options = usual_options();
-  const absl::StatusOr<BufferFit> fit =
-      fit_to_memory(options, with_limit(UINT64_MAX, UINT64_MAX));
+  recorder::BufferOptions options = usual_options();
+  const absl::StatusOr<recorder::BufferFit> fit =
+      recorder::fit_to_memory(options, with_limit(UINT64_MAX, UINT64_MAX));
   REQUIRE(fit.ok());
-  CHECK(options.buffer_size == BufferOptions().buffer_size);
+  CHECK(options.buffer_size == recorder::BufferOptions().buffer_size);
   CHECK(fit->size == "");
   CHECK(fit->warning == "");
 }
@@ -140,92 +141,95 @@ TEST_CASE("fit: at most a quarter of the cgroup's limit, unless a size was asked
         uint64_t{280}, uint64_t{512}}) {
     CAPTURE(limit);
     const uint64_t total = (limit + 40) * kMiB;
-    BufferOptions options = usual_options();
-    const absl::StatusOr<BufferFit> fit =
-        fit_to_memory(options, with_limit(total, total));
+    recorder::BufferOptions options = usual_options();
+    const absl::StatusOr<recorder::BufferFit> fit =
+        recorder::fit_to_memory(options, with_limit(total, total));
     REQUIRE(fit.ok());
-    const uint64_t taken = plan_buffer(options)->total_size;
+    const uint64_t taken = recorder::plan_buffer(options)->total_size;
     CHECK(taken <= total / 4);
     CHECK(taken >= total / 16 * (limit < 290 ? 1 : 0));
-    CHECK(fit->size.empty() == (options.buffer_size == BufferOptions().buffer_size));
+    CHECK(fit->size.empty() ==
+          (options.buffer_size == recorder::BufferOptions().buffer_size));
   }
-  const BufferRooms rooms = with_limit(100 * kMiB, 100 * kMiB);
-  BufferOptions options = usual_options();
+  const recorder::BufferRooms rooms = with_limit(100 * kMiB, 100 * kMiB);
+  recorder::BufferOptions options = usual_options();
   CHECK(
-      fit_to_memory(options, rooms)->size ==
+      recorder::fit_to_memory(options, rooms)->size ==
       "the buffer has 16M, not 64M, to take at most a quarter of the memory limit of the "
       "cgroup, 100M; -b sets another size");
   options.buffer_size = 64 * kMiB;
   options.is_size_asked = true;
-  const absl::StatusOr<BufferFit> asked = fit_to_memory(options, rooms);
+  const absl::StatusOr<recorder::BufferFit> asked =
+      recorder::fit_to_memory(options, rooms);
   REQUIRE(asked.ok());
   CHECK(asked->size == "");
   CHECK(options.buffer_size == 64 * kMiB);
 }
 
 TEST_CASE("fit: a quarter of the lowest limit, and of another one what is free") {
-  BufferRooms rooms = with_limit(100 * kMiB, 80 * kMiB);
+  recorder::BufferRooms rooms = with_limit(100 * kMiB, 80 * kMiB);
   rooms.cgroup.least_free = {400 * kMiB, 40 * kMiB,
                              "the memory limit of the cgroup, 400M"};
-  BufferOptions options = usual_options();
+  recorder::BufferOptions options = usual_options();
   CHECK(
-      fit_to_memory(options, rooms)->size ==
+      recorder::fit_to_memory(options, rooms)->size ==
       "the buffer has 16M, not 64M, to take at most a quarter of the memory limit of the "
       "cgroup, 100M; -b sets another size");
   options.buffer_size = 32 * kMiB;
   options.is_size_asked = true;
-  const absl::Status refused = fit_to_memory(options, rooms).status();
+  const absl::Status refused = recorder::fit_to_memory(options, rooms).status();
   CHECK(std::string(refused.message())
             .find("of the memory limit of the cgroup, 400M, 40M are free") !=
         std::string::npos);
 }
 
 TEST_CASE("fit: a quarter of the machine's memory, and of the room in the directory") {
-  BufferRooms rooms = with_limit(UINT64_MAX, UINT64_MAX);
+  recorder::BufferRooms rooms = with_limit(UINT64_MAX, UINT64_MAX);
   rooms.machine = {200 * kMiB, 200 * kMiB, "the machine's memory, 200M"};
-  BufferOptions options = usual_options();
-  CHECK(fit_to_memory(options, rooms)->size ==
+  recorder::BufferOptions options = usual_options();
+  CHECK(recorder::fit_to_memory(options, rooms)->size ==
         "the buffer has 32M, not 64M, to take at most a quarter of the machine's memory, "
         "200M; -b sets another size");
-  // Of the directory only what is free counts.
+  // For the directory only the free space counts.
   rooms.directory = {400 * kMiB, 64 * kMiB, "the room in /dev/shm, 64M"};
   options = usual_options();
-  CHECK(fit_to_memory(options, rooms)->size ==
+  CHECK(recorder::fit_to_memory(options, rooms)->size ==
         "the buffer has 8M, not 64M, to take at most a quarter of the room in /dev/shm, "
         "64M; -b sets another size");
 }
 
 TEST_CASE("fit: what the cgroup has no room for is refused") {
-  const BufferRooms rooms = with_limit(100 * kMiB, 60 * kMiB);
-  BufferOptions options = usual_options();
+  const recorder::BufferRooms rooms = with_limit(100 * kMiB, 60 * kMiB);
+  recorder::BufferOptions options = usual_options();
   options.buffer_size = 256 * kMiB;
   options.is_size_asked = true;
-  const absl::Status status = fit_to_memory(options, rooms).status();
+  const absl::Status status = recorder::fit_to_memory(options, rooms).status();
   CHECK(status.code() == absl::StatusCode::kResourceExhausted);
   CHECK(std::string(status.message())
             .find("of the memory limit of the cgroup, 100M, 60M are free") !=
         std::string::npos);
   options.buffer_size = 32 * kMiB;
-  CHECK(fit_to_memory(options, rooms).ok());
+  CHECK(recorder::fit_to_memory(options, rooms).ok());
 }
 
 TEST_CASE("fit: a directory on a disk only if it is named") {
-  const BufferRooms rooms = with_limit(UINT64_MAX, UINT64_MAX);
-  const std::string disk = "/proc";  // no tmpfs, on each machine
-  BufferOptions options;
+  const recorder::BufferRooms rooms = with_limit(UINT64_MAX, UINT64_MAX);
+  const std::string disk = "/proc";  // is no tmpfs on any machine
+  recorder::BufferOptions options;
   options.directory = disk;
-  CHECK(fit_to_memory(options, rooms).status().code() ==
+  CHECK(recorder::fit_to_memory(options, rooms).status().code() ==
         absl::StatusCode::kFailedPrecondition);
   options.is_directory_asked = true;
   options.is_size_asked = true;
-  const absl::StatusOr<BufferFit> fit = fit_to_memory(options, rooms);
+  const absl::StatusOr<recorder::BufferFit> fit = recorder::fit_to_memory(options, rooms);
   REQUIRE(fit.ok());
   CHECK(fit->warning.find("/proc is on a disk") == 0);
 }
 
 TEST_CASE("why a directory has no buffer, and what helps") {
   const auto text = [](int error, const char* directory) {
-    return std::string(explain_directory(error, 72 * kMiB, directory).message());
+    return std::string(
+        recorder::explain_directory(error, 72 * kMiB, directory).message());
   };
   CHECK(
       text(ENOENT, "/dev/shm") ==
@@ -238,8 +242,8 @@ TEST_CASE("why a directory has no buffer, and what helps") {
   CHECK(
       text(ENOSPC, "/dev/shm").find("no room for a buffer of 72M in /dev/shm: it has ") ==
       0);
-  // No size was refused, but the file.
-  CHECK(explain_directory(ENOSPC, 0, "/dev/shm").message() ==
+  // The file itself was refused, not its size.
+  CHECK(recorder::explain_directory(ENOSPC, 0, "/dev/shm").message() ==
         "no buffer in /dev/shm: it has no room for another file; remove files there, or "
         "--buffer-dir=DIR, a directory of a tmpfs");
 }

@@ -13,9 +13,9 @@
 #include <string>
 #include <utility>
 
-#include "src/base/shared_atomics.hpp"
-#include "src/buffer/geometry.hpp"
-#include "src/protocol/recycle.hpp"
+#include "src/base/memory.hpp"
+#include "src/buffer/buffer_view.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/skip.hpp"
@@ -27,12 +27,12 @@ namespace {
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 TEST_CASE("buffer: a fresh one is as BUF-3 says") {
-  BufferOptions options = small_buffer(1024, 8, 20);
+  recorder::BufferOptions options = small_buffer(1024, 8, 20);
   options.cpu_count = 3;
   options.scope = ARCTRACE_SCOPE_SHARED;
   options.mode = ARCTRACE_MODE_STOP;
   options.high_water_percent = 50;
-  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+  absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::create(options);
   REQUIRE(buffer.ok());
   const arctrace_session_header& header = buffer->header();
   Geometry geometry;
@@ -53,7 +53,7 @@ TEST_CASE("buffer: a fresh one is as BUF-3 says") {
   CHECK(control.gate == 0);
   CHECK(control.process_next == 1);
   CHECK(control.writer_next == 1);
-  CHECK(control.high_water_blocks == 0);  // of a buffer that nobody drains
+  CHECK(control.high_water_blocks == 0);  // for a buffer that nobody drains
   for (uint32_t i = 0; i < 20; ++i) CHECK(view.slot(i).lock == 0);
   for (uint32_t i = 0; i < 8; ++i) {
     CHECK(Recycle<IpcAtomics>::state(view, i).pack() == ARCTRACE_PHASE_FREE);
@@ -66,8 +66,8 @@ TEST_CASE("buffer: a fresh one is as BUF-3 says") {
   CHECK(static_cast<uint64_t>(status.st_size) == header.total_size);
 }
 
-// Of the buffer's mapping: kB that are mapped in huge pages.
-uint64_t huge_kb(const Buffer& buffer) {
+// How many kB of the buffer's mapping are in huge pages.
+uint64_t huge_kb(const recorder::Buffer& buffer) {
   const auto base = reinterpret_cast<uintptr_t>(buffer.view().base());
   std::ifstream maps("/proc/self/smaps");
   bool is_ours = false;
@@ -81,11 +81,11 @@ uint64_t huge_kb(const Buffer& buffer) {
 }
 
 TEST_CASE("buffer: of huge pages if it can be, and of small ones if wanted") {
-  BufferOptions options;
+  recorder::BufferOptions options;
   options.buffer_size = 8 << 20;
-  options.pin = PinPolicy::kNo;
+  options.pin = recorder::PinPolicy::kNo;
   options.huge_pages = true;
-  absl::StatusOr<Buffer> asked = Buffer::create(options);
+  absl::StatusOr<recorder::Buffer> asked = recorder::Buffer::create(options);
   REQUIRE(asked.ok());
   if (!asked->warning().empty()) {
     testing::skip_case(asked->warning());
@@ -93,18 +93,18 @@ TEST_CASE("buffer: of huge pages if it can be, and of small ones if wanted") {
   }
   CHECK(huge_kb(*asked) == 8 << 10);
   options.huge_pages.reset();
-  absl::StatusOr<Buffer> usual = Buffer::create(options);
+  absl::StatusOr<recorder::Buffer> usual = recorder::Buffer::create(options);
   REQUIRE(usual.ok());
   CHECK(huge_kb(*usual) == 8 << 10);
   options.huge_pages = false;
-  absl::StatusOr<Buffer> small = Buffer::create(options);
+  absl::StatusOr<recorder::Buffer> small = recorder::Buffer::create(options);
   REQUIRE(small.ok());
   CHECK(huge_kb(*small) == 0);
 }
 
 TEST_CASE("buffer: two are never alike") {
-  absl::StatusOr<Buffer> a = Buffer::create(small_buffer(384, 2));
-  absl::StatusOr<Buffer> b = Buffer::create(small_buffer(384, 2));
+  absl::StatusOr<recorder::Buffer> a = recorder::Buffer::create(small_buffer(384, 2));
+  absl::StatusOr<recorder::Buffer> b = recorder::Buffer::create(small_buffer(384, 2));
   REQUIRE(a.ok());
   REQUIRE(b.ok());
   CHECK(a->path() != b->path());
@@ -114,13 +114,15 @@ TEST_CASE("buffer: two are never alike") {
 TEST_CASE("buffer: its file goes with it, and moves with it") {
   std::string path;
   {
-    absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(384, 2));
+    absl::StatusOr<recorder::Buffer> buffer =
+        recorder::Buffer::create(small_buffer(384, 2));
     REQUIRE(buffer.ok());
     path = buffer->path();
-    Buffer moved = *std::move(buffer);
+    recorder::Buffer moved = *std::move(buffer);
     CHECK(moved.path() == path);
     CHECK(exists(path));
-    absl::StatusOr<Buffer> other = Buffer::create(small_buffer(384, 2));
+    absl::StatusOr<recorder::Buffer> other =
+        recorder::Buffer::create(small_buffer(384, 2));
     REQUIRE(other.ok());
     moved = *std::move(other);
     CHECK(moved.path() != path);
@@ -130,10 +132,10 @@ TEST_CASE("buffer: its file goes with it, and moves with it") {
 
 TEST_CASE("buffer: small ones have small blocks, if nothing else is said") {
   const auto block_size = [](uint64_t size, std::optional<uint32_t> asked = {}) {
-    BufferOptions options;
+    recorder::BufferOptions options;
     options.buffer_size = size;
     options.block_size = asked;
-    return plan_buffer(options)->block_size;
+    return recorder::plan_buffer(options)->block_size;
   };
   constexpr uint64_t kKiB = 1024;
   CHECK(block_size(uint64_t{64} << 20) == 64 * kKiB);
@@ -148,10 +150,10 @@ TEST_CASE("buffer: small ones have small blocks, if nothing else is said") {
 TEST_CASE("buffer: what is impossible is reported in one line and leaves no file") {
   const TemporaryDirectory directory;
   const auto error = [&](auto&& change) {
-    BufferOptions options = small_buffer(1024, 8);
+    recorder::BufferOptions options = small_buffer(1024, 8);
     options.directory = directory.path("");
     change(options);
-    const absl::StatusOr<Buffer> buffer = Buffer::create(options);
+    const absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::create(options);
     REQUIRE_FALSE(buffer.ok());
     CHECK(buffer.status().message().find('\n') == std::string::npos);
     CHECK_FALSE(buffer.status().message().empty());
@@ -173,7 +175,7 @@ TEST_CASE("buffer: what is impossible is reported in one line and leaves no file
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMlockDoesNothing = true;  // the sanitizers see to that
+constexpr bool kMlockDoesNothing = true;  // the sanitizers disable it
 #else
 constexpr bool kMlockDoesNothing = false;
 #endif
@@ -184,70 +186,74 @@ TEST_CASE("buffer: what can't be pinned is a warning, or an error if it must be"
     if (geteuid() == 0) REQUIRE(setuid(12345) == 0);  // root may pin beyond the limit
     const rlimit limit{4096, 4096};
     REQUIRE(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
-    BufferOptions options = small_buffer(1024, 64);
-    options.pin = PinPolicy::kTry;
+    recorder::BufferOptions options = small_buffer(1024, 64);
+    options.pin = recorder::PinPolicy::kTry;
     {
-      absl::StatusOr<Buffer> tried = Buffer::create(options);
+      absl::StatusOr<recorder::Buffer> tried = recorder::Buffer::create(options);
       REQUIRE(tried.ok());
       CHECK(tried->warning().find("RLIMIT_MEMLOCK is 4096") != std::string::npos);
       CHECK(tried->warning().find('\n') == std::string::npos);
       CHECK(tried->header().pinned == 4);  // KiB
     }
-    options.pin = PinPolicy::kAuto;
+    options.pin = recorder::PinPolicy::kAuto;
     {
-      const absl::StatusOr<Buffer> quiet = Buffer::create(options);
+      const absl::StatusOr<recorder::Buffer> quiet = recorder::Buffer::create(options);
       REQUIRE(quiet.ok());
       CHECK(quiet->warning() == "");
       CHECK(quiet->header().pinned == 4);
-      // The limit is for all that the process has locked.
-      const absl::StatusOr<Buffer> second = Buffer::create(options);
+      // The limit applies to all that the process has locked.
+      const absl::StatusOr<recorder::Buffer> second = recorder::Buffer::create(options);
       REQUIRE(second.ok());
       CHECK(second->header().pinned == 0);
     }
-    options.pin = PinPolicy::kRequire;
-    CHECK(Buffer::create(options).status().code() ==
+    options.pin = recorder::PinPolicy::kRequire;
+    CHECK(recorder::Buffer::create(options).status().code() ==
           absl::StatusCode::kResourceExhausted);
   });
 }
 
 TEST_CASE("buffer: a pinned one is locked, and its header says so") {
-  BufferOptions options = small_buffer(1024, 64);
-  options.pin = PinPolicy::kTry;
-  absl::StatusOr<Buffer> buffer = Buffer::create(options);
+  recorder::BufferOptions options = small_buffer(1024, 64);
+  options.pin = recorder::PinPolicy::kTry;
+  absl::StatusOr<recorder::Buffer> buffer = recorder::Buffer::create(options);
   REQUIRE(buffer.ok());
   CHECK(buffer->header().pinned == (buffer->warning().empty() ? 1 : 0));
 }
 
 TEST_CASE("buffer: its header is a private copy") {
-  absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
+  absl::StatusOr<recorder::Buffer> buffer =
+      recorder::Buffer::create(small_buffer(1024, 8));
   REQUIRE(buffer.ok());
   CHECK(std::memcmp(buffer->view().base(), &buffer->header(), sizeof buffer->header()) ==
         0);
-  absl::StatusOr<Buffer> opened = Buffer::open(buffer->path());
+  absl::StatusOr<recorder::Buffer> opened = recorder::Buffer::open(buffer->path());
   REQUIRE(opened.ok());
   std::memset(buffer->view().base(), 0x55, ARCTRACE_HEADER_SIZE);
-  for (const Buffer* one : {&*buffer, &*opened}) {
+  for (const recorder::Buffer* one : {&*buffer, &*opened}) {
     CHECK(one->header().magic == ARCTRACE_SESSION_MAGIC);
     CHECK(one->header().block_count == 8);
   }
 }
 
 TEST_CASE("buffer: opened to be read it can't be written") {
-  const absl::StatusOr<Buffer> buffer = Buffer::create(small_buffer(1024, 8));
+  const absl::StatusOr<recorder::Buffer> buffer =
+      recorder::Buffer::create(small_buffer(1024, 8));
   REQUIRE(buffer.ok());
   const std::string ended = run_in_child([&] {
-    absl::StatusOr<Buffer> opened = Buffer::open(buffer->path(), BufferAccess::kRead);
+    absl::StatusOr<recorder::Buffer> opened =
+        recorder::Buffer::open(buffer->path(), BufferAccess::kRead);
     REQUIRE(opened.ok());
     REQUIRE(opened->view().control().writer_next == 1);
     signal(SIGSEGV, SIG_DFL);  // not doctest's handler
-    set_gate(opened->view(), 1);
+    recorder::set_gate(opened->view(), 1);
   });
   CHECK(ended == "signal 11");
   CHECK(buffer->view().control().gate == 0);
 }
 
 TEST_CASE("buffer: a copy has no more blocks than there are bytes for") {
-  const absl::StatusOr<Buffer> small = Buffer::create(small_buffer(1024, 8));
+  const absl::StatusOr<recorder::Buffer> small =
+      recorder::Buffer::create(small_buffer(1024, 8));
   REQUIRE(small.ok());
   arctrace_session_header header = small->header();
   Geometry claimed = small->view().geometry();
@@ -265,7 +271,8 @@ TEST_CASE("buffer: a copy has no more blocks than there are bytes for") {
   for (const uint64_t blocks : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
     const uint64_t size = claimed.blocks_offset + blocks * claimed.block_size;
     REQUIRE(ftruncate(fd, static_cast<off_t>(size)) == 0);
-    const absl::StatusOr<Buffer> copy = Buffer::copy_untrusted(fd, 0, UINT64_MAX, "x");
+    const absl::StatusOr<recorder::Buffer> copy =
+        recorder::Buffer::copy_untrusted(fd, 0, UINT64_MAX, "x");
     REQUIRE(copy.ok());
     CHECK(copy->view().geometry().block_count == blocks);
     CHECK(copy->view().geometry().total_size == size);

@@ -23,11 +23,11 @@ uint64_t now_ns(clockid_t clock) {
 
 TEST_CASE("clock source: a sync lies between what each clock shows before and after") {
   for (const uint32_t clock :
-       {uint32_t{choose_clock()}, uint32_t{ARCTRACE_CLOCK_MONOTONIC}}) {
+       {uint32_t{recorder::choose_clock()}, uint32_t{ARCTRACE_CLOCK_MONOTONIC}}) {
     for (int i = 0; i < 100; ++i) {
       const uint64_t ticks = read_ticks(clock);
       const uint64_t monotonic = now_ns(CLOCK_MONOTONIC);
-      const ClockSync sync = take_clock_sync(clock);
+      const recorder::ClockSync sync = recorder::take_clock_sync(clock);
       CHECK(sync.monotonic_ns >= monotonic);
       CHECK(sync.monotonic_ns <= now_ns(CLOCK_MONOTONIC));
       CHECK(sync.ticks >= ticks);
@@ -37,13 +37,13 @@ TEST_CASE("clock source: a sync lies between what each clock shows before and af
 }
 
 TEST_CASE("clock source: the monotonic clock's ticks are nanoseconds") {
-  CHECK(measure_ticks_per_second(ARCTRACE_CLOCK_MONOTONIC) == 1000000000u);
-  const ClockSync sync = take_clock_sync(ARCTRACE_CLOCK_MONOTONIC);
+  CHECK(recorder::measure_ticks_per_second(ARCTRACE_CLOCK_MONOTONIC) == 1000000000u);
+  const recorder::ClockSync sync = recorder::take_clock_sync(ARCTRACE_CLOCK_MONOTONIC);
   CHECK(sync.ticks == sync.monotonic_ns);
 }
 
 // By how much real time is ahead of the monotonic clock, from the closest pair of
-// readings around one of it.
+// monotonic readings around one of real time.
 struct RealTimeOffset {
   int64_t ns = 0;
   uint64_t width_ns = UINT64_MAX;
@@ -64,15 +64,16 @@ RealTimeOffset read_real_time_offset() {
 
 TEST_CASE("clock source: real time is the moment's, not that of the reading after it") {
   // A sync takes some 80 readings, and may be wrong by a part of the three around real
-  // time. The median tells: whoever is preempted, or whose clock is set, is not most.
+  // time. The median is compared, because preemptions and changes of the clock affect
+  // fewer than half.
   std::vector<uint64_t> errors_ns;
   uint64_t width_ns = UINT64_MAX;
   for (int i = 0; i < 101; ++i) {
     const RealTimeOffset before = read_real_time_offset();
-    const ClockSync sync = take_clock_sync(choose_clock());
+    const recorder::ClockSync sync = recorder::take_clock_sync(recorder::choose_clock());
     const RealTimeOffset after = read_real_time_offset();
     const auto offset = static_cast<int64_t>(sync.realtime_ns - sync.monotonic_ns);
-    // The clock may be slewed meanwhile.
+    // The clock may be slewed between the readings.
     const int64_t least = std::min(before.ns, after.ns);
     const int64_t most = std::max(before.ns, after.ns);
     errors_ns.push_back(
@@ -82,15 +83,15 @@ TEST_CASE("clock source: real time is the moment's, not that of the reading afte
   const auto median = errors_ns.begin() + 50;
   std::nth_element(errors_ns.begin(), median, errors_ns.end());
   CAPTURE(width_ns);
-  // The reading after it is some 40 times that away.
+  // The next reading is some 40 times that away.
   CHECK(*median <= 10 * width_ns);
 }
 
 TEST_CASE("clock source: the rate agrees with two syncs") {
-  const uint32_t clock = choose_clock();
-  const ClockSync first = take_clock_sync(clock);
-  const auto rate = static_cast<double>(measure_ticks_per_second(clock));
-  const ClockSync second = take_clock_sync(clock);
+  const uint32_t clock = recorder::choose_clock();
+  const recorder::ClockSync first = recorder::take_clock_sync(clock);
+  const auto rate = static_cast<double>(recorder::measure_ticks_per_second(clock));
+  const recorder::ClockSync second = recorder::take_clock_sync(clock);
   const double expected = static_cast<double>(second.ticks - first.ticks) * 1e9 /
                           static_cast<double>(second.monotonic_ns - first.monotonic_ns);
   CHECK(rate > expected * 0.9);
@@ -100,21 +101,21 @@ TEST_CASE("clock source: the rate agrees with two syncs") {
 TEST_CASE("clock source: a moment of this boot, and of others") {
   constexpr uint64_t kSecond = 1000000000u;
   for (const uint32_t clock :
-       {uint32_t{choose_clock()}, uint32_t{ARCTRACE_CLOCK_MONOTONIC}}) {
-    const uint64_t rate = measure_ticks_per_second(clock);
-    const ClockSync then = take_clock_sync(clock);
-    CHECK(is_of_this_boot(then, clock, rate));
-    ClockSync other = then;
-    other.realtime_ns -= 10 * kSecond;  // a machine that was booted earlier
-    CHECK_FALSE(is_of_this_boot(other, clock, rate));
+       {uint32_t{recorder::choose_clock()}, uint32_t{ARCTRACE_CLOCK_MONOTONIC}}) {
+    const uint64_t rate = recorder::measure_ticks_per_second(clock);
+    const recorder::ClockSync then = recorder::take_clock_sync(clock);
+    CHECK(recorder::is_of_this_boot(then, clock, rate));
+    recorder::ClockSync other = then;
+    other.realtime_ns -= 10 * kSecond;  // a machine that was booted earlier has this
+    CHECK_FALSE(recorder::is_of_this_boot(other, clock, rate));
     other = then;
-    other.ticks -= rate / 10;  // one whose counter began elsewhere
-    CHECK_FALSE(is_of_this_boot(other, clock, rate));
+    other.ticks -= rate / 10;  // a counter that began at another value has this
+    CHECK_FALSE(recorder::is_of_this_boot(other, clock, rate));
     other = then;
     other.monotonic_ns += 1000 * kSecond;
     other.realtime_ns += 1000 * kSecond;
-    CHECK_FALSE(is_of_this_boot(other, clock, rate));
-    CHECK_FALSE(is_of_this_boot(then, 99, rate));
+    CHECK_FALSE(recorder::is_of_this_boot(other, clock, rate));
+    CHECK_FALSE(recorder::is_of_this_boot(then, 99, rate));
   }
 }
 

@@ -1,6 +1,4 @@
-// Whether counters that differ between CPUs are noticed.
-#include "src/recorder/buffer/counter_check.hpp"
-
+// Counters that differ between CPUs are detected.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -8,35 +6,38 @@
 #include <cstdint>
 #include <optional>
 
+#include "src/recorder/buffer/clock_source.hpp"
+
 namespace arctrace::testing {
 namespace {
 
 // A machine whose CPUs' counters run at 2.6 ticks a nanosecond.
 struct Machine {
-  int64_t ahead_ticks = 0;  // of CPU 1
+  int64_t ahead_ticks = 0;  // the lead of CPU 1
   uint64_t width = 60;
-  int interrupted = 0;  // so many samples are much too wide
+  int interrupted = 0;  // how many samples are much too wide
   uint64_t now_ns = 1'000'000'000;
 
-  std::optional<CounterSample> sample(size_t cpu) {
+  std::optional<recorder::CounterSample> sample(size_t cpu) {
     if (cpu == 9) return std::nullopt;
     now_ns += 50'000;
     const uint64_t ticks =
         now_ns * 26 / 10 + static_cast<uint64_t>(cpu == 1 ? ahead_ticks : 0);
-    if (interrupted == 0) return CounterSample{ticks, width, now_ns};
+    if (interrupted == 0) return recorder::CounterSample{ticks, width, now_ns};
     --interrupted;
-    return CounterSample{ticks + 5'000'000, 10'000'000, now_ns};
+    return recorder::CounterSample{ticks + 5'000'000, 10'000'000, now_ns};
   }
 };
 
 bool agree(Machine machine) {
   constexpr std::array<size_t, 3> kCpus = {0, 1, 2};
-  return counters_agree(kCpus, [&](size_t cpu) { return machine.sample(cpu); });
+  return recorder::counters_agree(kCpus, [&](size_t cpu) { return machine.sample(cpu); });
 }
 
 TEST_CASE("counters: equal ones agree, whatever their rate is") {
   CHECK(agree({}));
-  CHECK(counters_agree({}, [](size_t) { return std::optional<CounterSample>(); }));
+  CHECK(recorder::counters_agree(
+      {}, [](size_t) { return std::optional<recorder::CounterSample>(); }));
 }
 
 TEST_CASE("counters: one that is ahead or behind is noticed") {
@@ -56,7 +57,8 @@ TEST_CASE("counters: samples that are too wide prove nothing, and are taken agai
 TEST_CASE("counters: a CPU that cannot be reached is not taken for one that agrees") {
   Machine machine;
   constexpr std::array<size_t, 2> kCpus = {0, 9};
-  CHECK_FALSE(counters_agree(kCpus, [&](size_t cpu) { return machine.sample(cpu); }));
+  CHECK_FALSE(
+      recorder::counters_agree(kCpus, [&](size_t cpu) { return machine.sample(cpu); }));
 }
 
 }  // namespace

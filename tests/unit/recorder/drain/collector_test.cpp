@@ -14,43 +14,43 @@
 #include <thread>
 #include <utility>
 
-#include "src/base/shared_atomics.hpp"
-#include "src/protocol/dead_slot.hpp"
+#include "src/base/memory.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
-#include "src/recorder/drain/collector_lock.hpp"
-#include "src/recorder/drain/polled_writer.hpp"
+#include "src/recorder/drain/recorder.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
 namespace {
 
-// Counts the collector's rounds, each of which begins with a poll().
-struct CountedRounds : PolledWriter {
+// Counts the collector's passes, each of which begins with a poll().
+struct CountedRounds : recorder::PolledWriter {
   void poll() override { ++begun; }
   void finish() override {}
   std::atomic<uint32_t> begun = 0;
 };
 
-// A buffer and its collector, with a thread of its own: so in a child always, which also
-// is the traced program.
+// A buffer and its collector, which has a thread of its own; so this is always in a
+// child, which also is the traced program.
 struct Recording {
-  Recording(const BufferOptions& options, const std::string& path,
-            PolledWriter* polled = nullptr)
-      : buffer(*Buffer::create(options)),
+  Recording(const recorder::BufferOptions& options, const std::string& path,
+            recorder::PolledWriter* polled = nullptr)
+      : buffer(*recorder::Buffer::create(options)),
         lock(buffer.view()),
-        collector(buffer, *TraceFile::create(path, SpecialFile::kWriteInto),
+        collector(buffer,
+                  *recorder::TraceFile::create(path, recorder::SpecialFile::kWriteInto),
                   {{"recorder", "-o", "file"}}, {}, {}, polled) {
-    set_gate(buffer.view(), ARCTRACE_GATE_ALL);
+    recorder::set_gate(buffer.view(), ARCTRACE_GATE_ALL);
     REQUIRE(collector.publish().ok());
     REQUIRE(arctrace_attach(buffer.path().c_str()) == 0);
   }
 
   arctrace_control& control() { return buffer.view().control(); }
 
-  Buffer buffer;
-  CollectorLock lock;
-  Collector collector;
+  recorder::Buffer buffer;
+  recorder::CollectorLock lock;
+  recorder::Collector collector;
 };
 
 TEST_CASE("collector: a whole file, from SYSTEM to SESSION_FINISHED") {
@@ -60,7 +60,7 @@ TEST_CASE("collector: a whole file, from SYSTEM to SESSION_FINISHED") {
     Recording recording(small_buffer(4096, 1000), path);
     for (uint32_t i = 0; i < 5000; ++i) arctrace_instant(i);
     recording.collector.child_ended(77, 256);
-    const CollectorSummary summary = recording.collector.finish();
+    const recorder::CollectorSummary summary = recording.collector.finish();
     CHECK(arctrace_enabled(ARCTRACE_GATE_ALL) == 0);
     CHECK(summary.file_error == 0);
     CHECK(summary.file_bytes == read_file(path).size());
@@ -103,8 +103,8 @@ TEST_CASE("collector: of a thread that goes on, no more is counted than is there
     std::atomic<bool> has_begun = false;
     std::thread writer([&] {
       while (!is_over) {
-        set_gate(recording.buffer.view(),
-                 ARCTRACE_GATE_ALL);  // as if it had seen it before
+        recorder::set_gate(recording.buffer.view(),
+                           ARCTRACE_GATE_ALL);  // as if the collector had seen it before
         arctrace_instant(1);
         has_begun = true;
       }
@@ -122,7 +122,7 @@ TEST_CASE("collector: of a thread that goes on, no more is counted than is there
   }
   REQUIRE(totals != nullptr);
   CHECK(totals->u64(0) > 0);
-  // The thread may have been preempted in the midst of the last one.
+  // The thread may have been preempted during the last record.
   CHECK(trace.torn() <= 1);
   CHECK(trace.written() + trace.torn() >= totals->u64(0));
 }
@@ -132,7 +132,7 @@ TEST_CASE("collector: it makes room while the program runs, and shows its progre
   const std::string path = directory.path("trace");
   uint64_t attempts = 0;
   CHECK_CHILD([&] {
-    BufferOptions options = small_buffer(1024, 64);
+    recorder::BufferOptions options = small_buffer(1024, 64);
     options.high_water_percent = 25;
     Recording recording(options, path);
     CHECK(is_live(IpcAtomics::load_acquire(recording.control().collector_lock)) ==
@@ -155,14 +155,14 @@ TEST_CASE("collector: in stop mode nothing is freed, and the oldest is kept") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("trace");
   CHECK_CHILD([&] {
-    BufferOptions options = small_buffer(1024, 64);
+    recorder::BufferOptions options = small_buffer(1024, 64);
     options.mode = ARCTRACE_MODE_STOP;
     options.high_water_percent = 25;
     CountedRounds rounds;
     Recording recording(options, path, &rounds);
     uint32_t attempts = 0;
     while (arctrace_lost(nullptr) < 100000) arctrace_instant(attempts++);
-    // The round that goes on may have begun before the buffer was full; two follow it.
+    // The current pass may have begun before the buffer was full; two more follow it.
     const uint32_t wanted = rounds.begun + 3;
     while (rounds.begun < wanted) usleep(1000);
     CHECK(recording.control().freed == 0);
@@ -192,7 +192,7 @@ TEST_CASE("collector: a device that is full from the start") {
   CHECK_CHILD([] {
     Recording recording(small_buffer(1024, 64), "/dev/full");
     while (arctrace_lost(nullptr) < 1000) arctrace_instant(1);
-    const CollectorSummary summary = recording.collector.finish();
+    const recorder::CollectorSummary summary = recording.collector.finish();
     CHECK(summary.file_error == ENOSPC);
     CHECK(summary.file_bytes == 0);
     CHECK(summary.totals.records == 0);
@@ -207,12 +207,12 @@ TEST_CASE(
   CHECK_CHILD([&] {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit size{100001, RLIM_INFINITY};
-    BufferOptions options = small_buffer(1024, 64);
+    recorder::BufferOptions options = small_buffer(1024, 64);
     Recording recording(options, path);
     REQUIRE(setrlimit(RLIMIT_FSIZE, &size) == 0);
     while (recording.collector.progress().file_error == 0) arctrace_instant(1);
     while (arctrace_lost(nullptr) < 1000) arctrace_instant(1);
-    const CollectorSummary summary = recording.collector.finish();
+    const recorder::CollectorSummary summary = recording.collector.finish();
     CHECK(summary.file_error == EFBIG);
     CHECK(summary.file_bytes == read_file(path).size());
     CHECK(summary.totals.records > 1000);

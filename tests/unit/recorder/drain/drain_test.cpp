@@ -1,4 +1,5 @@
-// The collector's rounds: which blocks reach the file, and whose losses are reported.
+// The collector's passes: which blocks reach the file, and which losses LOST records
+// count.
 #include "src/recorder/drain/drain.hpp"
 
 #include <arctrace/arctrace.h>
@@ -10,10 +11,9 @@
 #include <csignal>
 #include <string>
 
-#include "src/protocol/dead_slot.hpp"
+#include "src/protocol/block_state.hpp"
 #include "src/protocol/shared_chain.hpp"
-#include "src/recorder/buffer/session_totals.hpp"
-#include "src/recorder/drain/reaper.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/writer/record.hpp"
@@ -23,7 +23,7 @@
 namespace arctrace::testing {
 namespace {
 
-// A child that joins, runs `body` and is killed.
+// Starts a child that joins, runs `body` and is killed.
 template <class Body>
 void killed_child(const TestSession& test, Body&& body) {
   const int pid = start_child([&] {
@@ -37,7 +37,7 @@ void killed_child(const TestSession& test, Body&& body) {
 TEST_CASE("drain: of a dead process everything is written and every block is free") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    BufferOptions options = small_buffer(1024, 32);
+    recorder::BufferOptions options = small_buffer(1024, 32);
     options.scope = scope;
     TestSession test(options);
     killed_child(test, [] {
@@ -45,7 +45,7 @@ TEST_CASE("drain: of a dead process everything is written and every block is fre
     });
     while (test.drain().round() > 0) {
     }
-    // In the shared scope the open block stays open for whoever comes next.
+    // In the shared scope the open block stays open for the next writer.
     CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) ==
           (scope == ARCTRACE_SCOPE_THREAD ? 32 : 31));
     CHECK(test.view().slot(0).lock == 0);
@@ -66,10 +66,10 @@ TEST_CASE("drain: what the file does not have counts as not reported") {
     arctrace_write(1, too_big, sizeof too_big);
   });
   const arctrace_writer_slot& slot = test.view().slot(0);
-  absl::StatusOr<TraceFile> full =
-      TraceFile::create("/dev/full", SpecialFile::kWriteInto);
+  absl::StatusOr<recorder::TraceFile> full =
+      recorder::TraceFile::create("/dev/full", recorder::SpecialFile::kWriteInto);
   REQUIRE(full.ok());
-  Drain(test.view(), *full).round();
+  recorder::Drain(test.view(), *full).round();
   CHECK(full->error() == ENOSPC);
   CHECK(slot.reported[ARCTRACE_LOST_TOO_BIG] == 0);
   CHECK(slot.lock == kOwnerDied);
@@ -130,7 +130,7 @@ TEST_CASE("drain: a taker that died before it opened its block leaves no chunk")
   view.control().slot_next = 1;
   view.slot(0).lock = kOwnerDied;
   REQUIRE(Handout<IpcAtomics>::take(view, 0, view.slot(0).current));
-  view.block_header(0).writer = 5;  // it had begun with the header
+  view.block_header(0).writer = 5;  // the writer had begun with the header
   while (test.drain().round() > 0) {
   }
   CHECK(test.blocks_in(ARCTRACE_PHASE_FREE) == 8);
@@ -146,7 +146,7 @@ TEST_CASE("drain: a block that a live writer names waits, and only that one") {
   view.slot(1).lock = 2;
   uint64_t& chain = view.control().shared_current;
   const BlockIdentity identity{ARCTRACE_FORM_FULL, ARCTRACE_CLASS_DATA, 1, 1, 1, 1, 0, 0};
-  // Slot 0 is stopped in mid-record; slot 1 fills the block and two more.
+  // Slot 0 is stopped during a record; slot 1 fills the block and two more.
   SharedChain<IpcAtomics>::reserve(view, 0, 0, chain, 400, identity);
   for (int i = 0; i < 3; ++i) {
     SharedChain<IpcAtomics>::reserve(view, 1, 0, chain, 800, identity);
@@ -156,7 +156,7 @@ TEST_CASE("drain: a block that a live writer names waits, and only that one") {
   CHECK(test.drain().round() == 2);
   CHECK(test.blocks_in(ARCTRACE_PHASE_CLOSED) == 1);
   CHECK(Recycle<IpcAtomics>::state(view, 0).phase == ARCTRACE_PHASE_CLOSED);
-  view.slot(0).lock = kOwnerDied;  // it dies
+  view.slot(0).lock = kOwnerDied;  // the writer dies
   CHECK(test.drain().round() >= 1);
   CHECK(Recycle<IpcAtomics>::state(view, 0).phase == ARCTRACE_PHASE_FREE);
 }
@@ -184,13 +184,13 @@ TEST_CASE("drain: while dead slots are settled, half of those to be had stay tak
     for (uint32_t i = 0; i < 8; ++i) n += view.slot(i).lock == lock ? 1U : 0U;
     return n;
   };
-  Reaper reaper(view);
-  RecordBuilder records;
+  recorder::Reaper reaper(view);
+  recorder::RecordBuilder records;
   for (const uint32_t living : {0u, 1u, 4u, 7u}) {
     CAPTURE(living);
     for (uint32_t i = 0; i < 8; ++i) view.slot(i).lock = i < living ? 100 : kOwnerDied;
     for (uint32_t dead = 8 - living; dead > 0;) {
-      reaper.settle_dead(records, [](uint32_t) {});
+      reaper.reap_dead(records, [](uint32_t) {});
       const uint32_t settled = count(kBeingReaped);
       CHECK(settled > 0);
       CHECK(8 - living - settled >= (8 - living) / 2);
@@ -201,15 +201,15 @@ TEST_CASE("drain: while dead slots are settled, half of those to be had stay tak
     }
     CHECK(count(0) == 8 - living);
   }
-  // Those that a dead collector has left are for nobody else.
+  // Slots that a dead collector was reaping are not free for others.
   for (uint32_t i = 0; i < 8; ++i) view.slot(i).lock = kBeingReaped;
-  reaper.settle_dead(records, [](uint32_t) {});
+  reaper.reap_dead(records, [](uint32_t) {});
   reaper.confirm();
   CHECK(count(0) == 8);
-  // At the end no thread will need one.
+  // At the end no thread will need a slot.
   for (uint32_t i = 0; i < 8; ++i) view.slot(i).lock = kOwnerDied;
   reaper.settle_all();
-  reaper.settle_dead(records, [](uint32_t) {});
+  reaper.reap_dead(records, [](uint32_t) {});
   reaper.confirm();
   CHECK(count(0) == 8);
 }
@@ -234,7 +234,7 @@ TEST_CASE("drain: losses of the dead, of the living and of nobody, each reported
       CHECK(lost.u32(4) == (count == 7 ? ARCTRACE_LOST_SESSION : ARCTRACE_LOST_RESIDUAL));
       CHECK(lost.writer == (count == 7 ? 0 : count == 3 ? 1 : 2));
     }
-    const std::vector<uint64_t> sums = session_losses(test.view());
+    const std::vector<uint64_t> sums = recorder::session_losses(test.view());
     CHECK(sums[ARCTRACE_LOST_TOO_BIG] == 7);
     CHECK(sums[ARCTRACE_LOST_NO_SLOT] == 7);
   });
@@ -263,12 +263,12 @@ TEST_CASE("drain: the blocks of writers that outlive the recording are copied as
 }
 
 TEST_CASE("drain: after a write error nothing is freed, so that writers count losses") {
-  const BufferOptions options = small_buffer(512, 16);
+  const recorder::BufferOptions options = small_buffer(512, 16);
   TestSession test(options);
-  absl::StatusOr<TraceFile> full =
-      TraceFile::create("/dev/full", SpecialFile::kWriteInto);
+  absl::StatusOr<recorder::TraceFile> full =
+      recorder::TraceFile::create("/dev/full", recorder::SpecialFile::kWriteInto);
   REQUIRE(full.ok());
-  Drain drain(test.view(), *full);
+  recorder::Drain drain(test.view(), *full);
   killed_child(test, [] {
     while (arctrace_lost(nullptr) == 0) arctrace_instant(1);
   });
@@ -281,25 +281,26 @@ TEST_CASE("drain: after a write error nothing is freed, so that writers count lo
 }
 
 // A block of definitions that was open when the file's records were written is closed
-// before the round that cuts the file. (If the rounds take a second, its copy is in the
+// before the pass that cuts the file. (If the passes take a second, its copy is in the
 // file anyhow.)
 TEST_CASE("drain: a file of a ring has the names of its records when it is cut") {
   TestSession test(small_buffer(1024, 64));
   const TemporaryDirectory directory;
-  absl::StatusOr<TraceFile> file = TraceFile::create(directory.path("ring"));
+  absl::StatusOr<recorder::TraceFile> file =
+      recorder::TraceFile::create(directory.path("ring"));
   REQUIRE(file.ok());
   file->write_header(test.buffer().header());
-  FileLimits limits;
+  recorder::FileLimits limits;
   limits.files = 0;
   limits.bytes = 256 << 10;
-  FileRing ring(*file, test.buffer().header(), {}, limits);
-  Drain drain(test.view(), *file, &ring);
+  recorder::FileRing ring(*file, test.buffer().header(), {}, limits);
+  recorder::Drain drain(test.view(), *file, &ring);
   CHECK_CHILD([&] {
     join(test);
     drain.round();
     const uint32_t name = arctrace_define_name("used");
     while (ring.has_room(sizeof(arctrace_chunk_header) + 1024)) {
-      for (int i = 0; i < 10; ++i) arctrace_instant(name);  // no more than a block
+      for (int i = 0; i < 10; ++i) arctrace_instant(name);  // at most one block
       drain.round();
     }
     CHECK(ring.kept().count() == 0);
@@ -315,24 +316,26 @@ TEST_CASE("drain: a file of a ring has the names of its records when it is cut")
 }
 
 // The session's open block has records of a thread that got own blocks after it. It is
-// written before those, or the files up to the last one would lack these records.
+// written before those, because otherwise the files up to the last one would lack these
+// records.
 TEST_CASE("drain: a ring has a thread's records in the order of its blocks") {
-  BufferOptions options = small_buffer(1024, 64);
+  recorder::BufferOptions options = small_buffer(1024, 64);
   options.scope = ARCTRACE_SCOPE_ADAPTIVE;
   TestSession test(options);
   const TemporaryDirectory directory;
-  absl::StatusOr<TraceFile> file = TraceFile::create(directory.path("ring"));
+  absl::StatusOr<recorder::TraceFile> file =
+      recorder::TraceFile::create(directory.path("ring"));
   REQUIRE(file.ok());
   file->write_header(test.buffer().header());
-  FileLimits limits;
+  recorder::FileLimits limits;
   limits.files = 0;
   limits.bytes = 8 << 20;
-  FileRing ring(*file, test.buffer().header(), {}, limits);
-  Drain drain(test.view(), *file, &ring);
+  recorder::FileRing ring(*file, test.buffer().header(), {}, limits);
+  recorder::Drain drain(test.view(), *file, &ring);
   CHECK_CHILD([&] {
     join(test);
     arctrace_instant(1);
-    const ThreadState& state = *thread_local_state.state;
+    const writer::ThreadState& state = *writer::thread_local_state.state;
     while (!state.has_own_blocks) {
       arctrace_instant(1);
       drain.round();
@@ -367,7 +370,7 @@ TEST_CASE("drain: any content of the buffer is drained without harm") {
       __builtin_memcpy(bytes + size_t{random.below(static_cast<uint32_t>(size / 4))} * 4,
                        &word, 4);
     }
-    for (uint32_t i = 0; i < 16; ++i) {  // states that are acted upon
+    for (uint32_t i = 0; i < 16; ++i) {  // states on which the collector acts
       if (random.below(4) == 0) continue;
       const auto phase = static_cast<arctrace_phase>(random.below(8));
       view.block_header(i).state =
@@ -380,13 +383,13 @@ TEST_CASE("drain: any content of the buffer is drained without harm") {
     }
     view.control().gate = ARCTRACE_GATE_ALL;
     for (int i = 0; i < 5; ++i) test.drain().round();
-    // Writers meet the same content.
+    // Writers find the same content.
     CHECK_CHILD([&] {
       join(test);
       for (uint32_t i = 0; i < 100; ++i) {
         arctrace_instant(i);
         arctrace_commit(arctrace_reserve(i, 40));
-        const WriterCall interrupted;
+        const writer::WriterCall interrupted;
         arctrace_instant(i);
       }
     });

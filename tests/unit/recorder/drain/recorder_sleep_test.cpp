@@ -1,26 +1,25 @@
-// How the recorder waits where the kernel can't: by looking at the wake word and the
+// How the recorder waits where the kernel can't: it polls the wake word and the
 // high-water mark.
-#include "src/recorder/drain/recorder_sleep.hpp"
-
 #include <doctest/doctest.h>
 
+#include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/buffer/wake_word.hpp"
+#include "src/recorder/drain/recorder.hpp"
 
 namespace arctrace::testing {
 namespace {
 
 constexpr long kIntervalNs = 50'000'000;
 
-// Whether it waits for all of the interval.
-bool waits(RecorderSleep& sleep, arctrace_control& control) {
+// Whether it waits for the whole interval.
+bool waits(recorder::RecorderSleep& sleep, arctrace_control& control) {
   const uint64_t begin = read_monotonic_ns();
   sleep.wait(control, kIntervalNs, true);
   return read_monotonic_ns() - begin >= kIntervalNs;
 }
 
-// Whether it ends before an interval that no delay of the machine comes near to.
-bool ends(RecorderSleep& sleep, arctrace_control& control) {
+// Whether it ends before an interval that is much longer than any delay of the machine.
+bool ends(recorder::RecorderSleep& sleep, arctrace_control& control) {
   constexpr long kLongNs = 600 * 1'000'000'000L;
   const uint64_t begin = read_monotonic_ns();
   sleep.wait(control, kLongNs, true);
@@ -29,7 +28,7 @@ bool ends(RecorderSleep& sleep, arctrace_control& control) {
 
 TEST_CASE("recorder sleep: blocks past the high-water mark end it, once for each block") {
   arctrace_control control{};
-  RecorderSleep sleep(false);
+  recorder::RecorderSleep sleep(false);
   control.high_water_blocks = 10;
   control.taken = 9;
   CHECK(waits(sleep, control));
@@ -46,7 +45,7 @@ TEST_CASE("recorder sleep: blocks past the high-water mark end it, once for each
 
 TEST_CASE("recorder sleep: without a mark, only the wake word ends it") {
   arctrace_control control{};
-  RecorderSleep sleep(false);
+  recorder::RecorderSleep sleep(false);
   control.taken = 1000;
   CHECK(waits(sleep, control));
   wake_collector(control);

@@ -1,12 +1,11 @@
 // The walk over the records of a block, and the copy of a block that is still written
 // to.
-#include "src/recorder/file/block_scan.hpp"
-
 #include <doctest/doctest.h>
 
 #include <array>
 #include <cstring>
 
+#include "src/recorder/file/trace_file.hpp"
 #include "tests/support/single_step.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/test_session.hpp"
@@ -23,13 +22,13 @@ std::vector<std::byte> block_of(const BlockBuilder& builder) {
   return bytes;
 }
 
-BlockContents scan(const BlockBuilder& builder) {
+recorder::BlockContents scan(const BlockBuilder& builder) {
   std::vector<std::byte> bytes = block_of(builder);
-  return scan_block_untrusted(bytes);
+  return recorder::scan_block_untrusted(bytes);
 }
 
 TEST_CASE("block scan: an empty block is its header") {
-  const BlockContents contents = scan(BlockBuilder::exclusive(1, 0, 0, 100));
+  const recorder::BlockContents contents = scan(BlockBuilder::exclusive(1, 0, 0, 100));
   CHECK(contents.used == ARCTRACE_BLOCK_HEADER_SIZE);
   CHECK(contents.records == 0);
   CHECK(contents.torn == 0);
@@ -41,18 +40,18 @@ TEST_CASE("block scan: what programs wrote is counted, what describes it is not"
   block.time(200).enter(200, 5).exit(201).add(ARCTRACE_TYPE_PAD, 202, Bytes().u32(1));
   block.add(ARCTRACE_TYPE_MARK, 203, text_body("mark"));
   block.add(ARCTRACE_TYPE_EVENT, 204, event_body(1), true);
-  const BlockContents contents = scan(block);
+  const recorder::BlockContents contents = scan(block);
   CHECK(contents.records == 3);
   CHECK(contents.torn == 1);
   CHECK(contents.used == block.size());
 }
 
-// As {writer, facts, first ticks}.
+// Each is {writer, facts, first ticks}.
 using Listed = std::vector<std::array<uint64_t, 3>>;
 
 Listed listed(const BlockBuilder& builder, BlockWriters& writers) {
   std::vector<std::byte> bytes = block_of(builder);
-  scan_block_untrusted(bytes, &writers);
+  recorder::scan_block_untrusted(bytes, &writers);
   Listed list;
   for (const arctrace_block_writer& writer : writers.sorted()) {
     list.push_back({writer.writer, writer.facts, writer.first_ticks});
@@ -66,8 +65,8 @@ TEST_CASE("block scan: the writers of a shared block, and what their first recor
   BlockBuilder block = BlockBuilder::shared(0, 100);
   block.add_full(ARCTRACE_TYPE_STACK, 7, 100, stack_body(frames));
   block.add_full(ARCTRACE_TYPE_ENTER, 7, 100, key_body(1));
-  // The first one by time, then by place; a loss before it, and what is in progress, do
-  // not count.
+  // The first record is the first one by time, then by place; a loss before it, and
+  // records in progress, do not count.
   block.add_full(ARCTRACE_TYPE_EXIT, 3, 120);
   block.add_full(ARCTRACE_TYPE_STACK, 3, 119, stack_body({}));
   block.add_full(ARCTRACE_TYPE_LOST, 4, 130, lost_body(0, 5, 100));
@@ -86,7 +85,7 @@ TEST_CASE("block scan: the writers of a shared block, and what their first recor
                         {7, kWhole | kTells | ARCTRACE_FACT_FRAMES, 100}};
   CHECK(listed(block, writers) == expected);
   CHECK(writers.last_ticks() == 150);
-  // Not listed are those of an exclusive block, of definitions and of the kernel.
+  // Writers of an exclusive block, of definitions and of the kernel are not listed.
   CHECK(listed(BlockBuilder::exclusive(1, 0, 0, 100).enter(200, 5), writers).empty());
   BlockBuilder definitions = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
   definitions.add_full(ARCTRACE_TYPE_STRING, 1, 5, string_body(1, 1, "name"));
@@ -111,9 +110,9 @@ TEST_CASE("block scan: holes are stepped over word by word") {
   BlockBuilder block = BlockBuilder::shared(0, 100);
   block.hole(1).add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(1));
   block.hole(7).add_full(ARCTRACE_TYPE_INSTANT, 2, 4, Bytes().u32(1)).hole(3);
-  const BlockContents contents = scan(block);
+  const recorder::BlockContents contents = scan(block);
   CHECK(contents.records == 2);
-  CHECK(contents.used == block.size() - 12);  // the last hole is the free rest
+  CHECK(contents.used == block.size() - 12);  // the last hole is the free end
 }
 
 TEST_CASE("block scan: the last record's last words may be 0xffffffff") {
@@ -132,7 +131,7 @@ TEST_CASE("block scan: a senseless word ends the walk, and what lies after is ke
     block.enter(100, 1);
     block.content.u32(word);
     block.enter(101, 1);
-    const BlockContents contents = scan(block);
+    const recorder::BlockContents contents = scan(block);
     CHECK(contents.records == 1);
     CHECK(contents.used == block.size());
   }
@@ -171,15 +170,16 @@ TEST_CASE("block scan: no bytes lead it out of the block") {
     const uint32_t likely = random.below(3);
     for (size_t at = 128; at < 512; at += 4) {
       auto word = static_cast<uint32_t>(random.next() >> random.below(32));
-      if (likely == 1) word &= 0x003F00FC;  // small lengths
+      if (likely == 1) word &= 0x003F00FC;  // makes small lengths
       if (likely == 2 && random.below(2) == 0) word = ARCTRACE_FILL;
       std::memcpy(bytes.data() + at, &word, 4);
     }
-    const BlockContents contents = scan_block_untrusted(bytes);
+    const recorder::BlockContents contents = recorder::scan_block_untrusted(bytes);
     REQUIRE(contents.used >= 128);
     REQUIRE(contents.used <= 512);
     REQUIRE(contents.records <= (512 - 128) / 8);
-    const std::vector<std::byte> copy = copy_live_block_untrusted(bytes.data(), 512, 512);
+    const std::vector<std::byte> copy =
+        recorder::copy_live_block_untrusted(bytes.data(), 512, 512);
     REQUIRE(copy.size() == 512);
   }
 }
@@ -191,7 +191,7 @@ TEST_CASE("live copy: committed records whole, of one in progress the first two 
   block.hole(2).add_full(ARCTRACE_TYPE_INSTANT, 1, 7, Bytes().u32(78));
   std::vector<std::byte> bytes = block_of(block);
   const std::vector<std::byte> copy =
-      copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
+      recorder::copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
   constexpr size_t kStateAndNext = 16;
   CHECK(std::memcmp(copy.data(), bytes.data(), kStateAndNext) == 0);
   for (size_t i = 64; i < kBlockSize; ++i) {
@@ -200,9 +200,9 @@ TEST_CASE("live copy: committed records whole, of one in progress the first two 
   }
 }
 
-// A writer that was taken for stopped stores the first words of its record, or commits
-// it, after every eleventh instruction of the copy. Its writer word would itself be a
-// valid word 0. AddressSanitizer's own instructions are too many to be stepped through.
+// A writer that counts as stopped stores the first words of its record, or commits it,
+// after every eleventh instruction of the copy. Its writer word would itself be a valid
+// word 0. AddressSanitizer adds too many instructions to step through.
 #if !defined(__SANITIZE_ADDRESS__)
 TEST_CASE("live copy: a record that is begun in a hole meanwhile is not misread") {
   if (!can_single_step()) return testing::skip_case("no process may be stepped here");
@@ -220,7 +220,7 @@ TEST_CASE("live copy: a record that is begun in a hole meanwhile is not misread"
   BlockBuilder block = BlockBuilder::shared(3, 100);
   block.add_full(ARCTRACE_TYPE_INSTANT, 1, 5, Bytes().u32(77));
   block.hole(kWords).add_full(ARCTRACE_TYPE_INSTANT, 1, 7, Bytes().u32(78));
-  constexpr uint32_t kSize = kHole + 4 * kWords + 20;  // small: fewer steps
+  constexpr uint32_t kSize = kHole + 4 * kWords + 20;  // small, for fewer steps
   std::vector<std::byte> before = block_of(block);
   before.resize(kSize);
   Random random(test_seed());
@@ -230,19 +230,20 @@ TEST_CASE("live copy: a record that is begun in a hole meanwhile is not misread"
       std::vector<std::byte> bytes = before;
       std::vector<std::byte> copy;
       ended = true;
-      single_step([&] { copy = copy_live_block_untrusted(bytes.data(), kSize, kSize); },
-                  [&](uint64_t step) {
-                    if (step < cut) return true;
-                    ended = false;
-                    std::memcpy(bytes.data() + kHole, record.data(), size_t{4} * stored);
-                    if (stored == kWords) std::memcpy(bytes.data() + kHole, &kWord0, 4);
-                    return false;
-                  });
+      single_step(
+          [&] { copy = recorder::copy_live_block_untrusted(bytes.data(), kSize, kSize); },
+          [&](uint64_t step) {
+            if (step < cut) return true;
+            ended = false;
+            std::memcpy(bytes.data() + kHole, record.data(), size_t{4} * stored);
+            if (stored == kWords) std::memcpy(bytes.data() + kHole, &kWord0, 4);
+            return false;
+          });
       std::vector<uint16_t> types;
-      for_each_full_record(copy,
-                           [&](uint16_t type, uint64_t, std::span<const std::byte>) {
-                             types.push_back(type);
-                           });
+      recorder::for_each_full_record(
+          copy, [&](uint16_t type, uint64_t, std::span<const std::byte>) {
+            types.push_back(type);
+          });
       std::vector<uint16_t> expected = {ARCTRACE_TYPE_INSTANT, ARCTRACE_TYPE_INSTANT};
       if (types.size() == 3) {
         REQUIRE(stored == kWords);
@@ -263,8 +264,8 @@ TEST_CASE("live copy: of an exclusive block nothing after the first hole") {
   block.enter(101, 1).hole(1).enter(102, 2);
   std::vector<std::byte> bytes = block_of(block);
   std::vector<std::byte> copy =
-      copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
-  CHECK(scan_block_untrusted(copy).records == 1);
+      recorder::copy_live_block_untrusted(bytes.data(), kBlockSize, kBlockSize);
+  CHECK(recorder::scan_block_untrusted(copy).records == 1);
 }
 
 TEST_CASE("live copy: nothing from where records may still be begun") {
@@ -275,8 +276,8 @@ TEST_CASE("live copy: nothing from where records may still be begun") {
   std::vector<std::byte> bytes = block_of(block);
   for (uint32_t records = 0; records <= 4; ++records) {
     std::vector<std::byte> copy =
-        copy_live_block_untrusted(bytes.data(), kBlockSize, 128 + records * 20);
-    CHECK(scan_block_untrusted(copy).records == records);
+        recorder::copy_live_block_untrusted(bytes.data(), kBlockSize, 128 + records * 20);
+    CHECK(recorder::scan_block_untrusted(copy).records == records);
   }
 }
 

@@ -1,4 +1,4 @@
-// Records for which the file had no room, by what wrote them.
+// Records for which the file had no space, by what wrote them.
 #include "src/recorder/file/file_losses.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "src/base/untrusted_bytes.hpp"
-#include "src/recorder/file/record_builder.hpp"
+#include "src/recorder/file/trace_file.hpp"
 
 namespace arctrace {
 namespace {
@@ -18,7 +18,7 @@ std::vector<std::byte> cpu_block(uint32_t cpu, int count) {
   header.form = ARCTRACE_FORM_FULL;
   header.block_class = ARCTRACE_CLASS_DATA;
   header.writer = ARCTRACE_WRITER_KERNEL;
-  RecordBuilder records;
+  recorder::RecordBuilder records;
   for (int i = 0; i < count; ++i) {
     records.begin(ARCTRACE_TYPE_SYSCALL, ARCTRACE_WRITER_KERNEL | 7, 100);
     records.body(
@@ -31,13 +31,13 @@ std::vector<std::byte> cpu_block(uint32_t cpu, int count) {
 }
 
 TEST_CASE("file losses: the kernel's records count for their CPU") {
-  FileLosses losses;
+  recorder::FileLosses losses;
   losses.add_block_untrusted(cpu_block(3, 5));
   losses.add_block_untrusted(cpu_block(1, 2));
   losses.add_block_untrusted(cpu_block(3, 4));
   CHECK(losses.count() == 0);
   CHECK(losses.count_all() == 11);
-  RecordBuilder records;
+  recorder::RecordBuilder records;
   losses.report(records, 200);
   const std::vector<std::byte>& bytes = records.bytes();
   constexpr size_t kSize = sizeof(arctrace_full_head) + sizeof(arctrace_lost_body);

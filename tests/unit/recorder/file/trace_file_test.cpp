@@ -14,7 +14,6 @@
 #include <thread>
 #include <utility>
 
-#include "src/recorder/file/record_builder.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/test_session.hpp"
 #include "tests/support/trace_builder.hpp"
@@ -22,8 +21,9 @@
 namespace arctrace::testing {
 namespace {
 
-TraceFile create(const std::string& path, SpecialFile special = SpecialFile::kRefuse) {
-  absl::StatusOr<TraceFile> file = TraceFile::create(path, special);
+recorder::TraceFile create(const std::string& path, recorder::SpecialFile special =
+                                                        recorder::SpecialFile::kRefuse) {
+  absl::StatusOr<recorder::TraceFile> file = recorder::TraceFile::create(path, special);
   REQUIRE_MESSAGE(file.ok(), file.status().ToString());
   return *std::move(file);
 }
@@ -43,8 +43,8 @@ std::string text_of(const std::string& path) {
 }
 
 // A RECORDS chunk with one record of about `size` bytes.
-void write_some(TraceFile& file, size_t size) {
-  RecordBuilder records;
+void write_some(recorder::TraceFile& file, size_t size) {
+  recorder::RecordBuilder records;
   records.begin(ARCTRACE_TYPE_SYSTEM, ARCTRACE_WRITER_COLLECTOR, 1);
   records.text(std::string(size, 's'));
   file.write_chunk(ARCTRACE_CHUNK_RECORDS, 0, 0, 1, records.bytes());
@@ -54,7 +54,7 @@ TEST_CASE("trace file: it gets its name when published, and is removed if never"
   const TemporaryDirectory directory;
   const std::string path = directory.path("trace");
   {
-    TraceFile file = create(path);
+    recorder::TraceFile file = create(path);
     file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
     CHECK_FALSE(file_exists(path));
     CHECK(file.publish().ok());
@@ -88,7 +88,7 @@ TEST_CASE("trace file: only its user may read it, and it follows no planted link
   write_text(victim, "precious");
   REQUIRE(symlink(victim.c_str(), (path + ".new-" + std::to_string(getpid())).c_str()) ==
           0);
-  TraceFile file = create(path);
+  recorder::TraceFile file = create(path);
   file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
   CHECK(file.publish().ok());
   CHECK(text_of(victim) == "precious");
@@ -100,8 +100,8 @@ TEST_CASE("trace file: only its user may read it, and it follows no planted link
 
 TEST_CASE("trace file: where none can be made, that is an error") {
   const TemporaryDirectory directory;
-  CHECK_FALSE(TraceFile::create(directory.path("no/such/directory")).ok());
-  CHECK_FALSE(TraceFile::create(directory.path("")).ok());
+  CHECK_FALSE(recorder::TraceFile::create(directory.path("no/such/directory")).ok());
+  CHECK_FALSE(recorder::TraceFile::create(directory.path("")).ok());
 }
 
 TEST_CASE("trace file: a FIFO gets the same bytes") {
@@ -111,7 +111,7 @@ TEST_CASE("trace file: a FIFO gets the same bytes") {
   std::vector<std::byte> received;
   std::thread reader([&] { received = read_file(path); });
   {
-    TraceFile file = create(path, SpecialFile::kWriteInto);
+    recorder::TraceFile file = create(path, recorder::SpecialFile::kWriteInto);
     CHECK(file.special_kind() == "FIFO");
     file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
     for (int i = 0; i < 100; ++i) write_some(file, 10000);
@@ -130,7 +130,7 @@ TEST_CASE("trace file: a device that was not named is refused, and stays") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("fifo");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
-  CHECK_FALSE(TraceFile::create(path).ok());
+  CHECK_FALSE(recorder::TraceFile::create(path).ok());
   struct stat status {};
   REQUIRE(lstat(path.c_str(), &status) == 0);
   CHECK(S_ISFIFO(status.st_mode));
@@ -142,7 +142,7 @@ TEST_CASE("trace file: a device that was not named is refused, and stays") {
 }
 
 TEST_CASE("trace file: a full device is an error, noted once, and no crash") {
-  TraceFile file = create("/dev/full", SpecialFile::kWriteInto);
+  recorder::TraceFile file = create("/dev/full", recorder::SpecialFile::kWriteInto);
   file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
   CHECK(file.error() == ENOSPC);
   CHECK(file.bytes() == 0);
@@ -153,7 +153,7 @@ TEST_CASE("trace file: a full device is an error, noted once, and no crash") {
   CHECK(file.error() == ENOSPC);
 }
 
-// With a limit in the midst of a chunk, a write is cut off there as on a full disk.
+// With a limit inside a chunk, a write is cut off there as on a full disk.
 TEST_CASE("trace file: a disk that fills leaves whole chunks, and the last word fits") {
   const TemporaryDirectory directory;
   for (const rlim_t limit : {rlim_t{4096 + 10}, rlim_t{4096 + 32 + 500}, rlim_t{50000},
@@ -162,7 +162,7 @@ TEST_CASE("trace file: a disk that fills leaves whole chunks, and the last word 
     const std::string path = directory.path("trace");
     CHECK_CHILD([&] {
       signal(SIGXFSZ, SIG_IGN);
-      TraceFile file = create(path);
+      recorder::TraceFile file = create(path);
       REQUIRE(file.publish().ok());
       const rlimit size{limit, limit};
       REQUIRE(setrlimit(RLIMIT_FSIZE, &size) == 0);
@@ -195,7 +195,7 @@ TEST_CASE("trace file: on standard output, after what stands there already") {
     REQUIRE(write(fd, "before", 6) == 6);
     const int saved = dup(STDOUT_FILENO);
     dup2(fd, STDOUT_FILENO);
-    TraceFile file = create("-");
+    recorder::TraceFile file = create("-");
     dup2(saved, STDOUT_FILENO);
     signal(SIGXFSZ, SIG_IGN);
     file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
@@ -215,7 +215,7 @@ TEST_CASE("trace file: on standard output, after what stands there already") {
 }
 
 TEST_CASE("record builder: lengths, padding and heads") {
-  RecordBuilder records;
+  recorder::RecordBuilder records;
   CHECK(records.bytes().empty());
   records.begin(ARCTRACE_TYPE_SESSION, 7, 99);
   records.text("abcde");
@@ -236,9 +236,9 @@ TEST_CASE("record builder: lengths, padding and heads") {
 
 TEST_CASE("trace file: records are cut into chunks between two of them") {
   const TemporaryDirectory directory;
-  TraceFile file = create(directory.path("trace"));
+  recorder::TraceFile file = create(directory.path("trace"));
   file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
-  RecordBuilder records;
+  recorder::RecordBuilder records;
   constexpr uint32_t kRecords = 700;
   for (uint32_t i = 0; i < kRecords; ++i) {
     records.begin(ARCTRACE_TYPE_WRITER_END, 0, i);
@@ -257,7 +257,8 @@ TEST_CASE("trace file: records are cut into chunks between two of them") {
     std::memcpy(&chunk, bytes.data() + at, sizeof chunk);
     CHECK(chunk.size <= 16u << 20);  // F4
   }
-  absl::StatusOr<TraceFile> none = TraceFile::create(directory.path("none"));
+  absl::StatusOr<recorder::TraceFile> none =
+      recorder::TraceFile::create(directory.path("none"));
   REQUIRE(none.ok());
   none->write_records(1, {});
   CHECK(none->bytes() == 0);
@@ -266,7 +267,7 @@ TEST_CASE("trace file: records are cut into chunks between two of them") {
 TEST_CASE("symbols are appended all or none") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("trace");
-  TraceFile file = create(path);
+  recorder::TraceFile file = create(path);
   file.write_header(session_header(ARCTRACE_SESSION_MAGIC, 4096));
   REQUIRE(file.publish().ok());
   const std::vector<std::byte> before = read_file(path);
@@ -290,17 +291,17 @@ TEST_CASE("symbols are appended all or none") {
   CHECK(read_file(path).size() == before.size() + size_t{2} * (100'000 + 32));
   const DecodedTrace trace = decode_trace(read_file(path));
   CHECK(joined(trace.problems) == "F6: not finished\n");
-  TraceFile device = create("/dev/full", SpecialFile::kWriteInto);
+  recorder::TraceFile device = create("/dev/full", recorder::SpecialFile::kWriteInto);
   CHECK(device.write_symbols(7, payloads) == ESPIPE);
 }
 
-// Each time it lacks so many bytes of room.
+// Each time so many bytes of space are lacking.
 TEST_CASE("an index is appended whole, or the file is as it was") {
   for (const uint64_t lacking : {0U, 1U, 64U, 700U}) {
     CAPTURE(lacking);
     const TemporaryDirectory directory;
     const std::string path = directory.path("trace");
-    TraceFile file = create(path);
+    recorder::TraceFile file = create(path);
     REQUIRE(file.publish().ok());
     file.keep_index();
     file.write_header(session_header(ARCTRACE_SESSION_MAGIC));
@@ -334,7 +335,7 @@ TEST_CASE("an index is appended whole, or the file is as it was") {
 }
 
 TEST_CASE("an index that would have too many entries is none") {
-  FileIndex index;
+  recorder::FileIndex index;
   arctrace_chunk_header chunk{};
   chunk.kind = ARCTRACE_CHUNK_RECORDS;
   uint32_t chunks = 0;
@@ -353,7 +354,7 @@ TEST_CASE("an index that would have too many entries is none") {
 TEST_CASE("the end of a file can be taken off, down to blocks of data of that size") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("trace");
-  TraceFile file = create(path);
+  recorder::TraceFile file = create(path);
   file.write_header(session_header(ARCTRACE_SESSION_MAGIC, 4096));
   const auto block = [&](uint64_t handout, uint16_t block_class) {
     const Bytes image = BlockBuilder::shared(handout, 0, block_class)
@@ -369,7 +370,7 @@ TEST_CASE("the end of a file can be taken off, down to blocks of data of that si
   block(3, ARCTRACE_CLASS_DATA);
   const uint64_t size = end - ARCTRACE_HEADER_SIZE;
   file.note_error(ENOSPC);
-  const std::vector<TraceFile::CutChunk> cut = file.cut_end(size + 1);
+  const std::vector<recorder::TraceFile::CutChunk> cut = file.cut_end(size + 1);
   REQUIRE(cut.size() == 3);
   CHECK(cut[0].is_data());
   CHECK_FALSE(cut[1].is_data());
@@ -381,10 +382,10 @@ TEST_CASE("the end of a file can be taken off, down to blocks of data of that si
   CHECK(read_file(path).size() == end);
   block(4, ARCTRACE_CLASS_DATA);
   const DecodedTrace trace = decode_trace(read_file(path));
-  CHECK(joined(trace.problems) == "F6: not finished\n");  // its chunks are numbered on
+  CHECK(joined(trace.problems) == "F6: not finished\n");  // chunk numbers continue
   CHECK(trace.blocks.size() == 2);
   CHECK(file.cut_end(UINT64_MAX).size() == 2);
-  CHECK(create("/dev/full", SpecialFile::kWriteInto).cut_end(1).empty());
+  CHECK(create("/dev/full", recorder::SpecialFile::kWriteInto).cut_end(1).empty());
 }
 
 }  // namespace

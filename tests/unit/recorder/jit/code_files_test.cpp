@@ -1,5 +1,5 @@
-// Perf maps and jitdump files of traced processes: which are read, and the records
-// that they become.
+// Perf maps and jitdump files of traced processes: which ones are read, and the records
+// made from them.
 #include "src/recorder/jit/code_files.hpp"
 
 #include <doctest/doctest.h>
@@ -29,14 +29,15 @@ const std::vector<uint32_t> kNobody;
 
 arctrace_session_header header_of_now() {
   arctrace_session_header header = session_header(ARCTRACE_SESSION_MAGIC);
-  const ClockSync now = take_clock_sync(ARCTRACE_CLOCK_MONOTONIC);
+  const recorder::ClockSync now = recorder::take_clock_sync(ARCTRACE_CLOCK_MONOTONIC);
   header.start_ticks = now.ticks - 60 * kSecond;
   header.start_monotonic_ns = now.monotonic_ns - 60 * kSecond;
   header.start_realtime_ns = now.realtime_ns - 60 * kSecond;
   return header;
 }
 
-// This process as one of a session whose clock is CLOCK_MONOTONIC, and its perf map.
+// Makes this process one of a session whose clock is CLOCK_MONOTONIC, and writes its perf
+// map.
 struct Fixture {
   Fixture()
       : header(header_of_now()),
@@ -59,7 +60,7 @@ struct Fixture {
   }
 
   void write_map(const std::string& text) const { std::ofstream(map) << text; }
-  // The map's times, so long before now.
+  // Sets the map's times to so long before now.
   void age_map(uint64_t ns) const {
     timespec times[2] = {};
     clock_gettime(CLOCK_REALTIME, &times[0]);
@@ -68,10 +69,11 @@ struct Fixture {
     REQUIRE(utimensat(AT_FDCWD, map.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0);
   }
 
-  // What is written into a trace now.
+  // The records that are written into a trace now.
   DecodedTrace written(const std::vector<uint32_t>& living,
-                       uint64_t bytes_max = kCodeNamesBytesMax) {
-    absl::StatusOr<TraceFile> file = TraceFile::create(directory.path("trace"));
+                       uint64_t bytes_max = recorder::kCodeNamesBytesMax) {
+    absl::StatusOr<recorder::TraceFile> file =
+        recorder::TraceFile::create(directory.path("trace"));
     REQUIRE(file.ok());
     file->write_header(header);
     code_files.write(living, *file, bytes_max);
@@ -91,7 +93,7 @@ struct Fixture {
   }
 
   arctrace_session_header header;
-  CodeFiles code_files;
+  recorder::CodeFiles code_files;
   const std::string map;
   ProcessFacts facts;
   TemporaryDirectory directory;
@@ -130,7 +132,7 @@ TEST_CASE(
   f.code_files.look(kNobody);
   fs::remove(f.map);
   CHECK(f.names(kNobody) == Names{"one"});
-  CHECK(f.names(kNobody) == Names{"one"});  // for a second file
+  CHECK(f.names(kNobody) == Names{"one"});  // written into a second file, too
 }
 
 TEST_CASE("what a map has at the end counts") {
@@ -179,7 +181,7 @@ TEST_CASE("only a regular file is a map") {
 
 TEST_CASE("a map of another user is not taken, nor one of root, nor one with two names") {
   if (geteuid() != 0) return testing::skip_case("needs root");
-  // Nobody's process, gone by now: its user is the one that it had recorded.
+  // A process of the user nobody, gone by now: its user is the one that it had recorded.
   constexpr uint32_t kUser = 65534;
   for (const uint32_t owner : {kUser, 0u, 1000u}) {
     CAPTURE(owner);

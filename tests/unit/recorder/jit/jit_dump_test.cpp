@@ -1,8 +1,7 @@
-// The parser of jitdump files on right and wrong bytes.
-#include "src/recorder/jit/jit_dump.hpp"
-
+// The parser of jitdump files, on valid and invalid bytes.
 #include <doctest/doctest.h>
 
+#include "src/recorder/jit/perf_files.hpp"
 #include "tests/support/code_bytes.hpp"
 
 namespace arctrace {
@@ -20,7 +19,8 @@ constexpr uint32_t kDebugInfo = 2, kClose = 3, kUnwindingInfo = 4;
 ReadCode read_bytes(const std::string& bytes, uint64_t start_ns = 0) {
   const NamelessFile file(bytes);
   ReadCode read;
-  read.summary = read_jit_dump_untrusted(file.fd(), {kPid, start_ns}, read.sink());
+  read.summary =
+      recorder::read_jit_dump_untrusted(file.fd(), {kPid, start_ns}, read.sink());
   return read;
 }
 

@@ -1,8 +1,7 @@
-// The parser of perf maps on right and wrong lines.
-#include "src/recorder/jit/perf_map.hpp"
-
+// The parser of perf maps, on valid and invalid lines.
 #include <doctest/doctest.h>
 
+#include "src/recorder/jit/perf_files.hpp"
 #include "tests/support/code_bytes.hpp"
 #include "tests/support/test_session.hpp"
 
@@ -16,7 +15,7 @@ using testing::TakenCode;
 ReadCode read_map(const std::string& text) {
   const NamelessFile file(text);
   ReadCode read;
-  read.summary = read_perf_map_untrusted(file.fd(), read.sink());
+  read.summary = recorder::read_perf_map_untrusted(file.fd(), read.sink());
   return read;
 }
 
@@ -65,16 +64,16 @@ TEST_CASE("an endless line costs nothing but itself") {
   const ReadCode read =
       read_map("1000 20 " + endless + "\n2000 20 after\n3000 20 " + endless);
   REQUIRE(read.taken.size() == 3);
-  CHECK(read.taken[0].name == endless.substr(0, kCodeNameMax));
+  CHECK(read.taken[0].name == endless.substr(0, recorder::kCodeNameMax));
   CHECK(read.taken[1] == TakenCode{0x2000, 0x20, 0, "after"});
-  CHECK(read.taken[2].name.size() == kCodeNameMax);
+  CHECK(read.taken[2].name.size() == recorder::kCodeNameMax);
 }
 
 TEST_CASE("what the sink has no room for is skipped") {
   const NamelessFile file("1000 1 a\n2000 1 b\n3000 1 c\n");
   int calls = 0;
-  const CodeFileSummary summary =
-      read_perf_map_untrusted(file.fd(), [&](const NamedCode&) { return ++calls <= 2; });
+  const recorder::CodeFileSummary summary = recorder::read_perf_map_untrusted(
+      file.fd(), [&](const recorder::NamedCode&) { return ++calls <= 2; });
   CHECK(summary.names == 2);
   CHECK(summary.left_out == 1);
 }
@@ -83,7 +82,7 @@ TEST_CASE("a giant map is read to a limit") {
   const NamelessFile file("1000 1 a\n");
   REQUIRE(ftruncate(file.fd(), off_t{1} << 40) == 0);
   ReadCode read;
-  read.summary = read_perf_map_untrusted(file.fd(), read.sink());
+  read.summary = recorder::read_perf_map_untrusted(file.fd(), read.sink());
   CHECK(read.summary.names == 1);
   CHECK(read.summary.is_cut);
 }
@@ -98,7 +97,8 @@ TEST_CASE("any bytes are a map") {
     }
     const ReadCode read = read_map(text);
     CHECK(read.summary.names == read.taken.size());
-    for (const TakenCode& code : read.taken) CHECK(is_code_range(code.start, code.size));
+    for (const TakenCode& code : read.taken)
+      CHECK(recorder::is_code_range(code.start, code.size));
   }
 }
 

@@ -1,6 +1,4 @@
-// perf's records as bytes: what they are taken for.
-#include "src/recorder/kernel/perf_record.hpp"
-
+// How bytes of perf's records are interpreted.
 #include <doctest/doctest.h>
 #include <linux/perf_event.h>
 
@@ -8,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "src/recorder/kernel/perf_writer.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/test_session.hpp"
 
 namespace arctrace::testing {
 namespace {
 
-using Kind = PerfRecord::Kind;
+using Kind = recorder::PerfRecord::Kind;
 
 class PerfBytes {
  public:
@@ -25,7 +24,7 @@ class PerfBytes {
     bytes_.insert(bytes_.end(), bytes, bytes + size);
     return *this;
   }
-  // The end of each record: of thread 11/12 on CPU 1.
+  // Appends the end of each record, of thread 11/12 on CPU 1.
   PerfBytes& sample_id(uint64_t time_ns) {
     return u32(11).u32(12).u64(time_ns).u32(1).u32(0);
   }
@@ -45,10 +44,11 @@ PerfBytes record(uint32_t type, unsigned misc, const PerfBytes& body) {
   return bytes;
 }
 
-std::vector<PerfRecord> all_of(const PerfBytes& bytes) {
-  std::vector<PerfRecord> records;
+std::vector<recorder::PerfRecord> all_of(const PerfBytes& bytes) {
+  std::vector<recorder::PerfRecord> records;
   std::span<const std::byte> left = bytes.all();
-  while (const auto next = next_perf_record_untrusted(left)) records.push_back(*next);
+  while (const auto next = recorder::next_perf_record_untrusted(left))
+    records.push_back(*next);
   return records;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("perf: fork, exit and exec are about the threads that they name") {
   CHECK(execed[0].kind == Kind::kExec);
   CHECK(execed[0].thread.tid == 32);
   CHECK(std::string(execed[0].name.data()) == "a-name");
-  // Just another name.
+  // This is just another name.
   CHECK(all_of(record(PERF_RECORD_COMM, 0, comm)).at(0).kind == Kind::kOther);
 }
 
@@ -145,10 +145,10 @@ TEST_CASE("perf: sizes that can't be end the walk") {
 TEST_CASE("perf: any bytes end, and nothing after them is read") {
   Random random(test_seed());
   for (int round = 0; round < 20000; ++round) {
-    // A block of its own, so that AddressSanitizer sees its end.
+    // The bytes are a memory block of their own, so that AddressSanitizer sees its end.
     std::vector<std::byte> bytes(random.below(96));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
-    // Often a type that we know, and a size that may be one.
+    // Often the type is one that we know, and the size a possible one.
     if (bytes.size() >= sizeof(perf_event_header)) {
       perf_event_header head{};
       head.type = static_cast<uint32_t>(random.below(16));
@@ -158,16 +158,16 @@ TEST_CASE("perf: any bytes end, and nothing after them is read") {
     }
     std::span<const std::byte> left = bytes;
     size_t records = 0;
-    while (next_perf_record_untrusted(left)) ++records;
+    while (recorder::next_perf_record_untrusted(left)) ++records;
     CHECK(records * sizeof(perf_event_header) <= bytes.size());
   }
 }
 
 TEST_CASE("perf: a thread's number may be missing") {
-  CHECK(PerfRecord::Thread{11, 12}.is_known());
-  CHECK_FALSE(PerfRecord::Thread{0, 0}.is_known());
-  CHECK_FALSE(PerfRecord::Thread{11, UINT32_MAX}.is_known());
-  CHECK_FALSE(PerfRecord::Thread{UINT32_MAX, 12}.is_known());
+  CHECK(recorder::PerfRecord::Thread{11, 12}.is_known());
+  CHECK_FALSE(recorder::PerfRecord::Thread{0, 0}.is_known());
+  CHECK_FALSE(recorder::PerfRecord::Thread{11, UINT32_MAX}.is_known());
+  CHECK_FALSE(recorder::PerfRecord::Thread{UINT32_MAX, 12}.is_known());
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/recorder/patch_analysis/patch_analysis.hpp"
+#include "src/recorder/patch_analysis/patch_plan.hpp"
 
 namespace arctrace::testing {
 
@@ -24,7 +24,7 @@ inline Code little(uint64_t value, size_t size) {
   return bytes;
 }
 
-// An instruction that ends in a distance of four bytes: `opcode`, so that it leads from
+// An instruction that ends in a displacement of four bytes: `opcode`, which leads from
 // its own address to `target`.
 inline Code relative(Code opcode, uint64_t address, uint64_t target) {
   const uint64_t end = address + opcode.size() + 4;
@@ -43,8 +43,8 @@ inline const Code kRet = {0xC3};
 class BuiltModule {
  public:
   BuiltModule() {
-    // Version 1, "zRL": plain addresses; the return address is number 16, at -8; the
-    // frame is above the return address.
+    // Version 1, "zRL": plain addresses; the return address is number 16, at -8; the CFA
+    // is above the return address.
     frames_ = record(little(0, 4) + Code{1, 'z', 'R', 'L', 0, 1, 0x78, 16, 2, 0, 0} +
                      Code{0x0C, 7, 8, 0x90, 1});
   }
@@ -76,16 +76,16 @@ class BuiltModule {
     return address;
   }
   Code& frames() { return frames_; }
-  ModuleCode& module() { return module_; }
+  recorder::ModuleCode& module() { return module_; }
 
-  ModuleCode make() const {
-    ModuleCode made = module_;
+  recorder::ModuleCode make() const {
+    recorder::ModuleCode made = module_;
     made.segments = {segment(kText, text_, true), segment(kData, data_, false),
                      segment(kFrames, frames_, false)};
     made.eh_frame = {kFrames, kFrames + frames_.size()};
     return made;
   }
-  PatchPlan plan() const { return analyse_patches_untrusted(make()); }
+  recorder::PatchPlan plan() const { return recorder::analyse_patches_untrusted(make()); }
 
  private:
   static Code record(Code body) {
@@ -93,27 +93,28 @@ class BuiltModule {
     const uint64_t size = body.size();
     return little(size, 4) + body;
   }
-  static ModuleSegment segment(uint64_t address, const Code& bytes, bool executable) {
+  static recorder::ModuleSegment segment(uint64_t address, const Code& bytes,
+                                         bool executable) {
     const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
     return {address, {begin, begin + bytes.size()}, executable};
   }
 
-  ModuleCode module_;
+  recorder::ModuleCode module_;
   Code text_, data_, frames_;
 };
 
-// The plan of the function at `address`; the tests that have none fail.
-inline FunctionPlan plan_at(const PatchPlan& plan, uint64_t address) {
-  for (const FunctionPlan& function : plan.functions) {
+// The plan of the function at `address`; the test fails if there is none.
+inline recorder::FunctionPlan plan_at(const recorder::PatchPlan& plan, uint64_t address) {
+  for (const recorder::FunctionPlan& function : plan.functions) {
     if (function.start == address) return function;
   }
-  FunctionPlan none;
+  recorder::FunctionPlan none;
   none.name = "there is no such function";
   return none;
 }
 
-// The verdict on a function of that code alone.
-inline FunctionPlan plan_of(const Code& code, const Code& frame = {}) {
+// The verdict on a module's only function, which has that code.
+inline recorder::FunctionPlan plan_of(const Code& code, const Code& frame = {}) {
   BuiltModule module;
   const uint64_t start = module.add("f", code, frame);
   return plan_at(module.plan(), start);

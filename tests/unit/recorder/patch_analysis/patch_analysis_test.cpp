@@ -1,27 +1,27 @@
 // The rules by which the entry of a function may be patched, each on functions that break
 // no other rule.
-#include "src/recorder/patch_analysis/patch_analysis.hpp"
-
 #include <doctest/doctest.h>
 
+#include "src/recorder/patch_analysis/patch_plan.hpp"
 #include "tests/unit/recorder/patch_analysis/built_module.hpp"
 
 namespace arctrace::testing {
 namespace {
 
-using Verdict = PatchVerdict;
+using Verdict = recorder::PatchVerdict;
 
 const Code kArgumentFirst = {0x89, 0xF7};               // mov %esi,%edi
 const Code kLongMove = {0x48, 0xC7, 0xC0, 1, 0, 0, 0};  // mov $1,%rax
 
 TEST_CASE("patch: whole instructions are moved until they cover the jump") {
-  const FunctionPlan plan = plan_of(kArgumentFirst + kPrologue + kRet);
+  const recorder::FunctionPlan plan = plan_of(kArgumentFirst + kPrologue + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.kept == 0);
-  CHECK(plan.kept_as == KeptAs::kNothing);
+  CHECK(plan.kept_as == recorder::KeptAs::kNothing);
   CHECK(plan.displaced == 6);
   REQUIRE(plan.instruction_count == 3);
-  CHECK(plan.instructions[1] == DisplacedInstruction{2, 1, MovedAs::kCopy, 0, 0});
+  CHECK(plan.instructions[1] ==
+        recorder::DisplacedInstruction{2, 1, recorder::MovedAs::kCopy, 0, 0});
   CHECK(plan.instructions[2].length == 3);
   CHECK(plan.original[0] == std::byte{0x89});
   CHECK(plan.original[5] == std::byte{0xE5});
@@ -30,10 +30,10 @@ TEST_CASE("patch: whole instructions are moved until they cover the jump") {
 }
 
 TEST_CASE("patch: the first instruction stays if it can be taken back") {
-  const FunctionPlan plan = plan_of(kPrologue + kRet);
+  const recorder::FunctionPlan plan = plan_of(kPrologue + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.kept == 1);
-  CHECK(plan.kept_as == KeptAs::kUndone);
+  CHECK(plan.kept_as == recorder::KeptAs::kUndone);
   CHECK(plan.undone[0] == std::byte{0x55});
   CHECK(plan.displaced == 7);
   CHECK(plan.instruction_count == 2);
@@ -41,8 +41,8 @@ TEST_CASE("patch: the first instruction stays if it can be taken back") {
   for (const Code& first :
        {Code{0x41, 0x57}, Code{0x48, 0x83, 0xEC, 0x18},
         Code{0x48, 0x81, 0xEC, 0, 0x10, 0, 0}}) {  // push %r15; sub $24 and $4096,%rsp
-    const FunctionPlan other = plan_of(first + Code(8, 0x90) + kRet);
-    CHECK(other.kept_as == KeptAs::kUndone);
+    const recorder::FunctionPlan other = plan_of(first + Code(8, 0x90) + kRet);
+    CHECK(other.kept_as == recorder::KeptAs::kUndone);
     CHECK(other.kept == first.size());
   }
   // sub $-8,%rsp; push %rsp
@@ -52,9 +52,10 @@ TEST_CASE("patch: the first instruction stays if it can be taken back") {
 
 TEST_CASE("patch: the first instruction stays if it is no matter to who records") {
   const auto kept = [](const Code& first) {
-    const FunctionPlan plan = plan_of(first + Code(8, 0x90) + kRet);
+    const recorder::FunctionPlan plan = plan_of(first + Code(8, 0x90) + kRet);
     CHECK(plan.verdict == Verdict::kPatchable);
-    CHECK(plan.kept_as == (plan.kept == 0 ? KeptAs::kNothing : KeptAs::kStays));
+    CHECK(plan.kept_as ==
+          (plan.kept == 0 ? recorder::KeptAs::kNothing : recorder::KeptAs::kStays));
     return plan.kept;
   };
   CHECK(kept({0x90}) == 1);
@@ -73,10 +74,11 @@ TEST_CASE("patch: the first instruction stays if it is no matter to who records"
 
 TEST_CASE(
     "patch: the first instruction stays where there is room for the jump after it") {
-  // push %rbx; mov %rdi,%rbx; nop, and then what may not be moved: a call, or where a
-  // jump leads.
+  // push %rbx; mov %rdi,%rbx; nop, and then what may not be moved: a call, or the target
+  // of a jump.
   const Code begin = {0x53, 0x48, 0x89, 0xFB, 0x90};
-  FunctionPlan plan = plan_of(begin + relative({0xE8}, kText + 5, 0x5000) + kRet);
+  recorder::FunctionPlan plan =
+      plan_of(begin + relative({0xE8}, kText + 5, 0x5000) + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.kept == 0);
   CHECK(plan.displaced == 5);
@@ -89,7 +91,7 @@ TEST_CASE(
 }
 
 TEST_CASE("patch: endbr64 stays in its place") {
-  const FunctionPlan plan = plan_of(kEndbr + kPrologue + kRet);
+  const recorder::FunctionPlan plan = plan_of(kEndbr + kPrologue + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.kept == 4);
   CHECK(plan.displaced == 8);
@@ -100,27 +102,30 @@ TEST_CASE("patch: endbr64 stays in its place") {
 
 TEST_CASE("patch: what is relative is written anew") {
   // mov data(%rip),%rax
-  FunctionPlan plan = plan_of(relative({0x48, 0x8B, 0x05}, kText, kData) + kRet);
+  recorder::FunctionPlan plan =
+      plan_of(relative({0x48, 0x8B, 0x05}, kText, kData) + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.instructions[0] ==
-        DisplacedInstruction{0, 7, MovedAs::kRipRelative, 3, kData});
+        recorder::DisplacedInstruction{0, 7, recorder::MovedAs::kRipRelative, 3, kData});
   // movl $1,data(%rip): the displacement is not at the end
   plan = plan_of(Code{0xC7, 0x05} + little(0x100, 4) + little(1, 4) + kRet);
   CHECK(plan.instructions[0] ==
-        DisplacedInstruction{0, 10, MovedAs::kRipRelative, 2, kText + 10 + 0x100});
+        recorder::DisplacedInstruction{0, 10, recorder::MovedAs::kRipRelative, 2,
+                                       kText + 10 + 0x100});
   // mov %esi,%edi; je to the end; nop
   plan = plan_of(kArgumentFirst + Code{0x74, 0x05} + Code(7, 0x90) + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.instructions[1] ==
-        DisplacedInstruction{2, 2, MovedAs::kBranch, 0, kText + 9});
-  // jmp to nowhere of ours, with no other byte
+        recorder::DisplacedInstruction{2, 2, recorder::MovedAs::kBranch, 0, kText + 9});
+  // jmp to an address outside, with no other byte
   plan = plan_of(relative({0xE9}, kText, 0x5000));
   CHECK(plan.verdict == Verdict::kPatchable);
-  CHECK(plan.instructions[0] == DisplacedInstruction{0, 5, MovedAs::kJump, 0, 0x5000});
+  CHECK(plan.instructions[0] ==
+        recorder::DisplacedInstruction{0, 5, recorder::MovedAs::kJump, 0, 0x5000});
   // EVEX, whose short displacements are scaled: vmovdqu64 data(%rip),%zmm0
   plan = plan_of(relative({0x62, 0xF1, 0xFE, 0x48, 0x6F, 0x05}, kText, kData) + kRet);
   CHECK(plan.instructions[0] ==
-        DisplacedInstruction{0, 10, MovedAs::kRipRelative, 6, kData});
+        recorder::DisplacedInstruction{0, 10, recorder::MovedAs::kRipRelative, 6, kData});
 }
 
 TEST_CASE("patch: a function that ends with the covered bytes") {
@@ -190,16 +195,16 @@ TEST_CASE("patch: who uses its return address may only be seen to begin") {
   const Code framed = Code{0x55, 0x48, 0x89, 0xE5, 0x48, 0x8B, 0x45, 0x08, 0x5D} + kRet;
   CHECK(plan_of(framed, {0x41, 0x0E, 16, 0x43, 0x0D, 6}).entry_only);
   CHECK_FALSE(plan_of(framed, {0x41, 0x0E, 16}).entry_only);
-  // an argument on the stack, and a word with an index, are others
+  // An argument on the stack, and a word with an index, are not the return address.
   CHECK_FALSE(plan_of(Code{0x48, 0x8B, 0x44, 0x24, 0x08} + kRet).entry_only);
   CHECK_FALSE(plan_of(Code{0x48, 0x8B, 0x04, 0xC4, 0x90} + kRet).entry_only);
-  // mov (%r12),%rax has the stack pointer's bits
+  // mov (%r12),%rax has the same bits as one with the stack pointer.
   CHECK_FALSE(plan_of(Code{0x49, 0x8B, 0x04, 0x24, 0x90} + kRet).entry_only);
   CHECK(plan_of(Code{0x59} + Code(8, 0x90)).entry_only);  // pop %rcx
 }
 
 TEST_CASE("patch: jumps to the first instruction, or between the covered bytes") {
-  // From its own end.
+  // A jump comes from the function's own end.
   for (const auto& [target, verdict] : {std::pair{0, Verdict::kLoopsToEntry},
                                         {1, Verdict::kEnteredInside},
                                         {7, Verdict::kEnteredInside},
@@ -211,7 +216,7 @@ TEST_CASE("patch: jumps to the first instruction, or between the covered bytes")
         plan_of(kPrologue + relative({0x0F, 0x85}, kText + 8, address) + kRet).verdict ==
         verdict);
   }
-  // From another function: a tail call, and a jump past the entry.
+  // A jump comes from another function: a tail call, and a jump past the entry.
   for (const auto& [target, verdict] : {std::pair{0, Verdict::kPatchable},
                                         {1, Verdict::kEnteredInside},
                                         {8, Verdict::kPatchable}}) {
@@ -221,7 +226,7 @@ TEST_CASE("patch: jumps to the first instruction, or between the covered bytes")
                                          start + static_cast<uint64_t>(target)));
     CHECK(plan_at(module.plan(), start).verdict == verdict);
   }
-  // From code that nobody names.
+  // A jump comes from code that has no name.
   BuiltModule module;
   const uint64_t start = module.add("f", kPrologue + kRet);
   module.add_without_frame("", relative({0xE9}, module.next(), start + 4));
@@ -230,7 +235,7 @@ TEST_CASE("patch: jumps to the first instruction, or between the covered bytes")
 
 TEST_CASE("patch: time can be spent where something is called or repeated") {
   const auto may_last = [](const Code& code) {
-    const FunctionPlan plan = plan_of(kPrologue + code + kRet);
+    const recorder::FunctionPlan plan = plan_of(kPrologue + code + kRet);
     CHECK(plan.verdict == Verdict::kPatchable);
     return plan.may_last;
   };
@@ -274,7 +279,7 @@ TEST_CASE("patch: pointers between the covered bytes") {
     by_lea.add("f", kPrologue + kRet);
     by_lea.add("g", relative({0x48, 0x8D, 0x05}, by_lea.next(), address) + kRet);
     CHECK(plan_at(by_lea.plan(), kText).verdict == verdict);
-    BuiltModule by_data;  // which is a number where modules are moved
+    BuiltModule by_data;  // a mere number where modules are moved
     by_data.add("f", kPrologue + kRet);
     by_data.add_data(little(address, 8));
     CHECK(plan_at(by_data.plan(), kText).verdict == Verdict::kPatchable);
@@ -305,17 +310,17 @@ TEST_CASE("patch: jump tables") {
     module.add("f", kPrologue + dispatch(kText + 8, table) + kRet);
     CHECK(plan_at(module.plan(), kText).verdict == verdict);
   }
-  // One in the segment of the code, after the function: one entry, then no code.
+  // A table in the segment of the code, after the function: one entry, then no code.
   BuiltModule joined;
   const Code code = kPrologue + dispatch(kText + 8, kText + 64) + kRet;
   joined.add("f", code);
   joined.add_without_frame("", Code(64 - code.size(), 0x90));
   joined.add_without_frame("", little(uint64_t{0} - 63, 4) + little(0x70000000, 4));
   CHECK(plan_at(joined.plan(), kText).verdict == Verdict::kPointedInside);
-  // One that is not there.
+  // The table does not exist.
   CHECK(plan_of(kPrologue + dispatch(kText + 8, 0x90000)).verdict ==
         Verdict::kUnknownTargets);
-  // Offsets from a label of code: computed gotos.
+  // The table has offsets from a label of code: computed gotos.
   BuiltModule module;
   const uint64_t table = module.add_data(little(0, 4) + little(uint64_t{0} - 7, 4));
   module.add("f", kPrologue + relative({0x48, 0x8D, 0x0D}, kText + 8, kText + 8) +
@@ -326,7 +331,8 @@ TEST_CASE("patch: jump tables") {
 TEST_CASE("patch: landing pads") {
   for (const uint8_t pad : {uint8_t{3}, uint8_t{8}}) {
     BuiltModule module;
-    // No base, no types; sites of udata4: start, length, pad, action.
+    // The table has no base and no types; its sites are udata4: start, length, pad,
+    // action.
     const uint64_t table = module.add_data(Code{0xFF, 0xFF, 0x03, 13} + little(0, 4) +
                                            little(4, 4) + little(pad, 4) + Code{0});
     module.add("f", kPrologue + kRet, {}, table);
@@ -348,7 +354,7 @@ TEST_CASE("patch: parts of functions, and jumps through slots") {
                       relative({0xE9}, user + 19, called));
   const uint64_t stub =
       module.add("", relative({0xF2, 0xFF, 0x25}, module.next(), kData) + Code(8, 0x90));
-  const PatchPlan plan = module.plan();
+  const recorder::PatchPlan plan = module.plan();
   CHECK(plan_at(plan, named).verdict == Verdict::kPart);
   CHECK(plan_at(plan, numbered).verdict == Verdict::kPart);
   CHECK(plan_at(plan, whole).verdict == Verdict::kPatchable);
@@ -366,7 +372,7 @@ TEST_CASE("patch: a symbol without a size ends where something else begins") {
   const uint64_t second = module.add("", kPrologue + kRet);
   module.module().functions[0].range.end = second + 9;
   module.module().functions[0].is_sized = false;
-  const PatchPlan plan = module.plan();
+  const recorder::PatchPlan plan = module.plan();
   CHECK(plan_at(plan, first).size == 9);
   CHECK(plan_at(plan, second).verdict == Verdict::kPatchable);
 }
@@ -377,7 +383,7 @@ TEST_CASE("patch: of a damaged unwind table what comes before is used") {
   const size_t whole = module.frames().size();
   const uint64_t second = module.add("g", kPrologue + kRet);
   module.frames()[whole] = 0xF0;  // longer than the table
-  const PatchPlan plan = module.plan();
+  const recorder::PatchPlan plan = module.plan();
   CHECK(plan_at(plan, first).verdict == Verdict::kPatchable);
   CHECK(plan_at(plan, second).verdict == Verdict::kNoFrameInfo);
   REQUIRE(plan.findings.size() == 1);

@@ -1,4 +1,5 @@
-// The image that a process maps to have functions patched, and why it may have none.
+// The image that a process maps so that its functions are patched, and why a process gets
+// none.
 #include "src/recorder/patch_image/patch_image.hpp"
 
 #include <arctrace/format.h>
@@ -18,21 +19,21 @@ const std::string kFree = "7ffff0000000-7ffff0001000 rw-p 00000000 00:00 0 [stac
 
 struct Image {
   shim::PatchTable table{};
-  std::optional<shim::PatchLeft> left;  // the first one
+  std::optional<shim::PatchSkips> left;  // the first skipped function
   uint64_t left_function = 0;
 };
 
 Image make_image(const BuiltModule& module, const std::string& maps) {
-  const ModuleCode code = module.make();
-  const PatchPlan plan = module.plan();
-  PatchRequest request;
+  const recorder::ModuleCode code = module.make();
+  const recorder::PatchPlan plan = module.plan();
+  recorder::PatchRequest request;
   request.bias = kBias;
-  for (const FunctionPlan& function : plan.functions) {
-    REQUIRE(function.verdict == PatchVerdict::kPatchable);
+  for (const recorder::FunctionPlan& function : plan.functions) {
+    REQUIRE(function.verdict == recorder::PatchVerdict::kPatchable);
     request.functions.push_back(&function);
   }
   const std::vector<std::byte> bytes =
-      make_patch_image(code, request, AddressSpace(maps));
+      recorder::make_patch_image(code, request, recorder::AddressSpace(maps));
   Image image;
   constexpr size_t kAt = shim::kPatchTableOffset;
   REQUIRE(bytes.size() >= kAt + sizeof image.table);
@@ -40,7 +41,7 @@ Image make_image(const BuiltModule& module, const std::string& maps) {
   CHECK(image.table.bytes == bytes.size());
   if (image.table.left_size == 0) return image;
   const size_t left_at = kAt + sizeof image.table;
-  REQUIRE(bytes.size() >= left_at + sizeof(shim::PatchLeft) + 8);
+  REQUIRE(bytes.size() >= left_at + sizeof(shim::PatchSkips) + 8);
   image.left.emplace();
   std::memcpy(&*image.left, &bytes[left_at], sizeof *image.left);
   std::memcpy(&image.left_function, &bytes[left_at + sizeof *image.left], 8);
@@ -70,7 +71,7 @@ TEST_CASE("patch image: it is within reach of the module, where nothing is mappe
   CHECK(free.table.low % 4096 == 0);
   CHECK(free.table.high <= kBias);
   CHECK(kBias - free.table.low < uint64_t{1} << 31);
-  // What is below the module is taken.
+  // The addresses below the module are taken.
   const Image above = make_image(module, "555400000000-555500040000 r-xp 0 00:00 0 f\n");
   CHECK(above.table.refusal == 0);
   CHECK(above.table.low >= kBias);
@@ -80,26 +81,26 @@ TEST_CASE("patch image: it is within reach of the module, where nothing is mappe
   CHECK(none.table.function_count == 0);
 }
 
-// With or without an image, the shim finds them after the functions that are left.
+// With or without an image, the shim finds them after the skipped functions.
 TEST_CASE("patch image: functions that an earlier image has") {
   BuiltModule module;
   module.add("f", kPrologue + kRet);
-  const ModuleCode code = module.make();
-  const PatchPlan plan = module.plan();
+  const recorder::ModuleCode code = module.make();
+  const recorder::PatchPlan plan = module.plan();
   for (const bool has_functions : {false, true}) {
-    PatchRequest request;
+    recorder::PatchRequest request;
     request.bias = kBias;
     if (has_functions) request.functions.push_back(&plan.functions.front());
     request.left[ARCTRACE_PATCH_SMALL] = {3, {0x10}};
     request.again = {{kBias + 0x20, 1}, {kBias + 0x30, 0}};
     const std::vector<std::byte> bytes =
-        make_patch_image(code, request, AddressSpace(kFree));
+        recorder::make_patch_image(code, request, recorder::AddressSpace(kFree));
     shim::PatchTable table{};
     size_t at = shim::kPatchTableOffset;
     REQUIRE(bytes.size() >= at + sizeof table);
     std::memcpy(&table, &bytes[at], sizeof table);
     CHECK(table.function_count == (has_functions ? 1 : 0));
-    CHECK(table.left_size == sizeof(shim::PatchLeft) + 8);
+    CHECK(table.left_size == sizeof(shim::PatchSkips) + 8);
     REQUIRE(table.again_count == 2);
     at += sizeof table + table.left_size;
     shim::PatchAgain again[2];

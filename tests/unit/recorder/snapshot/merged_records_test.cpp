@@ -1,5 +1,5 @@
-// Merging the file of a collector that died with the buffer that it left: every loss is
-// reported once, wherever the collector died.
+// Merges the file of a collector that died with the buffer that it abandoned: LOST
+// records count every loss once, wherever the collector died.
 #include "src/recorder/snapshot/merged_records.hpp"
 
 #include <arctrace/arctrace.h>
@@ -8,7 +8,7 @@
 
 #include <csignal>
 
-#include "src/recorder/buffer/session_totals.hpp"
+#include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 #include "tests/support/child.hpp"
@@ -17,30 +17,34 @@
 namespace arctrace::testing {
 namespace {
 
-// What a collector wrote before it died.
+// A file that a collector wrote before it died.
 class EarlierFile {
  public:
   explicit EarlierFile(const TestSession& test) : test_(test) {
-    absl::StatusOr<TraceFile> made = TraceFile::create(directory_.path("earlier"));
+    absl::StatusOr<recorder::TraceFile> made =
+        recorder::TraceFile::create(directory_.path("earlier"));
     REQUIRE(made.ok());
-    file_ = std::make_unique<TraceFile>(*std::move(made));
+    file_ = std::make_unique<recorder::TraceFile>(*std::move(made));
     file_->write_header(test.buffer().header());
   }
-  TraceFile& file() { return *file_; }
+  recorder::TraceFile& file() { return *file_; }
 
-  void write(RecordBuilder& records) { file_->write_records(1, records.bytes()); }
+  void write(recorder::RecordBuilder& records) {
+    file_->write_records(1, records.bytes());
+  }
 
   DecodedTrace merged() {
     REQUIRE(file_->publish().ok());
-    auto chunks =
-        read_chunks_untrusted(directory_.path("earlier"), test_.buffer().header(), true);
+    auto chunks = recorder::read_chunks_untrusted(directory_.path("earlier"),
+                                                  test_.buffer().header(), true);
     REQUIRE(chunks.ok());
-    absl::StatusOr<TraceFile> made = TraceFile::create(directory_.path("merged"));
+    absl::StatusOr<recorder::TraceFile> made =
+        recorder::TraceFile::create(directory_.path("merged"));
     REQUIRE(made.ok());
-    SnapshotPast past;
+    recorder::SnapshotPast past;
     past.earlier = *std::move(chunks);
     past.is_merged = true;
-    write_snapshot_file(test_.buffer(), *made, past);
+    recorder::write_snapshot_file(test_.buffer(), *made, past);
     REQUIRE(made->publish().ok());
     return decode_trace(read_file(directory_.path("merged")));
   }
@@ -48,10 +52,10 @@ class EarlierFile {
  private:
   const TestSession& test_;
   TemporaryDirectory directory_;
-  std::unique_ptr<TraceFile> file_;
+  std::unique_ptr<recorder::TraceFile> file_;
 };
 
-// Of all writers and causes.
+// The losses of all writers and causes.
 uint64_t lost(const DecodedTrace& trace) {
   uint64_t sum = 0;
   for (const DecodedRecord& record : trace.of_type(ARCTRACE_TYPE_LOST)) {
@@ -75,10 +79,10 @@ TEST_CASE("merged: a loss that was written and not confirmed counts once") {
   TestSession test(small_buffer(1024, 32));
   lose_and_die(test, 3);
   EarlierFile earlier(test);
-  RecordBuilder records;
-  add_lost(records, 10, 1, ARCTRACE_LOST_TOO_BIG, ARCTRACE_LOST_RESIDUAL, 3, 1);
-  // The same of a writer whose loss is confirmed: only the file has it.
-  add_lost(records, 10, 7, ARCTRACE_LOST_TOO_BIG, ARCTRACE_LOST_RESIDUAL, 5, 1);
+  recorder::RecordBuilder records;
+  recorder::add_lost(records, 10, 1, ARCTRACE_LOST_TOO_BIG, ARCTRACE_LOST_RESIDUAL, 3, 1);
+  // For a writer whose loss is confirmed, only the file has it.
+  recorder::add_lost(records, 10, 7, ARCTRACE_LOST_TOO_BIG, ARCTRACE_LOST_RESIDUAL, 5, 1);
   earlier.write(records);
   CHECK(lost(earlier.merged()) == 3 + 5);
 }
@@ -87,7 +91,7 @@ TEST_CASE("merged: what the drain has confirmed counts once") {
   TestSession test(small_buffer(1024, 32));
   lose_and_die(test, 3);
   EarlierFile earlier(test);
-  Drain drain(test.view(), earlier.file());
+  recorder::Drain drain(test.view(), earlier.file());
   while (drain.round() > 0) {
   }
   lose_and_die(test, 2);
@@ -97,28 +101,28 @@ TEST_CASE("merged: what the drain has confirmed counts once") {
 }
 
 TEST_CASE("merged: losses that no slot counts, and those of CPUs") {
-  BufferOptions options = small_buffer(1024, 32);
+  recorder::BufferOptions options = small_buffer(1024, 32);
   options.cpu_count = 2;
   TestSession test(options);
   const BufferView& view = test.view();
   view.control().lost[ARCTRACE_LOST_NO_SLOT] = 4;
-  // CPU 0: 10 are confirmed, 5 not. CPU 1: all 7 are.
+  // Of CPU 0's losses, 10 are confirmed and 5 not; all 7 of CPU 1 are confirmed.
   view.cpu_slot(0).lost = 20;
   view.cpu_slot(0).reported = 10;
   view.cpu_slot(1).lost = view.cpu_slot(1).reported = 7;
   EarlierFile earlier(test);
-  RecordBuilder records;
+  recorder::RecordBuilder records;
   const auto of_cpu = [](uint32_t cpu) {
     return ARCTRACE_LOST_SESSION | ARCTRACE_LOST_CPU | cpu << ARCTRACE_LOST_CPU_SHIFT;
   };
-  add_lost(records, 10, 0, ARCTRACE_LOST_KERNEL, of_cpu(0), 10, 1);
-  add_lost(records, 10, 0, ARCTRACE_LOST_KERNEL, of_cpu(1), 7, 1);
+  recorder::add_lost(records, 10, 0, ARCTRACE_LOST_KERNEL, of_cpu(0), 10, 1);
+  recorder::add_lost(records, 10, 0, ARCTRACE_LOST_KERNEL, of_cpu(1), 7, 1);
   earlier.write(records);
   records.clear();
-  add_lost(records, 20, 0, ARCTRACE_LOST_KERNEL, of_cpu(0), 5, 1);
-  add_lost(records, 20, 0, ARCTRACE_LOST_NO_SLOT, ARCTRACE_LOST_SESSION, 4,
-           session_start_ticks(view));
-  add_session_event(records, 20, ARCTRACE_SESSION_FINISHED, 0);
+  recorder::add_lost(records, 20, 0, ARCTRACE_LOST_KERNEL, of_cpu(0), 5, 1);
+  recorder::add_lost(records, 20, 0, ARCTRACE_LOST_NO_SLOT, ARCTRACE_LOST_SESSION, 4,
+                     recorder::session_start_ticks(view));
+  recorder::add_session_event(records, 20, ARCTRACE_SESSION_FINISHED, 0);
   earlier.write(records);
   const DecodedTrace trace = earlier.merged();
   CHECK(lost(trace) == 20 + 7 + 4);
@@ -133,10 +137,10 @@ TEST_CASE("merged: blocks for which the file had no room are not lost any more")
   TestSession test(small_buffer(1024, 32));
   lose_and_die(test, 0);  // one record, in the buffer
   EarlierFile earlier(test);
-  RecordBuilder records;
-  // Two more made way for definitions: these are lost.
-  add_lost(records, 10, 1, ARCTRACE_LOST_FILE, ARCTRACE_LOST_RESIDUAL, 3, 1);
-  add_session_event(records, 20, ARCTRACE_SESSION_DISK_FULL, 28);
+  recorder::RecordBuilder records;
+  // Two more were removed for definitions: these are lost.
+  recorder::add_lost(records, 10, 1, ARCTRACE_LOST_FILE, ARCTRACE_LOST_RESIDUAL, 3, 1);
+  recorder::add_session_event(records, 20, ARCTRACE_SESSION_DISK_FULL, 28);
   earlier.write(records);
   const DecodedTrace trace = earlier.merged();
   CHECK(lost(trace) == 2);

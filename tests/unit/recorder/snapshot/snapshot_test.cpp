@@ -12,14 +12,14 @@
 namespace arctrace::testing {
 namespace {
 
-BufferOptions ring(uint32_t blocks, arctrace_scope scope) {
-  BufferOptions options = small_buffer(1024, blocks);
+recorder::BufferOptions ring(uint32_t blocks, arctrace_scope scope) {
+  recorder::BufferOptions options = small_buffer(1024, blocks);
   options.mode = ARCTRACE_MODE_OVERWRITE;
   options.scope = scope;
   return options;
 }
 
-// Written by `writer`, or by all, as the last TOTALS counts.
+// The number of records that `writer`, or all, has written, as the last TOTALS counts.
 uint64_t written(const DecodedTrace& trace, uint32_t writer) {
   uint64_t count = 0;
   for (const DecodedRecord& totals : trace.of_type(ARCTRACE_TYPE_TOTALS)) {
@@ -31,8 +31,8 @@ uint64_t written(const DecodedTrace& trace, uint32_t writer) {
 TEST_CASE("snapshot: a window of the newest, with names and stack, and it harms nobody") {
   for (const arctrace_scope scope : {ARCTRACE_SCOPE_THREAD, ARCTRACE_SCOPE_SHARED}) {
     CAPTURE(scope);
-    // Half of it is more than the definitions take, of which sanitizers' libraries bring
-    // some.
+    // Half of the ring is more than the definitions take, some of which come from
+    // sanitizers' libraries.
     TestSession test(ring(24, scope));
     CHECK_CHILD([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
@@ -75,7 +75,7 @@ TEST_CASE("snapshot: discarded records are no records") {
 }
 
 TEST_CASE("snapshot: a slot's new owner begins at nothing, the session goes on") {
-  BufferOptions options = ring(16, ARCTRACE_SCOPE_THREAD);
+  recorder::BufferOptions options = ring(16, ARCTRACE_SCOPE_THREAD);
   options.slot_count = 1;
   TestSession test(options);
   for (int i = 0; i < 3; ++i) {
@@ -89,7 +89,7 @@ TEST_CASE("snapshot: a slot's new owner begins at nothing, the session goes on")
   CHECK(written(trace, 0) == 30);
 }
 
-// As the last TOTALS of `writer` has it.
+// The number in the last TOTALS of `writer`.
 uint64_t lost_definitions(const DecodedTrace& trace, uint32_t writer) {
   uint64_t count = 0;
   for (const DecodedRecord& totals : trace.of_type(ARCTRACE_TYPE_TOTALS)) {
@@ -101,7 +101,7 @@ uint64_t lost_definitions(const DecodedTrace& trace, uint32_t writer) {
 TEST_CASE("snapshot: whose losses they were whose LOST is overwritten") {
   for (const uint32_t slots : {1u, 8u}) {
     CAPTURE(slots);
-    BufferOptions options = ring(16, ARCTRACE_SCOPE_THREAD);
+    recorder::BufferOptions options = ring(16, ARCTRACE_SCOPE_THREAD);
     options.slot_count = slots;
     TestSession test(options);
     for (int i = 0; i < 2; ++i) {
@@ -118,7 +118,7 @@ TEST_CASE("snapshot: whose losses they were whose LOST is overwritten") {
     const uint64_t all = lost_definitions(trace, 0);
     CHECK(all > 0);
     const uint64_t owned = lost_definitions(trace, 1) + lost_definitions(trace, 2);
-    // Of a slot that has changed hands it is not known.
+    // For a slot that has changed its owner it is not known.
     CHECK(owned == (slots == 1 ? 0 : all));
   }
 }

@@ -1,9 +1,9 @@
 // Sizes and times as people write them.
-#include "src/recording/patterns/amounts.hpp"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "src/recording/patterns/arg_spec.hpp"
 
 namespace arctrace::recording {
 namespace {

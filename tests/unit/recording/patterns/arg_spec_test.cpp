@@ -1,4 +1,4 @@
-// Specs of -A and -R in uftrace's letters, and what the shim decodes of them.
+// Specs of -A and -R in uftrace's letters, and how the shim decodes them.
 #include "src/recording/patterns/arg_spec.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 namespace arctrace::recording {
 namespace {
 
-// The specs as the shim reads them; REQUIREs that `spec` has no problem.
+// The specs as the shim reads them. REQUIRES: `spec` has no problem.
 std::vector<arctrace_shim_arg_spec> read_by_shim(const std::string& spec,
                                                  bool of_result) {
   CAPTURE(spec);
@@ -86,7 +86,7 @@ TEST_CASE("arg specs: floating point is fparg's and retval's, of 32 or 64 bits")
     CAPTURE(std::string(spec));
     CHECK(has_problem(spec));
   }
-  // Without a name that says so, digits are no format.
+  // Digits alone are a format of fparg only.
   CHECK(has_problem("f@arg1/32"));
   CHECK(has_problem("f@retval/32", true));
 }

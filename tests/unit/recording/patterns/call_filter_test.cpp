@@ -1,10 +1,10 @@
-// The filter of calls: how a malformed pattern is reported, and what the
-// shim gets of a valid one.
-#include "src/recording/patterns/call_filter.hpp"
-
+// The filter of calls: the message about a malformed pattern, and the text that the shim
+// gets for a valid one.
 #include <doctest/doctest.h>
 
 #include <memory>
+
+#include "src/recording/patterns/filters.hpp"
 
 namespace arctrace::recording {
 namespace {

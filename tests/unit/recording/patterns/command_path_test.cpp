@@ -1,12 +1,11 @@
 // How the program of a command is found in PATH.
-#include "src/recording/patterns/command_path.hpp"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
 
+#include "src/recording/patterns/program_functions.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace arctrace::recording {
@@ -27,7 +26,7 @@ TEST_CASE("a command is looked up in PATH, unless it is a path") {
   const std::string saved = before == nullptr ? "" : before;
   setenv("PATH", (first.path() + ":" + second.path()).c_str(), 1);
   CHECK(find_program("both") == first.path("both"));
-  CHECK(find_program("text") == second.path("text"));  // the first is not executable
+  CHECK(find_program("text") == second.path("text"));  // the first one is not executable
   CHECK(find_program("directory") == "");
   CHECK(find_program("nothing") == "");
   CHECK(find_program("./nothing") == "./nothing");

@@ -16,7 +16,7 @@ TEST_CASE("the names of a function") {
   CHECK(method.linked == "_ZN4shop3addEi");
   CHECK(method.whole == "shop::add(int)");
   CHECK(method.plain == "shop::add");
-  // Copies that compilers make are called as their function, and as reports call them.
+  // Copies that compilers make have their function's name, as in reports, and their own.
   const FunctionNames work("work.constprop.0");
   CHECK(work.linked == "work.constprop.0");
   CHECK(work.base == "work");

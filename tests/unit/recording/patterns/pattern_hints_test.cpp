@@ -1,7 +1,7 @@
-// What patterns of functions are told by that match nothing.
-#include "src/recording/patterns/pattern_hints.hpp"
-
+// Hints about patterns of functions that match nothing.
 #include <doctest/doctest.h>
+
+#include "src/recording/patterns/function_pattern.hpp"
 
 namespace arctrace::recording {
 namespace {

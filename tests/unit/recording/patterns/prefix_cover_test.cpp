@@ -1,6 +1,4 @@
 // Covers of a set of names by prefix globs, which must match no forbidden name.
-#include "src/recording/patterns/prefix_cover.hpp"
-
 #include <doctest/doctest.h>
 #include <fnmatch.h>
 
@@ -9,6 +7,8 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include "src/recording/patterns/live_filter.hpp"
 
 namespace arctrace::recording {
 namespace {

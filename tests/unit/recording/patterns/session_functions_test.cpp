@@ -1,7 +1,5 @@
-// Which functions and modules `arctrace ctl -F` finds in a session: a trace file lists
+// Functions and modules that `arctrace ctl -F` finds in a session: a trace file lists
 // this program and files that cannot be read among the modules of two processes.
-#include "src/recording/patterns/session_functions.hpp"
-
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -9,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "src/recording/patterns/program_functions.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/trace_builder.hpp"
 
-// Functions that the symbol table of this program has. The names in quotes are those that
-// the linker knows: copies that a compiler made, and a name that begins with a dot.
+// Functions in the symbol table of this program. The names in quotes are the linker's:
+// copies that a compiler made, and a name that begins with a dot.
 extern "C" {
 void session_functions_plain();
 void session_functions_cold() __asm__("session_functions_plain.cold");
@@ -38,7 +37,7 @@ struct ListedModule {
   std::string path;
 };
 
-// Writes a trace file of two processes, of which these modules are known.
+// Writes a trace file of two processes with these modules.
 void write_session(const std::string& path, const std::vector<ListedModule>& modules) {
   auto block = testing::BlockBuilder::shared(1, 0, ARCTRACE_CLASS_DEFINITIONS);
   for (const uint32_t process : {1u, 2u}) {

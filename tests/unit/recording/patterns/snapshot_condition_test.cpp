@@ -1,17 +1,16 @@
 // The conditions of --snapshot-when.
-#include "src/recording/patterns/snapshot_condition.hpp"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <variant>
 
-#include "src/shim_protocol/call_condition.hpp"
+#include "src/recording/patterns/arg_spec.hpp"
+#include "src/shim_protocol/arg_spec_code.hpp"
 
 namespace arctrace::recording {
 namespace {
 
-// What the shim makes of a condition; its pattern must be `pattern`.
+// The condition as the shim decodes it; its pattern must be `pattern`.
 arctrace_shim_call_condition decoded(const std::string& text,
                                      const std::string& pattern) {
   arctrace_shim_call_condition condition{};

@@ -1,8 +1,8 @@
-// Which patterns match nothing, and what is said of them. How the text for C++ names
-// comes about is tested with programs (tests/integration/shim/test_filters.py).
-#include "src/recording/patterns/unmatched_patterns.hpp"
-
+// Patterns that match nothing, and the messages about them. The text for C++ names is
+// tested with programs (tests/integration/shim/test_filters.py).
 #include <doctest/doctest.h>
+
+#include "src/recording/patterns/unmatched.hpp"
 
 namespace arctrace::recording {
 namespace {

@@ -1,4 +1,4 @@
-// Which stretches the page's file keeps exactly.
+// Stretches that the page's file has exactly.
 #include "reader/ui/model/exact_times.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,4 @@
-// Lines of source files whose paths nobody vouches for.
-#include "reader/ui/model/source_text.hpp"
-
+// Lines of source files whose paths are not trusted.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "reader/ui/model/call_detail.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace arctrace::reader {

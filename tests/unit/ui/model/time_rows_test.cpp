@@ -1,4 +1,4 @@
-// Rows of the time line in bounded memory, against the same stretches kept whole.
+// Compares rows of the time line in bounded memory with the same stretches stored whole.
 #include "reader/ui/model/time_rows.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 namespace arctrace::reader {
 namespace {
 
-// Neighbours, from 1 ns to some 30 us long, with pauses between them.
+// Neighbouring stretches, from 1 ns to some 30 us long, with pauses between them.
 std::vector<Stretch> made_stretches(size_t count, int64_t start_ns) {
   std::mt19937_64 random(7);
   std::vector<Stretch> made;
@@ -77,7 +77,7 @@ TEST_CASE("short ones become crowds that keep number, time and the longest") {
       CHECK(in_order(kept));
       CHECK(sums_of(kept) == sums_of(whole));
       items += kept.stretches.size() + kept.crowds.size();
-      // What is kept exactly, and only that, is at least a grain long.
+      // All stretches that are at least a grain long are exact, and only these.
       size_t exact = 0;
       for (const Stretch& stretch : whole.stretches) {
         if (stretch.duration_ns() >= grain_ns) ++exact;
@@ -122,7 +122,7 @@ TEST_CASE(
   CHECK(in_order(rows.row(0)));
   CHECK(sums_of(rows.row(0)) == sums_of(whole));
   CHECK(kept_in(rows.row(0)) == 600);
-  // Also where a pixel is longer.
+  // The same is true for a pixel that is longer than a grain.
   const TimeRow seen = seen_of_row(rows.row(0), 0, INT64_MAX, uint64_t{1} << 20);
   CHECK(kept_in(seen) == 600);
   CHECK(sums_of(seen) == sums_of(whole));
@@ -191,7 +191,7 @@ TEST_CASE("where a pixel is 1 ns, calls that took no time are exact, too") {
   CHECK(sums_of(coarser).count == 3);
 }
 
-// As a hostile trace has them.
+// A hostile trace may have such times.
 TEST_CASE("any times are taken") {
   TimeRows rows(4);
   for (const int64_t start_ns : {INT64_MAX, INT64_MIN, int64_t{-1}, int64_t{0}}) {

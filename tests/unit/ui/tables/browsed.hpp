@@ -59,7 +59,7 @@ class Browsed {
     }
     return names;
   }
-  // That of the row with the mark.
+  // The name in the row with the mark.
   std::string chosen(size_t columns = 80, size_t height = 24) {
     for (const std::string& line : lines(columns, height)) {
       if (line.starts_with('>')) return line.substr(line.rfind(' ') + 1);
@@ -78,7 +78,7 @@ class Browsed {
   reader::Session session;
   reader::Summary summary;
   bool reads_at_once = false;
-  reader::SlowestOfFunction slowest;  // what is read
+  reader::SlowestOfFunction slowest;  // the result of read()
   int reads = 0;
   std::unique_ptr<reader::TraceTables> tables;
   std::unique_ptr<reader::Browser> browser;

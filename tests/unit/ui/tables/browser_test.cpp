@@ -1,4 +1,4 @@
-// What a user of `arctrace tui` sees and does, without a terminal.
+// The pictures and commands of `arctrace tui`, tested without a terminal.
 #include "reader/ui/tables/browser.hpp"
 
 #include "tests/support/kernel_script.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("browser: functions, sorted by any column") {
   CHECK(browsed.names() ==
         Names{"mainAA", "mainAB", "mainA", "mainBA", "mainBB", "mainB", "main"});
   CHECK(browsed.lines()[2].ends_with("Function, by Total ascending"));
-  // Shares have the order of their times.
+  // Shares have the same order as their times.
   browsed.run({Command::kSortPrevious});
   CHECK(browsed.lines()[2].ends_with("Function, by Self"));
   CHECK(browsed.names()[0] == "mainBB");
@@ -150,7 +150,7 @@ TEST_CASE("browser: search, on and back and around") {
   browsed.search("nowhere");
   CHECK(browsed.chosen() == "mainAB");
   CHECK(browsed.lines().back() == "nothing has nowhere");
-  // What is typed is seen, and dropped by Escape; Backspace takes it back.
+  // Typed text is shown, and Escape drops it; Backspace deletes a character.
   browsed.run({Command::kSearch});
   browsed.browser->type('x');
   CHECK(browsed.lines().back() == "/x_");
@@ -191,7 +191,7 @@ TEST_CASE("browser: the tree is unfolded, folded, sorted, and found in what is f
   browsed.run({Command::kUnfoldAll});
   CHECK(browsed.names() ==
         Names{"7/7", "main", "mainB", "mainBB", "mainBA", "mainA", "mainAB", "mainAA"});
-  // A search backwards finds what is folded before the row, not what is below it.
+  // A search backwards finds folded rows before the row, not those below it.
   browsed.run({Command::kFoldAll, Command::kRight});
   browsed.search("mainAB");
   browsed.run({Command::kSearch});
@@ -235,7 +235,7 @@ TEST_CASE("browser: into a function, on to its callee, and back") {
   CHECK(text.find("Callers, by Total") != std::string::npos);
   CHECK(text.find("Enter reads the trace again for them.") != std::string::npos);
   CHECK(browsed.reads == 0);
-  // Its first caller is chosen. Its own page is not opened again: b calls itself.
+  // Its first caller is chosen. Its own page is not opened again, because b calls itself.
   CHECK(browsed.chosen() == "a");
   browsed.run({Command::kDown, Command::kEnter});
   CHECK(browsed.chosen() == "b");
@@ -260,7 +260,7 @@ TEST_CASE("browser: the first and the last line on narrow screens") {
   CHECK(browsed.lines(40)[0] == " 1 [2 Functions] 3  4  5  6");
   CHECK(browsed.lines(40).back() == "q leave  ? keys  Enter into  / search");
   CHECK(browsed.lines(160).back().ends_with("  1-6 views"));
-  // Each to its first caller, and from main, which has none, to its first callee.
+  // Enter goes to the first caller, and from main, which has none, to the first callee.
   browsed.search("b");
   for (int i = 0; i < 5; ++i) browsed.run({Command::kEnter});
   CHECK(browsed.lines(120)[0].ends_with(" > b > a > main > c > main"));
@@ -392,7 +392,7 @@ TEST_CASE("browser: the summary leaves time without work apart, as the report do
   CHECK(table("Hottest functions").find("    3.00 us ") != std::string::npos);
   CHECK(table("Hottest functions").find("27.0 us") == std::string::npos);
   CHECK(table("Hottest paths").find("main > wait") == std::string::npos);
-  // As in the report's view "flat", all time is among functions.
+  // All time is among functions, as in the report's view "flat".
   browsed.browser->show(BrowserView::kFunctions);
   CHECK(browsed.text(100, 60).find("27.0 us") != std::string::npos);
 }

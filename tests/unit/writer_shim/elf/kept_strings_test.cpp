@@ -1,5 +1,3 @@
-#include "writer_shim/elf/kept_strings.hpp"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,6 +5,7 @@
 #include <string>
 
 #include "tests/support/temporary_directory.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -61,7 +60,7 @@ TEST_CASE("kept strings: of each file once, and of another one anew") {
   section.sh_offset = 7;
   section.sh_size = 6;
   CHECK(kept_strings(fd, status, section).text(0) == std::string("other"));
-  // It says of a table that is not all there that there is none.
+  // A table that is partly missing counts as none.
   section.sh_offset = 8;
   CHECK(kept_strings(fd, status, section).size == 0);
   ::close(fd);

@@ -1,4 +1,4 @@
-// The table of modules that the shim keeps where the loader has no search of its own.
+// The table of modules that the shim has where the loader has no search of its own.
 #include "writer_shim/elf/loaded_objects.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 
 namespace arctrace::shim {
 
-// As in a program whose glibc is earlier than 2.35: no module has _dl_find_object.
+// Acts as in a program whose glibc is earlier than 2.35: no module has _dl_find_object.
 uintptr_t find_function(const char* /*name*/, SearchFrom /*from*/) { return 0; }
 
 namespace {
@@ -68,7 +68,8 @@ TEST_CASE("an entry is cleared, and another module takes it") {
   CHECK(header_at(1300) == 0);
 }
 
-// The modules of this process: what is read by an address is what the loader's list says.
+// For each module of this process, reading by an address gives the same as the loader's
+// list.
 int compare_with_table(dl_phdr_info* info, size_t, void* compared) {
   ModuleImage image;
   if (!read_module(*info, image)) return 0;
@@ -92,7 +93,7 @@ TEST_CASE("the dynamic section of a module is found by an address") {
   ModuleImage image;
   set_module(0, {1000, 2000}, 0);
   set_module(1, {5000, 6000}, 0);
-  CHECK_FALSE(read_loaded_module(1500, image));  // it has none
+  CHECK_FALSE(read_loaded_module(1500, image));  // that module has no tables
   CHECK_FALSE(read_loaded_module(3000, image));
   clear_loaded_object(1);
   int compared = 0;
@@ -127,7 +128,7 @@ TEST_CASE("a search sees one module, whatever takes the entries meanwhile") {
   CHECK(wrong == 0);
 }
 
-// After the others, because a search looks at all entries from then on.
+// This test is after the others, because a search checks all entries from then on.
 TEST_CASE("the last entry, and one that there is no room for") {
   set_module(kModulesMax - 1, {8000, 9000}, 8100);
   CHECK(low_at(8500) == 8000);

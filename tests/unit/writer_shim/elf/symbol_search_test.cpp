@@ -1,4 +1,4 @@
-// Functions in the loaded modules, compared with what libc's dlsym() and dladdr() find.
+// Compares functions in the loaded modules with what libc's dlsym() and dladdr() find.
 #include "writer_shim/elf/symbol_search.hpp"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ struct Known {
 };
 
 // The functions that the libraries of this process have in .dynsym. GNU's hash tables do
-// not say how many symbols there are; the table of names comes after that of symbols.
+// not give the number of symbols; the table of names comes after that of symbols.
 std::vector<Known> functions_of_libraries() {
   std::vector<Known> found;
   const auto visit = [](dl_phdr_info* info, size_t /*size*/, void* data) {
@@ -170,7 +170,7 @@ TEST_CASE("a module that has only the older hash table") {
       if (!is_right && ++counts.wrong < 10) FAIL_CHECK(name << " is not found");
     }
     CHECK(find_in_module(image, "arctrace_absent").address == 0);
-    CHECK(find_in_module(image, "dlsym").address == 0);  // another module's
+    CHECK(find_in_module(image, "dlsym").address == 0);  // dlsym is another module's
     return 1;                                            // the program is the first one
   };
   dl_iterate_phdr(visit, &all);

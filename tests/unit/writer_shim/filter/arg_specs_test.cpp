@@ -1,7 +1,5 @@
-// Which arguments and return values the shim records of a function: auto-args, types
-// and patterns, of which the later ones count.
-#include "writer_shim/filter/arg_specs.hpp"
-
+// Which arguments and return values the shim records of a function: by auto-args, types
+// and patterns, the later of which take precedence.
 #include <arctrace/format.h>
 #include <doctest/doctest.h>
 
@@ -19,7 +17,7 @@
 namespace arctrace::shim {
 namespace {
 
-// The options of `text` while it exists.
+// The options of `text` during this object's lifetime.
 class Options {
  public:
   explicit Options(const char* text) {
@@ -72,7 +70,7 @@ TEST_CASE("arg specs: auto-args are those of library functions only") {
   CHECK(specs_of("getpid") == "=0b40");
   CHECK(specs_of("no_such") == "");
   CHECK(specs_of("close", &kHooked) == "");
-  // Two of which the same is recorded have one number.
+  // Two functions of which the same is recorded have one number.
   CHECK(arg_specs_of("close", nullptr) == arg_specs_of("fsync", nullptr));
   CHECK(arg_specs_of("close", nullptr) != arg_specs_of("free", nullptr));
 }
@@ -88,19 +86,24 @@ TEST_CASE("arg specs: locks of library functions, if their arguments are not rec
     CHECK(specs_of("pthread_mutex_lock", &kHooked) == "");
     CHECK(specs_of("pthread_mutex_init") == "");
     CHECK(specs_of("close") == "");
-    // Calls of which nothing else is recorded may take the fast path.
+    // Calls of which only locks are recorded may take the fast path.
     CHECK(count_only_locks(arg_specs_of("pthread_mutex_lock", nullptr)) == 1);
     CHECK(count_only_locks(arg_specs_of("cnd_wait", nullptr)) == 2);
     CHECK(count_only_locks(arg_specs_of("sem_wait", nullptr)) == 1);
     CHECK(count_only_locks(arg_specs_of("pthread_spin_trylock", nullptr)) == 0);
   }
-  const Options options("autoargs=yes;args=2g80:sem_post;args=0d40:cnd_*");
+  {
+    const Options options("args=2g80:sem_post;args=0d40:cnd_*");
+    CHECK(specs_of("sem_post") == "2g80");
+    CHECK(specs_of("cnd_wait") == "LL=0d40");
+    CHECK(count_only_locks(arg_specs_of("cnd_wait", nullptr)) == 0);
+    CHECK(count_only_locks(arg_specs_of("mtx_lock", nullptr)) == 1);
+  }
+  const Options options("autoargs=yes;args=2g80:sem_post");
   CHECK(specs_of("pthread_mutex_lock") == "1g80=0k40");
-  CHECK(specs_of("mtx_trylock") == "L=0b40");
+  CHECK(specs_of("mtx_trylock") == "1g80=0b40");
+  CHECK(specs_of("cnd_wait") == "1g802g80=0b40");
   CHECK(specs_of("sem_post") == "2g80=0b41");
-  CHECK(specs_of("cnd_wait") == "LL=0d40");
-  CHECK(count_only_locks(arg_specs_of("cnd_wait", nullptr)) == 0);
-  CHECK(count_only_locks(arg_specs_of("mtx_lock", nullptr)) == 1);
   CHECK(count_only_locks(arg_specs_of("pthread_mutex_lock", nullptr)) == 0);
 }
 
@@ -172,8 +175,8 @@ TEST_CASE("arg specs: a function that is hooked in many modules has one entry") 
   CHECK(fake_writer().names == std::vector<std::string>{"path/1=one", "/0=no"});
 }
 
-// All that options can ask for: as many types as there may be, each of another list;
-// auto-args; and patterns of which as many pairs as possible give a function's arguments
+// These are all that options can ask for: as many types as possible, each with another
+// list; auto-args; and as many pairs of patterns as possible for a function's arguments
 // and its return value.
 TEST_CASE("arg specs: no options fill the table") {
   constexpr int kThird = (kPatternsMax - 1) / 3;
@@ -217,7 +220,7 @@ TEST_CASE("arg specs: no options fill the table") {
   }
   CHECK(functions > 3400);
   CHECK(numbers.size() == functions);
-  for (const AutoArgs& function : kAutoArgs) hook(function.name);
+  for (const AutoArgs& function : kAutoArgsTable) hook(function.name);
 }
 
 TEST_CASE("arg specs: hostile text") {

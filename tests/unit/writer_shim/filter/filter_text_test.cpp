@@ -1,10 +1,10 @@
-// The filter of calls as the trace has it.
-#include "writer_shim/filter/filter_text.hpp"
-
+// The filter of calls in the trace's words.
 #include <doctest/doctest.h>
 
 #include <memory>
 #include <string>
+
+#include "writer_shim/filter/live_filter.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -23,7 +23,7 @@ std::string text_of_options(const std::string& options_text) {
 
 TEST_CASE("filter text: an entry for each part of the filter, and nothing else") {
   CHECK(text_of_options("").empty());
-  // What is hooked, and how, is no filter; no function has fewer bytes than one.
+  // These only say what is hooked, and how; and no function has fewer bytes than one.
   CHECK(text_of_options("libcall=all;patch=.;args=i32:f;entryonly=g;size=1").empty());
   CHECK(text_of_options("depth=3;time=1000000;size=20") ==
         "depth:3\0time:1000000\0size:20\0"s);

@@ -1,4 +1,4 @@
-// Patterns of functions as the shim matches them, and the flags that come of them.
+// Patterns of functions as the shim matches them, and the resulting flags.
 #include "writer_shim/filter/function_patterns.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ constexpr uint32_t kFiltered = ARCTRACE_SHIM_FILTERED_IN;
 constexpr uint32_t kNotraced = ARCTRACE_SHIM_NOTRACE;
 constexpr uint32_t kHidden = ARCTRACE_SHIM_HIDDEN;
 
-// The patterns of `text` while it exists.
+// The patterns of `text` during this object's lifetime.
 class Patterns {
  public:
   explicit Patterns(const char* text) {
@@ -89,7 +89,8 @@ TEST_CASE("patterns: what was matched is reported by bits") {
 }
 
 TEST_CASE("patterns: C++ names with parameters and without") {
-  // shop::Desk::serve(int), and a function of it that takes a function.
+  // These are shop::Desk::serve(int), and a function of the same namespace that takes a
+  // function.
   const char* const serve = "_ZN4shop4Desk5serveEi";
   const char* const apply = "_ZN4shop5applyEPFviE";
   for (const char* text : {"filter=shop::Desk::serve", "filter=shop::Desk::serve(int)",

@@ -1,4 +1,5 @@
-// Functions of this program with room for hooks, which makes the shim read its symbols.
+// Functions of this program with NOP areas for hooks, because of which the shim reads its
+// symbols.
 #pragma once
 
 namespace arctrace::shim::testing {

@@ -1,5 +1,5 @@
-// The live filter, and the table of functions with hooks, which follows it. The table is
-// read once in a process, so its tests are one.
+// The live filter, and the table of functions with hooks, to which it is applied. A
+// process reads the table only once, so its tests are one.
 #include "writer_shim/filter/live_filter.hpp"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,6 @@
 #include "src/shim_protocol/options.hpp"
 #include "tests/unit/writer_shim/fake_writer.hpp"
 #include "tests/unit/writer_shim/filter/hooked_functions.hpp"
-#include "writer_shim/filter/arg_specs.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 
@@ -23,7 +22,7 @@ constexpr uint32_t kFiltered = ARCTRACE_SHIM_FILTERED_IN;
 constexpr uint32_t kNotraced = ARCTRACE_SHIM_NOTRACE;
 constexpr uint32_t kHidden = ARCTRACE_SHIM_HIDDEN;
 
-// What the live filter in force makes of the flags.
+// The flags after the present live filter.
 uint32_t live_flags(const char* name, uint32_t at_start) {
   uint32_t flags = UINT32_MAX;
   uint32_t round = 0;
@@ -83,7 +82,7 @@ TEST_CASE("live filter: while it is being changed nothing follows it") {
 
 TEST_CASE("live filter: texts that ctl does not write") {
   start_live_filter(false);
-  set_live_filter("+a"s);  // not ended
+  set_live_filter("+a"s);  // its end is missing
   CHECK(live_flags("a", 0) == kFiltered);
   set_live_filter("\0\0+\0-a\0\0"s);  // nothing, and the empty name
   CHECK(live_flags("a", 0) == kNotraced);

@@ -1,6 +1,6 @@
-// `arctrace ctl` looks names up in the command, and the shim matches them in the traced
-// process: both must find the same functions for a pattern, though the code is not
-// shared.
+// `arctrace ctl` searches for names in the command, and the shim matches them in the
+// traced process: both must find the same functions for a pattern, though they share no
+// code.
 #include <doctest/doctest.h>
 
 #include <iterator>
@@ -10,7 +10,7 @@
 
 #include "src/hook_abi/shim_types.h"
 #include "src/recording/patterns/function_pattern.hpp"
-#include "src/shim_protocol/options_encoder.hpp"
+#include "src/shim_protocol/options.hpp"
 #include "tests/support/random.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 

@@ -1,15 +1,15 @@
-// Slots of a module that is made here: its relocations, symbols and range are those that
-// lead_slot() asks for.
-#include "writer_shim/plt/led_calls.hpp"
-
+// Tests slots of a module that is made here, with the relocations, symbols and range that
+// lead_slot() needs.
 #include <doctest/doctest.h>
 #include <elf.h>
 
 #include <array>
 #include <string>
 
-// A function that a module finds first by its name (-rdynamic), and what stands for the
-// hooks that its calls lead to.
+#include "writer_shim/plt/library_hooks.hpp"
+
+// A function that a module finds first by its name (-rdynamic), and functions that stand
+// in for the hooks to which its calls are led.
 extern "C" {
 void led_first();
 void led_first() {}
@@ -25,7 +25,7 @@ void other() {}
 
 uint64_t address_of(void (*function)()) { return reinterpret_cast<uint64_t>(function); }
 
-// One slot for each name, of a function of another module or of its own.
+// A module with one slot for each name, of another module's function or its own.
 struct MadeModule {
   static constexpr size_t kSlots = 4;
   std::string strings = std::string("\0led_first\0led_second\0other\0", 28);
@@ -51,10 +51,10 @@ struct MadeModule {
   MadeModule(const MadeModule&) = delete;
   MadeModule& operator=(const MadeModule&) = delete;
 
-  // Where the loader has an entry of the PLT: in the module itself.
+  // The address of the loader's entry in the PLT, which is in the module itself.
   uint64_t unbound() const { return image.range.low + 1; }
 
-  // What slot `i` holds when it held `target` and was seen to.
+  // The value of slot `i` after lead_slot() has handled its former value, `target`.
   uint64_t led(size_t i, uint64_t target, Relocated when) {
     slots[i] = target;
     lead_slot(image, relocations[i], image.slot_of(relocations[i]),
@@ -82,16 +82,16 @@ TEST_CASE("led calls: slots lead to the hooks that were asked for, and no others
     CHECK(module.led(0, address_of(led_first), when) == address_of(hook_first));
     CHECK(module.led(1, address_of(led_second), when) == address_of(hook_second));
     CHECK(module.led(2, address_of(other), when) == address_of(other));
-    // Another function of that name, which the module found first.
+    // This is another function of that name, which the module found first.
     CHECK(module.led(0, address_of(other), when) == address_of(other));
     // The module's own function.
     CHECK(module.led(3, address_of(led_first), when) == address_of(led_first));
-    // Led already.
+    // The slot is led already.
     CHECK(module.led(0, address_of(hook_first), when) == address_of(hook_first));
   }
 
-  // What is not bound yet will be bound to the function that is found first, if that is
-  // the one, and the module was there when the program started.
+  // A slot that is not bound yet will be bound to the function that is found first. It is
+  // led if that is the wanted one, and the module was there when the program started.
   CHECK(module.led(0, module.unbound(), Relocated::kAtStart) == address_of(hook_first));
   CHECK(module.led(0, module.unbound(), Relocated::kLater) == module.unbound());
   CHECK(module.led(1, module.unbound(), Relocated::kAtStart) == module.unbound());

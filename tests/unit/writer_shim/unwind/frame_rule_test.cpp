@@ -1,4 +1,6 @@
-// Rules for a caller's frame from unwind tables, compared with libdw.
+// Compares rules for a caller's frame from unwind tables with libdw's.
+#include "writer_shim/unwind/frame_rule.hpp"
+
 #include <doctest/doctest.h>
 #include <dwarf.h>
 #include <elf.h>
@@ -16,7 +18,6 @@
 #include <vector>
 
 #include "tests/support/random.hpp"
-#include "writer_shim/unwind/frame_rule_search.hpp"
 #include "writer_shim/unwind/unwind_program.hpp"
 
 namespace arctrace::shim {
@@ -33,11 +34,11 @@ struct Module {
   std::string path;
   uintptr_t bias = 0;
   Segment code;
-  Segment tables;  // which hold .eh_frame_hdr and .eh_frame
+  Segment tables;  // the segments of .eh_frame_hdr and .eh_frame
   uintptr_t header = 0;
 };
 
-// Those of this process that are files.
+// The modules of this process that are files.
 std::vector<Module> modules() {
   std::vector<Module> found;
   const auto visit = [](dl_phdr_info* info, size_t /*size*/, void* data) {
@@ -63,7 +64,7 @@ std::vector<Module> modules() {
   return found;
 }
 
-// elfutils' reading of one module's tables, which knows nothing of ours.
+// The rules of one module's tables by elfutils, which shares no code with ours.
 class Oracle {
  public:
   explicit Oracle(const Module& module) : bias_(module.bias) {
@@ -79,7 +80,7 @@ class Oracle {
     close(fd_);
   }
 
-  // Nothing: no rules for this address. Fields for what FrameRule can't express are
+  // Empty: there are no rules for this address. Fields that FrameRule can't express are
   // kUnknown.
   std::optional<FrameRule> rule_at(uintptr_t pc) const {
     Dwarf_Frame* frame = nullptr;
@@ -101,7 +102,7 @@ class Oracle {
   }
 
  private:
-  // Of DW_OP_call_frame_cfa, and DW_OP_plus_uconst if it is not 0.
+  // The offset of DW_OP_call_frame_cfa, and DW_OP_plus_uconst if it is not 0.
   static std::optional<int32_t> cfa_offset(const Dwarf_Op* ops, size_t count) {
     if (count == 0 || count > 2 || ops[0].atom != DW_OP_call_frame_cfa) return {};
     if (count == 1) return 0;
@@ -199,7 +200,7 @@ TEST_CASE("frame_rule: the same as elfutils reads, all over this process") {
   CHECK(compared[static_cast<size_t>(FrameRule::Base::kFramePointer)] > 100);
 }
 
-// The tables end where what may not be read begins.
+// Inaccessible memory begins where the tables end.
 TEST_CASE("frame_rule: damaged tables are not read past their end") {
   CAPTURE(kSeed);
   testing::Random random(kSeed);
@@ -223,9 +224,9 @@ TEST_CASE("frame_rule: damaged tables are not read past their end") {
   size_t known = 0;
   for (int round = 0; round < 40; ++round) {
     std::memcpy(copy, reinterpret_cast<const void*>(module.tables.start), size);
-    // The first one is as it was; then ever more bytes are not.
+    // The first table is not damaged; then more and more bytes are.
     for (size_t i = 0; i < size * static_cast<size_t>(round) / 400; ++i) {
-      // The search table's head has to stay for anything to be read at all.
+      // The search table's head must stay, or nothing at all could be read.
       const size_t at = random.next() % size;
       if (at < header || at >= header + 12)
         copy[at] = static_cast<std::byte>(random.next());

@@ -16,7 +16,8 @@ namespace {
 alignas(4096) uint64_t slots[2 * 512];
 alignas(4096) uint32_t words[512];
 
-// Instructions by what they do with the slot: its page is in register n.
+// Instructions that do something with the slot. This one puts the slot's page into
+// register n.
 uint32_t page_of(const uint64_t* slot, uint32_t n, size_t at) {
   const auto pages = static_cast<int64_t>(reinterpret_cast<uintptr_t>(slot) / 4096) -
                      static_cast<int64_t>(reinterpret_cast<uintptr_t>(&words[at]) / 4096);
@@ -32,7 +33,7 @@ uint32_t jump(uint32_t n) { return 0xd61f0000 | n << 5; }
 
 constexpr size_t kFirst = 100;  // of the words that are not NOPs
 
-// How `code` uses `slot`.
+// Returns how `code` uses `slot`.
 SlotUse use_of(uint64_t* slot, std::initializer_list<uint32_t> code) {
   std::fill(std::begin(words), std::end(words), kNop);
   words[kFirst - 1] = kReturn;
@@ -41,7 +42,7 @@ SlotUse use_of(uint64_t* slot, std::initializer_list<uint32_t> code) {
   ModuleImage image;
   image.code = {reinterpret_cast<uintptr_t>(words),
                 reinterpret_cast<uintptr_t>(words + 512)};
-  // Neighbours, which nothing uses.
+  // The neighbouring slots are not used.
   SlotUse uses[] = {{slot - 1, nullptr, false, false},
                     {slot, nullptr, false, false},
                     {slot + 1, nullptr, false, false}};
@@ -68,11 +69,11 @@ TEST_CASE("aarch64 code: a slot that is loaded and called") {
   const uint32_t page = page_of(kSlot, 1, kFirst);
   CHECK(only_called(kSlot, {page, load(kSlot, 1, 1), call(1)}));
   CHECK(only_called(kSlot, {page, load(kSlot, 1, 16), jump(16)}));
-  // Between: mov w0, w19; stp x19, x20, [sp, #16]; movz w20, #33; add x0, x0, #0x821;
-  // str x4, [sp, #264]; cbz x1 before the load; nop.
+  // Other instructions in between: mov w0, w19; stp x19, x20, [sp, #16]; movz w20, #33;
+  // add x0, x0, #0x821; str x4, [sp, #264]; cbz x1 before the load; nop.
   CHECK(only_called(kSlot, {page, kNop, 0xb4000041, load(kSlot, 1, 1), 0x2a1303e0,
                             0xa90153f3, 0x52800434, 0x91208400, 0xf90087e4, call(1)}));
-  // Of another page.
+  // The slot is on another page.
   CHECK(only_called(&slots[700],
                     {page_of(&slots[700], 2, kFirst), load(&slots[700], 2, 3), call(3)}));
   // ldr x1, slot
@@ -91,19 +92,19 @@ TEST_CASE("aarch64 code: a slot that is loaded for its value") {
   CHECK(is_read(kSlot, {page, from, 0xb4000041, call(1)}));     // cbz x1
   CHECK(is_read(kSlot, {page, from, 0x94000004, call(1)}));     // bl
   CHECK(is_read(kSlot, {page, from, 0xeb01005f, call(1)}));     // cmp x2, x1
-  CHECK(is_read(kSlot, {page, load(kSlot, 1, 21), call(21)}));  // it stays
+  CHECK(is_read(kSlot, {page, load(kSlot, 1, 21), call(21)}));  // x21 keeps the address
   CHECK(is_read(kSlot, {page, from, 0xa9bf07e0, call(1)}));     // stp x0, x1, ...
   CHECK(is_read(kSlot, {page, from, 0xc8007c41, call(1)}));     // stxr w0, x1, [x2]
   CHECK(is_read(kSlot, {page, from, 0x48207c82, call(1)}));     // casp x0, x1, ...
-  CHECK(is_read(kSlot, {page, from, call(1), page, from, 0xaa0103e0}));  // both
+  CHECK(is_read(kSlot, {page, from, call(1), page, from, 0xaa0103e0}));  // both uses
 }
 
 TEST_CASE("aarch64 code: loads whose source is not known") {
   const uint32_t from = load(kSlot, 1, 2);
   const uint32_t number = 0xd2800021;  // mov x1, #1
   CHECK(is_read(kSlot, {from, call(2)}));
-  CHECK(is_read(kSlot, {number, kReturn, from, call(2)}));     // from elsewhere
-  CHECK(is_read(kSlot, {number, 0x94000004, from, call(2)}));  // what bl left
+  CHECK(is_read(kSlot, {number, kReturn, from, call(2)}));     // x1 comes from elsewhere
+  CHECK(is_read(kSlot, {number, 0x94000004, from, call(2)}));  // x1 is what bl returned
   CHECK(is_read(kSlot, {page_of(kSlot, 1, kFirst), 0xa9400440, from, call(2)}));  // ldp
 }
 
