@@ -89,9 +89,6 @@ void forget_unreported_returns() {
   for (uint64_t& entry : unreported) IpcAtomics::store_relaxed(entry, uint64_t{0});
 }
 
-}  // namespace arctrace::shim
-
-namespace arctrace::shim {
 namespace {
 
 // A site is the address to which a hook returns, in the upper 48 bits of a word, and its

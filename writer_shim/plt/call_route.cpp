@@ -48,9 +48,6 @@ void record_stack_call(const char* name, const uintptr_t* return_slot) {
   if (target != 0) arctrace_shim_switches_stack(target, 0);
 }
 
-}  // namespace arctrace::shim
-
-namespace arctrace::shim {
 namespace {
 
 // Has the loader find the function, and hooks the slot again if the loader had to write
