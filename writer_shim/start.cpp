@@ -15,6 +15,7 @@
 #include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/sled_jumps.hpp"
+#include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/base/mappings.hpp"
 #include "writer_shim/base/room.hpp"

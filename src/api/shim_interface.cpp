@@ -11,6 +11,8 @@
 #include "src/calls/call_filter.hpp"
 #include "src/calls/call_records.hpp"
 #include "src/calls/fast_path.hpp"
+#include "src/calls/opening_frames.hpp"
+#include "src/calls/slow_path_stack.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"

@@ -257,9 +257,6 @@ __attribute__((always_inline)) inline bool is_zero(const volatile Word& word) {
 #endif
 }
 
-}  // namespace arctrace
-namespace arctrace {
-
 // Words that other processes may read or write: all accesses to them are operations of
 // this struct, each named after its memory order. The protocol (src/protocol) is a
 // template over this policy, so that tests can run the same code under a scheduler. The

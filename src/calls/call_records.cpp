@@ -6,6 +6,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/calls/call_filter.hpp"
+#include "src/calls/opening_frames.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/process/session.hpp"
 #include "src/stack/abandoned_frames.hpp"

@@ -3,6 +3,7 @@
 #include "src/calls/call_args.hpp"
 #include "src/calls/call_records.hpp"
 #include "src/calls/fast_path.hpp"
+#include "src/calls/slow_path_stack.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/os/stop_program.hpp"
 #include "src/process/session.hpp"

@@ -1,11 +1,11 @@
-// Begins a thread's frames with the functions that it had open when its process was
-// joined (stack_switch.hpp).
+#include "src/calls/opening_frames.hpp"
+
 #include <algorithm>
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/calls/call_filter.hpp"
-#include "src/calls/stack_switch.hpp"
+#include "src/calls/slow_path_stack.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/roomy_stack.hpp"
 #include "src/process/process_identity.hpp"

@@ -163,34 +163,6 @@ void record_stack_switch(uintptr_t stack_pointer, bool is_switch) {
   cache_current_stack_slow(writer_call, stack_pointer, session_ticks(), is_switch);
 }
 
-namespace {
-
-StackRange signal_stack() {
-  stack_t now{};
-  if (raw_syscall(SYS_sigaltstack, 0, sys::pointer_argument(&now)) != 0 ||
-      (now.ss_flags & SS_DISABLE) != 0) {
-    return {};
-  }
-  const auto low = reinterpret_cast<uintptr_t>(now.ss_sp);
-  return {low, low + now.ss_size};
-}
-
-}  // namespace
-
-__attribute__((noinline)) void ask_for_signal_stack(ThreadLocal& local) {
-  if (local.is_vforking || storage_is_shared() || !may_call_kernel()) return;
-  // A handler may set another stack between the query and the stores; its hook has noted
-  // that stack. Then the second answer differs.
-  StackRange& known = local.stacks.signal;
-  StackRange found = signal_stack();
-  for (;;) {
-    known = found;
-    found = signal_stack();
-    if (found.low == known.low && found.high == known.high) break;
-  }
-  local.stacks.is_signal_known = true;
-}
-
 void record_vfork_begin() {
   thread_local_state.vfork_has_begun = true;
   const WriterCall writer_call;

@@ -14,9 +14,6 @@ namespace arctrace {
 
 inline bool is_glibc() { return &gnu_get_libc_version != nullptr; }
 
-}  // namespace arctrace
-namespace arctrace {
-
 // Copies the executable's path to `to`, at most `size` bytes, unterminated. Returns its
 // length, 0 if it can't be read.
 uint32_t read_executable(char* to, uint32_t size);

@@ -22,6 +22,7 @@
 #include "src/base/untrusted_bytes.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recording/child_process.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/hook_costs.hpp"
 #include "src/recording/session_variables.hpp"
 

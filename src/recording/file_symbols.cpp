@@ -30,6 +30,7 @@
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/recording/events.hpp"
 
 namespace arctrace::recording {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recording/child_process.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/options.hpp"
 
 namespace arctrace::recording {

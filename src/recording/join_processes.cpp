@@ -17,6 +17,7 @@
 
 #include "reader/trace/text_escape.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/patching/joined_patches.hpp"
 #include "src/recording/patching/patch_check.hpp"
 #include "src/recording/session_variables.hpp"

@@ -13,6 +13,7 @@
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/file/session_records.hpp"
 #include "src/recorder/kernel/kernel_writer.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/options.hpp"
 
 namespace arctrace::recording {

@@ -1,5 +1,4 @@
-// The options of a recording, and the interface by which it tells its caller what
-// happens.
+// The options of a recording.
 #pragma once
 
 #include <sys/types.h>
@@ -14,25 +13,6 @@
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::recording {
-
-// A recording's messages while it runs. It prints nothing itself: its caller prints them,
-// or shows them in another way.
-
-// Each function gets a line of text, without a newline at its end; it may go on in
-// further lines, which begin with two spaces. Both may be called by several threads at
-// once. By themselves they do nothing.
-class Events {
- public:
-  Events() = default;
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
-  virtual ~Events() = default;
-
-  // The recording goes on without something that was asked for: what that is, and why.
-  virtual void warn(const std::string& /*line*/) {}
-  // Something has happened: a process has joined, a snapshot has been taken.
-  virtual void tell(const std::string& /*line*/) {}
-};
 
 // How the kernel's records are recorded. kAuto: by BPF, else by perf events, else not,
 // with a warning. kRequire: by BPF, else by perf events, else it is an error.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/recorder/snapshot/snapshot.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/hook_costs.hpp"
 
 namespace arctrace::recording {

@@ -12,6 +12,7 @@
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/trace_file.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/options.hpp"
 
 namespace arctrace::recording {

@@ -21,10 +21,12 @@
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/file_symbols.hpp"
 #include "src/recording/hook_costs.hpp"
 #include "src/recording/join_processes.hpp"
 #include "src/recording/output_file.hpp"
+#include "src/recording/session_users.hpp"
 #include "src/recording/session_variables.hpp"
 
 namespace arctrace::recording {

@@ -17,6 +17,7 @@
 #include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recording/child_process.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/join_processes.hpp"
 #include "src/recording/options.hpp"
 #include "src/recording/recording_buffer.hpp"

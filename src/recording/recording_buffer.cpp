@@ -16,6 +16,7 @@
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/drain.hpp"
+#include "src/recording/events.hpp"
 
 namespace arctrace::recording {
 

@@ -10,14 +10,14 @@
 #include "src/recorder/kernel/kernel_requests.hpp"
 #include "src/recorder/kernel/kernel_writer.hpp"
 #include "src/recorder/kernel/perf_writer.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/options.hpp"
 
 namespace arctrace::recording {
 
 // The kernel's part of a recording: the programs that write its records, and the thread
-// that serves requests for other ones.
-
-// Both members are empty if the kernel's programs write nothing.
+// that serves requests for other ones. Both are empty if the kernel's programs write
+// nothing.
 struct KernelPart {
   std::unique_ptr<recorder::KernelWriter> writer;
   std::unique_ptr<recorder::KernelRequests> requests;  // ends before the writer

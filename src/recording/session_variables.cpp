@@ -17,49 +17,11 @@
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recording/arg_types.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/patterns/program_functions.hpp"
 #include "src/shim_protocol/options.hpp"
 
 namespace arctrace::recording {
-
-void switch_gate(recorder::Buffer& buffer, uint32_t on, uint32_t off) {
-  const uint32_t gate = IpcAtomics::load_relaxed(buffer.view().control().gate);
-  recorder::set_gate(buffer.view(), (gate | on) & ~off);
-}
-
-absl::Status switch_session(const std::string& name, uint32_t on, uint32_t off) {
-  absl::StatusOr<recorder::Buffer> buffer = recorder::open_session(name);
-  if (!buffer.ok()) return buffer.status();
-  switch_gate(*buffer, on, off);
-  return absl::OkStatus();
-}
-
-namespace {
-
-bool has_variable(const std::filesystem::path& process, const std::string& wanted) {
-  std::ifstream environment(process / "environ");
-  for (std::string variable; std::getline(environment, variable, '\0');) {
-    if (variable == wanted) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-size_t count_session_users(const std::string& path) {
-  const std::string wanted = absl::StrCat(shim::kSessionVariable, "=", path);
-  const std::string self = absl::StrCat(getpid());
-  size_t count = 0;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end;
-       !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().native();
-    const bool is_process = std::all_of(name.begin(), name.end(),
-                                        [](char c) { return c >= '0' && c <= '9'; });
-    if (is_process && name != self && has_variable(entry->path(), wanted)) ++count;
-  }
-  return count;
-}
 
 namespace {
 

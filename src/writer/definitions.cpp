@@ -12,6 +12,7 @@
 #include "src/os/process_facts.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
+#include "src/process/work_claims.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/definitions_life.hpp"
 #include "src/protocol/moments.hpp"

@@ -7,6 +7,7 @@
 #include "src/base/memory.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
+#include "src/process/work_claims.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/writer/definitions.hpp"

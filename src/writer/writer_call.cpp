@@ -5,6 +5,7 @@
 #include "src/os/kernel_use.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
+#include "src/process/work_claims.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/stack/coroutine_stacks.hpp"

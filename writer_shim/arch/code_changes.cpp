@@ -101,9 +101,6 @@ void free_noted_changes() {
   capacity = 0;
 }
 
-}  // namespace arctrace::shim
-namespace arctrace::shim {
-
 namespace {
 
 struct JumpMemory {

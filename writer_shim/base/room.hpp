@@ -1,5 +1,4 @@
-// The needs of hooks before they can do anything: stacks with enough space for slow paths
-// (src/calls/stack_switch.hpp), and a session.
+// Stacks with enough space for the slow paths of hooks (src/calls/slow_path_stack.hpp).
 #pragma once
 
 #include <cstdint>
@@ -26,11 +25,5 @@ __attribute__((always_inline)) inline void with_room(F f) {
   if (!__builtin_expect(may_be_short, 0)) return f();
   arctrace_shim_with_room([](void* data) { (*static_cast<F*>(data))(); }, &f);
 }
-
-// Joins the session that the environment names, if libc has started: for hooks that are
-// called before the shim's own start, by constructors of other modules, and by resolvers
-// of indirect functions. Only the first call
-// tries; later ones cost a load.
-void join_early();
 
 }  // namespace arctrace::shim

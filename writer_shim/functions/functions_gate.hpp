@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
+#include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/room.hpp"
 
 // The gate is weak, so that the hooks can check whether the loader has bound it yet:

@@ -43,9 +43,6 @@ class RealFunction {
 
 inline bool has_session() { return arctrace_shim_session() != nullptr; }
 
-}  // namespace arctrace::shim
-namespace arctrace::shim {
-
 // exec and posix_spawn, whose new program goes on in the session (exec_hooks.cpp). This
 // looks up libc's functions before they are needed, because a vfork child should not.
 void find_exec_functions();

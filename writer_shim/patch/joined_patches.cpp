@@ -10,6 +10,7 @@
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/filter/function_filter.hpp"
+#include "writer_shim/patch/call_rates.hpp"
 #include "writer_shim/patch/module_patcher.hpp"
 #include "writer_shim/patch/patch_image_file.hpp"
 #include "writer_shim/patch/patch_report.hpp"

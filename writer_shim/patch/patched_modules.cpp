@@ -26,6 +26,7 @@
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
+#include "writer_shim/patch/call_rates.hpp"
 #include "writer_shim/patch/module_patcher.hpp"
 #include "writer_shim/patch/patch_image_file.hpp"
 #include "writer_shim/patch/patch_report.hpp"

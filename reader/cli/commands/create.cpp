@@ -16,6 +16,7 @@
 #include "src/recorder/buffer/memory_keeper.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/hook_costs.hpp"
 #include "src/recording/recording_buffer.hpp"
 

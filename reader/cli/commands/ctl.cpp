@@ -21,6 +21,7 @@
 #include "src/recorder/kernel/kernel_requests.hpp"
 #include "src/recording/patterns/live_filter.hpp"
 #include "src/recording/patterns/unmatched.hpp"
+#include "src/recording/session_gate.hpp"
 #include "src/recording/session_variables.hpp"
 
 namespace arctrace::cli {

@@ -31,6 +31,7 @@
 #include "src/buffer/clock.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/recording/child_process.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/output_file.hpp"
 #include "src/recording/recording.hpp"
 

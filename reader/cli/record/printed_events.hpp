@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reader/render/output.hpp"
+#include "src/recording/events.hpp"
 #include "src/recording/options.hpp"
 
 namespace arctrace::cli {

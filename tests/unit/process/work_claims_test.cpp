@@ -1,4 +1,6 @@
 // Work that one thread of the process does at a time.
+#include "src/process/work_claims.hpp"
+
 #include <doctest/doctest.h>
 
 #include "src/process/process_identity.hpp"

@@ -17,6 +17,7 @@
 #include "reader/trace/trace.hpp"
 #include "src/base/memory.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
+#include "src/recording/events.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace arctrace::recording {

@@ -13,9 +13,6 @@ uintptr_t call_keeping_vectors(uintptr_t (*function)(uintptr_t, uint32_t),
   return arctrace_keep_vectors(function, first, second);
 }
 
-}  // namespace arctrace::shim
-namespace arctrace::shim {
-
 // Slots that are not bound yet are skipped (docs/decisions.md): a PLT entry names the
 // slot to the loader in registers that a stub needs itself.
 

@@ -62,9 +62,6 @@ uintptr_t call_keeping_vectors(uintptr_t (*function)(uintptr_t, uint32_t),
                             : function(first, second);
 }
 
-}  // namespace arctrace::shim
-namespace arctrace::shim {
-
 // The copies of a module's relocations are in the module itself: the loader counts
 // relocations from the module's first one by 32 bits, in units of their size, so a copy
 // must come after that one and not far from it. The last page of the module's variables
