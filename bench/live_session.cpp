@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "bench/floors.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 
 namespace arctrace::bench {
 namespace {

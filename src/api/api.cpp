@@ -8,6 +8,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/os/kernel_use.hpp"

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <ctime>
 
-#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 
 namespace arctrace {
 

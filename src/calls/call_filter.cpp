@@ -3,6 +3,7 @@
 #include "src/calls/call_filter.hpp"
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
 #include "src/writer/held_records.hpp"

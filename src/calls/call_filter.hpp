@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/calls/call_args.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "src/writer/definitions.hpp"

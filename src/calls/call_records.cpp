@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/calls/opening_frames.hpp"
 #include "src/calls/stack_switch.hpp"

@@ -6,6 +6,7 @@
 
 #include "src/base/glob.hpp"
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "src/process/session.hpp"

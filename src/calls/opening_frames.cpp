@@ -4,6 +4,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/calls/call_filter.hpp"
 #include "src/calls/slow_path_stack.hpp"
 #include "src/os/kernel_use.hpp"

@@ -9,8 +9,8 @@
 #include <atomic>
 #include <cstddef>
 
-#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/os/process_facts.hpp"
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
 
 #if defined(__x86_64__)

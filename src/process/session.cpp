@@ -12,6 +12,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/process/gate.hpp"

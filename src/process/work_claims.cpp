@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 
 namespace arctrace::writer {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/overwrite.hpp"

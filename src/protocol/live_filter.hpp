@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 
 namespace arctrace {

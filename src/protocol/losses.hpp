@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 
 namespace arctrace {

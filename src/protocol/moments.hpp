@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/live_filter.hpp"
 #include "src/protocol/record_filter.hpp"

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "src/base/glob.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/field_condition.hpp"
 #include "src/protocol/live_filter.hpp"

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "reader/render/session_text.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/recording_control.hpp"

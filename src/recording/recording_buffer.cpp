@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "reader/render/session_text.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/recorder/buffer/buffer_fit.hpp"
 #include "src/recorder/buffer/session_directory.hpp"

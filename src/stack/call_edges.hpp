@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/hook_abi/shim_types.h"
 
 namespace arctrace::writer {

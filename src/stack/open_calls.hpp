@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/stack/call_edges.hpp"
 #include "src/stack/timed_calls.hpp"
 

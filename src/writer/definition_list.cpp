@@ -3,6 +3,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/live_filter.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/record.hpp"

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/stack/open_calls.hpp"
 #include "src/writer/writer_call.hpp"

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"
 #include "src/process/work_claims.hpp"

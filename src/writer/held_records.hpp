@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/writer_call.hpp"
 

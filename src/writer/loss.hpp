@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/losses.hpp"
 #include "src/writer/thread_state.hpp"
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "src/writer/thread_state.hpp"

@@ -2,6 +2,7 @@
 #include "src/writer/record_filter.hpp"
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/process/session.hpp"

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "src/stack/call_edges.hpp"

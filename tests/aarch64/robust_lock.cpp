@@ -3,7 +3,7 @@
 // when we are gone.
 #include "src/os/robust_lock.hpp"
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 
 namespace arctrace {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "tests/interleavings/world.hpp"
 #include "tests/support/effort.hpp"
 

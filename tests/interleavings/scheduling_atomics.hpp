@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "tests/interleavings/explorer.hpp"
 
 namespace arctrace::testing {

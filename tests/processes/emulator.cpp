@@ -6,7 +6,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 
 namespace arctrace::testing {

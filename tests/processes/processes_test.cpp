@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "tests/processes/emulator.hpp"
 #include "tests/processes/writer_process.hpp"

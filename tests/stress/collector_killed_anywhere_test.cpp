@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <map>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/snapshot/snapshot.hpp"
 #include "tests/stress/cuts.hpp"

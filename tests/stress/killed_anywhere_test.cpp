@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/os/robust_lock.hpp"
 #include "src/protocol/block_state.hpp"
 #include "tests/stress/cuts.hpp"

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <iterator>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/stress/neighbour.hpp"

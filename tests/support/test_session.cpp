@@ -10,7 +10,7 @@
 #include <iterator>
 #include <utility>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/file/trace_file.hpp"

@@ -7,6 +7,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/shim_protocol/joining.hpp"
 #include "src/shim_protocol/patching.hpp"
 

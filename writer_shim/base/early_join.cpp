@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 
 namespace arctrace::shim {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/os/roomy_stack.hpp"
 
 namespace arctrace::shim {

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 
 namespace arctrace::shim {

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/elf_sections.hpp"
 #include "writer_shim/elf/module_slots.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/arch/machine.hpp"

@@ -7,8 +7,8 @@
 #include <cstddef>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/mappings.hpp"

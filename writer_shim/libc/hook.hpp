@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 
 #define ARCTRACE_HOOK extern "C" __attribute__((visibility("default")))

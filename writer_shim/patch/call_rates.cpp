@@ -7,6 +7,7 @@
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 
 namespace arctrace::shim {
 namespace {

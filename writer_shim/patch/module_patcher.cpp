@@ -9,6 +9,7 @@
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/patched_calls.h"
 #include "writer_shim/base/mappings.hpp"

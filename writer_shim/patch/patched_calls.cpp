@@ -2,7 +2,7 @@
 #include "writer_shim/arch/patched_calls.h"
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/base/room.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"

@@ -3,7 +3,7 @@
 #include <ucontext.h>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/room.hpp"

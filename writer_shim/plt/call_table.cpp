@@ -5,7 +5,7 @@
 #include <arctrace/format.h>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/machine.hpp"

@@ -2,7 +2,7 @@
 // own.
 #include "writer_shim/plt/caller_readers.hpp"
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "writer_shim/arch/sled_jumps.hpp"

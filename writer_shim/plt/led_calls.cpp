@@ -1,5 +1,5 @@
 // Leads calls of the shim's functions straight to libarctrace.so (library_hooks.hpp).
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/plt/library_hooks.hpp"

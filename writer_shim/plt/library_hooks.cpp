@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
 #include "writer_shim/arch/call_stubs.h"

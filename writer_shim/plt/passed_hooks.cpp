@@ -3,7 +3,7 @@
 // and the shim have such a function, these come before both.
 #include <elf.h>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/elf/symbol_search.hpp"

@@ -2,7 +2,7 @@
 // stored in a table of packed words, because hooks need them at every call.
 #include "writer_shim/unwind/frame_finder.hpp"
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/loader_calls.hpp"

@@ -18,7 +18,7 @@
 #include "reader/cli/record/printed_events.hpp"
 #include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/recording/child_process.hpp"
 #include "src/recording/join_processes.hpp"

@@ -12,7 +12,7 @@
 #include "reader/cli/options/record_options.hpp"
 #include "reader/cli/record/printed_events.hpp"
 #include "reader/render/output.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/recorder/buffer/memory_keeper.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"

@@ -13,7 +13,7 @@
 #include "reader/cli/options/record_options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/recording_control.hpp"

@@ -10,7 +10,7 @@
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/render/session_text.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"

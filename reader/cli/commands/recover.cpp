@@ -17,7 +17,7 @@
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/input.hpp"
 #include "reader/trace/trace.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/session_directory.hpp"

@@ -21,7 +21,7 @@
 #include "reader/streams/spools.hpp"
 #include "reader/trace/input.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/buffer/session_directory.hpp"

@@ -13,7 +13,7 @@
 #include "reader/cli/record/printed_events.hpp"
 #include "reader/render/output.hpp"
 #include "reader/trace/format_names.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/moments.hpp"
 #include "src/recorder/buffer/session_directory.hpp"

@@ -16,7 +16,7 @@
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/recording/patching/patch_check.hpp"
 #include "src/recording/patching/patch_choice.hpp"
 #include "src/recording/patterns/program_functions.hpp"

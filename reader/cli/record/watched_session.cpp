@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "reader/trace/input.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/drain/drain.hpp"

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <utility>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/clock_source.hpp"

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/block_state.hpp"

@@ -8,8 +8,8 @@
 #include <ctime>
 #include <utility>
 
-#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/recorder/file/session_records.hpp"

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/cpu_chain.hpp"

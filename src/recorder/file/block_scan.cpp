@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_writers.hpp"

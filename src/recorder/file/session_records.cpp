@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/enabled.hpp"
 #include "src/recorder/buffer/recording_control.hpp"

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <utility>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/protocol/block_state.hpp"

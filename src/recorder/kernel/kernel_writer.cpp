@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bpf/layout.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/recorder/kernel/loaded_programs.hpp"

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/cpu_chain.hpp"
 #include "src/recorder/kernel/kernel_writer.hpp"

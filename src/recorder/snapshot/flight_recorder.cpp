@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/untrusted_bytes.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/protocol/losses.hpp"

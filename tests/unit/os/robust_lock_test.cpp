@@ -15,8 +15,8 @@
 #include <functional>
 #include <thread>
 
-#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "tests/support/child.hpp"
 

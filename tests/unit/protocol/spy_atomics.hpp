@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 
 namespace arctrace::testing {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "reader/trace/trace.hpp"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recording/events.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "src/api/shim_interface.h"
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/aarch64/instructions.hpp"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/code_changes.hpp"

@@ -5,8 +5,8 @@
 
 #include <sys/mman.h>
 
-#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/base/mappings.hpp"
 
 namespace arctrace::shim {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"
 #include "writer_shim/arch/x86_64/vector_state.h"
 #include "writer_shim/elf/module_slots.hpp"

@@ -6,6 +6,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/code_changes.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"

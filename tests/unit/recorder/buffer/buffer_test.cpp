@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/buffer/buffer_view.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "tests/support/test_session.hpp"
 

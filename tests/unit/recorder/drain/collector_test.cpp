@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "src/base/memory.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/drain/recorder.hpp"
