@@ -242,11 +242,20 @@ bool renew_hooks() {
   return options.filters();
 }
 
-int join_again(const char* session, const char* options_text) {
+// The session that is to be joined: the path of its buffer, or null, and then a
+// descriptor of it.
+struct WantedSession {
+  const char* path;
+  int descriptor;
+};
+
+int join_again(const WantedSession& session, const char* options_text) {
   if (has_session()) return EALREADY;
   read_options(options_text);
   remember_environment(options_text);
-  const int result = arctrace_shim_join(session, renew_hooks);
+  const int result = session.path != nullptr
+                         ? arctrace_shim_join(session.path, renew_hooks)
+                         : arctrace_shim_join_handed(session.descriptor, renew_hooks);
   if (result != 0) return -result;
   lead_jumps_to_gate();
   want_patches();
@@ -278,7 +287,7 @@ __attribute__((constructor(102))) void start() {
 int (*wanted_step)();
 
 // The session that is to be joined, and the options.
-const char* wanted_session;
+WantedSession wanted_session;
 const char* wanted_options;
 
 // The image that is handed over.
@@ -294,7 +303,9 @@ int join_wanted_session() {
   if (started_by == StartedBy::kRecorder) {
     return join_again(wanted_session, wanted_options);
   }
-  const int result = arctrace_attach(wanted_session);
+  const int result = wanted_session.path != nullptr
+                         ? arctrace_attach(wanted_session.path)
+                         : arctrace_shim_join_handed(wanted_session.descriptor, nullptr);
   if (result < 0) return -result;
   if (arctrace_shim_claim() == 0) return EPERM;
   start_hooks(wanted_options, StartedBy::kRecorder);
@@ -327,7 +338,16 @@ using namespace arctrace::shim;
 // Notes the session that is to be joined, by its path, and the options in the form of
 // their variable. Both must stay in memory until that is done.
 ARCTRACE_HOOK int arctrace_want_session(const char* session, const char* options_text) {
-  wanted_session = session;
+  wanted_session = {session, -1};
+  wanted_options = options_text;
+  wanted_step = join_wanted_session;
+  return kJoinResult;
+}
+
+// The same for a session of which the process was handed a descriptor.
+ARCTRACE_HOOK int arctrace_want_handed_session(uint64_t descriptor,
+                                               const char* options_text) {
+  wanted_session = {nullptr, static_cast<int>(descriptor)};
   wanted_options = options_text;
   wanted_step = join_wanted_session;
   return kJoinResult;

@@ -62,6 +62,11 @@ Definition* define_name(const char* name, uint32_t& id) {
   return definition;
 }
 
+void begin_records() {
+  scan_modules(session_ticks(), true);
+  attach_this_thread();
+}
+
 bool (*before_first_record)();
 
 // One thread makes the identity of the process. Records of threads that begin at once are
@@ -83,8 +88,7 @@ int arctrace_attach(const char* path) {
   if (path == nullptr) path = secure_getenv("ARCTRACE_SESSION");
   if (path == nullptr || path[0] == '\0') return -ENOENT;
   if (const int error = join_session(path); error != 0) return error;
-  scan_modules(session_ticks(), true);
-  attach_this_thread();
+  begin_records();
   return 0;
 }
 
@@ -215,6 +219,14 @@ __attribute__((constructor(101))) static void attach_at_load(void) {
 int arctrace_shim_join(const char* path, bool (*before_records)(void)) {
   before_first_record = before_records;
   return join_session(path, prepare_records);
+}
+
+int arctrace_shim_join_handed(int fd, bool (*before_records)(void)) {
+  before_first_record = before_records;
+  const bool is_first = before_records == nullptr;
+  const int error = join_handed_session(fd, is_first ? nullptr : prepare_records);
+  if (error == 0 && is_first) begin_records();
+  return error;
 }
 
 int arctrace_shim_end_session(void) {

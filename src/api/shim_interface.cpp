@@ -74,6 +74,10 @@ const char* arctrace_shim_session(void) {
   return session.joined ? session.path : nullptr;
 }
 
+int arctrace_shim_session_is_over(void) {
+  return session.joined && may_call_kernel() && session_is_over();
+}
+
 void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {
   if (session.joined) set_call_filter(*filter);
 }

@@ -24,9 +24,19 @@ extern "C" {
 /* The path of the session that this process has joined; NULL if it has joined none. */
 ARCTRACE_API const char* arctrace_shim_session(void);
 
+/* Whether the session that this process has joined is over: its buffer has been removed,
+ * or the recorder that made it has died. Makes a system call where these are permitted,
+ * else returns 0. */
+ARCTRACE_API int arctrace_shim_session_is_over(void);
+
 /* Joins as arctrace_attach() does. Calls `before_records` before the first record can be
  * made; it returns whether there is a filter of calls. */
 ARCTRACE_API int arctrace_shim_join(const char* path, bool (*before_records)(void));
+
+/* The same for a buffer of which the recorder has handed over the descriptor `fd`, which
+ * stays open. `before_records` may be NULL, in a process that has joined no session
+ * before. The session's path is empty then. */
+ARCTRACE_API int arctrace_shim_join_handed(int fd, bool (*before_records)(void));
 
 /* Two steps by which a process that runs leaves its session for another one. Between them
  * the recorder sees each thread outside of the functions of both libraries. All threads

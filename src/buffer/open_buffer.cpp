@@ -14,13 +14,10 @@
 
 namespace arctrace {
 
-int open_pinned_map(const char* path, uint64_t& size) {
-  bpf_attr open{};
-  open.pathname = reinterpret_cast<uintptr_t>(path);
-  const long fd =
-      raw_syscall(SYS_bpf, BPF_OBJ_GET, sys::pointer_argument(&open), sizeof open);
-  if (fd < 0) return static_cast<int>(fd);
-  raw_syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+namespace {
+
+// The size of a map's value; 0: not known.
+uint64_t size_of_map(long fd) {
   bpf_map_info info{};
   bpf_attr ask{};
   ask.info.bpf_fd = static_cast<uint32_t>(fd);
@@ -28,7 +25,19 @@ int open_pinned_map(const char* path, uint64_t& size) {
   ask.info.info = reinterpret_cast<uintptr_t>(&info);
   const long error = raw_syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD,
                                  sys::pointer_argument(&ask), sizeof ask);
-  size = error < 0 ? 0 : info.value_size;
+  return error < 0 ? 0 : info.value_size;
+}
+
+}  // namespace
+
+int open_pinned_map(const char* path, uint64_t& size) {
+  bpf_attr open{};
+  open.pathname = reinterpret_cast<uintptr_t>(path);
+  const long fd =
+      raw_syscall(SYS_bpf, BPF_OBJ_GET, sys::pointer_argument(&open), sizeof open);
+  if (fd < 0) return static_cast<int>(fd);
+  raw_syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+  size = size_of_map(fd);
   return static_cast<int>(fd);
 }
 
@@ -124,12 +133,8 @@ bool copy_header(OpenedBuffer& buffer) {
   return true;
 }
 
-}  // namespace
-
-int open_buffer_untrusted(const char* path, BufferAccess access, OpenedBuffer& out) {
-  out.is_map = false;
-  out.error = GeometryError::kNone;
-  if (const int error = open_memory(path, access, out); error != 0) return error;
+// Reads what the open buffer is; closes it on failure.
+int examine_untrusted(OpenedBuffer& out) {
   if (copy_header(out)) {
     out.error = read_geometry_untrusted(out.header, ARCTRACE_SESSION_MAGIC, out.size,
                                         out.geometry);
@@ -137,6 +142,30 @@ int open_buffer_untrusted(const char* path, BufferAccess access, OpenedBuffer& o
   }
   sys::close(out.fd);
   return -EPROTO;
+}
+
+}  // namespace
+
+int open_buffer_untrusted(const char* path, BufferAccess access, OpenedBuffer& out) {
+  out.is_map = false;
+  out.error = GeometryError::kNone;
+  if (const int error = open_memory(path, access, out); error != 0) return error;
+  return examine_untrusted(out);
+}
+
+int open_handed_buffer_untrusted(int fd, OpenedBuffer& out) {
+  out.error = GeometryError::kNone;
+  struct stat status {};
+  if (const long error = sys::stat_fd(fd, &status); error < 0) {
+    return static_cast<int>(error);
+  }
+  const long copy = raw_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return static_cast<int>(copy);
+  out.fd = static_cast<int>(copy);
+  out.is_map = !S_ISREG(status.st_mode);
+  out.is_shared = true;
+  out.size = out.is_map ? size_of_map(copy) : static_cast<uint64_t>(status.st_size);
+  return examine_untrusted(out);
 }
 
 }  // namespace arctrace

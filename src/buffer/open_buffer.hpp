@@ -41,6 +41,11 @@ struct OpenedBuffer {
 // of the system call. Uses no libc and no malloc; async-signal safe.
 int open_buffer_untrusted(const char* path, BufferAccess access, OpenedBuffer& out);
 
+// Opens a buffer of which the recorder has handed this process the descriptor `fd`, which
+// stays open: who owns it, and where it lies, does not matter then. Else as
+// open_buffer_untrusted().
+int open_handed_buffer_untrusted(int fd, OpenedBuffer& out);
+
 // Opens a buffer that is the value of a BPF map, by the path at which the map is pinned:
 // opening such a path as a file fails with EIO. Returns a descriptor of the map, to be
 // mapped shared, and sets `size` to the value's size in bytes. A negative errno if there

@@ -3,7 +3,7 @@
 //
 // A filter may answer one of our system calls with a signal or show it to a supervisor,
 // so that the program would notice the tracer. Therefore no thread makes system calls for
-// a use that a filter forbids. src/process/confinement.hpp judges the filters; a process
+// a use that a filter forbids. src/os/seccomp_filter.hpp judges the filters; a process
 // without filters, such as the recorder, may make all calls.
 #pragma once
 

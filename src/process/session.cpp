@@ -59,10 +59,10 @@ void count_without_room(int fd) {
   raw_syscall(SYS_munmap, page, long{kPage});
 }
 
-// The file to which the session's path leads; false: to none.
-bool find_session_file(struct stat& out) {
+// Finds the file to which the session's path leads. Returns 0 or a negative errno.
+long find_session_file(struct stat& out) {
   return raw_syscall(SYS_newfstatat, AT_FDCWD, sys::pointer_argument(session.path),
-                     sys::pointer_argument(&out), AT_SYMLINK_NOFOLLOW) == 0;
+                     sys::pointer_argument(&out), AT_SYMLINK_NOFOLLOW);
 }
 
 // Maps private zeros over the `size` bytes from `at`; memory is used when they are
@@ -73,9 +73,9 @@ void map_zeros(std::byte* at, uint64_t size) {
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1);
 }
 
-}  // namespace
-
-int join_session(const char* path, bool (*before_records)()) {
+// Joins the session of the buffer that open(buffer) opens; `path`: its path, or empty.
+template <class Open>
+int join_opened(const char* path, bool (*before_records)(), const Open& open) {
   const size_t length = text_length(path, sizeof session.path);
   if (length == sizeof session.path) return -ENAMETOOLONG;
   uint32_t unclaimed = 0;
@@ -87,7 +87,7 @@ int join_session(const char* path, bool (*before_records)()) {
     return static_cast<int>(error);
   };
   OpenedBuffer buffer;
-  int error = open_buffer_untrusted(path, BufferAccess::kJoin, buffer);
+  int error = open(buffer);
   if (error != 0) return give_up(error);
   BufferView view;
   error = map_buffer(buffer, view);
@@ -114,14 +114,29 @@ int join_session(const char* path, bool (*before_records)()) {
   session.is_map = buffer.is_map;
   session.released = false;
   struct stat file {};
-  if (!find_session_file(file)) file = {};
+  if (find_session_file(file) != 0) file = {};
   session.device = file.st_dev;
   session.inode = file.st_ino;
+  session.creator = buffer.header.creator_pid;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool is_slow = before_records != nullptr && before_records();
   open_gate(view, session.clock == kCounterClock && !is_slow);
   return 0;
+}
+
+}  // namespace
+
+int join_session(const char* path, bool (*before_records)()) {
+  return join_opened(path, before_records, [path](OpenedBuffer& buffer) {
+    return open_buffer_untrusted(path, BufferAccess::kJoin, buffer);
+  });
+}
+
+int join_handed_session(int fd, bool (*before_records)()) {
+  return join_opened("", before_records, [fd](OpenedBuffer& buffer) {
+    return open_handed_buffer_untrusted(fd, buffer);
+  });
 }
 
 void use_coarse_clock() {
@@ -149,14 +164,18 @@ void leave_session() {
 }
 
 bool session_is_over() {
+  arctrace_control& control = session.view.control();
+  const uint32_t recorder = IpcAtomics::load_acquire(control.collector_lock);
+  // The buffer of a session without a path is a recorder's own.
+  if (session.path[0] == '\0') return !is_live(recorder);
   struct stat file {};
-  if (!find_session_file(file) || file.st_dev != session.device ||
-      file.st_ino != session.inode) {
-    return true;
-  }
-  const uint32_t recorder =
-      IpcAtomics::load_acquire(session.view.control().collector_lock);
-  return (recorder & kOwnerDied) != 0;
+  const long error = find_session_file(file);
+  // After other errors, as those of a seccomp filter, nothing is known.
+  if (error != 0) return error == -ENOENT || error == -ENOTDIR;
+  if (file.st_dev != session.device || file.st_ino != session.inode) return true;
+  if ((recorder & kOwnerDied) == 0) return false;
+  // A named session waits for its next collector, which is never its creator.
+  return IpcAtomics::load_relaxed(control.collector_pid) == session.creator;
 }
 
 void end_session() {

@@ -28,7 +28,8 @@ struct Session {
   // The file that `path` named when it was joined, as stat() identifies it.
   uint64_t device;
   uint64_t inode;
-  char path[4096];  // a copy: the program may write over its environment
+  uint32_t creator;  // the pid of the process that made the buffer
+  char path[4096];   // a copy: the program may write over its environment
 };
 
 extern Session session;
@@ -38,6 +39,11 @@ extern Session session;
 // -EALREADY. Calls `before_records`, unless that is null, when all but the gate is ready;
 // it returns whether all records are to take the slow path.
 int join_session(const char* path, bool (*before_records)() = nullptr);
+
+// The same for a buffer of which the recorder has handed over the descriptor `fd`, which
+// stays open. The session has an empty path then: no program that this one executes can
+// join it.
+int join_handed_session(int fd, bool (*before_records)() = nullptr);
 
 // Whether the session can have no records of this process any more: its file is gone, or
 // its recorder was killed. REQUIRES: joined.

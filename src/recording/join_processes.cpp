@@ -111,8 +111,9 @@ absl::StatusOr<recorder::JoinRequest> join_request(const RecordOptions& options,
   if (!encoded.ok()) return encoded.status();
   std::shared_ptr<recorder::PatchImages> patches;
   if (!options.filter.patch.empty()) patches = std::make_shared<JoinedPatches>(*encoded);
-  recorder::JoinRequest request{*std::move(shim), buffer.path(), *std::move(encoded),
-                                std::move(patches)};
+  std::string library = library_of_shim(*shim);
+  recorder::JoinRequest request{*std::move(shim), std::move(library), buffer.path(),
+                                *std::move(encoded), std::move(patches)};
   for (const pid_t pid : options.pids) {
     if (absl::Status status = recorder::can_join_process(pid, request); !status.ok())
       return status;

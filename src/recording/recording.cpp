@@ -18,6 +18,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/moments.hpp"
+#include "src/recorder/attach/process_status.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
@@ -97,6 +98,9 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::create(RecordOptions optio
                                                              Events& events) {
   if (const auto shim = find_shim(); !shim.ok()) return shim.status();
   if (collecting == Collecting::kNot) options.buffer.mode = ARCTRACE_MODE_OVERWRITE;
+  const absl::StatusOr<int64_t> owner = recorder::buffer_owner_for(options.pids);
+  if (!owner.ok()) return owner.status();
+  options.buffer.owner = *owner;
   absl::StatusOr<RecordingBuffer> buffer =
       make_recording_buffer(options.buffer, options.kernel, events);
   if (!buffer.ok()) return buffer.status();

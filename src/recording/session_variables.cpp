@@ -72,6 +72,14 @@ absl::StatusOr<std::string> find_shim() {
                    (program.parent_path() / "../lib").lexically_normal().native()));
 }
 
+std::string library_of_shim(const std::string& shim) {
+  const fs::path directory = fs::path(shim).parent_path();
+  std::error_code error;
+  const fs::path beside = directory / ARCTRACE_LIBRARY_NAME;
+  return fs::exists(beside, error) ? beside
+                                   : directory.parent_path() / ARCTRACE_LIBRARY_NAME;
+}
+
 // Why the program of `command` cannot be traced: enum arctrace_untraced, or 0.
 uint32_t why_untraceable(const std::string& command) {
   const std::string file = find_program(command);

@@ -19,6 +19,9 @@ namespace arctrace::recording {
 // The path of the shim that belongs to this command. Error: it is not there.
 absl::StatusOr<std::string> find_shim();
 
+// The path of libarctrace.so, which the loader finds for this shim.
+std::string library_of_shim(const std::string& shim);
+
 // Why the program of `command` cannot be traced: enum arctrace_untraced, or 0.
 uint32_t why_untraceable(const std::string& command);
 

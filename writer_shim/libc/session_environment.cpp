@@ -57,6 +57,11 @@ const char* value_of(const char* entry, const char* name) {
   return *name == '\0' && *entry == '=' ? entry + 1 : nullptr;
 }
 
+bool is_same_text(const char* a, const char* b) {
+  const size_t length = length_of(a);
+  return length == length_of(b) && same(a, b, length);
+}
+
 bool separates(char c) { return c == ':' || c == ' '; }
 
 // Whether the entry names a shim, perhaps of another installation, which may be the one
@@ -88,23 +93,35 @@ bool can_reach_shim() {
   return raw_syscall(SYS_faccessat, AT_FDCWD, sys::pointer_argument(own_path), F_OK) == 0;
 }
 
+bool has_own_entry(const char* list) {
+  bool has_own = false;
+  if (list != nullptr) {
+    for_each_entry(list, [&](const char* entry, size_t length) {
+      has_own = has_own || is_own(entry, length);
+    });
+  }
+  return has_own;
+}
+
+Preload plan_preload_after_session(const char* list) {
+  return has_own_entry(list) ? Preload::kRemove : Preload::kKeep;
+}
+
 // `names_launcher`: the environment is that of valgrind's tool, a static program. The
 // tool would show our frames in its reports, and cannot follow their unwind rules.
 Preload plan_preload(const arctrace_shim_program& program, const char* list,
                      bool names_launcher) {
   bool has_shim = false;
-  bool has_own = false;
   if (list != nullptr) {
     for_each_entry(list, [&](const char* entry, size_t length) {
       has_shim = has_shim || is_shim(entry, length);
-      has_own = has_own || is_own(entry, length);
     });
   }
   const uint32_t why = arctrace_shim_executes(&program);
   const bool is_valgrind = names_launcher && why == ARCTRACE_UNTRACED_STATIC;
   if (why == ARCTRACE_UNTRACED_CONFINED || why == ARCTRACE_UNTRACED_ARCHITECTURE ||
       is_valgrind || !can_reach_shim()) {
-    return has_own ? Preload::kRemove : Preload::kKeep;
+    return has_own_entry(list) ? Preload::kRemove : Preload::kKeep;
   }
   return has_shim ? Preload::kKeep : Preload::kAdd;
 }
@@ -126,6 +143,13 @@ char* put_name(char* to, const char* name) {
   to = put(to, name, length_of(name));
   *to++ = '=';
   return to;
+}
+
+// Whether the entry is one that the session brought: its path, or its options.
+bool is_of_session(const char* entry, const char* session) {
+  const char* path = value_of(entry, kSessionVariable);
+  return path != nullptr ? is_same_text(path, session)
+                         : *options_entry != '\0' && is_same_text(entry, options_entry);
 }
 
 // Writes the changed value of LD_PRELOAD, without a final zero, and returns its end.
@@ -181,11 +205,18 @@ const char* remembered_options() { return options_entry; }
 
 EnvironmentChange plan_environment(const arctrace_shim_program& program,
                                    char* const* environment) {
-  EnvironmentChange change{nullptr, Preload::kKeep, true, 0};
+  EnvironmentChange change{nullptr, Preload::kKeep, true, false, 0};
   const char* session = arctrace_shim_session();
   if (session == nullptr || own_path_length == 0) return change;
+  if (session[0] == '\0') {
+    // Neither session nor shim has a path at which a program finds it.
+    arctrace_shim_executes(&program);
+    return change;
+  }
   // If a list cannot be read, the kernel will refuse it.
   if (arctrace_shim_can_read(environment) == 0) return change;
+  const bool is_over = arctrace_shim_session_is_over() != 0;
+  if (is_over) change.add_session = false;
   size_t count = 0;
   bool names_launcher = false;
   if (environment != nullptr) {
@@ -193,11 +224,16 @@ EnvironmentChange plan_environment(const arctrace_shim_program& program,
       const char* entry = environment[count];
       if (value_of(entry, kSessionVariable) != nullptr) change.add_session = false;
       if (value_of(entry, kLauncherVariable) != nullptr) names_launcher = true;
+      if (is_over && is_of_session(entry, session)) change.remove_session = true;
       if (change.preload == nullptr) change.preload = value_of(entry, kPreloadVariable);
     }
   }
-  change.preload_change = plan_preload(program, change.preload, names_launcher);
-  if (!change.add_session && change.preload_change == Preload::kKeep) return change;
+  change.preload_change = is_over ? plan_preload_after_session(change.preload)
+                                  : plan_preload(program, change.preload, names_launcher);
+  if (!change.add_session && !change.remove_session &&
+      change.preload_change == Preload::kKeep) {
+    return change;
+  }
   change.bytes = (count + kAddedMax + 1) * sizeof(char*);
   if (change.add_session) {
     change.bytes += sizeof kSessionVariable + 1 + length_of(session);
@@ -216,9 +252,9 @@ char* const* change_environment(char* const* environment, const EnvironmentChang
   size_t before = 0;
   while (environment != nullptr && environment[before] != nullptr) ++before;
   char* text = reinterpret_cast<char*>(entries + before + kAddedMax + 1);
+  const char* session = arctrace_shim_session();
   if (change.add_session) {
     entries[count++] = text;
-    const char* session = arctrace_shim_session();
     text = put_name(text, kSessionVariable);
     text = put(text, session, length_of(session) + 1);
     for (const Kept& variable : kept) {
@@ -235,6 +271,7 @@ char* const* change_environment(char* const* environment, const EnvironmentChang
   for (size_t i = 0; i < before; ++i) {
     if (new_preload && value_of(environment[i], kPreloadVariable) != nullptr) continue;
     if (change.add_session && is_kept(environment[i])) continue;
+    if (change.remove_session && is_of_session(environment[i], session)) continue;
     entries[count++] = environment[i];
   }
   entries[count] = nullptr;

@@ -6,7 +6,8 @@
 // that is not to be traced. The shim's entry is removed where the loader would complain
 // about it on standard error: if the shim cannot be reached (chroot), and for a program
 // of another machine or word size. It is also removed under a seccomp filter that forbids
-// to join, and for valgrind.
+// to join, and for valgrind. When the session is over (arctrace_shim_session_is_over()),
+// its entries are removed, so that the environment is as if it had not been.
 #pragma once
 
 #include <alloca.h>
@@ -31,6 +32,7 @@ struct EnvironmentChange {
   const char* preload;  // the value of LD_PRELOAD; null: it is not set
   Preload preload_change;
   bool add_session;
+  bool remove_session;
   size_t bytes;  // that change_environment() needs; 0: nothing has to change
 };
 EnvironmentChange plan_environment(const arctrace_shim_program& program,

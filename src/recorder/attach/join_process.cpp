@@ -4,7 +4,9 @@
 
 #include <absl/strings/str_cat.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -12,7 +14,12 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "src/buffer/open_buffer.hpp"
+#include "src/recorder/attach/handed_files.hpp"
 #include "src/recorder/attach/join_target.hpp"
 #include "src/recorder/attach/shim_calls.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
@@ -76,16 +83,18 @@ struct Functions {
   uint64_t error;   // dlerror(); 0: there is none
   uint64_t symbol;  // dlsym(); 0: not before libdl is loaded
   ShimSymbols shim;
+  HandFunctions hand;
 };
 
 absl::StatusOr<Functions> find_functions(const JoinTarget& target,
                                          const JoinRequest& request) {
   constexpr uint64_t kInternalOpen = 0x80000000;  // __RTLD_DLOPEN of libc's own function
   const auto find = [&](const char* name) {
-    const uint64_t found = find_function(target.pid, target.libc, name);
-    return found != 0 ? found : find_function(target.pid, target.libdl, name);
+    const uint64_t found = find_function(target.libc, name);
+    return found != 0 ? found : find_function(target.libdl, name);
   };
-  Functions functions{{find_system_call(target), find_signal_return(target)},
+  Functions functions{{find_system_call(target.pid, target.libc),
+                       find_signal_return(target.pid, target.libc)},
                       find("mmap"),
                       find("munmap"),
                       find("__errno_location"),
@@ -93,7 +102,8 @@ absl::StatusOr<Functions> find_functions(const JoinTarget& target,
                       RTLD_NOW,
                       find("dlerror"),
                       find("dlsym"),
-                      find_shim_symbols(target.pid, request.shim)};
+                      find_shim_symbols(request.shim),
+                      {find("socketpair"), find("recvmsg"), find("close")}};
   if (functions.open == 0) {
     functions.open = find("__libc_dlopen_mode");
     functions.open_flags |= kInternalOpen;
@@ -117,10 +127,14 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   uint64_t stack() const { return address_ + kMemory; }
+  // The address of memory of this size, which nothing else uses.
+  uint64_t take(uint64_t size) {
+    constexpr uint64_t kAlignment = 16;
+    return address_ + std::exchange(used_, (used_ + size + kAlignment - 1) & -kAlignment);
+  }
   // The address of a copy of `text`.
   absl::StatusOr<uint64_t> put(const std::string& text) {
-    const uint64_t at = address_ + used_;
-    used_ += text.size() + 1;
+    const uint64_t at = take(text.size() + 1);
     absl::Status status = thread_.write(at, {text.c_str(), text.size() + 1});
     if (!status.ok()) return status;
     return at;
@@ -171,8 +185,7 @@ absl::StatusOr<uint64_t> find_symbol_function(const JoinTarget& target,
   const absl::StatusOr<uint64_t> handle =
       thread.call(functions.open, {*name, functions.open_flags}, scratch.stack());
   if (!handle.ok()) return handle.status();
-  const uint64_t found =
-      find_function(target.pid, find_library(target.pid, "libdl.so.2"), "dlsym");
+  const uint64_t found = find_function(find_library(target.pid, "libdl.so.2"), "dlsym");
   if (found == 0) return absl::FailedPreconditionError("its libc has no dlsym");
   return found;
 }
@@ -195,21 +208,92 @@ absl::Status patch_functions(ShimCalls& calls, PatchImages& images, pid_t pid,
        [&](uint64_t address) { return calls.take_patches(address); }});
 }
 
-absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
-                           const Functions& functions, StoppedThread& thread,
-                           HurriedThread& others, Scratch& scratch, Joined& result) {
-  const absl::StatusOr<uint64_t> shim = scratch.put(request.shim);
-  const absl::StatusOr<uint64_t> session = scratch.put(request.session);
-  const absl::StatusOr<uint64_t> options = scratch.put(request.options);
-  const absl::StatusOr<uint64_t> name = scratch.put("arctrace_wanted_step");
-  if (!name.ok()) return name.status();
-  const absl::StatusOr<uint64_t> handle =
-      thread.call(functions.open, {*shim, functions.open_flags}, scratch.stack());
-  if (!handle.ok()) return handle.status();
-  if (*handle == 0) {
+// Has the thread load the library at `path`, as the process sees it. Returns dlopen()'s
+// result.
+absl::StatusOr<uint64_t> load_library(StoppedThread& thread, const Functions& functions,
+                                      Scratch& scratch, const std::string& path) {
+  const absl::StatusOr<uint64_t> text = scratch.put(path);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<uint64_t> handle =
+      thread.call(functions.open, {*text, functions.open_flags}, scratch.stack());
+  if (handle.ok() && *handle == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "it cannot load the shim: ", loader_error(thread, functions, scratch.stack())));
   }
+  return handle;
+}
+
+std::string path_of_descriptor(int number) {
+  return absl::StrCat("/proc/self/fd/", number);
+}
+
+// The files that a process needs which does not see them.
+class FilesToHand {
+ public:
+  // Opens them. Error: one is missing.
+  static absl::StatusOr<FilesToHand> open(const JoinRequest& request) {
+    FilesToHand files;
+    for (const std::string& path : {request.library, request.shim}) {
+      const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      if (fd < 0) return absl::ErrnoToStatus(errno, path);
+      files.descriptors_.push_back(fd);
+    }
+    uint64_t size = 0;
+    const int buffer = is_pinned_map(request.session.c_str())
+                           ? open_pinned_map(request.session.c_str(), size)
+                           : ::open(request.session.c_str(), O_RDWR | O_CLOEXEC);
+    if (buffer < 0) return absl::ErrnoToStatus(errno, request.session);
+    files.descriptors_.push_back(buffer);
+    return files;
+  }
+  FilesToHand(FilesToHand&& other) noexcept
+      : descriptors_(std::exchange(other.descriptors_, {})) {}
+  FilesToHand& operator=(FilesToHand&&) = delete;
+  FilesToHand(const FilesToHand&) = delete;
+  FilesToHand& operator=(const FilesToHand&) = delete;
+  ~FilesToHand() {
+    for (const int fd : descriptors_) close(fd);
+  }
+
+  static constexpr size_t kLibrary = 0;
+  static constexpr size_t kShim = 1;
+  static constexpr size_t kBuffer = 2;
+  absl::Span<const int> descriptors() const { return descriptors_; }
+
+ private:
+  FilesToHand() = default;
+  std::vector<int> descriptors_;
+};
+
+absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
+                           const Functions& functions, StoppedThread& thread,
+                           HurriedThread& others, Scratch& scratch, Joined& result) {
+  const absl::StatusOr<uint64_t> options = scratch.put(request.options);
+  const absl::StatusOr<uint64_t> name = scratch.put("arctrace_wanted_step");
+  if (!name.ok()) return name.status();
+  std::optional<HandedFiles> handed;
+  std::string shim = request.shim;
+  absl::StatusOr<uint64_t> session;
+  if (target.sees_files) {
+    session = scratch.put(request.session);
+    if (!session.ok()) return session.status();
+  } else {
+    const absl::StatusOr<FilesToHand> files = FilesToHand::open(request);
+    if (!files.ok()) return files.status();
+    absl::StatusOr<HandedFiles> there = HandedFiles::hand_over(
+        thread, target.pid, functions.hand, {scratch.take(kHandBytes), scratch.stack()},
+        files->descriptors());
+    if (!there.ok()) return there.status();
+    handed.emplace(*std::move(there));
+    session = static_cast<uint64_t>((*handed)[FilesToHand::kBuffer]);
+    // The shim needs the library, which the loader then finds by its name.
+    const absl::StatusOr<uint64_t> library = load_library(
+        thread, functions, scratch, path_of_descriptor((*handed)[FilesToHand::kLibrary]));
+    if (!library.ok()) return library.status();
+    shim = path_of_descriptor((*handed)[FilesToHand::kShim]);
+  }
+  const absl::StatusOr<uint64_t> handle = load_library(thread, functions, scratch, shim);
+  if (!handle.ok()) return handle.status();
   const absl::StatusOr<uint64_t> dlsym =
       find_symbol_function(target, functions, thread, scratch);
   if (!dlsym.ok()) return dlsym.status();
@@ -220,10 +304,11 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
   }
   ShimCalls calls(thread, others, target.pid, functions.shim,
                   {low, *dlsym, *handle, *name, scratch.stack()});
-  absl::StatusOr<int> error = calls.join(*session, *options);
+  const auto join = [&] { return calls.join(*session, handed.has_value(), *options); };
+  absl::StatusOr<int> error = join();
   if (error.ok() && *error == EALREADY) {
     error = calls.leave(result.all_stopped_ns);
-    if (error.ok() && *error == 0) error = calls.join(*session, *options);
+    if (error.ok() && *error == 0) error = join();
   }
   if (!error.ok()) return error.status();
   if (*error != 0) return absl::FailedPreconditionError(join_error(*error, request));

@@ -19,6 +19,7 @@ class PatchImages;
 
 struct JoinRequest {
   std::string shim;     // absolute path of the library
+  std::string library;  // of libarctrace.so, which the shim needs
   std::string session;  // path of the buffer
   std::string options;  // the shim's, encoded (src/shim_protocol/options.hpp)
   // Null: no functions are patched.

@@ -14,18 +14,19 @@
 #include <vector>
 
 #include "src/recorder/attach/code_writer.hpp"
-#include "src/recorder/attach/join_target.hpp"
+#include "src/recorder/attach/process_files.hpp"
 #include "src/shim_protocol/joining.hpp"
 
 namespace arctrace::recorder {
 
-ShimSymbols find_shim_symbols(pid_t pid, const std::string& shim) {
-  const LoadedLibrary file{shim, 0};
-  const auto find = [&](const char* name) { return find_function(pid, file, name); };
-  return {find("arctrace_want_session"),    find("arctrace_end_session"),
-          find("arctrace_forget_session"),  find("arctrace_code_changes"),
-          find("arctrace_code_is_changed"), find("arctrace_offer_patches"),
-          find("arctrace_want_report"),     find("arctrace_wanted_modules")};
+ShimSymbols find_shim_symbols(const std::string& shim) {
+  const LoadedLibrary file{shim, 0, shim};
+  const auto find = [&](const char* name) { return find_function(file, name); };
+  return {find("arctrace_want_session"),  find("arctrace_want_handed_session"),
+          find("arctrace_end_session"),   find("arctrace_forget_session"),
+          find("arctrace_code_changes"),  find("arctrace_code_is_changed"),
+          find("arctrace_offer_patches"), find("arctrace_want_report"),
+          find("arctrace_wanted_modules")};
 }
 
 absl::StatusOr<int> ShimCalls::leave(uint64_t& all_stopped_ns) {
@@ -124,7 +125,7 @@ absl::StatusOr<std::vector<WantedModule>> read_modules_list(pid_t pid, uint64_t 
 // The path at which this process finds the module's file.
 std::string path_of(pid_t pid, const WantedModule& module) {
   if (module.is_program != 0) return absl::StrCat("/proc/", pid, "/exe");
-  return absl::StrCat("/proc/", pid, "/root", mapped_file(pid, module.low));
+  return path_to_mapped(pid, module.low);
 }
 
 // Returns the shim's error number.

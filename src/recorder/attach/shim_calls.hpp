@@ -23,6 +23,7 @@ namespace arctrace::recorder {
 // symbol.
 struct ShimSymbols {
   uint64_t want;
+  uint64_t want_handed;
   uint64_t end;
   uint64_t forget;
   uint64_t changes;  // data
@@ -32,13 +33,12 @@ struct ShimSymbols {
   uint64_t modules;  // data
 
   bool are_complete() const {
-    return want != 0 && end != 0 && forget != 0 && changes != 0 && changed != 0 &&
-           offer != 0 && report != 0 && modules != 0;
+    return want != 0 && want_handed != 0 && end != 0 && forget != 0 && changes != 0 &&
+           changed != 0 && offer != 0 && report != 0 && modules != 0;
   }
 };
 
-// `shim`: as the process `pid` sees it.
-ShimSymbols find_shim_symbols(pid_t pid, const std::string& shim);
+ShimSymbols find_shim_symbols(const std::string& shim);
 
 // Addresses in the process.
 struct ShimPlace {
@@ -58,8 +58,9 @@ class ShimCalls {
 
   // The functions below return an error number, 0 for none.
 
-  absl::StatusOr<int> join(uint64_t session, uint64_t options) {
-    return do_step(symbols_.want, session, options);
+  // `session`: the address of the buffer's path, or the process' descriptor of it.
+  absl::StatusOr<int> join(uint64_t session, bool is_handed, uint64_t options) {
+    return do_step(is_handed ? symbols_.want_handed : symbols_.want, session, options);
   }
   // Has the shim take the image at this address.
   absl::StatusOr<int> take_patches(uint64_t address) {

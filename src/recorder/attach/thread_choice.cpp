@@ -6,14 +6,18 @@
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <elfutils/libdwfl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -34,9 +38,43 @@ const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_linux_proc_find_elf,
 
 }  // namespace
 
+namespace {
+
+// The lines of /proc/PID/maps with paths by which the recorder opens the files; empty:
+// they have these already, as those of a process with the same root directory.
+std::string maps_with_other_paths(pid_t pid) {
+  std::string lines;
+  bool are_other = false;
+  std::map<std::string, std::string> paths;  // one for all parts of a file
+  for (const Mapping& mapping : read_mappings(pid)) {
+    const auto [known, is_new] = paths.try_emplace(mapping.path);
+    if (is_new) known->second = path_to(pid, mapping);
+    const std::string& path = known->second;
+    if (path.empty()) continue;
+    are_other = are_other || path != mapping.path;
+    absl::StrAppendFormat(&lines, "%x-%x %s %08x %02x:%02x %u %s\n", mapping.low,
+                          mapping.high, mapping.is_executable ? "r-xp" : "r--p",
+                          mapping.offset, major(mapping.device), minor(mapping.device),
+                          mapping.inode, path);
+  }
+  return are_other ? lines : "";
+}
+
+bool report_files(Dwfl* dwfl, pid_t pid) {
+  std::string lines = maps_with_other_paths(pid);
+  if (lines.empty()) return dwfl_linux_proc_report(dwfl, pid) == 0;
+  FILE* file = fmemopen(lines.data(), lines.size(), "r");
+  if (file == nullptr) return false;
+  const int error = dwfl_linux_proc_maps_report(dwfl, file);
+  std::fclose(file);
+  return error == 0;
+}
+
+}  // namespace
+
 UnwindModules report_modules(pid_t pid) {
   UnwindModules dwfl(dwfl_begin(&kCallbacks));
-  if (dwfl == nullptr || dwfl_linux_proc_report(dwfl.get(), pid) != 0 ||
+  if (dwfl == nullptr || !report_files(dwfl.get(), pid) ||
       dwfl_report_end(dwfl.get(), nullptr, nullptr) != 0) {
     return nullptr;
   }

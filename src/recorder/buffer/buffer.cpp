@@ -213,9 +213,11 @@ absl::Status Buffer::make_file(const BufferOptions& options, int& fd) {
     }
     path_ = path;
   }
-  if (options.group >= 0 &&
-      (fchown(fd, static_cast<uid_t>(-1), static_cast<gid_t>(options.group)) != 0 ||
-       fchmod(fd, 0660) != 0)) {
+  if ((options.group >= 0 &&
+       (fchown(fd, static_cast<uid_t>(-1), static_cast<gid_t>(options.group)) != 0 ||
+        fchmod(fd, 0660) != 0)) ||
+      (options.owner >= 0 &&
+       fchown(fd, static_cast<uid_t>(options.owner), static_cast<gid_t>(-1)) != 0)) {
     const int error = errno;
     close(fd);
     return error_status(error, absl::StrCat("sharing ", path));
@@ -238,7 +240,7 @@ absl::Status Buffer::make_map(const BufferOptions& options, uint64_t size, int& 
   const absl::StatusOr<int> map = create_map(size);
   if (!map.ok()) return map.status();
   map_ = fd = *map;
-  absl::StatusOr<std::string> path = pin_map(fd, options.group);
+  absl::StatusOr<std::string> path = pin_map(fd, options.owner, options.group);
   if (!path.ok()) return path.status();
   path_ = *std::move(path);
   header_.pinned = kAllPinned;

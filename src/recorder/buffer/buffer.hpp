@@ -44,6 +44,7 @@ struct BufferOptions {
   bool is_directory_asked = false;  // else it is not to be on a disk
   std::string file = {};   // the buffer's own path; empty: a new name in `directory`
   int64_t group = -1;      // its members may write and read too; -1: only this user
+  int64_t owner = -1;      // the user whose processes write; -1: this one
   uint64_t features = 0;   // optional ones: ARCTRACE_FEATURE_*
   bool in_kernel = false;  // the value of a BPF map; `directory` and `file` are ignored
 };

@@ -61,7 +61,7 @@ absl::StatusOr<int> create_map(uint64_t size) {
   return map;
 }
 
-absl::StatusOr<std::string> pin_map(int map, int64_t group) {
+absl::StatusOr<std::string> pin_map(int map, int64_t owner, int64_t group) {
   if (absl::Status status = ensure_mount(); !status.ok()) return status;
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
@@ -72,9 +72,11 @@ absl::StatusOr<std::string> pin_map(int map, int64_t group) {
   if (const int error = bpf_obj_pin(map, path.c_str()); error < 0) {
     return absl::ErrnoToStatus(-error, absl::StrCat("pinning ", path));
   }
-  if (group >= 0 &&
-      (chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(group)) != 0 ||
-       chmod(path.c_str(), 0660) != 0)) {
+  if ((group >= 0 &&
+       (chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(group)) != 0 ||
+        chmod(path.c_str(), 0660) != 0)) ||
+      (owner >= 0 &&
+       chown(path.c_str(), static_cast<uid_t>(owner), static_cast<gid_t>(-1)) != 0)) {
     const int error = errno;
     unlink(path.c_str());
     return absl::ErrnoToStatus(error, absl::StrCat("sharing ", path));

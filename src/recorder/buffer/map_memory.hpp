@@ -22,8 +22,9 @@ inline constexpr char kMapDirectory[] = "/run/arctrace";
 absl::StatusOr<int> create_map(uint64_t size);
 
 // Pins the map under a new name in kMapDirectory, which it mounts if necessary, and
-// returns the path. Members of `group` may use the map too; -1: only this user.
-absl::StatusOr<std::string> pin_map(int map, int64_t group);
+// returns the path. `owner`: the user who may use the map; -1: this one. Members of
+// `group` may use it too; -1: only the user.
+absl::StatusOr<std::string> pin_map(int map, int64_t owner, int64_t group);
 
 // Allocates a buffer's memory in huge pages, which takes a tenth of the time that small
 // pages take. Buffer::create() calls it.

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/recorder/attach/process_files.hpp"
 #include "src/recorder/patch_image/patch_image.hpp"
 #include "src/recorder/patch_image/trampoline.hpp"
 #include "src/recording/patching/patch_choice.hpp"
@@ -34,21 +35,6 @@ std::string maps_of(pid_t pid) {
   std::ostringstream text;
   text << file.rdbuf();
   return std::move(text).str();
-}
-
-// The paths in lines of /proc/PID/maps that map code.
-std::set<std::string> mapped_code(const std::string& maps) {
-  std::set<std::string> paths;
-  for (const absl::string_view line : absl::StrSplit(maps, '\n')) {
-    const size_t path = line.find('/');
-    // "low-high permissions offset device inode path"
-    if (path == absl::string_view::npos ||
-        !absl::StrContains(line.substr(0, path), "x")) {
-      continue;
-    }
-    paths.emplace(line.substr(path));
-  }
-  return paths;
 }
 
 // The memory of images, as lines of /proc/PID/maps have it.
@@ -175,11 +161,10 @@ const recorder::PatchRequest& JoinedPatches::request(const std::string& path,
 
 void JoinedPatches::prepare(pid_t pid) {
   (void)request(absl::StrCat("/proc/", pid, "/exe"), "");
-  for (const std::string& path : mapped_code(maps_of(pid))) {
-    const std::string name = fs::path(path).filename();
-    if (may_ask_for(*options_, name)) {
-      (void)request(absl::StrCat("/proc/", pid, "/root", path), name);
-    }
+  for (const recorder::Mapping& mapping : recorder::read_mappings(pid)) {
+    const std::string name = fs::path(mapping.path).filename();
+    if (!mapping.is_executable || !may_ask_for(*options_, name)) continue;
+    (void)request(recorder::path_to(pid, mapping), name);
   }
 }
 

@@ -1,5 +1,7 @@
 // Compares conclusions about a system call under a seccomp filter with what the kernel
 // does.
+#include "src/os/seccomp_filter.hpp"
+
 #include <doctest/doctest.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -26,7 +28,7 @@ constexpr uint32_t kNumber = offsetof(seccomp_data, nr);
 constexpr uint32_t kArguments = offsetof(seccomp_data, args);
 constexpr uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr uint32_t kFail = SECCOMP_RET_ERRNO | ENOTUNIQ;
-constexpr writer::ForeseenCall kAny{SYS_getppid, 0, {}};
+constexpr ForeseenCall kAny{SYS_getppid, 0, {}};
 
 sock_filter statement(int code, uint32_t k) {
   return BPF_STMT(static_cast<uint16_t>(code), k);
@@ -38,19 +40,19 @@ sock_filter jump(int code, uint32_t k, int jt, int jf) {
 sock_filter load(uint32_t offset) { return statement(BPF_LD | BPF_W | BPF_ABS, offset); }
 sock_filter give(uint32_t action) { return statement(BPF_RET | BPF_K, action); }
 
-writer::FilterVerdict judge(const Program& program, const writer::ForeseenCall& call) {
-  std::vector<writer::FilterState> states(program.size());
-  return writer::judge_call(program.data(), static_cast<uint32_t>(program.size()), call,
-                            states.data());
+FilterVerdict judge(const Program& program, const ForeseenCall& call) {
+  std::vector<FilterState> states(program.size());
+  return judge_call(program.data(), static_cast<uint32_t>(program.size()), call,
+                    states.data());
 }
 
 TEST_CASE("seccomp filter: what it does with a number") {
   const Program program = {load(kNumber), jump(BPF_JEQ, SYS_getppid, 0, 1),
                            give(kFail),   jump(BPF_JGE, SYS_getpid, 0, 1),
                            give(kAllow),  give(SECCOMP_RET_TRAP)};
-  CHECK(judge(program, {SYS_getppid, 0, {}}) == writer::FilterVerdict::kFails);
-  CHECK(judge(program, {SYS_getpid, 0, {}}) == writer::FilterVerdict::kAllowed);
-  CHECK(judge(program, {0, 0, {}}) == writer::FilterVerdict::kHarms);
+  CHECK(judge(program, {SYS_getppid, 0, {}}) == FilterVerdict::kFails);
+  CHECK(judge(program, {SYS_getpid, 0, {}}) == FilterVerdict::kAllowed);
+  CHECK(judge(program, {0, 0, {}}) == FilterVerdict::kHarms);
 }
 
 TEST_CASE("seccomp filter: only what lets a call pass unseen is no harm") {
@@ -58,19 +60,19 @@ TEST_CASE("seccomp filter: only what lets a call pass unseen is no harm") {
        {SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD, SECCOMP_RET_TRAP,
         SECCOMP_RET_TRACE, SECCOMP_RET_USER_NOTIF, SECCOMP_RET_LOG, 0x7ff10000U}) {
     CAPTURE(action);
-    CHECK(judge({give(action)}, kAny) == writer::FilterVerdict::kHarms);
+    CHECK(judge({give(action)}, kAny) == FilterVerdict::kHarms);
   }
-  CHECK(judge({give(kFail)}, kAny) == writer::FilterVerdict::kFails);
-  CHECK(judge({give(kAllow)}, kAny) == writer::FilterVerdict::kAllowed);
+  CHECK(judge({give(kFail)}, kAny) == FilterVerdict::kFails);
+  CHECK(judge({give(kAllow)}, kAny) == FilterVerdict::kAllowed);
 }
 
 TEST_CASE("seccomp filter: the worst of what an argument may be") {
   const Program program = {load(kArguments + 8), jump(BPF_JSET, 4, 1, 0), give(kAllow),
                            give(kFail)};
-  CHECK(judge(program, kAny) == writer::FilterVerdict::kFails);
-  CHECK(judge(program, {SYS_getppid, 2, {0, 4}}) == writer::FilterVerdict::kFails);
-  CHECK(judge(program, {SYS_getppid, 2, {0, 3}}) == writer::FilterVerdict::kAllowed);
-  CHECK(judge(program, {SYS_getppid, 1, {4, 3}}) == writer::FilterVerdict::kFails);
+  CHECK(judge(program, kAny) == FilterVerdict::kFails);
+  CHECK(judge(program, {SYS_getppid, 2, {0, 4}}) == FilterVerdict::kFails);
+  CHECK(judge(program, {SYS_getppid, 2, {0, 3}}) == FilterVerdict::kAllowed);
+  CHECK(judge(program, {SYS_getppid, 1, {4, 3}}) == FilterVerdict::kFails);
 }
 
 TEST_CASE("seccomp filter: where paths meet with different values, none is known") {
@@ -82,21 +84,20 @@ TEST_CASE("seccomp filter: where paths meet with different values, none is known
                            jump(BPF_JEQ, 5, 0, 1),
                            give(kAllow),
                            give(SECCOMP_RET_KILL_PROCESS)};
-  CHECK(judge(program, kAny) == writer::FilterVerdict::kHarms);
-  CHECK(judge(program, {SYS_getppid, 1, {1}}) == writer::FilterVerdict::kAllowed);
+  CHECK(judge(program, kAny) == FilterVerdict::kHarms);
+  CHECK(judge(program, {SYS_getppid, 1, {1}}) == FilterVerdict::kAllowed);
   Program reversed = program;
   std::swap(reversed[6], reversed[7]);
-  CHECK(judge(reversed, kAny) == writer::FilterVerdict::kHarms);
+  CHECK(judge(reversed, kAny) == FilterVerdict::kHarms);
 }
 
 TEST_CASE("seccomp filter: what is no program harms") {
-  CHECK(judge({}, kAny) == writer::FilterVerdict::kHarms);
-  CHECK(judge({load(kNumber)}, kAny) == writer::FilterVerdict::kHarms);
+  CHECK(judge({}, kAny) == FilterVerdict::kHarms);
+  CHECK(judge({load(kNumber)}, kAny) == FilterVerdict::kHarms);
   CHECK(judge({jump(BPF_JA, 0xffffffff, 0, 0), give(kAllow)}, kAny) ==
-        writer::FilterVerdict::kHarms);
-  CHECK(judge({jump(BPF_JEQ, 1, 0, 7), give(kAllow)}, kAny) ==
-        writer::FilterVerdict::kHarms);
-  CHECK(judge({statement(BPF_RET | BPF_A, 0)}, kAny) == writer::FilterVerdict::kHarms);
+        FilterVerdict::kHarms);
+  CHECK(judge({jump(BPF_JEQ, 1, 0, 7), give(kAllow)}, kAny) == FilterVerdict::kHarms);
+  CHECK(judge({statement(BPF_RET | BPF_A, 0)}, kAny) == FilterVerdict::kHarms);
 }
 
 // A random program about the arguments of getppid, which has none. It allows all other
@@ -146,7 +147,7 @@ Program any_program(std::mt19937& random) {
 
 // Whether the call fails under the filter in the kernel; -1: the kernel refuses the
 // filter.
-int kernel_fails(const Program& program, const writer::ForeseenCall& call) {
+int kernel_fails(const Program& program, const ForeseenCall& call) {
   const pid_t child = fork();
   if (child == 0) {
     auto instructions = program;
@@ -173,7 +174,7 @@ TEST_CASE("seccomp filter: any program, as the kernel runs it") {
   int accepted = 0;
   for (int i = 0; i < 300; ++i) {
     const Program program = any_program(random);
-    writer::ForeseenCall call{SYS_getppid, 63, {}};
+    ForeseenCall call{SYS_getppid, 63, {}};
     for (uint64_t& argument : call.arguments) {
       argument = uint64_t{random() % 4} << 32 | random() % 4;
     }
@@ -181,8 +182,7 @@ TEST_CASE("seccomp filter: any program, as the kernel runs it") {
     if (fails < 0) continue;
     ++accepted;
     failing += fails;
-    const auto expected =
-        fails != 0 ? writer::FilterVerdict::kFails : writer::FilterVerdict::kAllowed;
+    const auto expected = fails != 0 ? FilterVerdict::kFails : FilterVerdict::kAllowed;
     CHECK(judge(program, call) == expected);
     // Unknown arguments get other values.
     call.known = static_cast<uint32_t>(random() % 64);

@@ -320,6 +320,64 @@ TEST_CASE("session: a process leaves one that is over, and joins another") {
   CHECK(trace.of_type(ARCTRACE_TYPE_THREAD).size() == 2);
 }
 
+TEST_CASE("session: joined by a descriptor, it has no path and ends with its collector") {
+  TestSession test(small_buffer(1024, 8));
+  arctrace_control& control = test.view().control();
+  const auto collector = static_cast<uint32_t>(getpid());
+  IpcAtomics::store_relaxed(control.collector_lock, collector);
+  CHECK_CHILD([&] {
+    const int fd = open(test.path().c_str(), O_RDWR | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    REQUIRE(unlink(test.path().c_str()) == 0);
+    REQUIRE(arctrace_shim_join_handed(fd, nullptr) == 0);
+    CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC);  // it is still there
+    CHECK(arctrace_shim_join_handed(fd, nullptr) == -EALREADY);
+    CHECK(std::string(arctrace_shim_session()).empty());
+    arctrace_instant(arctrace_define_name("handed"));
+    CHECK(arctrace_shim_session_is_over() == 0);
+    CHECK(arctrace_shim_end_session() == -EBUSY);
+    IpcAtomics::store_relaxed(control.collector_lock, kOwnerDied);
+    CHECK(arctrace_shim_session_is_over() == 1);
+    IpcAtomics::store_relaxed(control.collector_lock, uint32_t{0});
+    CHECK(arctrace_shim_session_is_over() == 1);
+    CHECK(arctrace_shim_end_session() == 0);
+  });
+  const DecodedTrace trace = test.finish();
+  CHECK(joined(trace.problems) == "");
+  CHECK(trace.of_type(ARCTRACE_TYPE_INSTANT).size() == 1);
+}
+
+TEST_CASE("session: what is no buffer is refused as a descriptor, too") {
+  CHECK_CHILD([&] {
+    const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CHECK(arctrace_shim_join_handed(fd, nullptr) == -EPROTO);
+    CHECK(arctrace_shim_join_handed(999, nullptr) == -EBADF);
+    CHECK_FALSE(writer::session.joined);
+  });
+}
+
+TEST_CASE("session: over when its file is gone, or the collector that made it has died") {
+  TestSession test(small_buffer(1024, 8));
+  arctrace_control& control = test.view().control();
+  CHECK_CHILD([&] {
+    CHECK(arctrace_shim_session_is_over() == 0);  // there is none
+    REQUIRE(arctrace_attach(test.path().c_str()) == 0);
+    CHECK(arctrace_shim_session_is_over() == 0);
+    // A named session, whose collectors come and go, was made by another process.
+    IpcAtomics::store_relaxed(control.collector_lock, kOwnerDied);
+    IpcAtomics::store_relaxed(control.collector_pid, writer::session.creator + 1);
+    CHECK(arctrace_shim_session_is_over() == 0);
+    CHECK(arctrace_shim_end_session() == -EBUSY);
+    IpcAtomics::store_relaxed(control.collector_pid, writer::session.creator);
+    CHECK(arctrace_shim_session_is_over() == 1);
+    IpcAtomics::store_relaxed(control.collector_lock, uint32_t{0});
+    CHECK(arctrace_shim_session_is_over() == 0);
+    REQUIRE(unlink(test.path().c_str()) == 0);
+    CHECK(arctrace_shim_session_is_over() == 1);
+    CHECK(arctrace_shim_end_session() == 0);
+  });
+}
+
 TEST_CASE("session: the lock of a slot stays in memory when its session is left") {
   TestSession first(small_buffer(1024, 64));
   CHECK_CHILD([&] {
@@ -363,18 +421,6 @@ TEST_CASE("session: no thread leaves one while another is in a writer call") {
       CHECK(arctrace_shim_forget_session() == -EAGAIN);
     }
     CHECK(arctrace_shim_forget_session() == 0);
-  });
-}
-
-TEST_CASE("session: it is over when its collector was killed") {
-  TestSession first(small_buffer(1024, 64));
-  CHECK_CHILD([&] {
-    REQUIRE(arctrace_attach(first.path().c_str()) == 0);
-    uint32_t& lock = first.view().control().collector_lock;
-    IpcAtomics::store_relaxed(lock, uint32_t{1234});
-    CHECK(arctrace_shim_end_session() == -EBUSY);
-    IpcAtomics::store_relaxed(lock, 1234 | kOwnerDied);
-    CHECK(arctrace_shim_end_session() == 0);
   });
 }
 
