@@ -211,7 +211,7 @@ void start_hooks(const char* options_text, StartedBy by) {
   prepare_thread_hooks();
   prepare_fork_hooks();
   prepare_thread_end_hooks();
-  remember_environment(options_text);
+  remember_environment(options_text, by == StartedBy::kRecorder);
   start_main_thread();
   if (by == StartedBy::kRecorder || is_late()) expect_signal_stacks();
   if (by == StartedBy::kRecorder) find_open_functions(open_function_flags);
@@ -252,7 +252,7 @@ struct WantedSession {
 int join_again(const WantedSession& session, const char* options_text) {
   if (has_session()) return EALREADY;
   read_options(options_text);
-  remember_environment(options_text);
+  remember_environment(options_text, true);
   const int result = session.path != nullptr
                          ? arctrace_shim_join(session.path, renew_hooks)
                          : arctrace_shim_join_handed(session.descriptor, renew_hooks);

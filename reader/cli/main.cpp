@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "reader/cli/run_command.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/recording/child_process.hpp"
 #include "src/recording/patching/patch_request.hpp"
 #include "src/shim_protocol/patching.hpp"
@@ -37,6 +38,7 @@ __attribute__((constructor(101))) static void begin() {
 
 int main(int argc, char** argv) {
   arctrace::cli::reserve_standard_descriptors();
+  (void)arctrace::learn_time_namespace();  // who needs it asks again
   try {
     // The shim runs this verb for each program; it is no command for users.
     if (argc > 1 && std::string_view(argv[1]) == arctrace::shim::kPatchVerb) {

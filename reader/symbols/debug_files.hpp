@@ -14,6 +14,9 @@ struct SymbolOptions {
   // Whether the servers in DEBUGINFOD_URLS may be asked. This needs libdebuginfod.so.1 at
   // run time; without it nothing is downloaded.
   bool allow_download = false;
+  // Directories below which modules are looked for that are not, with their build-id, at
+  // their paths: the root directories of processes in containers.
+  std::vector<std::string> other_roots = {};
 };
 
 struct DebugFile {

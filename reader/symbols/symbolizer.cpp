@@ -72,7 +72,8 @@ std::string demangle_untrusted(const std::string& name) {
   }
 }
 
-Symbolizer::Symbolizer(SymbolOptions options) : debug_files_(std::move(options)) {}
+Symbolizer::Symbolizer(SymbolOptions options)
+    : other_roots_(options.other_roots), debug_files_(std::move(options)) {}
 
 ResolvedAddress Symbolizer::resolve(const std::string& path, const BuildId& build_id,
                                     uint64_t address, WithSource with_source) {
@@ -145,12 +146,24 @@ bool Symbolizer::exports(const std::string& path, const BuildId& build_id,
   return names->second.contains(absl::string_view(name.data(), name.size()));
 }
 
+absl::StatusOr<SymbolFile> Symbolizer::open_module(const std::string& path,
+                                                   const BuildId& build_id) const {
+  absl::StatusOr<SymbolFile> file =
+      SymbolFile::open_untrusted(path, build_id, debug_files_);
+  for (const std::string& root : other_roots_) {
+    if (file.ok()) break;
+    auto elsewhere = SymbolFile::open_untrusted(root + path, build_id, debug_files_);
+    if (elsewhere.ok()) return elsewhere;
+  }
+  return file;
+}
+
 Symbolizer::Loaded Symbolizer::load(const std::string& path, const BuildId& build_id) {
   // A recorded path that is not absolute, such as "[vdso]", names no file of this
   // machine.
   absl::StatusOr<SymbolFile> file =
       path.starts_with('/')
-          ? SymbolFile::open_untrusted(path, build_id, debug_files_)
+          ? open_module(path, build_id)
           : absl::StatusOr<SymbolFile>(absl::NotFoundError(path + ": not a file"));
   Loaded loaded;
   if (file.ok()) {

@@ -76,10 +76,13 @@ class Symbolizer {
 
   Loaded& loaded(const std::string& path, const BuildId& build_id);
   Loaded load(const std::string& path, const BuildId& build_id);
+  absl::StatusOr<SymbolFile> open_module(const std::string& path,
+                                         const BuildId& build_id) const;
   std::optional<DebugFile> find_debug_file(const BuildId& build_id) const;
 
   using Key = std::pair<std::string, BuildId>;  // path, build-id
 
+  const std::vector<std::string> other_roots_;
   DebugFiles debug_files_;
   absl::flat_hash_map<Key, std::unique_ptr<Loaded>> loaded_;
   absl::flat_hash_map<Key, absl::flat_hash_set<std::string>> exports_;

@@ -231,7 +231,7 @@ int arctrace_shim_join_handed(int fd, bool (*before_records)(void)) {
 
 int arctrace_shim_end_session(void) {
   if (!session.joined) return 0;
-  if (!session_is_over()) return -EBUSY;
+  if (session_state() == ARCTRACE_SHIM_GOES_ON) return -EBUSY;
   end_session();
   return 0;
 }

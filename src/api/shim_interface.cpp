@@ -74,8 +74,8 @@ const char* arctrace_shim_session(void) {
   return session.joined ? session.path : nullptr;
 }
 
-int arctrace_shim_session_is_over(void) {
-  return session.joined && may_call_kernel() && session_is_over();
+enum arctrace_shim_session_state arctrace_shim_state_of_session(void) {
+  return session.joined && may_call_kernel() ? session_state() : ARCTRACE_SHIM_GOES_ON;
 }
 
 void arctrace_shim_set_filter(const struct arctrace_shim_filter* filter) {

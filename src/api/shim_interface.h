@@ -24,10 +24,9 @@ extern "C" {
 /* The path of the session that this process has joined; NULL if it has joined none. */
 ARCTRACE_API const char* arctrace_shim_session(void);
 
-/* Whether the session that this process has joined is over: its buffer has been removed,
- * or the recorder that made it has died. Makes a system call where these are permitted,
- * else returns 0. */
-ARCTRACE_API int arctrace_shim_session_is_over(void);
+/* The state of the session that this process has joined. Makes a system call where these
+ * are permitted; else nothing is known, ARCTRACE_SHIM_GOES_ON. */
+ARCTRACE_API enum arctrace_shim_session_state arctrace_shim_state_of_session(void);
 
 /* Joins as arctrace_attach() does. Calls `before_records` before the first record can be
  * made; it returns whether there is a filter of calls. */

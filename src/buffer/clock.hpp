@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace arctrace {
 
@@ -15,7 +16,26 @@ inline uint64_t read_clock_ns(clockid_t clock) {
          static_cast<uint64_t>(now.tv_nsec);
 }
 
-inline uint64_t read_monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+// By how much CLOCK_MONOTONIC is ahead in this process' time namespace; 0 until
+// learn_time_namespace().
+extern uint64_t time_namespace_offset_ns;
+
+// Finds that out. False: the process is in a namespace of which /proc says nothing, as
+// after unshare() of another one for its children. Uses no libc.
+bool learn_time_namespace();
+
+// Why the kernel's records cannot be placed in time then.
+inline constexpr char kUnknownTimeNamespace[] =
+    "the offset of this time namespace is not known: use unshare --fork";
+
+// The same from the text of /proc/PID/timens_offsets. False: it is none.
+bool read_time_namespace_offset(std::string_view text, uint64_t& offset_ns);
+
+// CLOCK_MONOTONIC of the machine's first time namespace, in which the kernel's records
+// are stamped.
+inline uint64_t read_monotonic_ns() {
+  return read_clock_ns(CLOCK_MONOTONIC) - time_namespace_offset_ns;
+}
 
 #if defined(__x86_64__)
 inline constexpr uint32_t kCounterClock = ARCTRACE_CLOCK_TSC;

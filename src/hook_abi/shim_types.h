@@ -212,4 +212,11 @@ struct arctrace_shim_program {
   int is_looked_up; /* nonzero: in PATH, unless the path has a slash */
 };
 
+/* Whether a session that a process has joined goes on. */
+enum arctrace_shim_session_state {
+  ARCTRACE_SHIM_GOES_ON = 0,
+  ARCTRACE_SHIM_ABANDONED = 1, /* the recorder that made the buffer has died */
+  ARCTRACE_SHIM_REMOVED = 2,   /* the buffer has been removed */
+};
+
 #endif /* ARCTRACE_SRC_HOOK_ABI_SHIM_TYPES_H */

@@ -33,6 +33,10 @@ uint32_t is_counted;  // as a program without space, which may try again
 
 int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
   if (!has_clock(buffer.geometry.clock)) return -EPROTO;
+  // Ticks are those of the machine's clock, wherever they are taken.
+  if (buffer.geometry.clock == ARCTRACE_CLOCK_MONOTONIC && !learn_time_namespace()) {
+    return -EPROTO;
+  }
   long error = 0;
   std::byte* base = map_for_huge_pages(buffer.fd, buffer.geometry.total_size, error);
   if (base == nullptr) return static_cast<int>(error);
@@ -163,19 +167,25 @@ void leave_session() {
   map_zeros(session.view.base(), session.view.geometry().total_size);
 }
 
-bool session_is_over() {
+arctrace_shim_session_state session_state() {
   arctrace_control& control = session.view.control();
   const uint32_t recorder = IpcAtomics::load_acquire(control.collector_lock);
   // The buffer of a session without a path is a recorder's own.
-  if (session.path[0] == '\0') return !is_live(recorder);
+  if (session.path[0] == '\0') {
+    return is_live(recorder) ? ARCTRACE_SHIM_GOES_ON : ARCTRACE_SHIM_REMOVED;
+  }
   struct stat file {};
   const long error = find_session_file(file);
-  // After other errors, as those of a seccomp filter, nothing is known.
-  if (error != 0) return error == -ENOENT || error == -ENOTDIR;
-  if (file.st_dev != session.device || file.st_ino != session.inode) return true;
-  if ((recorder & kOwnerDied) == 0) return false;
-  // A named session waits for its next collector, which is never its creator.
-  return IpcAtomics::load_relaxed(control.collector_pid) == session.creator;
+  if (error == -ENOENT || error == -ENOTDIR ||
+      (error == 0 && (file.st_dev != session.device || file.st_ino != session.inode))) {
+    return ARCTRACE_SHIM_REMOVED;
+  }
+  // After other errors, as those of a seccomp filter, nothing is known of the file. A
+  // named session waits for its next collector, which is never its creator.
+  return (recorder & kOwnerDied) != 0 &&
+                 IpcAtomics::load_relaxed(control.collector_pid) == session.creator
+             ? ARCTRACE_SHIM_ABANDONED
+             : ARCTRACE_SHIM_GOES_ON;
 }
 
 void end_session() {

@@ -8,6 +8,7 @@
 
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/hook_abi/shim_types.h"
 
 namespace arctrace::writer {
 
@@ -45,9 +46,8 @@ int join_session(const char* path, bool (*before_records)() = nullptr);
 // join it.
 int join_handed_session(int fd, bool (*before_records)() = nullptr);
 
-// Whether the session can have no records of this process any more: its file is gone, or
-// its recorder was killed. REQUIRES: joined.
-bool session_is_over();
+// Whether the session goes on. REQUIRES: joined.
+arctrace_shim_session_state session_state();
 
 // Ends recording in this process until it joins again. Calls in progress may go on: the
 // buffer stays mapped. REQUIRES: joined.

@@ -68,8 +68,18 @@ struct AnswerHead {
   uint32_t is_partial = 0;
 };
 
+// The root directories of processes that may be in containers.
+std::vector<std::string> roots_of(const std::vector<pid_t>& pids) {
+  constexpr size_t kRootsMax = 8;
+  std::vector<std::string> roots;
+  for (const pid_t pid : pids) {
+    if (roots.size() < kRootsMax) roots.push_back(absl::StrCat("/proc/", pid, "/root"));
+  }
+  return roots;
+}
+
 // The search, in its own process. Returns whether it is done.
-bool search(const std::string& path, int answer) {
+bool search(const std::string& path, const std::vector<pid_t>& pids, int answer) {
   const auto within = [](uint64_t limit_ns) {
     return [limit_ns] { return time_on(CLOCK_PROCESS_CPUTIME_ID) < limit_ns; };
   };
@@ -81,8 +91,9 @@ bool search(const std::string& path, int answer) {
   const absl::StatusOr<bool> all =
       reader::scan_keys_untrusted(**input, *trace, within(kScanCpuNs), keys);
   if (!all.ok()) return false;
-  const reader::UsedSymbols used = reader::find_used_symbols(
-      trace->definitions(), keys, reader::WithSource::kNo, {}, within(kSoftCpuNs));
+  const reader::UsedSymbols used =
+      reader::find_used_symbols(trace->definitions(), keys, reader::WithSource::kNo,
+                                {.other_roots = roots_of(pids)}, within(kSoftCpuNs));
   const bool is_partial = !*all || used.is_partial;
   const Payloads payloads =
       reader::encode_symbols(used.modules, is_partial ? ARCTRACE_SYMBOLS_PARTIAL : 0);
@@ -126,7 +137,7 @@ std::optional<Answer> parse(std::span<const std::byte> bytes) {
 // The process that searches, and the pipe that its answer comes from.
 class Search {
  public:
-  explicit Search(const std::string& path) {
+  Search(const std::string& path, const std::vector<pid_t>& pids) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
     const pid_t parent = getpid();
@@ -134,7 +145,7 @@ class Search {
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       close(ends[0]);
-      const bool is_done = getppid() == parent && search(path, ends[1]);
+      const bool is_done = getppid() == parent && search(path, pids, ends[1]);
       _exit(is_done ? 0 : 1);
     }
     close(ends[1]);
@@ -206,8 +217,8 @@ void tell_left_out(const std::string& why, const OutputFile& output, Events& eve
 }  // namespace
 
 void store_symbols(recorder::Recorder& recorder, const OutputFile& output,
-                   const SignalScope& signals, recorder::CollectorSummary& summary,
-                   Events& events) {
+                   const std::vector<pid_t>& pids, const SignalScope& signals,
+                   recorder::CollectorSummary& summary, Events& events) {
   if (!output.has_symbols || summary.file_error != 0 || summary.totals.records == 0 ||
       !is_file_of(output.path, summary.file_bytes)) {
     return;
@@ -216,7 +227,7 @@ void store_symbols(recorder::Recorder& recorder, const OutputFile& output,
   std::string problem;
   std::optional<Answer> answer;
   {
-    const Search search(output.path);
+    const Search search(output.path, pids);
     problem = search.wait(signals, bytes);
     if (problem.empty()) answer = parse(bytes);
   }

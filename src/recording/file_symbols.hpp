@@ -2,6 +2,10 @@
 // be read where the programs are not.
 #pragma once
 
+#include <sys/types.h>
+
+#include <vector>
+
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recording/child_process.hpp"
 #include "src/recording/events.hpp"
@@ -13,9 +17,10 @@ namespace arctrace::recording {
 // grows by. Does nothing if the user wants no names, or the file cannot be read: a pipe,
 // or one that is cut off. A process of its own finds the names, and is ended after two
 // seconds of CPU time, or when a signal that ends this process comes: then the file has
-// no names, and `events` is told so. The file is whole in any case.
+// no names, and `events` is told so. `pids`: processes that were joined, in whose root
+// directories modules are looked for, too. The file is whole in any case.
 void store_symbols(recorder::Recorder& recorder, const OutputFile& output,
-                   const SignalScope& signals, recorder::CollectorSummary& summary,
-                   Events& events);
+                   const std::vector<pid_t>& pids, const SignalScope& signals,
+                   recorder::CollectorSummary& summary, Events& events);
 
 }  // namespace arctrace::recording

@@ -11,7 +11,7 @@ import unittest
 
 import cases
 from attached_programs import JOINED, AttachTest
-from command import ARCTRACE, arctrace, read, read_report, start_arctrace
+from command import ARCTRACE, arctrace, read, read_report, run, start_arctrace
 from states import wait_until
 
 NOBODY = 65534
@@ -130,7 +130,7 @@ class Environment(ElsewhereTest):
         server.execute(f"sh {start}")
         wait_until(lambda: (place / "pid").exists() and (place / "pid").read_text(encoding="ascii").endswith("\n"), "the shell")
         self.finish(recorder)
-        self.addCleanup(os.kill, int((place / "pid").read_text(encoding="ascii")), signal.SIGKILL)
+        self.addCleanup(run, "kill", "-KILL", (place / "pid").read_text(encoding="ascii").strip())  # if it is there still
         (place / "go").touch()
         wait_until(lambda: (place / "output").exists() and (place / "output").read_text(encoding="ascii") == "begins\n",
                    "the program")
@@ -279,24 +279,32 @@ class Containers(NamespacesTest):
                 self.assertEqual({thread["pid"] for thread in threads}, {1})
 
     def test_again(self):
-        """It is joined again, also after the recorder was killed."""
+        """It is joined again, also after the recorder was killed, and whatever numbers its descriptors have."""
         program, pid, place = self.start_in(CONTAINER, HIDDEN, "./program", "sleeps")
-        for end in (signal.SIGINT, signal.SIGKILL, signal.SIGINT):
-            recorder = self.recorder(pid, trace=f"{end}.data")
-            self.wait_for_rounds(place)
+        for number, end in enumerate((signal.SIGINT, signal.SIGKILL, *[signal.SIGINT] * 8)):
+            recorder = self.recorder(pid, trace=f"{number}.data")
+            self.wait_for_rounds(place, times=1)
             recorder.send_signal(end)
             recorder.communicate(timeout=600)
-        for left in (*self.directory.glob(f"{signal.SIGKILL}.data*"),
-                     *pathlib.Path("/dev/shm").glob("arctrace-0-*")):
-            if left.parent == self.directory or left.is_file():
-                left.unlink()
-        self.assertGreater(self.functions(f"{signal.SIGINT}.data")["getppid"], 0)
+            self.assertEqual(recorder.returncode, 0 if end == signal.SIGINT else -end)
+        for left in (*self.directory.glob("1.data*"), *pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*")):
+            left.unlink()
+        self.assertGreater(self.functions("0.data")["getppid"], 0)
         self.assert_recorded(program, pid, place, names=("program",))
 
     def test_read_only_root(self):
         program, pid, place = self.start_in(
             CONTAINER, f"{HIDDEN}; mount --bind . .; mount -o remount,ro,bind /", "sh", "-c", 'cd "$PWD"; exec ./program sleeps')
         self.assert_recorded(program, pid, place, names=("program",))
+
+    def test_names(self):
+        """The names of its functions come from its own files, which lie at paths of its own."""
+        program, pid, place = self.start_in(CONTAINER, f"{HIDDEN}; mkdir hidden; mount -t tmpfs none hidden; cp program hidden",
+                                            "hidden/program", "sleeps")
+        self.assertFalse((place / "hidden" / "program").exists())
+        self.assert_recorded(program, pid, place, names=("program",))
+        names = {function["name"] for function in read_report(self.directory / "arctrace.data", "flat")["functions"]}
+        self.assertIn("main", names)
 
     def test_patched(self):
         """With -P, functions of a program that nobody rebuilt."""

@@ -14,7 +14,7 @@ import unittest
 import cases
 import states
 import support
-from command import LEFT_BEHIND, arctrace, lines_without, read, read_dump, read_info, read_report, start_arctrace
+from command import ARCTRACE, LEFT_BEHIND, arctrace, lines_without, read, read_dump, read_info, read_report, run, start_arctrace
 from kernel_programs import (ATTEMPTS, NO_KERNEL, BracketsTest, ProgramTest, check_every_switch, check_switches,
                              check_time_on_and_off_the_cpu, check_two_on_one_cpu, measured_of, overlap, whole)
 from tracing import TracedTest
@@ -394,6 +394,25 @@ class KernelTest(ProgramTest):
         self.assertGreater(functions["sleeper"]["off_cpu_ns"], 0.9 * total["asked_ns"])
         self.assertLessEqual(functions["sleeper"]["off_cpu_ns"], total["slept_ns"])
         self.assertGreater(functions["computer"]["cpu_ns"], 0.95 * total["computations"] * measured[0]["compute_ns"])
+
+    @cases.in_gate
+    def test_time_namespaces(self):
+        """The recorder, or the program, is in a time namespace whose clock is 100,000 s ahead: times are as always."""
+        ahead = ["unshare", "--time", "--monotonic", "100000", "--fork"]
+        tried = subprocess.run([*ahead, "true"], stderr=subprocess.PIPE, text=True, check=False)
+        if tried.returncode != 0:
+            self.skipTest(f"no time namespaces: {tried.stderr.strip()}")
+        for around_recorder, around_program in ((ahead, []), ([], ahead)):
+            trace = self.directory / "ahead.data"
+            done = run(*around_recorder, ARCTRACE, "record", "--kernel", "-o", trace, "--", *around_program, self.program)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            measured = measured_of(done.stdout)
+            read("check", trace)
+            functions = self.functions(trace)
+            self.assertGreater(functions["sleeper"]["off_cpu_ns"], 0.9 * measured["asked_ns"])
+            self.assertLessEqual(functions["sleeper"]["off_cpu_ns"], measured["slept_ns"])
+            summary = read_report(trace, "summary")["summary"]
+            self.assertLess(summary["duration_ns"], 1000 * 10**9)
 
     def test_killed_recorder(self):
         """The program continues, its records can be recovered, and a message says where they are."""

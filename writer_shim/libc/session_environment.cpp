@@ -39,6 +39,8 @@ const Kept kept[] = {
 };
 constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
 
+bool was_joined;  // by a recorder, as it ran
+
 char own_path[4096];  // empty: not known, or not absolute
 size_t own_path_length;
 
@@ -145,6 +147,14 @@ char* put_name(char* to, const char* name) {
   return to;
 }
 
+// Records go on in the buffer of a recorder that has died, from which they can be
+// recovered; but a program that was joined gets its own environment again.
+bool is_session_over() {
+  const arctrace_shim_session_state state = arctrace_shim_state_of_session();
+  return state == ARCTRACE_SHIM_REMOVED ||
+         (state == ARCTRACE_SHIM_ABANDONED && was_joined);
+}
+
 // Whether the entry is one that the session brought: its path, or its options.
 bool is_of_session(const char* entry, const char* session) {
   const char* path = value_of(entry, kSessionVariable);
@@ -184,7 +194,8 @@ void remember_own_path() {
 
 }  // namespace
 
-void remember_environment(const char* options) {
+void remember_environment(const char* options, bool is_joined) {
+  was_joined = is_joined;
   remember_own_path();
   if (options != nullptr &&
       length_of(options) < kVariableBytesMax - sizeof kOptionsVariable) {
@@ -215,7 +226,7 @@ EnvironmentChange plan_environment(const arctrace_shim_program& program,
   }
   // If a list cannot be read, the kernel will refuse it.
   if (arctrace_shim_can_read(environment) == 0) return change;
-  const bool is_over = arctrace_shim_session_is_over() != 0;
+  const bool is_over = is_session_over();
   if (is_over) change.add_session = false;
   size_t count = 0;
   bool names_launcher = false;

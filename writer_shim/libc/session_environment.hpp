@@ -6,8 +6,8 @@
 // that is not to be traced. The shim's entry is removed where the loader would complain
 // about it on standard error: if the shim cannot be reached (chroot), and for a program
 // of another machine or word size. It is also removed under a seccomp filter that forbids
-// to join, and for valgrind. When the session is over (arctrace_shim_session_is_over()),
-// its entries are removed, so that the environment is as if it had not been.
+// to join, and for valgrind. When the session is over, its entries are removed, so that
+// the environment is as if it had not been.
 #pragma once
 
 #include <alloca.h>
@@ -19,9 +19,9 @@
 namespace arctrace::shim {
 
 // Saves the variables that the recorder set: the options, which the environment of a
-// program that was joined as it ran does not have, and the others in the environment. To
-// be called once.
-void remember_environment(const char* options);
+// program that was joined as it ran does not have, and the others in the environment.
+// `is_joined`: the program was joined as it ran. To be called for each session.
+void remember_environment(const char* options, bool is_joined);
 
 // The options as an entry of an environment, which stays; empty: there are none.
 const char* remembered_options();

@@ -3,6 +3,8 @@
 #include "src/recorder/attach/handed_files.hpp"
 
 #include <absl/cleanup/cleanup.h>
+#include <absl/strings/str_cat.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -13,6 +15,9 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "src/buffer/open_buffer.hpp"
+#include "src/recorder/attach/process_status.hpp"
 
 namespace arctrace::recorder {
 namespace {
@@ -132,6 +137,37 @@ absl::StatusOr<HandedFiles> HandedFiles::hand_over(StoppedThread& thread, pid_t 
         "it takes no more descriptors (its limit of open files)");
   }
   return handed;
+}
+
+absl::StatusOr<FilesToHand> FilesToHand::open(const std::string& library,
+                                              const std::string& shim,
+                                              const std::string& buffer) {
+  FilesToHand files;
+  for (const std::string& path : {library, shim}) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return absl::ErrnoToStatus(errno, path);
+    files.descriptors_.push_back(fd);
+  }
+  uint64_t size = 0;
+  const int fd = is_pinned_map(buffer.c_str())
+                     ? open_pinned_map(buffer.c_str(), size)
+                     : ::open(buffer.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, buffer);
+  files.descriptors_.push_back(fd);
+  return files;
+}
+
+FilesToHand::FilesToHand(FilesToHand&& other) noexcept
+    : descriptors_(std::exchange(other.descriptors_, {})) {}
+
+FilesToHand::~FilesToHand() {
+  for (const int fd : descriptors_) close(fd);
+}
+
+std::string path_of_handed(pid_t tid, const char* spelling, int number) {
+  const std::string numbers = text_of(read_status(tid), "NSpid");
+  return absl::StrCat("/proc/self/task/", numbers.substr(numbers.rfind('\t') + 1),
+                      spelling, number);
 }
 
 HandedFiles::HandedFiles(HandedFiles&& other) noexcept

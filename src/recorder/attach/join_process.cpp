@@ -4,9 +4,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -18,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/buffer/open_buffer.hpp"
 #include "src/recorder/attach/handed_files.hpp"
 #include "src/recorder/attach/join_target.hpp"
 #include "src/recorder/attach/shim_calls.hpp"
@@ -223,48 +220,6 @@ absl::StatusOr<uint64_t> load_library(StoppedThread& thread, const Functions& fu
   return handle;
 }
 
-std::string path_of_descriptor(int number) {
-  return absl::StrCat("/proc/self/fd/", number);
-}
-
-// The files that a process needs which does not see them.
-class FilesToHand {
- public:
-  // Opens them. Error: one is missing.
-  static absl::StatusOr<FilesToHand> open(const JoinRequest& request) {
-    FilesToHand files;
-    for (const std::string& path : {request.library, request.shim}) {
-      const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-      if (fd < 0) return absl::ErrnoToStatus(errno, path);
-      files.descriptors_.push_back(fd);
-    }
-    uint64_t size = 0;
-    const int buffer = is_pinned_map(request.session.c_str())
-                           ? open_pinned_map(request.session.c_str(), size)
-                           : ::open(request.session.c_str(), O_RDWR | O_CLOEXEC);
-    if (buffer < 0) return absl::ErrnoToStatus(errno, request.session);
-    files.descriptors_.push_back(buffer);
-    return files;
-  }
-  FilesToHand(FilesToHand&& other) noexcept
-      : descriptors_(std::exchange(other.descriptors_, {})) {}
-  FilesToHand& operator=(FilesToHand&&) = delete;
-  FilesToHand(const FilesToHand&) = delete;
-  FilesToHand& operator=(const FilesToHand&) = delete;
-  ~FilesToHand() {
-    for (const int fd : descriptors_) close(fd);
-  }
-
-  static constexpr size_t kLibrary = 0;
-  static constexpr size_t kShim = 1;
-  static constexpr size_t kBuffer = 2;
-  absl::Span<const int> descriptors() const { return descriptors_; }
-
- private:
-  FilesToHand() = default;
-  std::vector<int> descriptors_;
-};
-
 absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
                            const Functions& functions, StoppedThread& thread,
                            HurriedThread& others, Scratch& scratch, Joined& result) {
@@ -278,7 +233,8 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
     session = scratch.put(request.session);
     if (!session.ok()) return session.status();
   } else {
-    const absl::StatusOr<FilesToHand> files = FilesToHand::open(request);
+    const absl::StatusOr<FilesToHand> files =
+        FilesToHand::open(request.library, request.shim, request.session);
     if (!files.ok()) return files.status();
     absl::StatusOr<HandedFiles> there = HandedFiles::hand_over(
         thread, target.pid, functions.hand, {scratch.take(kHandBytes), scratch.stack()},
@@ -288,9 +244,10 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
     session = static_cast<uint64_t>((*handed)[FilesToHand::kBuffer]);
     // The shim needs the library, which the loader then finds by its name.
     const absl::StatusOr<uint64_t> library = load_library(
-        thread, functions, scratch, path_of_descriptor((*handed)[FilesToHand::kLibrary]));
+        thread, functions, scratch,
+        path_of_handed(thread.tid(), kLibrarySpelling, (*handed)[FilesToHand::kLibrary]));
     if (!library.ok()) return library.status();
-    shim = path_of_descriptor((*handed)[FilesToHand::kShim]);
+    shim = path_of_handed(thread.tid(), kShimSpelling, (*handed)[FilesToHand::kShim]);
   }
   const absl::StatusOr<uint64_t> handle = load_library(thread, functions, scratch, shim);
   if (!handle.ok()) return handle.status();

@@ -15,6 +15,7 @@
 
 #include "bpf/layout.h"
 #include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/protocol/handout.hpp"
 #include "src/recorder/kernel/loaded_programs.hpp"
@@ -206,6 +207,7 @@ std::string kernel_writer_obstacle() {
   if (read_pid_namespace() != kFirstPidNamespace) {
     return "this is not the system's first PID namespace";
   }
+  if (!learn_time_namespace()) return kUnknownTimeNamespace;
   bpf_map_create_opts options{};
   options.sz = sizeof options;
   options.map_flags = BPF_F_MMAPABLE;

@@ -149,6 +149,9 @@ PerfRing::~PerfRing() {
 }
 
 absl::StatusOr<std::vector<PerfRing>> open_perf_rings() {
+  if (!learn_time_namespace()) {
+    return absl::FailedPreconditionError(kUnknownTimeNamespace);
+  }
   const absl::StatusOr<uint32_t> cpus = possible_cpus();
   if (!cpus.ok()) return cpus.status();
   std::vector<PerfRing> rings;

@@ -334,12 +334,12 @@ TEST_CASE("session: joined by a descriptor, it has no path and ends with its col
     CHECK(arctrace_shim_join_handed(fd, nullptr) == -EALREADY);
     CHECK(std::string(arctrace_shim_session()).empty());
     arctrace_instant(arctrace_define_name("handed"));
-    CHECK(arctrace_shim_session_is_over() == 0);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_GOES_ON);
     CHECK(arctrace_shim_end_session() == -EBUSY);
     IpcAtomics::store_relaxed(control.collector_lock, kOwnerDied);
-    CHECK(arctrace_shim_session_is_over() == 1);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_REMOVED);
     IpcAtomics::store_relaxed(control.collector_lock, uint32_t{0});
-    CHECK(arctrace_shim_session_is_over() == 1);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_REMOVED);
     CHECK(arctrace_shim_end_session() == 0);
   });
   const DecodedTrace trace = test.finish();
@@ -360,20 +360,20 @@ TEST_CASE("session: over when its file is gone, or the collector that made it ha
   TestSession test(small_buffer(1024, 8));
   arctrace_control& control = test.view().control();
   CHECK_CHILD([&] {
-    CHECK(arctrace_shim_session_is_over() == 0);  // there is none
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_GOES_ON);  // there is none
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
-    CHECK(arctrace_shim_session_is_over() == 0);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_GOES_ON);
     // A named session, whose collectors come and go, was made by another process.
     IpcAtomics::store_relaxed(control.collector_lock, kOwnerDied);
     IpcAtomics::store_relaxed(control.collector_pid, writer::session.creator + 1);
-    CHECK(arctrace_shim_session_is_over() == 0);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_GOES_ON);
     CHECK(arctrace_shim_end_session() == -EBUSY);
     IpcAtomics::store_relaxed(control.collector_pid, writer::session.creator);
-    CHECK(arctrace_shim_session_is_over() == 1);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_ABANDONED);
     IpcAtomics::store_relaxed(control.collector_lock, uint32_t{0});
-    CHECK(arctrace_shim_session_is_over() == 0);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_GOES_ON);
     REQUIRE(unlink(test.path().c_str()) == 0);
-    CHECK(arctrace_shim_session_is_over() == 1);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_REMOVED);
     CHECK(arctrace_shim_end_session() == 0);
   });
 }
