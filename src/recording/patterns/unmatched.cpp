@@ -219,12 +219,17 @@ std::string why_unmatched(const PatternOption& option, const FunctionPattern& pa
     return absl::StrCat("; ", is_there,
                         ", but could not be patched: arctrace functions --list says why");
   }
-  const bool matches_linked =
-      pattern.matches(function.linked) || pattern.matches(function.base);
-  if (!matches_linked && !program.demangles()) {
-    return absl::StrCat("; ", is_there,
-                        ", but C++ names match only in programs with libstdc++; try ",
-                        option.option, " ", reader::escaped(function.base));
+  if (!pattern.matches_undemangled(function)) {
+    const char* why = nullptr;
+    if (function.linked.starts_with("_D")) {
+      why = "names of D match only without template arguments and parameters";
+    } else if (!program.demangles()) {
+      why = "C++ names match only in programs with libstdc++";
+    }
+    if (why != nullptr) {
+      return absl::StrCat("; ", is_there, ", but ", why, "; try ", option.option, " ",
+                          reader::escaped(function.base));
+    }
   }
   if (patches) {
     return absl::StrCat("; ", is_there, ", but was not patched: try -P ",

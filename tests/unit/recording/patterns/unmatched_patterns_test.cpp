@@ -55,6 +55,19 @@ TEST_CASE("without a demangler in the program a C++ name matches as the linker h
   CHECK(matched_patterns(options, session) == 0b1110);
 }
 
+TEST_CASE("names of languages other than C++ need no demangler, except parameters of D") {
+  for (const bool is_demangled : {false, true}) {
+    const SessionFunctions session =
+        session_of({"_RNvNtCs1234_2ab5inner7descend", "_D3app4Desk5serveMFiZv",
+                    "camlShop__serve_12", "shop__serve"},
+                   {}, is_demangled);
+    CallFilterOptions options;
+    options.filter = {"ab::inner::descend", "app.Desk.serve", "app.Desk.serve(int)",
+                      "Shop.serve", "shop.serve"};
+    CHECK(matched_patterns(options, session) == 0b11011);
+  }
+}
+
 TEST_CASE("near names come from the program's own functions") {
   CallFilterOptions options;
   options.filter = {"mainn", "abort_*_nobody"};
