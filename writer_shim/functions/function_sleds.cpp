@@ -1,6 +1,7 @@
 // Writes the jumps of sleds. For each module a page or more of gated jumps is mapped
 // within reach of its code, and the landings of its sleds at a distance from them. The
-// module's code is writable only while the jumps are written.
+// module's code is writable only while the jumps are written, or they are written past
+// its protection.
 #include <link.h>
 #include <sys/mman.h>
 
@@ -158,10 +159,15 @@ void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
   const size_t size =
       (sizeof(GatedJumps) + count * sizeof(GatedJump) + 4095) & ~size_t{4095};
   const size_t code_size = image.code.high - image.code.low;
-  GatedJumps* near = count == 0 ? nullptr : map_near(image, size);
+  if (count == 0 || !can_make_executable()) return;
   const bool is_written = !notes_changes();
-  if (near == nullptr || (is_written && !protect(image.code.low, code_size,
-                                                 PROT_READ | PROT_WRITE | PROT_EXEC))) {
+  const bool is_writable = is_written && protect(image.code.low, code_size,
+                                                 PROT_READ | PROT_WRITE | PROT_EXEC);
+  const ForcedChanges forced(is_written && !is_writable);
+  if (is_written && !is_writable && !forced) return;
+  GatedJumps* near = map_near(image, size);
+  if (near == nullptr) {
+    if (is_writable) protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
     return;
   }
   const Landings landings = lands.function == 0 ? Landings{} : map_landings(image, lands);
@@ -185,12 +191,11 @@ void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
   });
   lead_exits(*near);
   finish_code(reinterpret_cast<uintptr_t>(near), size);
-  protect(reinterpret_cast<uintptr_t>(near) + kGatePage, size - kGatePage,
-          PROT_READ | PROT_EXEC);
-  if (landings.distance != 0) protect(landings.low, landings.size, PROT_READ | PROT_EXEC);
+  make_executable(reinterpret_cast<uintptr_t>(near) + kGatePage, size - kGatePage);
+  if (landings.distance != 0) make_executable(landings.low, landings.size);
   if (!is_written) return;
   finish_code(image.code.low, code_size);
-  protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
+  if (is_writable) protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
   if (reporting != 0) arctrace_shim_hooked(kind, reporting);
 }
 

@@ -201,6 +201,29 @@ class Patched(ShimTest):
         text = traced.read("info")
         self.assertIn("\n0 patched functions of ", text)
         self.assertIn(f"\n  none was patched: {why}\n", text)
+        self.assertNotIn("matches", traced.stderr)
+
+    def test_refused_patterns(self):
+        """What was refused is no pattern that nothing matches, and is said beside what other hooks have recorded."""
+        why = "it is under a seccomp filter"
+        library = f"nothing of some library was patched for -P: {why}; arctrace info says of which\n"
+        for pattern, command, said in (
+                ("callee", ("./canary", "7", "100"), f"; nothing was patched for -P: {why}\n"),
+                ("callee", ("sh", "-c", "./canary 7 100"), f"; nothing was patched for -P: {why}\n"),
+                ("lib:libc.so.6", ("./canary", "7", "100"), library),
+                ("lib:libc:malloc", ("./canary", "7", "100"), library)):
+            with self.subTest(pattern=pattern, command=command):
+                traced = self.record_patched(self.place("confined", ANY_COMPILER), "-P", pattern, command=command,
+                                             preexec_fn=allow_all)
+                self.assertEqual((traced.status, traced.stdout), (0, "100 rounds\n"), traced.stderr)
+                self.assertIn(said, traced.stderr)
+                for wrong in ("matches", "could be patched", "could not be patched"):
+                    self.assertNotIn(wrong, traced.stderr)
+        directory = self.place("hooked", ANY_COMPILER)
+        traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./hooked",), preexec_fn=allow_all)
+        self.assertIn(f"nothing of some program was patched for -P: {why}; arctrace info says of which\n",
+                      traced.stderr)
+        self.assertNotIn("matches", traced.stderr)
 
     def assert_refused(self, directory, why, command=("./canary", "7", "100"), status=0,
                        stdout="100 rounds\n", **options):
