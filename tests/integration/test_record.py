@@ -150,6 +150,27 @@ class RecordTest(TracedTest):
         calls = {row["name"]: row["calls"] for row in read_report(trace, "flat")["functions"]}
         self.assertEqual(calls.get("work"), 100)
 
+    @unittest.skipUnless(platform.machine() == "x86_64", "the code model is x86-64's")
+    def test_says_that_calls_are_not_seen(self):
+        """clang's -mcmodel=large has the code compute where the addresses of library functions are; whatever else is
+        recorded, a line says that such calls are not."""
+        source = """#include <stdlib.h>
+        __attribute__((noinline)) int own(char **words) { return getenv(words[0]) == 0; }
+        int main(int count, char **words) { return count * own(words) != 1; }"""
+        program = self.directory / "large"
+        line = (f"arctrace: calls of library functions by {program} are not recorded: its code computes where their "
+                "addresses are, as with -mcmodel=large\n")
+        for options, is_told in ((("-mcmodel=large",), True), (("-mcmodel=large", "-fpatchable-function-entry=5"), True),
+                                 (("-fno-plt",), False), ((), False)):
+            subprocess.run([os.environ.get("ARCTRACE_CLANG", "clang-14"), "-x", "c", "-", "-O2", "-fPIE", "-pie",
+                            *options, "-o", program], input=source, text=True, check=True)
+            for recording in ((), ("-P", ".", "-Z", "1")):
+                with self.subTest(options=options, recording=recording):
+                    traced = self.record(str(program), options=recording)
+                    self.assertEqual(traced.own_lines.count(line), is_told, traced.stderr)
+                    self.assertEqual(traced.calls()["getenv"], not is_told)
+        self.assertNotIn(line, self.record(str(program), options=("--no-libcall",)).stderr)
+
     @unittest.skipUnless(platform.machine() == "x86_64", "elsewhere one NOP is room enough")
     def test_says_why_room_for_hooks_is_not_used(self):
         """The NOP areas are too small, or nothing says where functions begin."""

@@ -17,6 +17,7 @@
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/recording/patching/call_slots.hpp"
 #include "src/recording/patching/patch_check.hpp"
 #include "src/recording/patching/patch_choice.hpp"
 #include "src/recording/patterns/program_functions.hpp"
@@ -188,6 +189,20 @@ void tell_unused_rooms(const recorder::CollectorSummary& summary,
       "-fasynchronous-unwind-tables"));
 }
 
+// Prints that calls of library functions by the command itself cannot be seen, though
+// they were to be recorded. Its own functions are recorded, if it has hooks or -P.
+void tell_unseen_calls(const recording::RecordOptions& options) {
+  const std::string& command = options.command.front();
+  if (options.library_calls == recording::LibraryCalls::kNone ||
+      !recording::computes_call_slots_untrusted(recording::find_program(command))) {
+    return;
+  }
+  reader::print_message(absl::StrCat(
+      "calls of library functions by ", reader::escaped(command),
+      " are not recorded: its code computes where their addresses are, as with "
+      "-mcmodel=large"));
+}
+
 void tell_switched_off(const recorder::CollectorSummary& summary) {
   const size_t count = summary.totals.patches.switched_off().size();
   if (count == 0) return;
@@ -275,6 +290,7 @@ void print_end(const recorder::CollectorSummary& summary,
   std::string hint;
   if (summary.processes != 0 && !has_warned) hint = own_functions_hint(summary, options);
   if (!hint.empty()) reader::print_message(hint);
+  if (summary.processes != 0) tell_unseen_calls(options);
   tell_unused_rooms(summary, options);
   tell_patches(summary, options, !hint.empty());
   tell_snapshots(summary, options);
