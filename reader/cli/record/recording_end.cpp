@@ -213,6 +213,16 @@ void tell_switched_off(const recorder::CollectorSummary& summary) {
       "; those that -P names without wildcards stay on"));
 }
 
+void tell_overwritten(const recorder::CollectorSummary& summary) {
+  const size_t count = summary.totals.patches.overwritten().size();
+  if (count == 0) return;
+  reader::print_message(absl::StrCat(
+      "calls of ", reader::count_text(count, "function"),
+      " are missing since a uprobe has written over ", count == 1 ? "its" : "their",
+      " hook (arctrace info -v names ", count == 1 ? "it" : "them",
+      "): -fpatchable-function-entry=6 has room for both"));
+}
+
 void tell_program_refusal(const recorder::CollectorSummary& summary) {
   const uint32_t refusal = program_refusal(summary.totals.patches);
   if (refusal == 0) return;
@@ -261,6 +271,7 @@ void tell_snapshots(const recorder::CollectorSummary& summary,
 void tell_patches(const recorder::CollectorSummary& summary,
                   const recording::RecordOptions& options, bool is_refusal_said) {
   tell_switched_off(summary);
+  tell_overwritten(summary);
   if (!is_refusal_said) tell_program_refusal(summary);
   tell_library_refusals(summary);
   tell_small(summary, options);

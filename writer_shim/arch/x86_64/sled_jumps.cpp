@@ -241,6 +241,10 @@ bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_dist
   return change_code(sled.begin, bytes, kJumpSize);
 }
 
+bool outlasts_probes(const Sled& sled) {
+  return *sled.begin == kCall;  // and the code that it calls drops its return address
+}
+
 uintptr_t stub_of_jump(uintptr_t function) {
   const auto* at = end_of_preamble(reinterpret_cast<const unsigned char*>(function));
   if (*at == kNop) ++at;
