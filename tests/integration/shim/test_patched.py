@@ -17,7 +17,7 @@ import unittest.mock
 
 import cases
 from command import ARCTRACE, read, read_info, read_report, run, start_arctrace
-from hooked import ANY_COMPILER, ShimTest, both_compilers, functions_of
+from hooked import ANY_COMPILER, TOOLS, ShimTest, both_compilers, functions_of
 
 # Programs with their arguments. What they do must not change, and every counted call of a function that can be patched
 # must be in the trace.
@@ -188,6 +188,25 @@ class Patched(ShimTest):
         self.assertIn("left: small, without calls and loops, or smaller than -Z says", text)
         for name in left:
             self.assertIn(f"\n             {name}\n", text)
+
+    def test_objects_without_unwind_tables(self):
+        """Functions of an object without unwind tables, beside others, are counted in a stripped program, too."""
+        sources = {
+            "bare.c": "int inner(int n) { volatile int sum = n; return sum + 1; }\n"
+                      "int outer(int n) { volatile int sum = inner(n); return sum + inner(n + 1); }\n",
+            "full.c": "int outer(int n);\n__attribute__((noinline)) int full(int n) { volatile int sum = outer(n);\n"
+                      "  return sum + outer(n + 1); }\nint main(int count) { return full(count) == 0; }\n"}
+        directory = self.place("bare", ANY_COMPILER)
+        for name, text in sources.items():
+            (directory / name).write_text(text)
+            options = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"] if name == "bare.c" else []
+            subprocess.run([TOOLS["gcc"], "-O1", "-fno-inline", "-c", name, *options], cwd=directory, check=True)
+        subprocess.run([TOOLS["gcc"], "-s", "-o", "bare", "full.o", "bare.o"], cwd=directory, check=True)
+        plan = json.loads(read("functions", "--list", "--format=json", directory / "bare"))
+        self.assertEqual([one["verdict"] for one in plan["list"]].count("no_frame_info"), 2)
+        traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./bare",))
+        [patches] = self.patches(traced.trace)
+        self.assertEqual(patches["left"]["no_frame_info"], 2)
 
     def test_refused(self):
         """If no function can be patched, record and info say why."""
