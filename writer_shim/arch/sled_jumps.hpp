@@ -81,8 +81,8 @@ inline constexpr size_t kLandingSize = 8;
 // possible for the sled. False: it is too far away.
 bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_distance);
 
-// Whether calls are recorded also when a uprobe was there and is gone, by the file's first
-// byte. To be asked before the jump is written.
+// Whether calls are recorded also when a uprobe was there and is gone, by the file's
+// first byte. To be asked before the jump is written.
 bool outlasts_probes(const Sled& sled);
 
 // The first function makes a jump to `hook`, the second one has the sled at an exit call

@@ -76,8 +76,8 @@ struct CodeSweep {
   std::vector<SweptFunction> functions;  // by address; they do not overlap
 };
 
-// The functions are those with names, the others that the unwind table has, and those that
-// these call and that have neither. Costs some 60 ns for each instruction.
+// The functions are those with names, the others that the unwind table has, and those
+// that these call and that have neither. Costs some 60 ns for each instruction.
 CodeSweep sweep_code_untrusted(const ModuleCode& module, const UnwindTable& unwind);
 
 }  // namespace arctrace::recorder

@@ -28,7 +28,7 @@ std::string v0(const std::string& name) {
 }  // namespace
 
 TEST_CASE("rust: legacy names without their hashes") {
-  for (const auto& [name, wanted] :
+  for (const auto& [mangled, wanted] :
        {std::pair("_ZN2ab5inner7descend17h74816575676c7c74E", "ab::inner::descend"),
         {"_ZN4core3fmt9Formatter3pad17h930b740aa94f1d3aE.llvm.1234",
          "core::fmt::Formatter::pad"},
@@ -37,7 +37,8 @@ TEST_CASE("rust: legacy names without their hashes") {
          "<Test + 'static as foo::Bar<Test>>::bar"},
         {"_ZN4main4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
          "main::main::{{closure}}"}}) {
-    CAPTURE(std::string(name));
+    const std::string name = mangled;
+    CAPTURE(name);
     CHECK(legacy(name) == wanted);
   }
 }
@@ -55,7 +56,7 @@ TEST_CASE("rust: names of C++ are not taken for legacy ones") {
 
 // From https://doc.rust-lang.org/rustc/symbol-mangling/v0.html, and what rustc 1.95 made.
 TEST_CASE("rust: names of v0") {
-  for (const auto& [name, wanted] : {
+  for (const auto& [mangled, wanted] : {
            std::pair("_RNvNtCs1234_2ab5inner7descend", "ab::inner::descend"),
            {"_RNvNtCs1234_2ab5inner7descend.cold", "ab::inner::descend"},
            {"_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function"},
@@ -76,7 +77,8 @@ TEST_CASE("rust: names of v0") {
             "ab::g\xC3\xB6"
             "del"},
        }) {
-    CAPTURE(std::string(name));
+    const std::string name = mangled;
+    CAPTURE(name);
     CHECK(v0(name) == wanted);
   }
 }
@@ -94,7 +96,9 @@ TEST_CASE("rust: what is no name of v0") {
 TEST_CASE("rust: names of v0 that stand for far too much") {
   std::string bomb = "_RINvC2ab1f";
   std::string type = "TllE";
-  for (int i = 0; i < 60; ++i) type = "T" + type + "BcE";  // refers to its own beginning
+  for (int i = 0; i < 60; ++i) {
+    type.insert(0, "T").append("BcE");  // refers to its own beginning
+  }
   bomb += type + "E";
   CHECK(v0(bomb).empty());
   CHECK(v0("_RINvC2ab1f" + std::string(1'000'000, 'S') + "lE").empty());

@@ -111,7 +111,7 @@ TEST_CASE("names of D that stand for far too much are not demangled whole") {
   CHECK(demangle_untrusted("_D3app3fooF" + types + "Zv") == "app.foo");
   // A template's symbol, whose length may be divided in ten ways, within another one.
   std::string symbol = "3fooFZv";
-  for (int i = 0; i < 30; ++i) symbol = "__T3barS5555555555" + symbol + "Z";
+  for (int i = 0; i < 30; ++i) symbol.insert(0, "__T3barS5555555555").append("Z");
   CHECK(demangle_untrusted("_D3app" + symbol) == "_D3app" + symbol);
   demangle_untrusted("_D3app3fooF" + std::string(1'000'000, 'P') + "iZv");
 }

@@ -50,8 +50,7 @@ const std::vector<std::string>& linker_names() {
       "",
       ".dot",
       "_ZN2ab5inner7descend17h74816575676c7c74E",
-      "_ZN30_$LT$T$u20$as$u20$foo..Bar$GT$"
-      "3bar17h930b740aa94f1d3aE.llvm.12",
+      "_ZN9foo..Bar_3bar17h930b740aa94f1d3aE.llvm.12",
       "_RINvNtCs1_2ab5inner3maxlE",
       "_RNvNtCs1_2ab5inner3max.cold",
       "camlStdlib__List__map_331",
