@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/base/function_names.hpp"
+#include "src/base/language_names.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -25,13 +26,24 @@ bool may_take_long(std::string_view text) {
 
 }  // namespace
 
-// Linker's names of C++ functions begin with "_Z".
+// Linker's names of C++, Rust and D begin with "_".
 bool NameExpression::begins_otherwise(std::string_view text) {
   constexpr std::string_view kRepeats = "*?";
   return text.size() >= 2 && text[0] == '^' &&
          absl::ascii_isalnum(static_cast<unsigned char>(text[1])) &&
          (text.size() == 2 || kRepeats.find(text[2]) == std::string_view::npos) &&
          text.find('|') == std::string_view::npos;
+}
+
+bool NameExpression::may_match_linker_name(std::string_view name) const {
+  const std::string_view original = without_copy_suffix(name);
+  // Names with parameters are C++'s or D's, those with colons C++'s, Rust's or Fortran's.
+  if (original.find('(') != std::string_view::npos ||
+      original.find("::") != std::string_view::npos) {
+    return may_match_linker_names_;
+  }
+  // Linker's names of OCaml and Ada begin like those of C.
+  return original.find('.') != std::string_view::npos;
 }
 
 NameExpression::Compiled NameExpression::compile(const std::string& text) {
@@ -49,8 +61,9 @@ std::optional<NameExpression> NameExpression::compile_untrusted(std::string_view
 
 bool NameExpression::match(const std::string& name) {
   const std::string_view original = without_copy_suffix(name);
-  const std::array<std::string, 3> forms = {name, std::string(original),
-                                            std::string(without_parameters(original))};
+  const std::array<std::string, 4> forms = {name, std::string(original),
+                                            std::string(without_parameters(original)),
+                                            std::string(without_ocaml_number(original))};
   return std::any_of(forms.begin(), forms.end(), [this](const std::string& form) {
     matched_bytes_ += form.size();
     if (matched_bytes_ > kBytesBetweenCompilations) {

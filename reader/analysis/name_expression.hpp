@@ -23,11 +23,9 @@ class NameExpression {
   // shim matches names (src/base/function_names.hpp). Takes time linear in the name.
   bool match(const std::string& name);
   // Whether the shim may have matched it by its linker's name, which a trace does not
-  // have: it is a C++ function, and the expression is not one that only a name of C
-  // begins with.
-  bool may_match_linker_name(std::string_view name) const {
-    return may_match_linker_names_ && name.find('(') != std::string_view::npos;
-  }
+  // have: it is no C function, and the expression is not one that only a name of C begins
+  // with.
+  bool may_match_linker_name(std::string_view name) const;
 
  private:
   struct Free {

@@ -11,7 +11,7 @@
 
 #include "reader/analysis/name_expression.hpp"
 #include "reader/replay/functions.hpp"
-#include "reader/symbols/symbolizer.hpp"
+#include "reader/symbols/demangle.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/recorded_times.hpp"
@@ -42,7 +42,8 @@ class FilterNames {
   void add(std::string_view glob) {
     globs_.emplace_back(glob);
     // Functions have their demangled names.
-    if (glob.starts_with("_Z")) linked_.push_back(demangle_untrusted(std::string(glob)));
+    std::string shown = demangle_untrusted(std::string(glob));
+    if (shown != glob) linked_.push_back(std::move(shown));
   }
   // Returns false if it cannot be told what the expression matches.
   bool add_expression(std::string_view text) {

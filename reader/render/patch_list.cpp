@@ -31,7 +31,7 @@ std::string name_of(const Definitions& definitions, ProcessIndex process,
 // Whether functions with this verdict were skipped.
 bool is_left(uint32_t verdict) {
   return verdict != ARCTRACE_PATCH_DONE && verdict != ARCTRACE_PATCH_THROTTLED &&
-         patch_refusal_text(verdict).empty();
+         verdict != ARCTRACE_PATCH_OVERWRITTEN && patch_refusal_text(verdict).empty();
 }
 
 // Returns the number of functions with one verdict.
@@ -74,11 +74,13 @@ std::optional<std::string> PatchList::refusal_of(const Counts& counts) {
 }
 
 // Sums up all functions but those that were switched off, which have another verdict,
-// too.
+// too, and those with compiled-in hooks.
 uint64_t PatchList::known_functions(const Counts& counts) {
   uint64_t sum = 0;
   for (const auto& [verdict, count] : counts) {
-    if (verdict != ARCTRACE_PATCH_THROTTLED) sum += count.all;
+    if (verdict != ARCTRACE_PATCH_THROTTLED && verdict != ARCTRACE_PATCH_OVERWRITTEN) {
+      sum += count.all;
+    }
   }
   return sum;
 }
@@ -107,7 +109,7 @@ std::string PatchList::text_of(const Shown& shown, const Definitions& definition
     add_names(shown.switched_off, out);
   }
   for (const auto& [verdict, count] : shown.counts) {
-    if (!is_left(verdict)) continue;
+    if (!is_left(verdict) && verdict != ARCTRACE_PATCH_OVERWRITTEN) continue;
     out += count_line(count.all, "left: ", verdict);
     if (verdict != ARCTRACE_PATCH_SMALL && verdict != ARCTRACE_PATCH_PART &&
         verdict != ARCTRACE_PATCH_SLOT_STUB) {
@@ -201,16 +203,22 @@ void PatchList::write_counts(const Counts& own, const Counts& inherited,
   for (const auto& [verdict, count] : inherited) {
     if (is_left(verdict)) json.member(patch_verdict_text(verdict).key, count.all);
   }
+  if (const uint64_t count = count_of(own, ARCTRACE_PATCH_OVERWRITTEN); count != 0) {
+    json.member(patch_verdict_text(ARCTRACE_PATCH_OVERWRITTEN).key, count);
+  }
   json.end();
 }
 
-void PatchList::write_functions(const Counts& counts, bool flooded,
+// `changed`: functions that were switched off or overwritten; else those that were left.
+void PatchList::write_functions(const Counts& counts, bool changed,
                                 const Definitions& definitions, Symbolizer& names,
                                 JsonWriter& json) {
   for (const auto& [verdict, count] : counts) {
-    if ((verdict == ARCTRACE_PATCH_THROTTLED) != flooded ||
-        (!flooded && !is_left(verdict)) || verdict == ARCTRACE_PATCH_SMALL ||
-        verdict == ARCTRACE_PATCH_PART || verdict == ARCTRACE_PATCH_SLOT_STUB) {
+    const bool is_changed =
+        verdict == ARCTRACE_PATCH_THROTTLED || verdict == ARCTRACE_PATCH_OVERWRITTEN;
+    if (is_changed != changed || (!changed && !is_left(verdict)) ||
+        verdict == ARCTRACE_PATCH_SMALL || verdict == ARCTRACE_PATCH_PART ||
+        verdict == ARCTRACE_PATCH_SLOT_STUB) {
       continue;
     }
     for (const auto& [unused, one] : count.listed) {

@@ -65,7 +65,7 @@ class PatchList {
   static std::string text_of(const Shown& shown, const Definitions& definitions,
                              Symbolizer* names);
   static void write_counts(const Counts& own, const Counts& inherited, JsonWriter& json);
-  static void write_functions(const Counts& counts, bool flooded,
+  static void write_functions(const Counts& counts, bool changed,
                               const Definitions& definitions, Symbolizer& names,
                               JsonWriter& json);
   Modules own_modules(const Definitions& definitions, ProcessIndex process) const;

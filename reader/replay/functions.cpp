@@ -10,6 +10,7 @@
 #include "reader/trace/format_names.hpp"
 #include "src/base/function_names.hpp"
 #include "src/base/glob.hpp"
+#include "src/base/language_names.hpp"
 
 namespace arctrace::reader {
 
@@ -119,9 +120,10 @@ FunctionId KernelFunctions::interrupt(uint32_t kind, uint32_t number,
 bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
   const std::string_view original = without_copy_suffix(name);
   const std::string_view plain = without_parameters(original);
+  const std::string_view unnumbered = without_ocaml_number(original);
   return std::any_of(globs.begin(), globs.end(), [=](const std::string& glob) {
     return glob_matches(glob, name) || glob_matches(glob, original) ||
-           glob_matches(glob, plain);
+           glob_matches(glob, plain) || glob_matches(glob, unnumbered);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "reader/symbols/demangle.hpp"
 #include "reader/symbols/symbolizer.hpp"
 
 namespace arctrace::reader {

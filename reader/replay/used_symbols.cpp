@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "reader/symbols/demangle.hpp"
 #include "reader/symbols/symbolizer.hpp"
 
 namespace arctrace::reader {
@@ -90,6 +91,7 @@ class UsedSymbolFinder {
         ++found_.nameless;
       }
     }
+    add_ada_init(symbolizer, key, module);
     for (const std::string& name : questions_.calls) {
       if (symbolizer.exports(definitions_.symbols(), path, build_id, name)) {
         module.exports.push_back(name);
@@ -100,6 +102,30 @@ class UsedSymbolFinder {
     found_.functions += module.functions.size();
     if (module.functions.empty() && module.exports.empty()) return;
     found_.modules.push_back(std::move(module));
+  }
+
+  // Adds the function that tells whose names these are, whether it was called or not.
+  void add_ada_init(Symbolizer& symbolizer, const ModuleKey& key, ModuleSymbols& module) {
+    const auto may_be_ada = [](const auto& function) {
+      return language_name_untrusted(function.second.name).language ==
+             Language::kPerhapsAda;
+    };
+    auto& functions = module.functions;
+    if (std::none_of(functions.begin(), functions.end(), may_be_ada)) return;
+    const auto& [path, build_id] = key;
+    std::optional<StoredFunction> init;
+    if (const StoredFunction* stored =
+            definitions_.symbols().find_ada_init(path, build_id)) {
+      init = *stored;
+    } else if (const auto symbol = symbolizer.find_ada_init(path, build_id)) {
+      init = StoredFunction{symbol->start, std::string(symbol->name), {}, 0};
+    }
+    if (!init) return;
+    const auto next = std::lower_bound(
+        functions.begin(), functions.end(), init->start,
+        [](const auto& function, uint64_t start) { return function.first < start; });
+    if (next != functions.end() && next->first == init->start) return;
+    functions.insert(next, {init->start, *init});
   }
 
   std::optional<StoredFunction> find(Symbolizer& symbolizer, const ModuleKey& key,

@@ -99,6 +99,15 @@ void FunctionTable::add_candidates(std::span<const LoadSegment> executable,
   }
 }
 
+std::optional<FunctionSymbol> FunctionTable::find_named(std::string_view name) const {
+  const auto found = std::find_if(
+      candidates_.begin(), candidates_.end(),
+      [&](const Candidate& candidate) { return name_of(candidate) == name; });
+  if (found == candidates_.end()) return std::nullopt;
+  return FunctionSymbol{name_of(*found), found->start,
+                        found->sized ? found->end - found->start : 0};
+}
+
 std::string_view FunctionTable::name_of(const Candidate& candidate) const {
   return std::string_view(names_).substr(candidate.name, candidate.name_size);
 }

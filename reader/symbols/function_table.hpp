@@ -37,6 +37,9 @@ class FunctionTable {
   // Returns the function at `address`. Its name is valid as long as the table.
   std::optional<FunctionSymbol> find(uint64_t address) const;
 
+  // Returns the function with this linker's name, if the symbol tables have it.
+  std::optional<FunctionSymbol> find_named(std::string_view name) const;
+
   struct NamedRange {
     uint64_t start, end;
     std::string_view name;  // as in FunctionSymbol

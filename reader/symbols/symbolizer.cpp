@@ -6,71 +6,9 @@
 
 #include <algorithm>
 
-// Keeps libiberty from declaring a basename() that differs from glibc's.
-#define HAVE_DECL_BASENAME 1
-#include <libiberty/demangle.h>
-
-#include <cstddef>
+#include "reader/symbols/demangle.hpp"
 
 namespace arctrace::reader {
-namespace {
-
-// Demangling. abi::__cxa_demangle is this same code, but returns the text only when it is
-// complete, so that its time and memory cannot be bounded. Here the text comes in pieces,
-// and one piece too many stops the work.
-
-// The longest demangled name in LLVM, GCC, OpenJDK and Debian's C++ libraries has 8,367
-// bytes.
-constexpr size_t kTextBytesMax = 64 << 10;
-
-// For each pack expansion the demangler searches the pattern for its pack, and follows
-// back references without producing text: at most 3^(n/3) visits for n references, which
-// for 36 is about half a million. The most in any real name with a pack is 17.
-constexpr size_t kPackReferencesMax = 36;
-
-struct TextTooLong {};
-
-extern "C" void append_text(const char* piece, size_t size, void* text) {
-  auto& all = *static_cast<std::string*>(text);
-  if (size > kTextBytesMax - all.size()) throw TextTooLong();
-  all.append(piece, size);
-}
-
-bool has_pack(const std::string& name) {
-  for (const char* mark : {"Dp", "sp", "sZ", "sP"}) {
-    if (name.find(mark) != std::string::npos) return true;
-  }
-  return false;
-}
-
-// Counts S_, S0_, SA1_ and so on. Text within identifiers may be counted too, which does
-// no harm.
-size_t count_back_references(const std::string& name) {
-  size_t count = 0;
-  for (size_t at = name.find('S'); at != std::string::npos; at = name.find('S', at + 1)) {
-    const size_t end = name.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", at);
-    if (end != std::string::npos && name[end] == '_') ++count;
-  }
-  return count;
-}
-
-}  // namespace
-
-std::string demangle_untrusted(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;
-  if (has_pack(name) && count_back_references(name) > kPackReferencesMax) return name;
-  std::string text;
-  try {
-    // The exception passes through frames of the demangler, which own nothing and can be
-    // unwound (the ABI demands unwind tables of C code too). Without
-    // DMGL_NO_RECURSE_LIMIT its use of the stack is bounded.
-    const int done = cplus_demangle_v3_callback(name.c_str(), DMGL_PARAMS | DMGL_TYPES,
-                                                append_text, &text);
-    return done != 0 ? text : name;
-  } catch (const TextTooLong&) {
-    return name;
-  }
-}
 
 Symbolizer::Symbolizer(SymbolOptions options)
     : other_roots_(options.other_roots), debug_files_(std::move(options)) {}
@@ -82,7 +20,9 @@ ResolvedAddress Symbolizer::resolve(const std::string& path, const BuildId& buil
   if (!module.file) return resolved;
   if (const auto function = module.file->functions().find(address)) {
     auto [name, is_new] = module.display_names.try_emplace(function->start);
-    if (is_new) name->second = demangle_untrusted(std::string(function->name));
+    if (is_new) {
+      name->second = demangle_untrusted(std::string(function->name), shows_ada(module));
+    }
     resolved.function = name->second;
     resolved.start = function->start;
   }
@@ -100,8 +40,11 @@ ResolvedAddress Symbolizer::resolve(const StoredSymbols& stored, const std::stri
     return resolve(path, build_id, address, with_source);
   }
   ResolvedAddress resolved;
-  auto [name, is_new] = stored_names_.try_emplace(function->name);
-  if (is_new) name->second = demangle_untrusted(function->name);
+  const ShowsAda ada =
+      stored.find_ada_init(path, build_id) == nullptr ? ShowsAda::kNo : ShowsAda::kYes;
+  auto& names = ada == ShowsAda::kYes ? stored_ada_names_ : stored_names_;
+  auto [name, is_new] = names.try_emplace(function->name);
+  if (is_new) name->second = demangle_untrusted(function->name, ada);
   resolved.function = name->second;
   resolved.start = function->start;
   if (with_source == WithSource::kNo) return resolved;
@@ -118,6 +61,21 @@ std::optional<FunctionSymbol> Symbolizer::find_symbol(const std::string& path,
                                                       uint64_t address) {
   const Loaded& module = loaded(path, build_id);
   return module.file ? module.file->functions().find(address) : std::nullopt;
+}
+
+std::optional<FunctionSymbol> Symbolizer::find_ada_init(const std::string& path,
+                                                        const BuildId& build_id) {
+  const Loaded& module = loaded(path, build_id);
+  return module.file ? module.file->functions().find_named(kAdaInit) : std::nullopt;
+}
+
+// Searches when it is first asked, because few names depend on it.
+ShowsAda Symbolizer::shows_ada(Loaded& module) {
+  if (!module.ada.has_value()) {
+    module.ada =
+        module.file->functions().find_named(kAdaInit) ? ShowsAda::kYes : ShowsAda::kNo;
+  }
+  return *module.ada;
 }
 
 bool Symbolizer::exports(const StoredSymbols& stored, const std::string& path,

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/symbols/demangle.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/symbols/symbol_file.hpp"
 #include "reader/trace/stored_symbols.hpp"
@@ -56,6 +57,11 @@ class Symbolizer {
   std::optional<FunctionSymbol> find_symbol(const std::string& path,
                                             const BuildId& build_id, uint64_t address);
 
+  // Finds the module's function that prepares Ada's packages, which tells that its names
+  // are Ada's.
+  std::optional<FunctionSymbol> find_ada_init(const std::string& path,
+                                              const BuildId& build_id);
+
   // Whether the recorded module exports the function with the linker's name `name`.
   // Returns false also if its file is missing, or not the recorded one.
   bool exports(const std::string& path, const BuildId& build_id, std::string_view name);
@@ -72,8 +78,10 @@ class Symbolizer {
     std::optional<SymbolFile> file;
     // By start address. A node map: resolve() hands out views of the names.
     absl::node_hash_map<uint64_t, std::string> display_names;
+    std::optional<ShowsAda> ada;  // nullopt: not known yet
   };
 
+  static ShowsAda shows_ada(Loaded& module);
   Loaded& loaded(const std::string& path, const BuildId& build_id);
   Loaded load(const std::string& path, const BuildId& build_id);
   absl::StatusOr<SymbolFile> open_module(const std::string& path,
@@ -88,6 +96,7 @@ class Symbolizer {
   absl::flat_hash_map<Key, absl::flat_hash_set<std::string>> exports_;
   // The demangled names of stored symbols, by their linker's names.
   absl::node_hash_map<std::string, std::string> stored_names_;
+  absl::node_hash_map<std::string, std::string> stored_ada_names_;
   std::vector<std::string> findings_;
 };
 
@@ -121,12 +130,5 @@ class DataSymbols {
 
   absl::flat_hash_map<std::pair<std::string, BuildId>, Variables> modules_;
 };
-
-// Demangles C++ names, with bounds on time and memory. Returns the demangled form of a
-// linker's name, with all its template arguments and parameters, or `name` itself if it
-// is not a mangled C++ name, or if its demangled form has more than 64 KiB or takes
-// unreasonable work: a name of 200 bytes can stand for gigabytes, because each back
-// reference may double what stands before it.
-std::string demangle_untrusted(const std::string& name);
 
 }  // namespace arctrace::reader

@@ -106,6 +106,8 @@ PatchVerdictText patch_verdict_text(uint32_t verdict) {
        "hooked in another way, or a part of libc that must be left"},
       {"in_use", "in use",
        "a thread stood in its first bytes, or these are on two pages"},
+      {"overwritten", "overwritten",
+       "without their hook, over which a uprobe has written"},
   };
   if (verdict < texts.size()) return texts[verdict];
   const std::string word = absl::StrCat("verdict_", verdict);

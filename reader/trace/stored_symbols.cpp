@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "reader/trace/record.hpp"
+#include "src/base/language_names.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -119,6 +120,7 @@ bool StoredSymbols::add_untrusted(std::span<const std::byte> payload) {
       if (!is_new) continue;
       entry->second = {function.start, std::string(name), std::string(file),
                        function.line};
+      if (name == kAdaInit) module.ada_init = entry->second;
       ++functions_;
     }
     for (uint32_t i = 0; i < facts.exports; ++i) {

@@ -48,6 +48,13 @@ class StoredSymbols {
     return found == in->functions.end() ? nullptr : &found->second;
   }
 
+  // Returns the module's function that prepares Ada's packages; nullptr: not stored.
+  const StoredFunction* find_ada_init(const std::string& path,
+                                      std::span<const std::byte> build_id) const {
+    const Module* in = modules_.empty() ? nullptr : module(path, build_id);
+    return in == nullptr || !in->ada_init ? nullptr : &*in->ada_init;
+  }
+
   // Whether the module offers the function with the linker's name `name` to others;
   // nullopt: not stored of any module.
   std::optional<bool> exports(const std::string& path,
@@ -68,6 +75,7 @@ class StoredSymbols {
   struct Module {
     absl::flat_hash_map<uint64_t, StoredFunction> functions;  // by address
     absl::flat_hash_set<std::string> exports;
+    std::optional<StoredFunction> ada_init;
   };
   // A build-id identifies a file wherever that stands.
   static std::string key_of(const std::string& path,

@@ -19,23 +19,46 @@ constexpr std::string_view plain_linker_name(std::string_view name) {
   return {name.data(), length};
 }
 
+// Whether `text` begins with `part`.
+constexpr bool begins_with(std::string_view text, std::string_view part) {
+  if (text.size() < part.size()) return false;
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (text[i] != part[i]) return false;
+  }
+  return true;
+}
+
+// Whether `text`, which follows a dot in the name of a C function, is the suffix of a
+// copy that gcc or clang makes, and not a part of the name, as in "main.work" (Go),
+// "Stdlib.map" (OCaml) and "shop.serve" (Ada).
+constexpr bool is_copy_suffix(std::string_view text) {
+  constexpr std::string_view kSuffixes[] = {
+      "cold",   "constprop.", "isra.",      "part.",   "lto_priv.", "llvm.",
+      "clone.", "_omp_fn.",   "localalias", "default", "resolver",  "ifunc",
+      "warm",   "simdclone.", "avx",        "sse",     "arch_",     "__uniq."};
+  if (!text.empty() && '0' <= text[0] && text[0] <= '9') return true;
+  for (const std::string_view suffix : kSuffixes) {
+    if (begins_with(text, suffix)) return true;
+  }
+  return false;
+}
+
 // A name as reports print it, without the suffixes of copies: "f(int) [clone .part.0]" is
 // "f(int)", and "work.constprop.0" is "work".
 constexpr std::string_view without_copy_suffix(std::string_view name) {
   constexpr std::string_view kClone = " [clone ";
-  size_t dot = name.size();
+  size_t suffix = name.size();
   bool is_plain = true;  // no name that has parameters
   for (size_t i = 0; i < name.size(); ++i) {
-    size_t same = 0;
-    while (same < kClone.size() && i + same < name.size() &&
-           name[i + same] == kClone[same]) {
-      ++same;
-    }
-    if (same == kClone.size()) return {name.data(), i};
+    const std::string_view rest(name.data() + i, name.size() - i);
+    if (begins_with(rest, kClone)) return {name.data(), i};
     if (name[i] == '(') is_plain = false;
-    if (name[i] == '.' && dot == name.size()) dot = i;
+    if (name[i] == '.' && suffix == name.size() &&
+        is_copy_suffix({rest.data() + 1, rest.size() - 1})) {
+      suffix = i;
+    }
   }
-  return is_plain && dot != 0 ? std::string_view(name.data(), dot) : name;
+  return is_plain && suffix != 0 ? std::string_view(name.data(), suffix) : name;
 }
 
 // Whether `text` is what a demangled name has after its parameters: nothing, a qualifier

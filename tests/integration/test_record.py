@@ -1,5 +1,6 @@
 """arctrace record: exit status, the summary line, files, signals, and every bad input."""
 
+import ctypes
 import json
 import os
 import platform
@@ -109,6 +110,66 @@ class RecordTest(TracedTest):
                 if hint is not None:
                     self.assertRegex(hints[0], f"^arctrace: {hint}.* -fpatchable-function-entry=")
                     self.assertTrue(SUMMARY.match(summary), summary)
+
+    def test_hooks_where_no_memory_becomes_executable(self):
+        """Under PR_SET_MDWE the hooks of a program that begins, and of one that is joined, are put in place
+        nevertheless."""
+        def confine():
+            if ctypes.CDLL(None).prctl(*(ctypes.c_ulong(word) for word in (65, 1, 0, 0, 0))) != 0:
+                os._exit(77)
+
+        if subprocess.run(["true"], preexec_fn=confine, check=False).returncode == 77:
+            self.skipTest("the kernel has no PR_SET_MDWE")
+        source = """#include <stdio.h>
+            __attribute__((noinline)) int work(int n) { volatile int sum = n; return sum + 1; }
+            int main(void) {
+              puts("begun");
+              fflush(stdout);
+              if (getchar() == EOF) return 1;
+              int sum = 0;
+              for (int i = 0; i < 100; ++i) sum += work(i);
+              return sum != 5050;
+            }"""
+        program = self.directory / "confined"
+        subprocess.run(["gcc", "-x", "c", "-", "-O2", "-fpatchable-function-entry=5", "-o", program], input=source,
+                       text=True, check=True)
+        begun = self.record(str(program), preexec_fn=confine, input="\n")
+        self.assertEqual((begun.status, begun.calls()["work"]), (0, 100), begun.stderr)
+        if platform.machine() != "x86_64":
+            return
+        trace = self.directory / "joined.data"
+        with subprocess.Popen([program], preexec_fn=confine, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as running:
+            running.stdout.readline()
+            with start_arctrace("record", "-o", trace, "-p", str(running.pid), stderr=subprocess.PIPE,
+                                text=True) as recorder:
+                self.assertIn("joined process", recorder.stderr.readline())
+                running.communicate("\n")
+                self.assertEqual(running.returncode, 0)
+                recorder.communicate()
+        calls = {row["name"]: row["calls"] for row in read_report(trace, "flat")["functions"]}
+        self.assertEqual(calls.get("work"), 100)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the code model is x86-64's")
+    def test_says_that_calls_are_not_seen(self):
+        """clang's -mcmodel=large has the code compute where the addresses of library functions are; whatever else is
+        recorded, a line says that such calls are not."""
+        source = """#include <stdlib.h>
+        __attribute__((noinline)) int own(char **words) { return getenv(words[0]) == 0; }
+        int main(int count, char **words) { return count * own(words) != 1; }"""
+        program = self.directory / "large"
+        line = (f"arctrace: calls of library functions by {program} are not recorded: its code computes where their "
+                "addresses are, as with -mcmodel=large\n")
+        for options, is_told in ((("-mcmodel=large",), True), (("-mcmodel=large", "-fpatchable-function-entry=5"), True),
+                                 (("-fno-plt",), False), ((), False)):
+            subprocess.run([os.environ.get("ARCTRACE_CLANG", "clang-14"), "-x", "c", "-", "-O2", "-fPIE", "-pie",
+                            *options, "-o", program], input=source, text=True, check=True)
+            for recording in ((), ("-P", ".", "-Z", "1")):
+                with self.subTest(options=options, recording=recording):
+                    traced = self.record(str(program), options=recording)
+                    self.assertEqual(traced.own_lines.count(line), is_told, traced.stderr)
+                    self.assertEqual(traced.calls()["getenv"], not is_told)
+        self.assertNotIn(line, self.record(str(program), options=("--no-libcall",)).stderr)
 
     @unittest.skipUnless(platform.machine() == "x86_64", "elsewhere one NOP is room enough")
     def test_says_why_room_for_hooks_is_not_used(self):

@@ -259,6 +259,20 @@ class SessionTest(TracedTest):
             'arctrace: warning: no function or scope matches -F strlne; did you mean "strlen"?',
             "arctrace: warning: no function of a module like -L libnone*"])
 
+    def test_patterns_of_cpp_names(self):
+        """A C++ name that no program of the session can match is said at the end."""
+        source = ("namespace shop { __attribute__((noinline)) int leaf(int n) { return n + 1; } }\n"
+                  "int main(int argc, char**) { return shop::leaf(argc) - 2; }\n")
+        why = ("arctrace: warning: no function or scope matches -F shop::leaf; it is in the program, but C++ names "
+               "match only in programs with libstdc++; try -F _ZN4shop4leafEi\n")
+        self.create("--start")
+        program = self.directory / "shop"
+        for options, said in (((), why), (("-Wl,--no-as-needed", "-lstdc++"), "")):
+            subprocess.run(["gcc", "-x", "c++", "-", "-O1", "-finstrument-functions", "-o", program, *options],
+                           input=source, text=True, check=True)
+            done = arctrace("record", f"--session={self.name}", "-F", "shop::leaf", "--", program)
+            self.assertEqual((done.returncode, done.stderr), (0, said))
+
     def test_options_of_another_buffer(self):
         """Options of buffers are refused on the command line; in the file they are for other recordings."""
         self.create("--start")

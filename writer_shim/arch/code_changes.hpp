@@ -25,8 +25,20 @@ class NotedChanges {
 // Whether changes are noted, and not made at once.
 bool notes_changes();
 
-// Changes the code at `at`, which is writable if changes are made at once. False: changes
-// are noted, and there is no memory for another one.
+// As long as the object exists, changes that are made at once are written through
+// /proc/self/mem: for code that may not become writable, as under PR_SET_MDWE.
+class ForcedChanges {
+ public:
+  explicit ForcedChanges(bool are_forced);
+  ~ForcedChanges();
+  ForcedChanges(const ForcedChanges&) = delete;
+  ForcedChanges& operator=(const ForcedChanges&) = delete;
+  // Whether they can be written so.
+  explicit operator bool() const;
+};
+
+// Changes the code at `at`, which is writable if changes are made at once and are not
+// forced. False: the change could not be written, or noted.
 bool change_code(unsigned char* at, const unsigned char* bytes, size_t size);
 
 // Whether a noted change is within the code. Checks each change.

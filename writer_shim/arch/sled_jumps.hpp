@@ -48,6 +48,8 @@ struct GatedJump {
   uint64_t stub;     // or, if kSledsLoadCalls, of the code that goes on with `call`
   uint64_t address;  // of the code
   uint64_t call;     // address of the function's LibraryCall
+  uint64_t sled;     // address of the sled that leads here; 0: not known to
+  uint32_t written;  // the first bytes that the sled got
 };
 
 // The code that sleds at the exits of a module's functions call.
@@ -78,6 +80,10 @@ inline constexpr size_t kLandingSize = 8;
 // Makes the sled jump to `jump`, by a landing at this distance if it is not 0 and is
 // possible for the sled. False: it is too far away.
 bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_distance);
+
+// Whether calls are recorded also when a uprobe was there and is gone, by the file's
+// first byte. To be asked before the jump is written.
+bool outlasts_probes(const Sled& sled);
 
 // The first function makes a jump to `hook`, the second one has the sled at an exit call
 // it; false: that is too far away.

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +56,36 @@ inline bool protect(uintptr_t address, size_t size, int protection) {
   const uintptr_t end = (address + size + page - 1) & ~(page - 1);
   return raw_syscall(SYS_mprotect, static_cast<long>(first),
                      static_cast<long>(end - first), protection) == 0;
+}
+
+// Makes memory of ours, whole pages that are mapped privately, executable and no longer
+// writable. Under PR_SET_MDWE what was ever writable may not become executable: then the
+// pages are mapped from a file that has the same bytes. Not under a seccomp filter, which
+// might end the program for that.
+inline bool make_executable(uintptr_t low, size_t size) {
+  if (protect(low, size, PROT_READ | PROT_EXEC)) return true;
+  if (raw_syscall(SYS_prctl, PR_GET_SECCOMP) != 0) return false;
+  const long file =
+      raw_syscall(SYS_memfd_create, sys::pointer_argument("arctrace-jumps"), MFD_CLOEXEC);
+  if (file < 0) return false;
+  const auto at = static_cast<long>(low);
+  const auto wanted = static_cast<long>(size);
+  const bool is_mapped = raw_syscall(SYS_pwrite64, file, at, wanted, 0) == wanted &&
+                         raw_syscall(SYS_mmap, at, wanted, PROT_READ | PROT_EXEC,
+                                     MAP_PRIVATE | MAP_FIXED, file, 0) == at;
+  sys::close(static_cast<int>(file));
+  return is_mapped;
+}
+
+// Whether that is possible, which a page of its own shows.
+inline bool can_make_executable() {
+  const uintptr_t page = getauxval(AT_PAGESZ);
+  void* const probe =
+      sys::map(page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (probe == nullptr) return false;
+  const bool can = make_executable(reinterpret_cast<uintptr_t>(probe), page);
+  raw_syscall(SYS_munmap, sys::pointer_argument(probe), static_cast<long>(page));
+  return can;
 }
 
 // The main thread's stack, as far as it may grow by the present limit.

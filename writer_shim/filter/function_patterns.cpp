@@ -1,6 +1,7 @@
 // Matches patterns against a function's names: the linker's, with and without the
-// suffixes of copies that compilers make, and the C++ name by the program's own
-// __cxa_demangle, with its parameters and without. Regular expressions are libc's.
+// suffixes of copies that compilers make, the C++ name by the program's own
+// __cxa_demangle, with its parameters and without, and the names of other languages
+// (src/base/language_names.hpp). Regular expressions are libc's.
 #include "writer_shim/filter/function_patterns.hpp"
 
 #include <regex.h>
@@ -9,6 +10,7 @@
 #include "src/api/shim_interface.h"
 #include "src/base/function_names.hpp"
 #include "src/base/glob.hpp"
+#include "src/base/language_names.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
@@ -33,23 +35,26 @@ bool matches(size_t pattern, const char* name) {
                       {name, text_length(name, SIZE_MAX)});
 }
 
-// A function's names: the linker's, and of a C++ function also the demangled one; of a
-// copy that a compiler made those of the copy and of its function.
+// A function's names: the linker's, and of a C++ function also the demangled one, or of
+// another language's its own; of a copy that a compiler made those of the copy and of its
+// function.
 class Names {
  public:
   explicit Names(const char* name) {
     const std::string_view linked(name, text_length(name, kLinkerNameMax));
     const std::string_view base = plain_linker_name(linked);
     set(base_, base);
-    whole_ = demangled(base_);
     is_copy_ = base.size() != linked.size();
-    if (!is_copy_) return;
-    set(linked_, linked);
-    copy_ = demangled(linked_);
+    if (is_copy_) set(linked_, linked);
+    decode(linked);
+    if (decoded_ != nullptr) return;
+    whole_ = demangled(base_);
+    if (is_copy_) copy_ = demangled(linked_);
   }
   ~Names() {
     free(whole_);
     free(copy_);
+    free(decoded_);
   }
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;
@@ -58,7 +63,10 @@ class Names {
     return matches(pattern, base_) || (is_copy_ && matches(pattern, linked_)) ||
            (copy_ != nullptr && matches(pattern, copy_)) ||
            (whole_ != nullptr &&
-            (matches(pattern, whole_) || matches_without_parameters(pattern)));
+            (matches(pattern, whole_) || matches_without_parameters(pattern))) ||
+           (decoded_ != nullptr &&
+            (matches(pattern, decoded_) ||
+             matches_up_to(decoded_, decoded_size_, plain_size_, pattern)));
   }
 
  private:
@@ -77,22 +85,47 @@ class Names {
                : nullptr;
   }
 
+  // Sets decoded_, if the name is one of those languages'.
+  void decode(std::string_view linked) {
+    if (!may_be_decoded(linked)) return;
+    decoded_ = static_cast<char*>(malloc(kDecodedNameMax + 1));
+    if (decoded_ == nullptr) return;
+    const DecodedName name = decode_name(linked, decoded_, kDecodedNameMax);
+    if (name.language == Language::kNone) {
+      free(decoded_);
+      decoded_ = nullptr;
+      return;
+    }
+    decoded_size_ = name.size;
+    plain_size_ = name.plain_size;
+    decoded_[decoded_size_] = '\0';
+  }
+
   bool matches_without_parameters(size_t pattern) {
     const size_t size = text_length(whole_, SIZE_MAX);
-    const size_t plain_size = without_parameters({whole_, size}).size();
-    if (plain_size == size) return false;
-    const char end = whole_[plain_size];
-    whole_[plain_size] = '\0';
-    const bool found = matches(pattern, whole_);
-    whole_[plain_size] = end;
+    return matches_up_to(whole_, size, without_parameters({whole_, size}).size(),
+                         pattern);
+  }
+
+  // Whether the pattern matches the first `part` bytes of a name of `size` bytes, if
+  // these are fewer.
+  static bool matches_up_to(char* name, size_t size, size_t part, size_t pattern) {
+    if (part == size) return false;
+    const char end = name[part];
+    name[part] = '\0';
+    const bool found = matches(pattern, name);
+    name[part] = end;
     return found;
   }
 
   LinkerName base_;
   LinkerName linked_;  // of a copy
   bool is_copy_;
-  char* whole_;           // the base demangled
-  char* copy_ = nullptr;  // the linker's name of a copy demangled
+  char* whole_ = nullptr;    // the base demangled
+  char* copy_ = nullptr;     // the linker's name of a copy demangled
+  char* decoded_ = nullptr;  // another language's name
+  size_t decoded_size_ = 0;
+  size_t plain_size_ = 0;  // of it, without what patterns need not have
 };
 
 void note_matched(uint64_t found) {

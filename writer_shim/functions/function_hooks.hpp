@@ -50,6 +50,10 @@ void forget_unreported_returns();
 // no thread runs their code.
 void patch_functions();
 
+// Reports the functions whose sleds were written over since then, as the kernel does for
+// a uprobe: calls of these are not recorded. To be called when the process ends.
+void report_overwritten_sleds();
+
 // Notes the changes (arch/code_changes.hpp) that put the jumps into all modules that are
 // loaded, at functions that have none yet. In exit-hooked functions only the entry is
 // changed, and calls of __fentry__ stay, which need no change.

@@ -1,12 +1,15 @@
 // Writes the jumps of sleds. For each module a page or more of gated jumps is mapped
 // within reach of its code, and the landings of its sleds at a distance from them. The
-// module's code is writable only while the jumps are written.
+// module's code is writable only while the jumps are written, or they are written past
+// its protection.
+#include <arctrace/format.h>
 #include <link.h>
 #include <sys/mman.h>
 
 #include <cstddef>
 
 #include "src/api/shim_interface.h"
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/code_changes.hpp"
@@ -38,16 +41,17 @@ static_assert(kGatePage == 4096);
 struct NotedJumps {
   GatedJumps* jumps;  // null: a free entry
   uintptr_t code;     // of the module
+  size_t count;
 };
 constinit NotedJumps noted_jumps[kModulesMax]{};
 size_t noted_jumps_used;
 
-void note_gated_jumps(GatedJumps* jumps, uintptr_t code) {
+void note_gated_jumps(GatedJumps* jumps, uintptr_t code, size_t count) {
   size_t at = 0;
   while (at < noted_jumps_used && noted_jumps[at].jumps != nullptr) ++at;
   if (at == kModulesMax) return;
   if (at == noted_jumps_used) ++noted_jumps_used;
-  noted_jumps[at] = {jumps, code};
+  noted_jumps[at] = {jumps, code, count};
 }
 
 void lead_to_gate(GatedJumps& jumps) {
@@ -139,6 +143,18 @@ bool patch(const Sled& sled, Exits exits, const GatedJumps& head,
   return lead_to_jump(sled, jump, landings.distance);
 }
 
+void note_sled(GatedJump& jump, const Sled& sled) {
+  jump.sled = reinterpret_cast<uintptr_t>(sled.begin);
+  copy_bytes(&jump.written, sled.begin, sizeof jump.written);
+}
+
+// Whether the sled is no longer as it was written: the kernel has written a breakpoint
+// over it, or the file's byte when a uprobe was removed.
+bool is_overwritten(const GatedJump& jump) {
+  return jump.sled != 0 && __builtin_memcmp(reinterpret_cast<const void*>(jump.sled),
+                                            &jump.written, sizeof jump.written) != 0;
+}
+
 // The code of a module that is to be patched: for_each(visit) calls visit(sled) for each
 // of its functions, exits_of(sled) says how a function's exits can be seen, and
 // lead_exits(head) changes them at the end, while the module's code is writable. `kind`:
@@ -158,17 +174,22 @@ void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
   const size_t size =
       (sizeof(GatedJumps) + count * sizeof(GatedJump) + 4095) & ~size_t{4095};
   const size_t code_size = image.code.high - image.code.low;
-  GatedJumps* near = count == 0 ? nullptr : map_near(image, size);
+  if (count == 0 || !can_make_executable()) return;
   const bool is_written = !notes_changes();
-  if (near == nullptr || (is_written && !protect(image.code.low, code_size,
-                                                 PROT_READ | PROT_WRITE | PROT_EXEC))) {
+  const bool is_writable = is_written && protect(image.code.low, code_size,
+                                                 PROT_READ | PROT_WRITE | PROT_EXEC);
+  const ForcedChanges forced(is_written && !is_writable);
+  if (is_written && !is_writable && !forced) return;
+  GatedJumps* near = map_near(image, size);
+  if (near == nullptr) {
+    if (is_writable) protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
     return;
   }
   const Landings landings = lands.function == 0 ? Landings{} : map_landings(image, lands);
   note_jump_memory(image.code.low, reinterpret_cast<uintptr_t>(near), size);
   if (landings.distance != 0)
     note_jump_memory(image.code.low, landings.low, landings.size);
-  note_gated_jumps(near, image.code.low);
+  note_gated_jumps(near, image.code.low, count);
   lead_to_gate(*near);
   if constexpr (machine::kHasReportedExits) {
     make_return_jump(near->returns,
@@ -177,20 +198,22 @@ void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
   GatedJump* next = near->jumps;
   uintptr_t reporting = 0;  // an exit-hooked function
   for_each([&](const Sled& sled) {
+    const bool is_watched = is_written && !outlasts_probes(sled);
     if (next < near->jumps + count && !is_hidden(sled) &&
         patch(sled, exits_of(sled), *near, landings, *next)) {
+      // It is not known whether noted changes will be made.
+      if (is_watched) note_sled(*next, sled);
       ++next;
       if (reporting == 0 && reports_exit(sled.function)) reporting = sled.function;
     }
   });
   lead_exits(*near);
   finish_code(reinterpret_cast<uintptr_t>(near), size);
-  protect(reinterpret_cast<uintptr_t>(near) + kGatePage, size - kGatePage,
-          PROT_READ | PROT_EXEC);
-  if (landings.distance != 0) protect(landings.low, landings.size, PROT_READ | PROT_EXEC);
+  make_executable(reinterpret_cast<uintptr_t>(near) + kGatePage, size - kGatePage);
+  if (landings.distance != 0) make_executable(landings.low, landings.size);
   if (!is_written) return;
   finish_code(image.code.low, code_size);
-  protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
+  if (is_writable) protect(image.code.low, code_size, PROT_READ | PROT_EXEC);
   if (reporting != 0) arctrace_shim_hooked(kind, reporting);
 }
 
@@ -338,6 +361,27 @@ int visit(dl_phdr_info* info, size_t, void* data) {
 }
 
 }  // namespace
+
+void report_overwritten_sleds() {
+  constexpr uint32_t kListedMax = 64;
+  uint64_t listed[kListedMax];
+  for (size_t i = 0; i < noted_jumps_used; ++i) {
+    const NotedJumps& module = noted_jumps[i];
+    uint32_t count = 0;
+    const auto report = [&] {
+      if (count != 0)
+        arctrace_shim_patches(ARCTRACE_PATCH_OVERWRITTEN, count, listed, count);
+      count = 0;
+    };
+    for (size_t k = 0; module.jumps != nullptr && k < module.count; ++k) {
+      const GatedJump& jump = module.jumps->jumps[k];
+      if (!is_overwritten(jump)) continue;
+      listed[count++] = jump.sled;
+      if (count == kListedMax) report();
+    }
+    report();
+  }
+}
 
 void patch_functions() {
   Visit all{true, NewModules::kPatched, false};

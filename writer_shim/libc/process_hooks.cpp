@@ -7,6 +7,7 @@
 #include "src/base/raw_syscall.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
+#include "writer_shim/functions/function_hooks.hpp"
 #include "writer_shim/libc/hook.hpp"
 
 namespace arctrace::shim {
@@ -66,7 +67,10 @@ namespace {
 
 // The loader registers its run of all destructors just before main, after our
 // constructor. So this handler is called after these, last of all.
-void end(int status, void*) { arctrace_shim_process_end(ARCTRACE_END_EXIT, status); }
+void end(int status, void*) {
+  report_overwritten_sleds();
+  arctrace_shim_process_end(ARCTRACE_END_EXIT, status);
+}
 
 // The next functions of that name: libc's, or others before it; a sanitizer's report what
 // it found.
@@ -75,7 +79,10 @@ constinit End* real_exit = nullptr;
 constinit End* real_exit_of_c = nullptr;
 
 [[noreturn]] void exit_directly(End* real, int status) {
-  if (!in_vfork_child()) arctrace_shim_process_end(ARCTRACE_END_EXIT_DIRECT, status);
+  if (!in_vfork_child()) {
+    report_overwritten_sleds();
+    arctrace_shim_process_end(ARCTRACE_END_EXIT_DIRECT, status);
+  }
   if (real != nullptr) real(status);
   for (;;) raw_syscall(SYS_exit_group, status);
 }

@@ -513,6 +513,7 @@ enum arctrace_patch_verdict {
   ARCTRACE_PATCH_SPECIAL = 19, /* of a library: hooked otherwise, or skipped in libc */
   /* a thread stood in its first bytes when its process was joined */
   ARCTRACE_PATCH_IN_USE = 20,
+  ARCTRACE_PATCH_OVERWRITTEN = 21, /* something has written over its compiled-in hook */
   /* No function was patched, for one of these reasons; count is 0. */
   ARCTRACE_PATCH_NO_ROOM = 32,    /* no addresses are free within a jump's reach */
   ARCTRACE_PATCH_RUNTIME = 33,    /* its runtime looks up return addresses */

@@ -42,7 +42,7 @@ Runner add_record(CLI::App& root) {
       "character; or re: and an extended regular expression, such as\n"
       "\"re:^str(len|dup)$\". C++ functions match by their\n"
       "demangled names, with or without parameters; this needs libstdc++ in the\n"
-      "program.\n"
+      "program. Those of Rust, Fortran, Ada, OCaml and D match as reports show them.\n"
       "\n"
       "-A and -R without @ use the types of COMMAND's functions, if it is built\n"
       "with -g, and those of common functions of libc. Otherwise ARG is arg1 to\n"

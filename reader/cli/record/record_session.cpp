@@ -6,13 +6,11 @@
 
 #include <csignal>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "reader/cli/record/printed_events.hpp"
 #include "reader/render/output.hpp"
-#include "reader/trace/format_names.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/moments.hpp"
@@ -155,30 +153,17 @@ namespace {
 using recording::Recording;
 using recording::RecordOptions;
 
-// Prints at the end what -P has not patched.
-void tell_of_patches(const recorder::CollectorSummary& summary,
-                     const RecordOptions& options) {
-  if (options.filter.patch.empty()) return;
-  const std::set<uint32_t>& refusals = summary.totals.patches.refusals();
-  // In the set, refusals come after ARCTRACE_PATCH_SMALL.
-  if (!refusals.empty() && *refusals.rbegin() != ARCTRACE_PATCH_SMALL) {
-    reader::print_message(absl::StrCat("nothing of some program was patched for -P: ",
-                                       reader::patch_refusal_text(*refusals.rbegin())));
-  }
-  tell_patches(summary, options);
-}
-
 void print_joined_end(const Recording& recording, const std::string& program) {
   const RecordOptions& options = recording.options();
   const recorder::CollectorSummary& summary = recording.summary();
   warn_of_unmatched(
       options.filter,
       IpcAtomics::load_relaxed(recording.buffer().view().control().patterns_matched),
-      program);
+      program, &summary);
   warn_of_unmatched_events(summary, options.record_filter);
   warn_of_untraced(summary);
   warn_of_identities(summary);
-  tell_of_patches(summary, options);
+  if (!options.filter.patch.empty()) tell_patches(summary, options, false);
   if (summary.totals.records == 0 &&
       options.library_calls == recording::LibraryCalls::kProgram) {
     reader::print_message(

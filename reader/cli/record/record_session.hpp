@@ -37,9 +37,10 @@ void print_end(const recorder::CollectorSummary& summary,
                bool has_warned);
 
 // Prints a line each if functions that -P has patched were switched off, if nothing of
-// some library was patched, and why, and if small functions were skipped.
+// some program (unless that is said already) or some library was patched, and why, and if
+// small functions were skipped.
 void tell_patches(const recorder::CollectorSummary& summary,
-                  const recording::RecordOptions& options);
+                  const recording::RecordOptions& options, bool is_refusal_said);
 
 // Returns the line that ends a recording: "5 records, 0 lost, ... FILE".
 std::string recording_summary_line(const recorder::CollectorSummary& summary,
@@ -66,9 +67,11 @@ void warn_of_unmatched_events(const recorder::CollectorSummary& summary,
 void warn_of_identities(const recorder::CollectorSummary& summary);
 
 // Prints a warning for each pattern that no function matched. `matched`: the control
-// page's word. `command`: the program in which similar names are looked for.
+// page's word. `command`: the program in which similar names are looked for. `summary`:
+// of the recording, which knows why nothing was patched; null: that is not known.
 void warn_of_unmatched(const recording::CallFilterOptions& filter, uint64_t matched,
-                       const std::string& command);
+                       const std::string& command,
+                       const recorder::CollectorSummary* summary = nullptr);
 
 // Prints a warning if programs could not map the buffer within their memory limit.
 // Returns whether it did.

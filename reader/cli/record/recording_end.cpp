@@ -17,6 +17,7 @@
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/recording/patching/call_slots.hpp"
 #include "src/recording/patching/patch_check.hpp"
 #include "src/recording/patching/patch_choice.hpp"
 #include "src/recording/patterns/program_functions.hpp"
@@ -60,15 +61,33 @@ void warn_of_unmatched_events(const recorder::CollectorSummary& summary,
   for (const std::string& line : lines) reader::print_warning(line);
 }
 
+namespace {
+
+// Why no function of some program was patched; 0: that was not so. In the set, refusals
+// come after ARCTRACE_PATCH_SMALL.
+uint32_t program_refusal(const recorder::PatchNotes& patches) {
+  const std::set<uint32_t>& refusals = patches.refusals();
+  const bool is_refused = !refusals.empty() && *refusals.rbegin() != ARCTRACE_PATCH_SMALL;
+  return is_refused ? *refusals.rbegin() : 0;
+}
+
+}  // namespace
+
 void warn_of_identities(const recorder::CollectorSummary& summary) {
   const std::string text = reader::identities_text(summary.processes, summary.threads);
   if (!text.empty()) reader::print_warning(text);
 }
 
 void warn_of_unmatched(const recording::CallFilterOptions& filter, uint64_t matched,
-                       const std::string& command) {
+                       const std::string& command,
+                       const recorder::CollectorSummary* summary) {
+  recording::RefusedPatches refused;
+  if (summary != nullptr) {
+    const recorder::PatchNotes& patches = summary->totals.patches;
+    refused = {program_refusal(patches) != 0, !patches.library_refusals().empty()};
+  }
   for (const std::string& line :
-       recording::unmatched_patterns(filter, matched, command)) {
+       recording::unmatched_patterns(filter, matched, command, refused)) {
     reader::print_warning(line);
   }
 }
@@ -118,16 +137,17 @@ std::string own_functions_hint(const recorder::CollectorSummary& summary,
     what = "no function was recorded (--no-libcall)";
   }
   if (!options.filter.patch.empty()) {
-    const std::set<uint32_t>& refusals = summary.totals.patches.refusals();
-    // ARCTRACE_PATCH_SMALL comes first in the set, and any other refusal says more.
-    if (!refusals.empty() && *refusals.rbegin() == ARCTRACE_PATCH_SMALL) {
+    const recorder::PatchNotes& patches = summary.totals.patches;
+    if (const uint32_t refusal = program_refusal(patches); refusal != 0) {
+      return absl::StrCat(
+          what, "; nothing was patched for -P: ", reader::patch_refusal_text(refusal));
+    }
+    if (!patches.refusals().empty()) {  // it is only ARCTRACE_PATCH_SMALL
       return absl::StrCat(what, "; the functions that could be patched for -P have ",
                           recording::kSmallFunctionsText);
     }
-    if (!refusals.empty()) {
-      return absl::StrCat(what, "; nothing was patched for -P: ",
-                          reader::patch_refusal_text(*refusals.rbegin()));
-    }
+    // Where nothing of libraries was patched either, that has a line of its own.
+    if (!patches.library_refusals().empty()) return "";
     return absl::StrCat(what,
                         "; no function could be patched for -P: arctrace functions ",
                         reader::escaped(options.command.front()),
@@ -137,7 +157,8 @@ std::string own_functions_hint(const recorder::CollectorSummary& summary,
     return absl::StrCat(what, "; functions of ", reader::escaped(options.command.front()),
                         " have room for hooks (-fpatchable-function-entry), but less "
                         "than a hook needs, or neither unwind tables nor symbols that "
-                        "say where they begin");
+                        "say where they begin; or their code may not change, as under "
+                        "a seccomp filter that refuses executable memory");
   }
   return absl::StrCat(what,
                       "; to record a program's own functions, "
@@ -168,6 +189,20 @@ void tell_unused_rooms(const recorder::CollectorSummary& summary,
       "-fasynchronous-unwind-tables"));
 }
 
+// Prints that calls of library functions by the command itself cannot be seen, though
+// they were to be recorded. Its own functions are recorded, if it has hooks or -P.
+void tell_unseen_calls(const recording::RecordOptions& options) {
+  const std::string& command = options.command.front();
+  if (options.library_calls == recording::LibraryCalls::kNone ||
+      !recording::computes_call_slots_untrusted(recording::find_program(command))) {
+    return;
+  }
+  reader::print_message(absl::StrCat(
+      "calls of library functions by ", reader::escaped(command),
+      " are not recorded: its code computes where their addresses are, as with "
+      "-mcmodel=large"));
+}
+
 void tell_switched_off(const recorder::CollectorSummary& summary) {
   const size_t count = summary.totals.patches.switched_off().size();
   if (count == 0) return;
@@ -176,6 +211,24 @@ void tell_switched_off(const recorder::CollectorSummary& summary) {
       " switched off, because ", count == 1 ? "its" : "their",
       " calls filled the buffer: arctrace info -v names ", count == 1 ? "it" : "them",
       "; those that -P names without wildcards stay on"));
+}
+
+void tell_overwritten(const recorder::CollectorSummary& summary) {
+  const size_t count = summary.totals.patches.overwritten().size();
+  if (count == 0) return;
+  reader::print_message(absl::StrCat(
+      "calls of ", reader::count_text(count, "function"),
+      " are missing since a uprobe has written over ", count == 1 ? "its" : "their",
+      " hook (arctrace info -v names ", count == 1 ? "it" : "them",
+      "): -fpatchable-function-entry=6 has room for both"));
+}
+
+void tell_program_refusal(const recorder::CollectorSummary& summary) {
+  const uint32_t refusal = program_refusal(summary.totals.patches);
+  if (refusal == 0) return;
+  reader::print_message(absl::StrCat(
+      "nothing of some program was patched for -P: ", reader::patch_refusal_text(refusal),
+      "; arctrace info says of which"));
 }
 
 void tell_library_refusals(const recorder::CollectorSummary& summary) {
@@ -216,8 +269,10 @@ void tell_snapshots(const recorder::CollectorSummary& summary,
 }  // namespace
 
 void tell_patches(const recorder::CollectorSummary& summary,
-                  const recording::RecordOptions& options) {
+                  const recording::RecordOptions& options, bool is_refusal_said) {
   tell_switched_off(summary);
+  tell_overwritten(summary);
+  if (!is_refusal_said) tell_program_refusal(summary);
   tell_library_refusals(summary);
   tell_small(summary, options);
 }
@@ -231,7 +286,7 @@ void print_end(const recorder::CollectorSummary& summary,
   } else {
     warn_of_unmatched(options.filter,
                       IpcAtomics::load_relaxed(buffer.control().patterns_matched),
-                      options.command.front());
+                      options.command.front(), &summary);
     warn_of_unmatched_events(summary, options.record_filter);
   }
   warn_of_untraced(summary);
@@ -243,13 +298,12 @@ void print_end(const recorder::CollectorSummary& summary,
         ": record --wait waits for that"));
   }
   warn_of_identities(summary);
-  if (summary.processes != 0 && !has_warned) {
-    if (const std::string hint = own_functions_hint(summary, options); !hint.empty()) {
-      reader::print_message(hint);
-    }
-  }
+  std::string hint;
+  if (summary.processes != 0 && !has_warned) hint = own_functions_hint(summary, options);
+  if (!hint.empty()) reader::print_message(hint);
+  if (summary.processes != 0) tell_unseen_calls(options);
   tell_unused_rooms(summary, options);
-  tell_patches(summary, options);
+  tell_patches(summary, options, !hint.empty());
   tell_snapshots(summary, options);
   reader::print_message(recording_summary_line(summary, options.output.path));
 }

@@ -100,12 +100,17 @@ void PatchNotes::note_untrusted(std::span<const std::byte> block) {
     if (patches.verdict >= ARCTRACE_PATCH_NO_ROOM && patches.verdict < kVerdictsEnd) {
       (patches.listed == 0 ? refusals_ : library_refusals_).insert(patches.verdict);
     }
-    if (patches.verdict != ARCTRACE_PATCH_THROTTLED) return;
+    if (patches.verdict != ARCTRACE_PATCH_THROTTLED &&
+        patches.verdict != ARCTRACE_PATCH_OVERWRITTEN) {
+      return;
+    }
+    std::set<uint64_t>& functions =
+        patches.verdict == ARCTRACE_PATCH_THROTTLED ? switched_off_ : overwritten_;
     body = body.subspan(sizeof patches);
     for (uint32_t i = 0; i < patches.listed && body.size() >= sizeof(uint64_t) &&
-                         switched_off_.size() < kFunctionsMax;
+                         functions.size() < kFunctionsMax;
          ++i) {
-      switched_off_.insert(load_part_untrusted<uint64_t>(body));
+      functions.insert(load_part_untrusted<uint64_t>(body));
       body = body.subspan(sizeof(uint64_t));
     }
   });

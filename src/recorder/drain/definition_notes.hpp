@@ -60,6 +60,8 @@ class PatchNotes {
   // The addresses of functions that were switched off because their calls filled the
   // buffer: at most 65,536.
   const std::set<uint64_t>& switched_off() const { return switched_off_; }
+  // The addresses of compiled-in hooks that were written over: as many at most.
+  const std::set<uint64_t>& overwritten() const { return overwritten_; }
 
   // The reasons (enum arctrace_patch_verdict) why no function of the program was patched
   // in some processes (PATCH_SMALL: not in all), and none of some library.
@@ -67,7 +69,7 @@ class PatchNotes {
   const std::set<uint32_t>& library_refusals() const { return library_refusals_; }
 
  private:
-  std::set<uint64_t> switched_off_;
+  std::set<uint64_t> switched_off_, overwritten_;
   std::set<uint32_t> refusals_;
   std::set<uint32_t> library_refusals_;
 };

@@ -3,6 +3,8 @@
 #include "src/recorder/patch_analysis/code_sweep.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "src/base/untrusted_bytes.hpp"
@@ -27,6 +29,10 @@ struct Label {
   size_t function;
 };
 
+struct Call {
+  uint64_t from, target;
+};
+
 class Sweeper {
  public:
   Sweeper(const ModuleCode& module, const UnwindTable& unwind)
@@ -47,6 +53,7 @@ class Sweeper {
     mark_landing_pads();
     bytes_left_ = bytes * kReadsMax;
     mark_tables();
+    add_called_functions();
     return std::move(sweep_);
   }
 
@@ -172,6 +179,7 @@ class Sweeper {
         labels_.push_back({instruction.target, index});
       }
     } else if (instruction.has_target) {
+      if (instruction.flow == Flow::kCall) note_call(instruction, address, function);
       const bool is_own =
           function != nullptr && function->range.contains(instruction.target);
       marks.add(instruction.target, instruction.flow == Flow::kCall ? kMarkCalled
@@ -194,6 +202,74 @@ class Sweeper {
     if (!function->uses_return_address) {
       function->uses_return_address = uses_return_address(instruction, address);
     }
+  }
+
+  void note_call(const Instruction& call, uint64_t address, const SweptFunction* from) {
+    if (!sweep_.marks.is_code(call.target) || is_in_function(call.target) ||
+        is_stub(call.target)) {
+      return;
+    }
+    if (from != nullptr) {
+      called_.push_back(call.target);
+    } else {
+      calls_between_.push_back({address, call.target});
+    }
+  }
+
+  // Adds the functions that neither a name nor the unwind table has, as those of objects
+  // that were built without unwind tables in a program that was stripped: those that
+  // functions call, and that these call in turn. Other bytes between functions may be no
+  // code, whatever they look like.
+  void add_called_functions() {
+    std::sort(calls_between_.begin(), calls_between_.end(),
+              [](const Call& a, const Call& b) { return a.from < b.from; });
+    std::vector<uint64_t> starts;
+    std::vector<uint64_t> open = std::move(called_);
+    std::vector<bool> is_used(calls_between_.size());
+    while (!open.empty()) {
+      const uint64_t start = open.back();
+      open.pop_back();
+      starts.push_back(start);
+      const uint64_t end = gap_end(start);
+      auto call = std::lower_bound(
+          calls_between_.begin(), calls_between_.end(), start,
+          [](const Call& one, uint64_t value) { return one.from < value; });
+      for (; call != calls_between_.end() && call->from < end; ++call) {
+        const auto i = static_cast<size_t>(call - calls_between_.begin());
+        if (is_used[i]) break;  // and so were those after it
+        is_used[i] = true;
+        open.push_back(call->target);
+      }
+    }
+    std::sort(starts.begin(), starts.end());
+    starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+    std::vector<SweptFunction> added;
+    for (size_t i = 0; i < starts.size(); ++i) {
+      uint64_t end = gap_end(starts[i]);
+      if (i + 1 < starts.size()) end = std::min(end, starts[i + 1]);
+      added.push_back({{starts[i], end}, ""});
+    }
+    const auto middle = static_cast<std::ptrdiff_t>(sweep_.functions.size());
+    std::move(added.begin(), added.end(), std::back_inserter(sweep_.functions));
+    std::inplace_merge(sweep_.functions.begin(), sweep_.functions.begin() + middle,
+                       sweep_.functions.end(),
+                       [](const SweptFunction& a, const SweptFunction& b) {
+                         return a.range.start < b.range.start;
+                       });
+  }
+
+  // Where the bytes between functions end that have this address.
+  uint64_t gap_end(uint64_t address) const {
+    const auto next =
+        std::upper_bound(sweep_.functions.begin(), sweep_.functions.end(), address,
+                         [](uint64_t value, const SweptFunction& function) {
+                           return value < function.range.start;
+                         });
+    uint64_t end = next == sweep_.functions.end() ? UINT64_MAX : next->range.start;
+    for (const ModuleSegment& segment : module_.segments) {
+      if (segment.range().contains(address)) end = std::min(end, segment.range().end);
+    }
+    return end;
   }
 
   // Whether an operand is the slot in which the return address stands.
@@ -324,6 +400,8 @@ class Sweeper {
   std::vector<CodeRange> named_;
   std::vector<Label> labels_;
   std::vector<size_t> table_users_;
+  std::vector<uint64_t> called_;               // by functions, and in none
+  std::vector<Call> calls_between_;            // from between functions to between them
   const UnwindTable::Entry* entry_ = nullptr;  // of the function that is swept
   std::vector<FrameRow> rows_;                 // of that entry
   size_t row_ = 0;

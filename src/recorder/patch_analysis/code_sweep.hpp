@@ -58,7 +58,7 @@ class CodeMarks {
 
 struct SweptFunction {
   CodeRange range;
-  std::string name;          // the linker's; empty: known by the unwind table only
+  std::string name;          // the linker's; empty: it has none
   bool is_not_code = false;  // some of its bytes are no instruction
   bool uses_return_address = false;
   // The function calls, jumps back within itself, enters the kernel or repeats an
@@ -76,8 +76,8 @@ struct CodeSweep {
   std::vector<SweptFunction> functions;  // by address; they do not overlap
 };
 
-// The functions are those with names, and the others that the unwind table has. Costs
-// some 60 ns for each instruction.
+// The functions are those with names, the others that the unwind table has, and those
+// that these call and that have neither. Costs some 60 ns for each instruction.
 CodeSweep sweep_code_untrusted(const ModuleCode& module, const UnwindTable& unwind);
 
 }  // namespace arctrace::recorder

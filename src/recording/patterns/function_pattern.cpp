@@ -2,9 +2,10 @@
 #include "src/recording/patterns/function_pattern.hpp"
 
 #include "reader/replay/functions.hpp"
-#include "reader/symbols/symbolizer.hpp"
+#include "reader/symbols/demangle.hpp"
 #include "src/base/function_names.hpp"
 #include "src/base/glob.hpp"
+#include "src/base/language_names.hpp"
 #include "src/base/near_names.hpp"
 #include "src/shim_protocol/options.hpp"
 
@@ -31,7 +32,16 @@ FunctionNames::FunctionNames(const std::string& linker_name)
       base(plain_linker_name(linker_name)),
       whole(reader::demangle_untrusted(base)),
       plain(without_parameters(whole)),
-      copy(reader::demangle_untrusted(linked)) {}
+      copy(reader::demangle_untrusted(linked)) {
+  const reader::LanguageName other = reader::language_name_untrusted(linked);
+  if (other.language == Language::kNone) return;
+  decoded = other.shown;
+  decoded_plain = other.plain;
+  // Names of D have parameters, and C functions may have names like those of Ada.
+  if (other.language == Language::kD || other.language == Language::kPerhapsAda) return;
+  whole = decoded;
+  plain = decoded_plain;
+}
 
 FunctionPattern::FunctionPattern(const std::string& text) : text_(text) {
   if (!text.starts_with(shim::kRegexMark)) return;
@@ -50,8 +60,14 @@ bool FunctionPattern::matches(const std::string& name) const {
 }
 
 bool FunctionPattern::matches_any(const FunctionNames& names) const {
-  return matches(names.linked) || matches(names.base) || matches(names.whole) ||
-         matches(names.plain) || matches(names.copy);
+  return matches_undemangled(names) || matches(names.whole) || matches(names.plain) ||
+         matches(names.copy);
+}
+
+bool FunctionPattern::matches_undemangled(const FunctionNames& names) const {
+  return matches(names.linked) || matches(names.base) ||
+         (!names.decoded.empty() &&
+          (matches(names.decoded) || matches(names.decoded_plain)));
 }
 
 std::string unmatched_glob(const std::vector<std::string>& globs,

@@ -29,6 +29,9 @@ struct FunctionNames {
   std::string whole;   // the base demangled, with parameters
   std::string plain;   // the base demangled, without parameters
   std::string copy;    // the linker's demangled, as reports print it
+  // Of languages other than C++, as the shim decodes it: as reports print it (of D
+  // without parameters), and without what patterns need not have. Else empty.
+  std::string decoded, decoded_plain;
 };
 
 // One pattern. REQUIRES: if it is a regular expression, it is valid.
@@ -43,6 +46,8 @@ class FunctionPattern {
   bool is_regex() const { return expression_.has_value(); }
   bool matches(const std::string& name) const;
   bool matches_any(const FunctionNames& names) const;
+  // Whether the shim finds that it matches in a process without a demangler.
+  bool matches_undemangled(const FunctionNames& names) const;
 
  private:
   std::string text_;

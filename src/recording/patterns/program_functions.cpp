@@ -153,8 +153,9 @@ ModuleFiles module_files(const reader::Trace& trace, const std::vector<pid_t>& p
 }  // namespace
 
 bool SessionFunction::is_matched_by(const FunctionPattern& pattern) const {
-  return is_demangled ? pattern.matches_any(*this)
-                      : pattern.matches(linked) || pattern.matches(base);
+  const bool is_cpp = linked.starts_with("_Z");
+  return is_demangled && is_cpp ? pattern.matches_any(*this)
+                                : pattern.matches_undemangled(*this);
 }
 
 absl::StatusOr<SessionFunctions> functions_of_session(const std::string& path,

@@ -219,12 +219,17 @@ std::string why_unmatched(const PatternOption& option, const FunctionPattern& pa
     return absl::StrCat("; ", is_there,
                         ", but could not be patched: arctrace functions --list says why");
   }
-  const bool matches_linked =
-      pattern.matches(function.linked) || pattern.matches(function.base);
-  if (!matches_linked && !program.demangles()) {
-    return absl::StrCat("; ", is_there,
-                        ", but C++ names match only in programs with libstdc++; try ",
-                        option.option, " ", reader::escaped(function.base));
+  if (!pattern.matches_undemangled(function)) {
+    const char* why = nullptr;
+    if (function.linked.starts_with("_D")) {
+      why = "names of D match only without template arguments and parameters";
+    } else if (!program.demangles()) {
+      why = "C++ names match only in programs with libstdc++";
+    }
+    if (why != nullptr) {
+      return absl::StrCat("; ", is_there, ", but ", why, "; try ", option.option, " ",
+                          reader::escaped(function.base));
+    }
   }
   if (patches) {
     return absl::StrCat("; ", is_there, ", but was not patched: try -P ",
@@ -243,8 +248,9 @@ std::vector<std::string> library_names(const std::vector<std::string>& paths) {
   return names;
 }
 
-// The line about a pattern of -P for libraries.
-std::string library_line(const std::string& text, const std::string& command) {
+// The line about a pattern of -P for libraries; empty: it is only `refused`.
+std::string library_line(const std::string& text, const std::string& command,
+                         bool refused) {
   const shim::PatchPattern split = shim::split_patch_pattern(text);
   const std::vector<std::string> paths = libraries_of(find_program(command));
   std::vector<std::string> names = library_names(paths);
@@ -253,6 +259,12 @@ std::string library_line(const std::string& text, const std::string& command) {
     std::vector<std::string> functions;
     const auto file = reader::ElfFile::open_untrusted(paths[i]);
     if (file.ok()) functions = file->exported_functions();
+    const FunctionPattern pattern{std::string(split.function)};
+    if (refused && std::any_of(functions.begin(), functions.end(), [&](const auto& name) {
+          return pattern.matches_any(FunctionNames(name));
+        })) {
+      return "";
+    }
     return absl::StrCat("no function of ", reader::escaped(names[i]),
                         " that can be patched "
                         "matches -P ",
@@ -267,23 +279,28 @@ std::string library_line(const std::string& text, const std::string& command) {
                       near_names(plain_part(split.library), names));
 }
 
+// Empty: the pattern is only refused.
 std::string line_for(const PatternOption& option, const std::string& text,
-                     const ProgramFunctions& program, bool patches) {
+                     const ProgramFunctions& program, bool patches, bool refused) {
   const std::string pattern = pattern_of(option, text);
   std::string line = absl::StrCat(
       is_for_scopes(option) ? "no function or scope matches " : "no function matches ",
       option.option, " ", reader::escaped(text == "." ? text : pattern));
+  const bool is_refused = refused && option.kind == PatternKind::kPatch;
   // Such a pattern matches all functions, so any of them would be a poor example.
-  if (text == "." || pattern == "*") return line;
+  if (text == "." || pattern == "*") return is_refused ? "" : line;
   const FunctionPattern compiled(pattern);
   if (const FunctionNames* function = program.find(compiled); function != nullptr) {
+    if (is_refused) return "";
     return line + why_unmatched(option, compiled, *function, program, patches);
   }
   const std::vector<std::string>& names = program.plain_names();
   if (std::binary_search(names.begin(), names.end(), pattern)) {
     return line + "; it is a library's, and no call of it was hooked";
   }
-  return line + near_names(plain_part(pattern), names);
+  const std::string near = near_names(plain_part(pattern), names);
+  // Other programs than the command may have it, and were refused.
+  return is_refused && near.empty() ? "" : line + near;
 }
 
 }  // namespace
@@ -316,8 +333,8 @@ uint64_t matched_patterns(const CallFilterOptions& options,
 }
 
 std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
-                                            uint64_t matched,
-                                            const std::string& command) {
+                                            uint64_t matched, const std::string& command,
+                                            RefusedPatches refused) {
   std::vector<std::string> lines;
   std::unique_ptr<ProgramFunctions> program;  // read when it is needed
   for (const PatternOption& option : pattern_options(options)) {
@@ -331,13 +348,15 @@ std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
         continue;
       }
       if (is_for_library(option, text)) {
-        lines.push_back(library_line(text, command));
+        lines.push_back(library_line(text, command, refused.libraries));
         continue;
       }
       if (program == nullptr) program = std::make_unique<ProgramFunctions>(command);
-      lines.push_back(line_for(option, text, *program, !options.patch.empty()));
+      lines.push_back(
+          line_for(option, text, *program, !options.patch.empty(), refused.programs));
     }
   }
+  std::erase(lines, "");
   return lines;
 }
 

@@ -52,10 +52,18 @@ std::vector<std::string> unmatched_threads(const RecordFilterOptions& filter,
 uint64_t matched_patterns(const CallFilterOptions& options,
                           const SessionFunctions& session);
 
+// Whether no function of a program, or of a library, was patched in some process at all,
+// for a reason that the caller tells.
+struct RefusedPatches {
+  bool programs = false, libraries = false;
+};
+
 // A line for each pattern that no function matched: why, if the program `command` has
 // such a function, or else similar names of its functions. `matched`: the control page's
-// word.
+// word. There is no line about a pattern of -P that only `refused` has kept from
+// matching.
 std::vector<std::string> unmatched_patterns(const CallFilterOptions& options,
-                                            uint64_t matched, const std::string& command);
+                                            uint64_t matched, const std::string& command,
+                                            RefusedPatches refused = {});
 
 }  // namespace arctrace::recording

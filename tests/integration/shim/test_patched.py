@@ -17,7 +17,7 @@ import unittest.mock
 
 import cases
 from command import ARCTRACE, read, read_info, read_report, run, start_arctrace
-from hooked import ANY_COMPILER, ShimTest, both_compilers, functions_of
+from hooked import ANY_COMPILER, TOOLS, ShimTest, both_compilers, functions_of
 
 # Programs with their arguments. What they do must not change, and every counted call of a function that can be patched
 # must be in the trace.
@@ -189,6 +189,25 @@ class Patched(ShimTest):
         for name in left:
             self.assertIn(f"\n             {name}\n", text)
 
+    def test_objects_without_unwind_tables(self):
+        """Functions of an object without unwind tables, beside others, are counted in a stripped program, too."""
+        sources = {
+            "bare.c": "int inner(int n) { volatile int sum = n; return sum + 1; }\n"
+                      "int outer(int n) { volatile int sum = inner(n); return sum + inner(n + 1); }\n",
+            "full.c": "int outer(int n);\n__attribute__((noinline)) int full(int n) { volatile int sum = outer(n);\n"
+                      "  return sum + outer(n + 1); }\nint main(int count) { return full(count) == 0; }\n"}
+        directory = self.place("bare", ANY_COMPILER)
+        for name, text in sources.items():
+            (directory / name).write_text(text)
+            options = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"] if name == "bare.c" else []
+            subprocess.run([TOOLS["gcc"], "-O1", "-fno-inline", "-c", name, *options], cwd=directory, check=True)
+        subprocess.run([TOOLS["gcc"], "-s", "-o", "bare", "full.o", "bare.o"], cwd=directory, check=True)
+        plan = json.loads(read("functions", "--list", "--format=json", directory / "bare"))
+        self.assertEqual([one["verdict"] for one in plan["list"]].count("no_frame_info"), 2)
+        traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./bare",))
+        [patches] = self.patches(traced.trace)
+        self.assertEqual(patches["left"]["no_frame_info"], 2)
+
     def test_refused(self):
         """If no function can be patched, record and info say why."""
         directory = self.place("confined", ANY_COMPILER)
@@ -201,6 +220,29 @@ class Patched(ShimTest):
         text = traced.read("info")
         self.assertIn("\n0 patched functions of ", text)
         self.assertIn(f"\n  none was patched: {why}\n", text)
+        self.assertNotIn("matches", traced.stderr)
+
+    def test_refused_patterns(self):
+        """What was refused is no pattern that nothing matches, and is said beside what other hooks have recorded."""
+        why = "it is under a seccomp filter"
+        library = f"nothing of some library was patched for -P: {why}; arctrace info says of which\n"
+        for pattern, command, said in (
+                ("callee", ("./canary", "7", "100"), f"; nothing was patched for -P: {why}\n"),
+                ("callee", ("sh", "-c", "./canary 7 100"), f"; nothing was patched for -P: {why}\n"),
+                ("lib:libc.so.6", ("./canary", "7", "100"), library),
+                ("lib:libc:malloc", ("./canary", "7", "100"), library)):
+            with self.subTest(pattern=pattern, command=command):
+                traced = self.record_patched(self.place("confined", ANY_COMPILER), "-P", pattern, command=command,
+                                             preexec_fn=allow_all)
+                self.assertEqual((traced.status, traced.stdout), (0, "100 rounds\n"), traced.stderr)
+                self.assertIn(said, traced.stderr)
+                for wrong in ("matches", "could be patched", "could not be patched"):
+                    self.assertNotIn(wrong, traced.stderr)
+        directory = self.place("hooked", ANY_COMPILER)
+        traced = self.record_patched(directory, "-P", ".", "-Z", "1", command=("./hooked",), preexec_fn=allow_all)
+        self.assertIn(f"nothing of some program was patched for -P: {why}; arctrace info says of which\n",
+                      traced.stderr)
+        self.assertNotIn("matches", traced.stderr)
 
     def assert_refused(self, directory, why, command=("./canary", "7", "100"), status=0,
                        stdout="100 rounds\n", **options):

@@ -24,6 +24,7 @@ TEST_CASE("expression: a function matches with its parameters, without, and as a
   CHECK(matches("^work$", "work.constprop.0"));
   CHECK(matches("[xk]$", "work"));
   CHECK_FALSE(matches("^or", "work"));
+  CHECK(matches("serve$", "Shop.serve_12"));
 }
 
 TEST_CASE("expression: one that may take very long, or is none, is refused") {
@@ -55,6 +56,10 @@ TEST_CASE("expression: which may match a C++ function by its linker's name") {
   CHECK(may("^w?", "work()"));
   CHECK(may("^x|v$", "work()"));
   CHECK_FALSE(may("^wo", "work()"));
+  CHECK(may("7h", "ab::inner::descend"));    // Rust
+  CHECK(may("^camlShop", "Shop.serve_12"));  // OCaml
+  CHECK(may("^shop__", "shop.serve"));       // Ada
+  CHECK_FALSE(may("^wo", "work.constprop.0"));
   CHECK_FALSE(may("v$", "work"));
 }
 

@@ -25,6 +25,14 @@ TEST_CASE("reported names without the suffixes of copies") {
   CHECK(without_copy_suffix("f(int, ...)") == "f(int, ...)");
   CHECK(without_copy_suffix(".x") == ".x");
   CHECK(without_copy_suffix("f [clone") == "f [clone");
+  CHECK(without_copy_suffix("work.cold") == "work");
+  CHECK(without_copy_suffix("work.part.0.isra.0") == "work");
+  CHECK(without_copy_suffix("work.0") == "work");
+  CHECK(without_copy_suffix("sum.avx2") == "sum");
+  CHECK(without_copy_suffix("main.work") == "main.work");
+  CHECK(without_copy_suffix("Stdlib.List.map_331") == "Stdlib.List.map_331");
+  CHECK(without_copy_suffix("shop.serve [clone .part.0]") == "shop.serve");
+  CHECK(without_copy_suffix("shop.part") == "shop.part");
   CHECK(without_copy_suffix("") == "");
 }
 

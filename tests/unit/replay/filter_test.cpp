@@ -55,6 +55,11 @@ TEST_CASE("a name matches a glob with its parameters or without") {
   }
   CHECK(matches_any({"work"}, "work.isra.0"));
   CHECK(matches_any({"work.isra.0"}, "work.isra.0"));
+  CHECK(matches_any({"Shop.serve"}, "Shop.serve_12"));  // OCaml
+  CHECK(matches_any({"app.foo"}, "app.foo(int)"));      // D
+  for (const char* name : {"Shop.serve_12", "main.work", "shop.serve"}) {
+    CHECK_FALSE(matches_any({"Shop", "main", "shop"}, name));
+  }
 }
 
 TEST_CASE("without filters") {

@@ -25,6 +25,14 @@ extern "C" __attribute__((noinline, visibility("default"))) int used_symbols_fix
   return x + 1;
 }
 
+// These have the names of a program of Ada's.
+extern "C" __attribute__((noinline, visibility("default"))) int shop__serve(int x) {
+  return x + 2;
+}
+extern "C" __attribute__((noinline, used, visibility("default"))) int adainit(int x) {
+  return x + 3;
+}
+
 Module module_of(const void* address) {
   Dl_info facts{};
   link_map* map = nullptr;
@@ -82,6 +90,42 @@ TEST_CASE("names, exports and lines of the keys are found and serve without the 
   CHECK(symbolizer.findings().empty());
   FunctionResolver without(reading.definitions, nullptr);
   CHECK(without.functions()[without.resolve(q, address, 0)].name.starts_with("own+0x"));
+}
+
+TEST_CASE("names of a program of Ada's are Ada's, also without the file") {
+  RecordScript script;
+  const ProcessIndex p = script.process(1, "/bin/a");
+  Module own = module_of(reinterpret_cast<void*>(&shop__serve));
+  script.definitions.add_module(p, own);
+  const auto address = reinterpret_cast<uint64_t>(&shop__serve);
+  const auto name_in = [&](RecordScript& in) {
+    Symbolizer symbolizer;
+    FunctionResolver resolver(in.definitions, &symbolizer);
+    return resolver.functions()[resolver.resolve(p, address, 0)].name;
+  };
+  CHECK(name_in(script) == "shop.serve");
+  // The function that tells so is stored though it was not called, and once more from
+  // what is stored.
+  std::vector<ModuleSymbols> stored;
+  for (const bool has_file : {true, false}) {
+    CAPTURE(has_file);
+    RecordScript reading;
+    REQUIRE(reading.process(1, "/bin/a") == p);
+    if (!has_file) own.path = "/not/there/own";
+    reading.definitions.add_module(p, own);
+    for (ModuleSymbols& module : stored) module.path = own.path;
+    for (const auto& chunk : encode_symbols(stored, 0)) {
+      REQUIRE(reading.definitions.mutable_symbols().add_untrusted(chunk));
+    }
+    CHECK(name_in(reading) == "shop.serve");
+    stored = find_used_symbols(reading.definitions, {{p, address}}, WithSource::kNo, {},
+                               kGoesOn)
+                 .modules;
+    REQUIRE(stored.size() == 1);
+    CHECK(stored[0].functions.size() == 2);
+    CHECK(std::is_sorted(stored[0].functions.begin(), stored[0].functions.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; }));
+  }
 }
 
 TEST_CASE("a stored name comes before the file's, and a stored line before its own") {

@@ -1,4 +1,6 @@
-// C++ names demangled, hostile ones included.
+// Names of C++ and other languages demangled, hostile ones included.
+#include "reader/symbols/demangle.hpp"
+
 #include <cxxabi.h>
 #include <doctest/doctest.h>
 
@@ -11,8 +13,6 @@
 #include <tuple>
 #include <typeinfo>
 #include <vector>
-
-#include "reader/symbols/symbolizer.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -64,6 +64,56 @@ TEST_CASE("as the C++ ABI's demangler has it") {
 TEST_CASE("templates and parameters are kept whole") {
   CHECK(demangle_untrusted("_ZNK7fixture4PairIiLm3EE3sumIdEEiT_") ==
         "int fixture::Pair<int, 3ul>::sum<double>(double) const");
+}
+
+TEST_CASE("names of languages other than C++") {
+  CHECK(demangle_untrusted("_ZN2ab5inner7descend17h74816575676c7c74E") ==
+        "ab::inner::descend");
+  CHECK(demangle_untrusted("_RNvNtCs1234_2ab5inner7descend") == "ab::inner::descend");
+  CHECK(demangle_untrusted("camlStdlib__List__map_331") == "Stdlib.List.map_331");
+  CHECK(demangle_untrusted("__shapes_MOD_area") == "shapes::area");
+  CHECK(demangle_untrusted("ada__text_io__put_line__2") == "ada.text_io.put_line");
+}
+
+TEST_CASE("names that C functions may have are Ada's where they are said to be") {
+  CHECK(demangle_untrusted("uv__io_poll") == "uv__io_poll");
+  CHECK(demangle_untrusted("uv__io_poll", ShowsAda::kNo) == "uv__io_poll");
+  CHECK(demangle_untrusted("shop__serve__2", ShowsAda::kYes) == "shop.serve");
+  CHECK(demangle_untrusted("main", ShowsAda::kYes) == "main");
+}
+
+// As `c++filt -s dlang` has them.
+TEST_CASE("names of D") {
+  CHECK(demangle_untrusted("_D3app3fooFiZv") == "app.foo(int)");
+  CHECK(demangle_untrusted("_D3app4Desk5serveMFiZv") == "app.Desk.serve(int)");
+  CHECK(demangle_untrusted("_D3app__T3fooTiZQhFiZi") == "app.foo!(int).foo(int)");
+  CHECK(demangle_untrusted("_Dmain") == "D main");
+  CHECK(demangle_untrusted("_D3app3fooFiZv.cold") == "app.foo [clone .cold]");
+  CHECK(demangle_untrusted("_DYNAMIC") == "_DYNAMIC");
+}
+
+TEST_CASE("names of D that stand for far too much are not demangled whole") {
+  // A tuple of tuples, each with two references to the one before it.
+  std::string types = "B2ii";
+  size_t last = types.size();
+  for (int i = 0; i < 30; ++i) {
+    const auto back = [&](size_t to) {
+      std::string digits(1, static_cast<char>('a' + to % 26));
+      for (to /= 26; to != 0; to /= 26) {
+        digits.insert(digits.begin(), static_cast<char>('A' + to % 26));
+      }
+      return "Q" + digits;
+    };
+    const std::string first = "B2" + back(last + 2);
+    last = first.size() + 3;
+    types += first + back(first.size() + (last - 3));
+  }
+  CHECK(demangle_untrusted("_D3app3fooF" + types + "Zv") == "app.foo");
+  // A template's symbol, whose length may be divided in ten ways, within another one.
+  std::string symbol = "3fooFZv";
+  for (int i = 0; i < 30; ++i) symbol.insert(0, "__T3barS5555555555").append("Z");
+  CHECK(demangle_untrusted("_D3app" + symbol) == "_D3app" + symbol);
+  demangle_untrusted("_D3app3fooF" + std::string(1'000'000, 'P') + "iZv");
 }
 
 TEST_CASE("other names stay as they are") {

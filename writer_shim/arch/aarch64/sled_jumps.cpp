@@ -53,11 +53,16 @@ int64_t words_from(uintptr_t at, uintptr_t to) {
   return static_cast<int64_t>(to - at) / static_cast<int64_t>(kWord);
 }
 
-// Writes a branch from `at` to `to`. False: it is too far away.
-bool write_branch(uintptr_t at, uintptr_t to) {
+// Makes a branch from `at` to `to`. False: it is too far away.
+bool make_branch(uintptr_t at, uintptr_t to, uint32_t& word) {
   const int64_t distance = words_from(at, to);
-  if (distance < -kBranchWords || distance >= kBranchWords) return false;
-  const uint32_t word = kBranch | (static_cast<uint32_t>(distance) & kBranchMask);
+  word = kBranch | (static_cast<uint32_t>(distance) & kBranchMask);
+  return distance >= -kBranchWords && distance < kBranchWords;
+}
+
+bool write_branch(uintptr_t at, uintptr_t to) {
+  uint32_t word;
+  if (!make_branch(at, to, word)) return false;
   __builtin_memcpy(reinterpret_cast<void*>(at), &word, sizeof word);
   return true;
 }
@@ -97,8 +102,14 @@ bool find_landing_distance(const Sled& /*sled*/, size_t /*i*/, intptr_t& /*dista
 
 bool lead_to_jump(const Sled& sled, const GatedJump& jump,
                   intptr_t /*landing_distance*/) {
-  return write_branch(reinterpret_cast<uintptr_t>(sled.begin), address_in(jump, 0));
+  uint32_t word;
+  return make_branch(reinterpret_cast<uintptr_t>(sled.begin), address_in(jump, 0),
+                     word) &&
+         change_code(sled.begin, reinterpret_cast<const unsigned char*>(&word),
+                     sizeof word);
 }
+
+bool outlasts_probes(const Sled& /*sled*/) { return false; }
 
 uintptr_t stub_of_jump(uintptr_t function) {
   const auto* at = reinterpret_cast<const uint32_t*>(function);

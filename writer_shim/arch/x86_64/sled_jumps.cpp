@@ -156,16 +156,18 @@ void make_return_jump(ReturnJump& jump, uintptr_t hook) {
 bool lead_to_return_jump(unsigned char* exit, const ReturnJump& jump) {
   // nopw 0(%rax,%rax,1), up to the jump to another function
   constexpr unsigned char kLongNop[] = {0x66, 0x0f, 0x1f, 0x44, 0, 0};
-  unsigned char* const end = exit + kJumpSize;
-  const bool is_return = exit[0] == kReturn;
-  if (!set_distance(end, reinterpret_cast<uintptr_t>(&jump.code))) return false;
-  exit[0] = kCall;
-  if (is_return) {
-    *end = kReturn;
-  } else {
-    __builtin_memcpy(end, kLongNop, sizeof kLongNop);
+  unsigned char bytes[kJumpSize + sizeof kLongNop];
+  bytes[0] = kCall;
+  if (!put_distance(bytes + kJumpSize, exit + kJumpSize,
+                    reinterpret_cast<uintptr_t>(&jump.code))) {
+    return false;
   }
-  return true;
+  if (exit[0] != kReturn) {
+    __builtin_memcpy(bytes + kJumpSize, kLongNop, sizeof kLongNop);
+    return change_code(exit, bytes, sizeof bytes);
+  }
+  bytes[kJumpSize] = kReturn;
+  return change_code(exit, bytes, kJumpSize + 1);
 }
 
 bool make_jump(GatedJump& jump, uintptr_t gate, const Sled& sled) {
@@ -237,6 +239,10 @@ bool lead_to_jump(const Sled& sled, const GatedJump& jump, intptr_t landing_dist
   }
   __builtin_memcpy(bytes + 1, &jump_distance, sizeof jump_distance);
   return change_code(sled.begin, bytes, kJumpSize);
+}
+
+bool outlasts_probes(const Sled& sled) {
+  return *sled.begin == kCall;  // and the code that it calls drops its return address
 }
 
 uintptr_t stub_of_jump(uintptr_t function) {

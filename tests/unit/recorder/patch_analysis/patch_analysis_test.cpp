@@ -2,6 +2,8 @@
 // no other rule.
 #include <doctest/doctest.h>
 
+#include <vector>
+
 #include "src/recorder/patch_analysis/patch_plan.hpp"
 #include "tests/unit/recorder/patch_analysis/built_module.hpp"
 
@@ -27,6 +29,36 @@ TEST_CASE("patch: whole instructions are moved until they cover the jump") {
   CHECK(plan.original[5] == std::byte{0xE5});
   CHECK(plan.original[6] == std::byte{0});
   CHECK_FALSE(plan.entry_only);
+}
+
+TEST_CASE("patch: functions without a name and unwind table are those that are called") {
+  constexpr uint64_t kCallBytes = 5;
+  BuiltModule module;
+  // The first calls the third, which calls the fourth; the second and fifth are reached
+  // by nothing, and what they call is not known to be code.
+  const uint64_t first = module.next();
+  const uint64_t second = first + kCallBytes + kRet.size();
+  const uint64_t third = second + kCallBytes + kRet.size();
+  const uint64_t fourth = third + kCallBytes + kRet.size();
+  const uint64_t fifth = fourth + 16;
+  const auto call = [](uint64_t from, uint64_t to) { return relative({0xE8}, from, to); };
+  module.add("", call(first, third) + kRet);
+  module.add_without_frame("", call(second, fourth + 8) + kRet);
+  module.add_without_frame("", call(third, fourth) + kRet);
+  module.add_without_frame("", Code(15, 0x90) + kRet);
+  module.add("", call(fifth, first) + call(fifth + kCallBytes, fourth) + kRet);
+  const recorder::PatchPlan plan = module.plan();
+  std::vector<uint64_t> starts;
+  for (const recorder::FunctionPlan& function : plan.functions) {
+    starts.push_back(function.start);
+    CHECK(function.name.empty());
+    if (function.start == third || function.start == fourth) {
+      CHECK(function.verdict == Verdict::kNoFrameInfo);
+    }
+  }
+  CHECK(starts == std::vector<uint64_t>{first, third, fourth, fifth});
+  CHECK(plan_at(plan, third).size == fourth - third);
+  CHECK(plan_at(plan, fourth).size == fifth - fourth);
 }
 
 TEST_CASE("patch: the first instruction stays if it can be taken back") {

@@ -27,6 +27,23 @@ TEST_CASE("the names of a function") {
   CHECK(part.copy == "shop::add(int) [clone .part.1]");
 }
 
+TEST_CASE("the names of functions of languages other than C++") {
+  const FunctionNames rust("_ZN2ab5inner7descend17h74816575676c7c74E");
+  CHECK(rust.copy == "ab::inner::descend");
+  CHECK(rust.plain == "ab::inner::descend");
+  const FunctionNames ocaml("camlShop__serve_12");
+  CHECK(ocaml.copy == "Shop.serve_12");
+  CHECK(ocaml.plain == "Shop.serve");
+  const FunctionNames d("_D3app3fooFiZv");
+  CHECK(d.copy == "app.foo(int)");
+  CHECK(d.plain == "app.foo");
+  // A C function may be called so; messages name it as the linker does.
+  const FunctionNames perhaps_ada("uv__io_poll");
+  CHECK(perhaps_ada.copy == "uv__io_poll");
+  CHECK(perhaps_ada.plain == "uv__io_poll");
+  CHECK(FunctionPattern("uv.io_poll").matches_any(perhaps_ada));
+}
+
 TEST_CASE("a glob matches any of the names, as a whole") {
   const FunctionNames add("_ZN4shop3addEi");
   for (const char* pattern :

@@ -2,6 +2,9 @@
 // tested with programs (tests/integration/shim/test_filters.py).
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "src/recording/patterns/unmatched.hpp"
 
 namespace arctrace::recording {
@@ -19,6 +22,30 @@ TEST_CASE("patterns without a match are named in the order of their bits") {
   options.retvals = {"g@retval/i32"};
   CHECK(unmatched_patterns(options, 0b101111, "/") ==
         std::vector<std::string>{"no function matches -A f;"});
+}
+
+TEST_CASE("a pattern of -P that was only refused is matched") {
+  CallFilterOptions options;
+  options.patch = {
+      ".", "main", "mainn", "lib:libc", "lib:libc:malloc", "lib:libc:mallocc"};
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto has = [&](RefusedPatches refused, const std::string& pattern) {
+    const auto lines = unmatched_patterns(options, 0, program, refused);
+    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      return (line + ";").find(" -P " + pattern + ";") != std::string::npos;
+    });
+  };
+  for (const bool refused : {false, true}) {
+    CAPTURE(refused);
+    CHECK(has({refused, false}, ".") != refused);
+    CHECK(has({refused, false}, "main") != refused);
+    CHECK(has({refused, false}, "mainn"));
+    CHECK(has({refused, false}, "lib:libc"));
+    CHECK(has({false, refused}, "."));
+    CHECK(has({false, refused}, "lib:libc") != refused);
+    CHECK(has({false, refused}, "lib:libc:malloc") != refused);
+    CHECK(has({false, refused}, "lib:libc:mallocc"));
+  }
 }
 
 // A session that has these functions and modules.
@@ -53,6 +80,19 @@ TEST_CASE("without a demangler in the program a C++ name matches as the linker h
   CallFilterOptions options;
   options.filter = {"shop::add", "re:shop", "_ZN4shop3addEi", "work"};  // bits 0 to 3
   CHECK(matched_patterns(options, session) == 0b1110);
+}
+
+TEST_CASE("names of languages other than C++ need no demangler, except parameters of D") {
+  for (const bool is_demangled : {false, true}) {
+    const SessionFunctions session =
+        session_of({"_RNvNtCs1234_2ab5inner7descend", "_D3app4Desk5serveMFiZv",
+                    "camlShop__serve_12", "shop__serve"},
+                   {}, is_demangled);
+    CallFilterOptions options;
+    options.filter = {"ab::inner::descend", "app.Desk.serve", "app.Desk.serve(int)",
+                      "Shop.serve", "shop.serve"};
+    CHECK(matched_patterns(options, session) == 0b11011);
+  }
 }
 
 TEST_CASE("near names come from the program's own functions") {

@@ -20,33 +20,44 @@ namespace {
 constexpr uint64_t kSeed = 20261123;
 
 // Linker's names of all sorts: C, C++ with operators, templates, lambdas, conversions,
-// functions as parameters, copies by the compiler, and some that only look like C++.
+// functions as parameters, copies by the compiler, some that only look like C++, and
+// other languages'. Names of D are matched without parameters by the shim alone.
 const std::vector<std::string>& linker_names() {
-  static const std::vector<std::string> names = {"main",
-                                                 "str_copy",
-                                                 "work.constprop.0",
-                                                 "_ZN4shop3addEi.part.1",
-                                                 "_ZN4shop4Desk5serveEi",
-                                                 "_ZNK4shop4Desk5serveEv",
-                                                 "_ZN4shop5applyEPFviE",
-                                                 "_ZN4shop4DeskC1Ev",
-                                                 "_ZN4shop4DeskD0Ev",
-                                                 "_ZN4shop4DeskclEi",
-                                                 "_ZN4shop4DeskixEm",
-                                                 "_ZN4shop4DeskcvbEv",
-                                                 "_ZlsRSoRKN4shop4DeskE",
-                                                 "_ZN12_GLOBAL__N_11fEi",
-                                                 "_ZN4shop3maxIiEET_S1_S1_",
-                                                 "_ZZ4mainENKUliE_clEi",
-                                                 "_ZZN4shop4Desk5serveEiENKUlvE_clEv",
-                                                 "_ZN4shop6handleEPFPFviEiE",
-                                                 "_ZTV4Desk",
-                                                 "_Z",
-                                                 "_Zgarbage",
-                                                 "_Z3",
-                                                 "9numbers",
-                                                 "",
-                                                 ".dot"};
+  static const std::vector<std::string> names = {
+      "main",
+      "str_copy",
+      "work.constprop.0",
+      "_ZN4shop3addEi.part.1",
+      "_ZN4shop4Desk5serveEi",
+      "_ZNK4shop4Desk5serveEv",
+      "_ZN4shop5applyEPFviE",
+      "_ZN4shop4DeskC1Ev",
+      "_ZN4shop4DeskD0Ev",
+      "_ZN4shop4DeskclEi",
+      "_ZN4shop4DeskixEm",
+      "_ZN4shop4DeskcvbEv",
+      "_ZlsRSoRKN4shop4DeskE",
+      "_ZN12_GLOBAL__N_11fEi",
+      "_ZN4shop3maxIiEET_S1_S1_",
+      "_ZZ4mainENKUliE_clEi",
+      "_ZZN4shop4Desk5serveEiENKUlvE_clEv",
+      "_ZN4shop6handleEPFPFviEiE",
+      "_ZTV4Desk",
+      "_Z",
+      "_Zgarbage",
+      "_Z3",
+      "9numbers",
+      "",
+      ".dot",
+      "_ZN2ab5inner7descend17h74816575676c7c74E",
+      "_ZN9foo..Bar_3bar17h930b740aa94f1d3aE.llvm.12",
+      "_RINvNtCs1_2ab5inner3maxlE",
+      "_RNvNtCs1_2ab5inner3max.cold",
+      "camlStdlib__List__map_331",
+      "__shapes_MOD_area",
+      "__shapes_MOD_area.part.0",
+      "ada__text_io__put_line__2",
+      "shop__desk__serve"};
   return names;
 }
 
@@ -98,8 +109,9 @@ TEST_CASE("patterns: the command and the shim match the same functions") {
   for (int i = 0; i < 3000; ++i) {
     const std::string& name = names[random.next() % names.size()];
     const recording::FunctionNames forms(name);
-    const std::string* const texts[] = {&forms.linked, &forms.base, &forms.whole,
-                                        &forms.plain, &forms.copy};
+    const std::string* const texts[] = {&forms.linked,       &forms.base, &forms.whole,
+                                        &forms.plain,        &forms.copy, &forms.decoded,
+                                        &forms.decoded_plain};
     const std::string pattern =
         with_wildcards(*texts[random.next() % std::size(texts)], random);
     CAPTURE(pattern);
@@ -109,6 +121,19 @@ TEST_CASE("patterns: the command and the shim match the same functions") {
     matched += found ? 1 : 0;
   }
   CHECK(matched > 1000);
+}
+
+TEST_CASE("patterns: the command knows which names of D the shim matches") {
+  const char* const name = "_D3app4Desk5serveMFiZv";
+  const recording::FunctionNames forms(name);
+  CHECK(forms.copy == "app.Desk.serve(int)");
+  for (const char* text : {"app.Desk.serve", "app.*", name, "app.Desk.serve(int)"}) {
+    CAPTURE(std::string(text));
+    const recording::FunctionPattern pattern(text);
+    CHECK(pattern.matches_any(forms));
+    CHECK(shim_matches(text, name) == pattern.matches_undemangled(forms));
+  }
+  CHECK_FALSE(shim_matches("app.Desk.serve(int)", name));
 }
 
 TEST_CASE("patterns: the command and the shim agree on regular expressions") {
