@@ -146,19 +146,19 @@ static __always_inline bool open_block(uint8_t* base,
 static __always_inline uint64_t find_free(uint8_t* base, struct arctrace_cpu_slot* slot) {
   const uint64_t next = load_u64(&control_of(base)->next);
   const uint64_t before = load_u64(&slot->searched);
-  uint32_t looked = 0;
+  uint32_t probed = 0;
   NOT_UNROLLED
-  for (; looked < SEARCH_MAX && before + looked < layout.block_count; ++looked) {
+  for (; probed < SEARCH_MAX && before + probed < layout.block_count; ++probed) {
     uint32_t index = 0;
     const struct arctrace_block_header* header =
-        handed_out(base, next + before + looked, &index);
+        handed_out(base, next + before + probed, &index);
     if (header == 0) return UINT64_MAX;
     if (is_free(load_u64(&header->state))) {
       store_u64(&slot->searched, 0);
-      return before + looked;
+      return before + probed;
     }
   }
-  if (looked != 0) store_u64(&slot->searched, before + looked);
+  if (probed != 0) store_u64(&slot->searched, before + probed);
   return UINT64_MAX;
 }
 

@@ -434,11 +434,11 @@ static __always_inline int begin_interrupt(uint32_t level) {
   return 0;
 }
 
-// Begins the record of the interrupt that ends, with `name_room` bytes for a name. Null:
+// Begins the record of the interrupt that ends, with `name_bytes` bytes for a name. Null:
 // the interrupt came upon no recorded thread, or its record is lost.
 static __always_inline struct arctrace_interrupt_body* end_interrupt(
     struct kernel_writer* writer, uint32_t level, uint32_t kind, uint32_t number,
-    uint32_t name_room) {
+    uint32_t name_bytes) {
   struct served_interrupts* here = served_here();
   if (here == 0) return 0;
   const uint64_t since = here->since[level];
@@ -448,7 +448,7 @@ static __always_inline struct arctrace_interrupt_body* end_interrupt(
   const uint64_t duration = monotonic_ns() - since;
   writer->ticks = since;
   struct arctrace_interrupt_body* body =
-      begin_record(writer, ARCTRACE_TYPE_INTERRUPT, sizeof *body + name_room, current());
+      begin_record(writer, ARCTRACE_TYPE_INTERRUPT, sizeof *body + name_bytes, current());
   if (body == 0) return 0;
   PUT(body->kind, kind);
   PUT(body->number, number);

@@ -18,7 +18,7 @@
 #include "writer_shim/base/early_join.hpp"
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/base/mappings.hpp"
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
@@ -113,7 +113,7 @@ void check_modules() {
 
 // Brings the hooks up to date with the modules that are loaded now; new ones are not
 // hooked. To be called under the loader's lock.
-void look_for_modules() {
+void update_modules() {
   count = module_count();
   modules_changed(false);
 }
@@ -128,7 +128,7 @@ void watch_loader() {
     set_module_check(check_modules);
   }
   // Constructors that ran before the shim's may have loaded modules.
-  look_for_modules();
+  update_modules();
 }
 
 // Marks the main thread's start. Another thread may load a late shim: it is recorded
@@ -202,7 +202,7 @@ void start_hooks(const char* options_text, StartedBy by) {
   set_filter(options);
   arctrace_shim_set_unwinder(find_caller);
   start_function_hooks();
-  if constexpr (machine::kHasReportedExits) start_reported_calls();
+  if constexpr (machine::kHasExitHooks) start_exit_hooked_calls();
   find_exec_functions();
   find_spawn_functions();
   find_clone();
@@ -234,7 +234,7 @@ void start_hooks(const char* options_text, StartedBy by) {
 bool renew_hooks() {
   forget_function_symbols();
   set_filter(options);
-  look_for_modules();
+  update_modules();
   find_open_functions(open_function_flags);
   renew_library_hooks(options.library_calls);
   note_function_changes();

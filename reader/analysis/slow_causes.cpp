@@ -30,7 +30,7 @@ void SlowCauses::call_ended(const FrameInfo& frame, bool shown) {
   const auto around = std::find_if(found + 1, stack.rend(), [&](const Open& other) {
     return other.coroutine == frame.coroutine;
   });
-  settle(open, PathState::kNotKnown);
+  assign_pending(open, PathState::kNotKnown);
   if (around != stack.rend()) {
     const PathIndex outer = path_below(open.node, around->node);
     for (const auto& [key, time_ns] : open.shares) {
@@ -74,11 +74,11 @@ void SlowCauses::state_ended(const StateInfo& state) {
         what = PathState::kThread;
       }
     }
-    settle(open, what);
+    assign_pending(open, what);
   }
 }
 
-void SlowCauses::settle(Open& open, PathState state) {
+void SlowCauses::assign_pending(Open& open, PathState state) {
   for (const Pending& part : open.pending) {
     open.shares[{part.path, state}] += part.time_ns;
   }

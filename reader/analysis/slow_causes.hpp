@@ -106,7 +106,7 @@ class SlowCauses : public ScheduleListener {
   PathIndex extended(PathIndex path, FunctionId function);
   PathIndex path_below(NodeIndex node, NodeIndex call);
   PathIndex joined(PathIndex outer, PathIndex inner);
-  static void settle(Open& open, PathState state);
+  static void assign_pending(Open& open, PathState state);
   void add(FunctionId function, uint64_t wall_ns, Shares shares);
   std::vector<FunctionId> functions_of(PathIndex path) const;
   SlowComparison comparison(FunctionId function, Calls calls) const;

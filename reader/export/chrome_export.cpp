@@ -48,12 +48,12 @@ class ChromeExport : public CallExporter {
   void state_ended(const StateInfo& state) override;
 
   // The call of a thread that ended last, which waits for the thread's next event.
-  struct Held {
+  struct DeferredCall {
     std::optional<WholeCall> call;
     bool touches = false;  // another call begins or ends where it ends
   };
-  Held& held_by(ThreadIndex thread);
-  void write_held(Held& held);
+  DeferredCall& deferred_of(ThreadIndex thread);
+  void write_deferred(DeferredCall& deferred);
   void write_call(const WholeCall& call, bool in_one);
   void write_begin(const WholeCall& call);
   const std::string& quoted_name(const FrameInfo& frame);
@@ -68,7 +68,7 @@ class ChromeExport : public CallExporter {
   std::optional<ExportNames> names_;
   std::optional<ChromeLanes> lanes_;
   GapLanes gaps_;
-  std::vector<Held> held_;                     // by ThreadIndex
+  std::vector<DeferredCall> deferred_;         // by ThreadIndex
   std::vector<std::string> quoted_functions_;  // by FunctionId; empty: not yet made
   std::string quoted_frame_;                   // of the last frame that was no call
   // By the token of an open call: the begins of calls that began with it, in their order.
@@ -93,39 +93,39 @@ void ChromeExport::begin_event(const char* phase, const LaneKey& lane, int64_t t
 
 // ---- Calls ---------------------------------------------------------------------------
 
-ChromeExport::Held& ChromeExport::held_by(ThreadIndex thread) {
-  if (thread >= held_.size()) held_.resize(thread + size_t{1});
-  return held_[thread];
+ChromeExport::DeferredCall& ChromeExport::deferred_of(ThreadIndex thread) {
+  if (thread >= deferred_.size()) deferred_.resize(thread + size_t{1});
+  return deferred_[thread];
 }
 
-void ChromeExport::write_held(Held& held) {
-  if (!held.call.has_value()) return;
+void ChromeExport::write_deferred(DeferredCall& deferred) {
+  if (!deferred.call.has_value()) return;
   // A call without duration is exact in one event, because nothing is added to its time;
   // and complete events that begin together are sorted by their durations, which begins
   // are not.
-  const FrameInfo& frame = held.call->frame;
-  write_call(*held.call, !held.touches || frame.start_ns == frame.stop_ns);
-  held.call.reset();
+  const FrameInfo& frame = deferred.call->frame;
+  write_call(*deferred.call, !deferred.touches || frame.start_ns == frame.stop_ns);
+  deferred.call.reset();
 }
 
 void ChromeExport::call_began(const FrameInfo& frame) {
-  Held& held = held_by(frame.thread);
-  if (!held.call.has_value()) return;
-  held.touches |= held.call->frame.stop_ns == frame.start_ns;
-  write_held(held);
+  DeferredCall& deferred = deferred_of(frame.thread);
+  if (!deferred.call.has_value()) return;
+  deferred.touches |= deferred.call->frame.stop_ns == frame.start_ns;
+  write_deferred(deferred);
 }
 
 void ChromeExport::call(const WholeCall& call) {
-  Held& held = held_by(call.frame.thread);
+  DeferredCall& deferred = deferred_of(call.frame.thread);
   bool touches = false;
-  if (held.call.has_value()) {
-    touches = held.call->frame.stop_ns == call.frame.stop_ns;
-    held.touches |= touches;
-    write_held(held);
+  if (deferred.call.has_value()) {
+    touches = deferred.call->frame.stop_ns == call.frame.stop_ns;
+    deferred.touches |= touches;
+    write_deferred(deferred);
   }
   if (!call.has_ended) return write_call(call, false);
-  held.call = call;
-  held.touches = touches;
+  deferred.call = call;
+  deferred.touches = touches;
 }
 
 const std::string& ChromeExport::quoted_name(const FrameInfo& frame) {
@@ -260,7 +260,7 @@ void ChromeExport::gap(const Gap& gap) {
 }
 
 absl::Status ChromeExport::finish() {
-  for (Held& held : held_) write_held(held);
+  for (DeferredCall& deferred : deferred_) write_deferred(deferred);
   finish_calls();
   events_.finish_file(left_out_lines_with_events(*replay_, *names_, settings()));
   return absl::OkStatus();

@@ -147,18 +147,18 @@ class HtmlExport : public Exporter {
     std::string text =
         absl::StrCat("In the time line calls of ", duration_text(grain_ns),
                      " or more are exact, shorter ones are drawn by how dense they are.");
-    append_kept(KeptFor::kRange, parts_.exact().has_ranges(),
-                "of the ranges that were asked for", text);
-    append_kept(KeptFor::kCriticalPath, parts_.exact().has_path(), "of the critical path",
-                text);
+    append_exact(ExactFor::kRange, parts_.exact().has_ranges(),
+                 "of the ranges that were asked for", text);
+    append_exact(ExactFor::kCriticalPath, parts_.exact().has_path(),
+                 "of the critical path", text);
     return absl::StrCat(text,
                         " A range has all of its calls with: arctrace export --to=html "
                         "--exact START~STOP. ",
                         rest);
   }
 
-  void append_kept(KeptFor what, bool is_any, std::string_view of,
-                   std::string& text) const {
+  void append_exact(ExactFor what, bool is_any, std::string_view of,
+                    std::string& text) const {
     if (!is_any) return;
     const uint64_t least_ns = parts_.timeline().rows().grain_ns(what);
     if (least_ns == 0) {

@@ -119,9 +119,9 @@ uint64_t LiveStacks::key_of(const FrameInfo& frame) {
 std::vector<OpenFrame>& LiveStacks::frames_of(const FrameInfo& frame) {
   OpenStack& stack = stacks_[frame.thread];
   if (stack.coroutine != frame.coroutine) {
-    auto& parked = parked_[frame.thread];
-    parked[stack.coroutine] = std::move(stack.frames);
-    stack.frames = std::move(parked[frame.coroutine]);
+    auto& suspended = suspended_[frame.thread];
+    suspended[stack.coroutine] = std::move(stack.frames);
+    stack.frames = std::move(suspended[frame.coroutine]);
     stack.coroutine = frame.coroutine;
   }
   return stack.frames;

@@ -65,7 +65,7 @@ class LiveStacks : public ReplayListener {
   absl::flat_hash_map<ThreadIndex, OpenStack> stacks_;
   // The stacks on which threads do not run at present, by coroutine.
   absl::flat_hash_map<ThreadIndex, absl::flat_hash_map<uint32_t, std::vector<OpenFrame>>>
-      parked_;
+      suspended_;
   // The rest is of the record that is replayed.
   Replay* replay_ = nullptr;
   bool is_kernels_ = false, is_carried_ = false;

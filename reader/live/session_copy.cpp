@@ -93,7 +93,7 @@ absl::Status SessionCopy::update() {
   if (absl::Status s = copy_buffer(false, false, seen); !s.ok()) return s;
   if (absl::Status s = copy_buffer(true, give_way, seen); !s.ok()) return s;
   if (files_.empty()) {
-    if (absl::Status s = copy_moments(); !s.ok()) return s;
+    if (absl::Status s = copy_control_events(); !s.ok()) return s;
   } else {
     for (File& file : files_) {
       if (absl::Status s = copy_file(file); !s.ok()) return s;
@@ -103,7 +103,7 @@ absl::Status SessionCopy::update() {
       if (absl::Status s = copy_later_definitions(file); !s.ok()) return s;
     }
   }
-  settle_missing(seen);
+  note_missing(seen);
   find_missed(seen);
   return absl::OkStatus();
 }
@@ -154,14 +154,15 @@ absl::Status SessionCopy::copy_block_untrusted(const BlockRef& ref, bool again) 
   return absl::OkStatus();
 }
 
-absl::Status SessionCopy::copy_moments() {
+absl::Status SessionCopy::copy_control_events() {
   absl::StatusOr<std::vector<std::byte>> records =
-      records_of_moments_untrusted(*buffer_, geometry_);
+      records_of_control_events_untrusted(*buffer_, geometry_);
   if (!records.ok()) return records.status();
-  moments_.ref.kind = BlockRef::Kind::kCollector;
-  if (moments_.bytes != nullptr && *moments_.bytes == *records) return absl::OkStatus();
+  control_events_.ref.kind = BlockRef::Kind::kCollector;
+  if (control_events_.bytes != nullptr && *control_events_.bytes == *records)
+    return absl::OkStatus();
   // Control events that gave way to newer ones will not come again.
-  std::set<Moment> present;
+  std::set<ControlEventKey> present;
   RecordCursor cursor(false, 0, false);
   cursor.set_window(*records, 0, true);
   RawRecord record;
@@ -169,9 +170,10 @@ absl::Status SessionCopy::copy_moments() {
     present.emplace(record.type, record.ticks,
                     load_part_untrusted<uint32_t>(record.body));
   }
-  std::erase_if(taken_moments_,
-                [&](const Moment& moment) { return !present.contains(moment); });
-  moments_.bytes = std::make_shared<const std::vector<std::byte>>(*std::move(records));
+  std::erase_if(taken_control_events_,
+                [&](const ControlEventKey& event) { return !present.contains(event); });
+  control_events_.bytes =
+      std::make_shared<const std::vector<std::byte>>(*std::move(records));
   return absl::OkStatus();
 }
 
@@ -259,7 +261,7 @@ absl::StatusOr<bool> SessionCopy::copy_chunk_untrusted(File& file, uint64_t& off
   return true;
 }
 
-void SessionCopy::settle_missing(const absl::flat_hash_set<uint64_t>& seen) {
+void SessionCopy::note_missing(const absl::flat_hash_set<uint64_t>& seen) {
   for (auto& [handout, kept] : blocks_) {
     kept.missing = seen.contains(handout) ? 0 : kept.missing + 1;
     if (kept.is_whole || kept.missing == 0) continue;
@@ -308,7 +310,7 @@ absl::StatusOr<Trace> SessionCopy::trace() {
     input->add(kind, flags, kept.index, kept.bytes);
     by_chunk_.push_back(&kept);
   };
-  add(moments_, ARCTRACE_CHUNK_RECORDS);
+  add(control_events_, ARCTRACE_CHUNK_RECORDS);
   for (const std::unique_ptr<Kept>& kept : records_) add(*kept, ARCTRACE_CHUNK_RECORDS);
   for (auto& [handout, kept] : blocks_) add(kept, ARCTRACE_CHUNK_BLOCK);
   OpenOptions options;
@@ -320,10 +322,10 @@ absl::StatusOr<Trace> SessionCopy::trace() {
 SessionCopy::Taken SessionCopy::take(const Record& record) {
   if (record.chunk >= by_chunk_.size()) return {};
   Kept& kept = *by_chunk_[record.chunk];
-  if (&kept == &moments_) {
-    const Moment moment(record.type, record.ticks,
-                        load_part_untrusted<uint32_t>(record.body));
-    return {taken_moments_.insert(moment).second, record.after_gap};
+  if (&kept == &control_events_) {
+    const ControlEventKey event(record.type, record.ticks,
+                                load_part_untrusted<uint32_t>(record.body));
+    return {taken_control_events_.insert(event).second, record.after_gap};
   }
   const size_t at = record.offset / 4;
   if (kept.taken.size() <= at) kept.taken.resize(kept.bytes->size() / 4 + 1);

@@ -92,14 +92,14 @@ class SessionCopy {
   absl::Status copy_buffer(bool definitions, bool again,
                            absl::flat_hash_set<uint64_t>& seen);
   absl::Status copy_block_untrusted(const BlockRef& ref, bool again);
-  absl::Status copy_moments();
+  absl::Status copy_control_events();
   absl::Status copy_file(File& file);
   // Copies the definitions in what was appended to the file since copy_file(). The next
   // update copies it all the same.
   absl::Status copy_later_definitions(File& file);
   absl::StatusOr<bool> copy_chunk_untrusted(File& file, uint64_t& offset,
                                             bool only_definitions);
-  void settle_missing(const absl::flat_hash_set<uint64_t>& seen);
+  void note_missing(const absl::flat_hash_set<uint64_t>& seen);
   // Finds hand-outs that no update has met, though there were later ones.
   void find_missed(const absl::flat_hash_set<uint64_t>& seen);
 
@@ -111,12 +111,12 @@ class SessionCopy {
   std::vector<File> files_;
   std::map<uint64_t, Kept> blocks_;             // by hand-out
   std::vector<std::unique_ptr<Kept>> records_;  // RECORDS chunks
-  Kept moments_;                                // control events, without a file
+  Kept control_events_;                         // control events, without a file
   // The control events that were taken: type, ticks, gate or pid. Offsets do not tell
   // them apart: when one comes or goes, or a filter's text is not known any more, others
   // move.
-  using Moment = std::tuple<uint16_t, uint64_t, uint32_t>;
-  std::set<Moment> taken_moments_;
+  using ControlEventKey = std::tuple<uint16_t, uint64_t, uint32_t>;
+  std::set<ControlEventKey> taken_control_events_;
   std::vector<Kept*> by_chunk_;  // of the last trace()
   // The hand-outs of forgotten data, with the updates in a row in which the buffer did
   // not have them.

@@ -86,14 +86,14 @@ std::optional<ThreadStat> ThreadWatch::read_stat(uint32_t pid, uint32_t tid) con
   return parse_thread_stat_untrusted({text.data(), static_cast<size_t>(got)});
 }
 
-const LiveCpu& ThreadWatch::look(uint32_t pid, uint32_t tid, uint32_t pid_namespace,
+const LiveCpu& ThreadWatch::poll(uint32_t pid, uint32_t tid, uint32_t pid_namespace,
                                  int64_t now_ns) {
   const bool is_same = pid == pid_ && tid == tid_;
-  if (is_same && now_ns - looked_ns_ < kEveryNs) return cpu_;
+  if (is_same && now_ns - polled_ns_ < kEveryNs) return cpu_;
   if (!is_same) samples_.clear();
   pid_ = pid;
   tid_ = tid;
-  looked_ns_ = now_ns;
+  polled_ns_ = now_ns;
   cpu_ = {};
   const bool has_our_numbers = can_read_ && pid_namespace == pid_namespace_;
   const std::optional<ThreadStat> stat =

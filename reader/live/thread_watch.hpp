@@ -62,7 +62,7 @@ class ThreadWatch {
   // Returns what is known of the thread at `now_ns`, a monotonic time. The file is read
   // if the thread is another one than the last time, or kEveryNs have passed since.
   // `pid_namespace`: an inode; 0: the first one.
-  const LiveCpu& look(uint32_t pid, uint32_t tid, uint32_t pid_namespace, int64_t now_ns);
+  const LiveCpu& poll(uint32_t pid, uint32_t tid, uint32_t pid_namespace, int64_t now_ns);
 
   static constexpr int64_t kEveryNs = 400'000'000;
 
@@ -81,7 +81,7 @@ class ThreadWatch {
   // The thread that was read last.
   uint32_t pid_ = 0, tid_ = 0;
   uint64_t begin_ticks_ = 0;
-  int64_t looked_ns_ = 0;
+  int64_t polled_ns_ = 0;
   std::deque<Sample> samples_;
   LiveCpu cpu_;
 };

@@ -185,7 +185,7 @@ class FrameStack {
   void switch_stack(uint32_t coroutine, FunctionId function);
   uint32_t coroutine() const { return coroutine_; }
   // The number of open frames on the stacks on which the thread does not run at present.
-  uint64_t parked_frames() const;
+  uint64_t suspended_frames() const;
 
   // Adds frames that a fork child has of its parent, which its writer does not know: they
   // stand below the thread's own frames and do not count for depth(). `frames` are the
@@ -310,8 +310,8 @@ class FrameStack {
   // How often a key is on the stack; counted from the first time that is_open() needs it.
   bool has_open_keys_ = false;
   absl::flat_hash_map<uint64_t, uint64_t> open_keys_;
-  uint32_t coroutine_ = 0;            // the one whose stack this is
-  std::map<uint32_t, Stack> parked_;  // the thread's other stacks
+  uint32_t coroutine_ = 0;               // the one whose stack this is
+  std::map<uint32_t, Stack> suspended_;  // the thread's other stacks
 };
 
 }  // namespace arctrace::reader

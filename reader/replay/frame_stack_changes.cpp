@@ -33,7 +33,7 @@ template <class Visit>
 void FrameStack::on_each_stack(const Visit& visit) {
   visit();
   const uint32_t current = coroutine_;
-  for (auto& [coroutine, stack] : parked_) {
+  for (auto& [coroutine, stack] : suspended_) {
     exchange(stack);
     coroutine_ = coroutine;
     visit();
@@ -116,21 +116,22 @@ uint64_t FrameStack::vfork_end() {
 void FrameStack::switch_stack(uint32_t coroutine, FunctionId function) {
   if (coroutine == coroutine_) return;
   Stack next;
-  const auto found = parked_.find(coroutine);
-  const bool is_new = found == parked_.end();
+  const auto found = suspended_.find(coroutine);
+  const bool is_new = found == suspended_.end();
   if (!is_new) {
     next = std::move(found->second);
-    parked_.erase(found);
+    suspended_.erase(found);
   }
   exchange(next);
-  parked_.emplace(coroutine_, std::move(next));
+  suspended_.emplace(coroutine_, std::move(next));
   coroutine_ = coroutine;
   if (is_new && coroutine != 0) push_part(function);
 }
 
-uint64_t FrameStack::parked_frames() const {
+uint64_t FrameStack::suspended_frames() const {
   uint64_t frames = 0;
-  for (const auto& [coroutine, stack] : parked_) frames += stack.depth + stack.inherited;
+  for (const auto& [coroutine, stack] : suspended_)
+    frames += stack.depth + stack.inherited;
   return frames;
 }
 
@@ -171,7 +172,7 @@ void FrameStack::close_stack() {
 void FrameStack::finish() {
   leave_kernel(kernel_frames_, kFrameOpen);
   on_each_stack([this] { close_stack(); });
-  parked_.clear();
+  suspended_.clear();
   if (state_.has_dispatches) state_.tree.choose_clock(root(), state_.clock);
   if (state_.is_corrected) {
     state_.tree.correct(root(), state_.clock, state_.has_dispatches);

@@ -73,19 +73,19 @@ bool ThreadStack::is_missing_until(int64_t from_ns, int64_t end_ns) const {
 
 // Lets the time up to `time_ns` pass: as far as the thread's state is known, in that
 // state, and then in one that is not known.
-void ThreadStack::pass(int64_t time_ns, uint64_t left_in_gap) {
+void ThreadStack::pass(int64_t time_ns, uint64_t exits_in_gap) {
   if (const int64_t known_ns = schedule_.known_until_ns(); known_ns < time_ns) {
-    pass_life(known_ns, has_gap_until(known_ns) ? std::exchange(left_in_gap, 0) : 0);
+    pass_life(known_ns, has_gap_until(known_ns) ? std::exchange(exits_in_gap, 0) : 0);
     schedule_.lose();
   }
-  pass_life(time_ns, left_in_gap);
+  pass_life(time_ns, exits_in_gap);
 }
 
 // Lets the time up to `time_ns` pass in one state. Time in which records are missing, or
-// an interrupt has the CPU, is charged to no frame. The innermost `left_in_gap` frames
+// an interrupt has the CPU, is charged to no frame. The innermost `exits_in_gap` frames
 // were left in the first such stretch: at its begin, as far as is known. A thread that is
 // in the kernel stays there whatever is missing.
-void ThreadStack::pass_life(int64_t time_ns, uint64_t left_in_gap) {
+void ThreadStack::pass_life(int64_t time_ns, uint64_t exits_in_gap) {
   while (!parts_.empty() && parts_.back().from_ns <= time_ns &&
          frames_.kernel_frames() == 0) {
     // If [exit] begins in a gap, the frames that were left in the gap are left first. The
@@ -93,13 +93,13 @@ void ThreadStack::pass_life(int64_t time_ns, uint64_t left_in_gap) {
     const LifePart& part = parts_.back();
     if (part.is_innermost && is_missing_until(part.from_ns, INT64_MAX)) break;
     const bool leaves = part.is_innermost && has_gap_until(part.from_ns);
-    pass_part(part.from_ns, leaves ? std::exchange(left_in_gap, 0) : 0);
+    pass_part(part.from_ns, leaves ? std::exchange(exits_in_gap, 0) : 0);
     begin_part();
   }
-  pass_part(time_ns, left_in_gap);
+  pass_part(time_ns, exits_in_gap);
 }
 
-void ThreadStack::pass_part(int64_t time_ns, uint64_t left_in_gap) {
+void ThreadStack::pass_part(int64_t time_ns, uint64_t exits_in_gap) {
   const RunState state = schedule_.state();
   const std::vector<OffStretch>& off = state_.off;
   const auto skip_past = [&] {
@@ -127,10 +127,10 @@ void ThreadStack::pass_part(int64_t time_ns, uint64_t left_in_gap) {
                                                             : state_.made_up.filtered()}
                : *missing_;
     advance(std::min(gap.from_ns, time_ns));
-    if (left_in_gap != 0) {
-      totals().exit_lost += std::min(left_in_gap, frames_.depth());
-      frames_.leave(left_in_gap, kFrameExitLost);
-      left_in_gap = 0;
+    if (exits_in_gap != 0) {
+      totals().exit_lost += std::min(exits_in_gap, frames_.depth());
+      frames_.leave(exits_in_gap, kFrameExitLost);
+      exits_in_gap = 0;
     }
     frames_.advance_gap(std::min(gap.to_ns, time_ns), state, gap.function);
     if (!is_off && gap.to_ns <= time_ns) missing_.reset();
@@ -143,18 +143,18 @@ void ThreadStack::pass_part(int64_t time_ns, uint64_t left_in_gap) {
 // Notes that the thread runs now. If it had left its CPU, the record of its return is
 // missing, or comes only now: by what is known it was off the CPU until then. A record in
 // an interrupt's time does not end the interrupt (READ-12).
-void ThreadStack::run_until(int64_t time_ns, uint32_t cpu, uint64_t left_in_gap) {
-  pass(time_ns, left_in_gap);
+void ThreadStack::run_until(int64_t time_ns, uint32_t cpu, uint64_t exits_in_gap) {
+  pass(time_ns, exits_in_gap);
   if (!schedule_.is_interrupted()) schedule_.run(cpu);
 }
 
 // A thread that writes a record runs. But the frames in which it begins may have been
 // recorded by another thread, which made the process join, while this one waited.
-void ThreadStack::pass_until(const Record& record, uint64_t left_in_gap) {
+void ThreadStack::pass_until(const Record& record, uint64_t exits_in_gap) {
   if (begins_in_frames(record)) {
-    pass(record.time_ns, left_in_gap);
+    pass(record.time_ns, exits_in_gap);
   } else {
-    run_until(record.time_ns, kCpuNotKnown, left_in_gap);
+    run_until(record.time_ns, kCpuNotKnown, exits_in_gap);
   }
 }
 

@@ -249,7 +249,7 @@ void ThreadStack::finish(int64_t recording_end_ns) {
     }
   }
   totals().open += frames_.depth() + frames_.kernel_frames() + frames_.inherited() +
-                   frames_.parked_frames();
+                   frames_.suspended_frames();
   frames_.finish();
   if (frames_.has_begun()) schedule_.finish();
 }

@@ -248,11 +248,11 @@ class ThreadStack {
   int64_t begins_at_ns() const;
   void begin_part();
   void note_missing(int64_t from_ns, int64_t to_ns, FunctionId function);
-  void pass(int64_t time_ns, uint64_t left_in_gap = 0);
-  void pass_life(int64_t time_ns, uint64_t left_in_gap);
-  void pass_part(int64_t time_ns, uint64_t left_in_gap);
-  void run_until(int64_t time_ns, uint32_t cpu = kCpuNotKnown, uint64_t left_in_gap = 0);
-  void pass_until(const Record& record, uint64_t left_in_gap = 0);
+  void pass(int64_t time_ns, uint64_t exits_in_gap = 0);
+  void pass_life(int64_t time_ns, uint64_t exits_in_gap);
+  void pass_part(int64_t time_ns, uint64_t exits_in_gap);
+  void run_until(int64_t time_ns, uint32_t cpu = kCpuNotKnown, uint64_t exits_in_gap = 0);
+  void pass_until(const Record& record, uint64_t exits_in_gap = 0);
   bool has_gap_until(int64_t time_ns) const;
   bool is_missing_until(int64_t from_ns, int64_t end_ns) const;
   bool is_about(const OffStretch& stretch) const;

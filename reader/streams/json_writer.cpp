@@ -30,13 +30,13 @@ bool is_plain(std::string_view text) {
 // Returns space for `size` bytes at the end of the buffer. It is inlined, because it is
 // most of the time of a dump.
 inline char* JsonWriter::extend(size_t size) {
-  if (buffer_.size() - used_ < size) make_room(size);
+  if (buffer_.size() - used_ < size) grow(size);
   char* const end = buffer_.data() + used_;
   used_ += size;
   return end;
 }
 
-void JsonWriter::make_room(size_t size) {
+void JsonWriter::grow(size_t size) {
   if (used_ + size > kBufferSize) flush();
   const size_t wanted = std::min(kBufferSize, 2 * buffer_.size() + kBufferSizeMin);
   if (used_ + size > buffer_.size()) buffer_.resize(std::max(used_ + size, wanted));

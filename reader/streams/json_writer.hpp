@@ -89,7 +89,7 @@ class JsonWriter {
   void unsigned_number(uint64_t number);
 
   char* extend(size_t size);
-  void make_room(size_t size);
+  void grow(size_t size);
   void append(char c);
   void append(std::string_view text);
   void append_string(std::string_view text);

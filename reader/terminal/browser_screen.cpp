@@ -14,22 +14,22 @@ namespace {
 using reader::BrowserCommand;
 using reader::BrowserView;
 
-Look look_of(const reader::PageLine& line) {
-  if (line.is_head) return Look::kReverse;
-  if (line.is_chosen) return Look::kBold;
-  switch (line.look) {
-    case reader::RowLook::kBold:
-      return Look::kBold;
-    case reader::RowLook::kDim:
-      return Look::kDim;
-    case reader::RowLook::kHot:
-      return Look::kHot;
-    case reader::RowLook::kTrouble:
-      return Look::kTrouble;
-    case reader::RowLook::kPlain:
+Emphasis emphasis_of(const reader::PageLine& line) {
+  if (line.is_head) return Emphasis::kReverse;
+  if (line.is_chosen) return Emphasis::kBold;
+  switch (line.emphasis) {
+    case reader::RowEmphasis::kBold:
+      return Emphasis::kBold;
+    case reader::RowEmphasis::kDim:
+      return Emphasis::kDim;
+    case reader::RowEmphasis::kHot:
+      return Emphasis::kHot;
+    case reader::RowEmphasis::kTrouble:
+      return Emphasis::kTrouble;
+    case reader::RowEmphasis::kPlain:
       break;
   }
-  return Look::kPlain;
+  return Emphasis::kPlain;
 }
 
 std::optional<BrowserCommand> command_of(int key) {
@@ -105,7 +105,7 @@ void BrowserScreen::draw() {
   for (const reader::PageLine& line : browser_.picture(height, style)) {
     std::string text = line.text;
     if (line.is_head) text.resize(std::max(text.size(), style.width), ' ');
-    screen_.put(at++, 0, screen_.columns(), text, look_of(line));
+    screen_.put(at++, 0, screen_.columns(), text, emphasis_of(line));
   }
 }
 

@@ -23,7 +23,7 @@ namespace {
 using reader::Cell;
 using reader::CellRow;
 using reader::CellTable;
-using reader::RowLook;
+using reader::RowEmphasis;
 using reader::Table;
 using reader::TableColumn;
 using reader::TextLine;
@@ -38,17 +38,17 @@ std::unique_ptr<Table> facts_table(const reader::Trace& trace,
   const auto span_ns =
       static_cast<uint64_t>(times.until_ns) - static_cast<uint64_t>(times.from_ns);
   std::vector<TextLine> lines;
-  if (!command.empty()) lines.push_back({command, RowLook::kBold});
+  if (!command.empty()) lines.push_back({command, RowEmphasis::kBold});
   lines.push_back({absl::StrCat(end, end.empty() ? "" : ", ",
                                 reader::cell_text(Cell::time(span_ns)), ", ",
                                 reader::count_text(trace.definitions().processes().size(),
                                                    "process", "processes"),
                                 ", ", reader::bytes_text(blocks.bytes()), " of records"),
-                   RowLook::kPlain});
+                   RowEmphasis::kPlain});
   lines.push_back(
       {"Calls, sums and losses are not known before the trace has been read. "
        "t reads a range of time at once, such as 1.5s~1501ms.",
-       RowLook::kDim});
+       RowEmphasis::kDim});
   return std::make_unique<TextTable>(std::move(lines));
 }
 
@@ -102,11 +102,11 @@ void EarlyScreen::draw() {
   screen_.clear();
   int at = 0;
   for (const reader::PageLine& line : page_.lines(height, style)) {
-    const Look look = line.is_head                 ? Look::kReverse
-                      : line.is_chosen             ? Look::kBold
-                      : line.look == RowLook::kDim ? Look::kDim
-                                                   : Look::kPlain;
-    screen_.put(at++, 0, screen_.columns(), line.text, look);
+    const Emphasis emphasis = line.is_head                         ? Emphasis::kReverse
+                              : line.is_chosen                     ? Emphasis::kBold
+                              : line.emphasis == RowEmphasis::kDim ? Emphasis::kDim
+                                                                   : Emphasis::kPlain;
+    screen_.put(at++, 0, screen_.columns(), line.text, emphasis);
   }
 }
 
@@ -127,7 +127,7 @@ void draw_last_line(Screen& screen, const std::string& text) {
   const int line = screen.lines() - 1;
   screen.put(line, 0, screen.columns(),
              std::string(static_cast<size_t>(std::max(screen.columns(), 1)), ' '));
-  screen.put(line, 0, screen.columns(), text, Look::kBold);
+  screen.put(line, 0, screen.columns(), text, Emphasis::kBold);
 }
 
 void draw_progress(Screen& screen, uint64_t records, double share, double seconds,

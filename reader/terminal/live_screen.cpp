@@ -164,9 +164,9 @@ void LiveScreen::draw_head() {
   const std::string state = is_over_             ? "  the session is over: q leaves"
                             : model_.is_paused() ? "  PAUSED: p goes on"
                                                  : "";
-  screen_.put(0, 0, columns, title_, Look::kDim);
+  screen_.put(0, 0, columns, title_, Emphasis::kDim);
   const int state_width = static_cast<int>(state.size());
-  screen_.put(0, std::max(columns - state_width, 0), state_width, state, Look::kBold);
+  screen_.put(0, std::max(columns - state_width, 0), state_width, state, Emphasis::kBold);
   const double used = counters.blocks == 0
                           ? 0
                           : 100 * static_cast<double>(counters.blocks_used) /
@@ -186,17 +186,17 @@ void LiveScreen::draw_head() {
                          rate_text(counters.lost_per_second), "/s");
   const int width = static_cast<int>(lost.size());
   screen_.put(1, std::max(columns - width, 0), width, lost,
-              counters.lost == 0 ? Look::kDim : Look::kBold);
+              counters.lost == 0 ? Emphasis::kDim : Emphasis::kBold);
 }
 
 int LiveScreen::draw_notices(int line) {
   const int columns = screen_.columns();
   // A session that is over records nothing, so nothing is left out.
   const std::string left_out = is_over_ ? "" : left_out_line(model_.left_out());
-  for (const auto& [text, look] :
-       {std::pair(left_out, Look::kBold), std::pair(marks_line(model_), Look::kPlain)}) {
+  for (const auto& [text, emphasis] : {std::pair(left_out, Emphasis::kBold),
+                                       std::pair(marks_line(model_), Emphasis::kPlain)}) {
     if (text.empty()) continue;
-    screen_.put(line++, 0, columns, text, look);
+    screen_.put(line++, 0, columns, text, emphasis);
   }
   return line;
 }
@@ -213,28 +213,29 @@ void LiveScreen::draw_table(const Area& area) {
   const int64_t window_ns = model_.window_ns();
   const double seconds = static_cast<double>(window_ns) * 1e-9;
   const auto put = [&](int line, int column, int width, std::string_view text,
-                       Look look) {
+                       Emphasis emphasis) {
     screen_.put(area.line + line, area.column + column,
-                std::min(width, area.columns - column), text, look);
+                std::min(width, area.columns - column), text, emphasis);
   };
   put(0, 0, area.columns, std::string(static_cast<size_t>(area.columns), ' '),
-      Look::kReverse);
+      Emphasis::kReverse);
   put(0, 0, average,
       absl::StrFormat("%7s%s %7s %9s", "self %", has_cpu ? "  on CPU" : "", "total %",
                       "calls/s"),
-      Look::kReverse);
+      Emphasis::kReverse);
   if (has_average)
-    put(0, average, 12, absl::StrFormat("%12s", "average"), Look::kReverse);
+    put(0, average, 12, absl::StrFormat("%12s", "average"), Emphasis::kReverse);
   if (has_bars) {
     put(0, bars, static_cast<int>(kBarsShown), absl::StrFormat("last %.1f s", seconds),
-        Look::kReverse);
+        Emphasis::kReverse);
   }
   const bool has_paths = !through_.empty() || table_ == LiveTable::kPaths;
   std::string head = has_paths ? "path" : "function";
   if (!through_.empty()) absl::StrAppend(&head, " through ", through_);
   absl::StrAppend(&head, ", by ", std::string(sort_name(sort_)));
   if (!filter_.empty()) absl::StrAppend(&head, ", with ", filter_);
-  put(0, name, name_width, cut_to(head, name_width, screen_.is_utf8()), Look::kReverse);
+  put(0, name, name_width, cut_to(head, name_width, screen_.is_utf8()),
+      Emphasis::kReverse);
 
   rows_ = model_.rows(has_paths ? LiveTable::kPaths : LiveTable::kFunctions, sort_,
                       filter_, through_);
@@ -244,32 +245,33 @@ void LiveScreen::draw_table(const Area& area) {
     const LiveRow& row = rows_[top_ + i];
     const int line = 1 + static_cast<int>(i);
     const bool is_chosen = row.name == chosen_;
-    const Look look = is_chosen ? Look::kBold : Look::kPlain;
+    const Emphasis emphasis = is_chosen ? Emphasis::kBold : Emphasis::kPlain;
     const double calls = seconds <= 0 ? 0 : static_cast<double>(row.sums.calls) / seconds;
     const std::string on_cpu =
         has_cpu ? absl::StrFormat(" %7s", percent_of(row.sums.cpu_ns, window_ns)) : "";
     put(line, 0, average - 1,
         absl::StrFormat("%7s%s %7s %9.0f", percent_of(row.sums.self_ns, window_ns),
                         on_cpu, percent_of(row.sums.total_ns, window_ns), calls),
-        look);
-    if (is_chosen) put(line, 0, 1, ">", look);
+        emphasis);
+    if (is_chosen) put(line, 0, 1, ">", emphasis);
     if (has_average && row.sums.calls != 0) {
       put(line, average, 12,
           absl::StrFormat("%12s",
                           reader::duration_text(row.sums.total_ns / row.sums.calls)),
-          look);
+          emphasis);
     }
     if (has_bars) {
       put(line, bars, static_cast<int>(kBarsShown),
-          sparkline(row.history, 0, screen_.is_utf8()), Look::kDim);
+          sparkline(row.history, 0, screen_.is_utf8()), Emphasis::kDim);
     }
-    put(line, name, name_width, cut_to(row.name, name_width, screen_.is_utf8()), look);
+    put(line, name, name_width, cut_to(row.name, name_width, screen_.is_utf8()),
+        emphasis);
   }
   if (rows_.empty() && shown > 0) {
     put(1, 0, area.columns,
         filter_.empty() && through_.empty() ? "no function was called"
                                             : "nothing like that was called",
-        Look::kDim);
+        Emphasis::kDim);
   }
 }
 
@@ -277,7 +279,7 @@ void LiveScreen::draw_stack(const Area& area) {
   if (area.lines <= 0) return;
   const std::vector<reader::LiveThreadRow>& threads = model_.threads();
   if (threads.empty()) {
-    screen_.put(area.line, area.column, area.columns, "no thread lives", Look::kDim);
+    screen_.put(area.line, area.column, area.columns, "no thread lives", Emphasis::kDim);
     return;
   }
   thread_ = thread();
@@ -285,7 +287,7 @@ void LiveScreen::draw_stack(const Area& area) {
   std::string head =
       absl::StrFormat("thread %d of %d: %s", thread_ + 1, threads.size(), thread.title);
   head.resize(std::max(head.size(), static_cast<size_t>(area.columns)), ' ');
-  screen_.put(area.line, area.column, area.columns, head, Look::kReverse);
+  screen_.put(area.line, area.column, area.columns, head, Emphasis::kReverse);
   const int end = area.line + area.lines;
   int line = area.line + 1;
   if (line < end) {
@@ -294,7 +296,8 @@ void LiveScreen::draw_stack(const Area& area) {
   const std::string cpu = cpu_line(thread.cpu, screen_.is_utf8());
   if (line < end && !cpu.empty()) screen_.put(line++, area.column, area.columns, cpu);
   if (thread.frames.empty() && line < end) {
-    screen_.put(line, area.column, area.columns, "in no recorded function", Look::kDim);
+    screen_.put(line, area.column, area.columns, "in no recorded function",
+                Emphasis::kDim);
   }
   constexpr int kTime = 12;
   for (const reader::LiveFrameRow& frame : thread.frames) {
@@ -302,7 +305,7 @@ void LiveScreen::draw_stack(const Area& area) {
     screen_.put(line, area.column, kTime,
                 absl::StrFormat("%11s", reader::duration_text(static_cast<uint64_t>(
                                             std::max<int64_t>(frame.for_ns, 0)))),
-                Look::kDim);
+                Emphasis::kDim);
     const int width = area.columns - kTime;
     screen_.put(line++, area.column + kTime, width,
                 cut_to(frame.name, width, screen_.is_utf8()));
@@ -324,7 +327,7 @@ void LiveScreen::draw_keys() {
           : "Esc back  q leave  p pause  s sort  / filter  t thread  "
             "k stack  S snapshot";
   screen_.put(screen_.lines() - 1, 0, screen_.columns(), keys,
-              is_typing_ || !note_.empty() ? Look::kBold : Look::kDim);
+              is_typing_ || !note_.empty() ? Emphasis::kBold : Emphasis::kDim);
 }
 
 }  // namespace arctrace::terminal

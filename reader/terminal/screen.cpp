@@ -25,17 +25,17 @@ bool is_colored = false;
 // The numbers of pairs of colours.
 constexpr short kHotPair = 1, kTroublePair = 2;
 
-attr_t attribute_of(Look look) {
-  switch (look) {
-    case Look::kHot:
+attr_t attribute_of(Emphasis emphasis) {
+  switch (emphasis) {
+    case Emphasis::kHot:
       return is_colored ? static_cast<attr_t>(COLOR_PAIR(kHotPair)) : A_BOLD;
-    case Look::kTrouble:
+    case Emphasis::kTrouble:
       return is_colored ? static_cast<attr_t>(COLOR_PAIR(kTroublePair)) : A_BOLD;
-    case Look::kBold:
+    case Emphasis::kBold:
       return A_BOLD;
-    case Look::kDim:
+    case Emphasis::kDim:
       return A_DIM;
-    case Look::kReverse:
+    case Emphasis::kReverse:
       return A_REVERSE;
     default:
       return A_NORMAL;
@@ -135,9 +135,10 @@ void Screen::clear() { ::erase(); }
 void Screen::show() { ::refresh(); }
 void Screen::redraw() { ::clearok(stdscr, TRUE); }
 
-void Screen::put(int line, int column, int width, std::string_view text, Look look) {
+void Screen::put(int line, int column, int width, std::string_view text,
+                 Emphasis emphasis) {
   if (line < 0 || line >= LINES || column < 0 || column >= COLS) return;
-  ::attrset(static_cast<int>(attribute_of(look)));
+  ::attrset(static_cast<int>(attribute_of(emphasis)));
   ::mvaddstr(line, column, fitting(text, std::min(width, COLS - column)).c_str());
   ::attrset(A_NORMAL);
 }

@@ -10,7 +10,7 @@
 namespace arctrace::terminal {
 
 // kHot and kTrouble are colours, and without colours bold.
-enum class Look : uint8_t { kPlain, kBold, kDim, kReverse, kHot, kTrouble };
+enum class Emphasis : uint8_t { kPlain, kBold, kDim, kReverse, kHot, kTrouble };
 
 class Screen {
  public:
@@ -32,7 +32,7 @@ class Screen {
   // Puts text at a place of the picture, cut at `width` columns. The text must be
   // escaped.
   void put(int line, int column, int width, std::string_view text,
-           Look look = Look::kPlain);
+           Emphasis emphasis = Emphasis::kPlain);
   void show();
   // Makes the next show() draw the whole picture anew.
   void redraw();

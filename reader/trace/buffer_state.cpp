@@ -110,7 +110,7 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
                                                   FindingLog& findings,
                                                   BufferState& state) {
   if (absl::Status status = read_control(input, state); !status.ok()) return status;
-  state.kept_bytes = std::min(input.kept_bytes_untrusted(), geometry.total_size);
+  state.pinned_bytes = std::min(input.pinned_bytes_untrusted(), geometry.total_size);
   // Slots are read before blocks: a writer that is seen dead here has written all its
   // records.
   if (absl::Status status = read_slots(input, geometry, findings, state); !status.ok()) {
@@ -202,7 +202,7 @@ class Records {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::byte>> records_of_moments_untrusted(
+absl::StatusOr<std::vector<std::byte>> records_of_control_events_untrusted(
     Input& input, const Geometry& geometry) {
   std::vector<uint64_t> copy(ARCTRACE_CPUS_OFFSET / sizeof(uint64_t));
   const auto bytes = std::as_writable_bytes(std::span(copy));
@@ -217,8 +217,8 @@ absl::StatusOr<std::vector<std::byte>> records_of_moments_untrusted(
               .gate = recorded, .filter_size = static_cast<uint32_t>(filter.size())};
           records.add(ARCTRACE_TYPE_ENABLED, ticks, body, filter);
         });
-    for_each_moment_untrusted(execs(view), 0, [&](uint64_t ticks, uint32_t value) {
-      const ExecMoment exec = ExecMoment::unpack(value);
+    for_each_control_event_untrusted(execs(view), 0, [&](uint64_t ticks, uint32_t value) {
+      const ExecEvent exec = ExecEvent::unpack(value);
       records.add(ARCTRACE_TYPE_EXEC, ticks,
                   arctrace_exec_body{
                       .pid = exec.pid, .reserved = 0, .within_ticks = exec.within_ticks});

@@ -43,7 +43,7 @@ struct BufferState {
   std::vector<std::string> filter;         // the live one: globs after '+' or '-'
   std::vector<std::string> record_filter;  // as in SPEC.md FLT-2
   bool collector_alive = false;
-  uint64_t kept_bytes = 0;  // that a keeper has pinned, whether anybody collects
+  uint64_t pinned_bytes = 0;  // that a keeper has pinned, whether anybody collects
 };
 
 // What an input has of a session that is being recorded: which of the kernel's records
@@ -64,7 +64,7 @@ absl::StatusOr<BlockIndex> index_buffer_untrusted(Input& input, const Geometry& 
 // and executed programs, as the records that a recorder would have made of them (a buffer
 // that is read as it is has no RECORDS chunks): the bytes of a RECORDS chunk's payload,
 // of ENABLED and EXEC. Error: the input cannot be read.
-absl::StatusOr<std::vector<std::byte>> records_of_moments_untrusted(
+absl::StatusOr<std::vector<std::byte>> records_of_control_events_untrusted(
     Input& input, const Geometry& geometry);
 
 }  // namespace arctrace::reader

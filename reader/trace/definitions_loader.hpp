@@ -175,7 +175,7 @@ class DefinitionsLoader {
              WriterOutcomes& fates, FindingLog& findings);
 
  private:
-  struct Held {
+  struct DeferredRecord {
     uint64_t ticks;
     uint64_t chunk;
     uint32_t offset;
@@ -185,7 +185,7 @@ class DefinitionsLoader {
   };
 
   void build_clock(ClockMap& clock, FindingLog& findings) const;
-  std::vector<Held> held_;
+  std::vector<DeferredRecord> deferred_;
   std::vector<std::pair<uint32_t, uint64_t>> kernel_execs_;
 };
 

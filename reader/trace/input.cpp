@@ -99,8 +99,8 @@ class FileInput : public Input {
 
   const std::string& name() const override { return name_; }
   uint64_t size() const override { return size_; }
-  uint64_t kept_bytes_untrusted() const override {
-    return arctrace::kept_bytes_untrusted(descriptor_);
+  uint64_t pinned_bytes_untrusted() const override {
+    return arctrace::pinned_bytes_untrusted(descriptor_);
   }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
@@ -151,8 +151,8 @@ class AppendedInput : public Input {
 
   const std::string& name() const override { return input_->name(); }
   uint64_t size() const override { return input_->size(); }
-  uint64_t kept_bytes_untrusted() const override {
-    return input_->kept_bytes_untrusted();
+  uint64_t pinned_bytes_untrusted() const override {
+    return input_->pinned_bytes_untrusted();
   }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {

@@ -27,7 +27,7 @@ class Input {
   virtual absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) = 0;
   // If the input is a buffer: how many bytes of it a process has pinned even if nobody
   // collects. The number is that process' own account, which may be wrong.
-  virtual uint64_t kept_bytes_untrusted() const { return 0; }
+  virtual uint64_t pinned_bytes_untrusted() const { return 0; }
 };
 
 // A regular file, read by pread. Errors: it cannot be opened, or is not a regular file.

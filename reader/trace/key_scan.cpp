@@ -32,7 +32,7 @@ class KeyScan {
     }
   }
 
-  bool has_room() const { return keys_.size() < kUsedKeysMax; }
+  bool has_space() const { return keys_.size() < kUsedKeysMax; }
 
  private:
   ProcessIndex process_of(ThreadIndex index) const {
@@ -108,7 +108,7 @@ class KeyScan {
     Recent& recent = recent_[(key * 0x9E3779B97F4A7C15u) >> (64 - kRecentBits)];
     if (recent.key == key && recent.process == process) return;
     recent = {key, process};
-    if (has_room()) keys_.emplace(process, key);
+    if (has_space()) keys_.emplace(process, key);
   }
 
   struct Recent {
@@ -136,7 +136,7 @@ absl::StatusOr<bool> scan_keys_untrusted(Input& input, const Trace& trace,
     for (size_t i = pass; i < blocks.size(); i += kPasses) {
       const BlockRef& block = blocks[i];
       if (block.kind == BlockRef::Kind::kCollector || block.of_kernel()) continue;
-      if (!goes_on() || !scan.has_room()) return false;
+      if (!goes_on() || !scan.has_space()) return false;
       bytes.resize(block.size - block.records_offset());
       const absl::StatusOr<size_t> there =
           copy_block_untrusted(input, block, block.records_offset(), bytes, ignored);
@@ -144,7 +144,7 @@ absl::StatusOr<bool> scan_keys_untrusted(Input& input, const Trace& trace,
       scan.walk(std::span(bytes).first(*there), block);
     }
   }
-  return scan.has_room();
+  return scan.has_space();
 }
 
 }  // namespace arctrace::reader

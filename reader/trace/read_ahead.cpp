@@ -31,9 +31,9 @@ class Batches {
 
   bool add(const Record& record) {
     const size_t size = record.body.size();
-    const bool has_room = batch_.records.size() < kRecordsInBatch &&
-                          size <= batch_.bodies.capacity() - batch_.bodies.size();
-    if (!has_room && !put()) return false;
+    const bool has_space = batch_.records.size() < kRecordsInBatch &&
+                           size <= batch_.bodies.capacity() - batch_.bodies.size();
+    if (!has_space && !put()) return false;
     batch_.bodies.reserve(std::max(size, kBytesInBatch));
     const std::byte* const body = batch_.bodies.data() + batch_.bodies.size();
     batch_.bodies.insert(batch_.bodies.end(), record.body.begin(), record.body.end());

@@ -60,15 +60,16 @@ std::optional<uint64_t> SessionTotals::written_by(uint32_t writer) const {
   return counted->second;
 }
 
-void SessionTotals::settle(const Session& session, const Definitions& definitions,
-                           const WriterOutcomes& fates, const Emitter& emitter,
-                           bool is_in_part_elsewhere, Summary& summary,
-                           FindingLog& findings) const {
+void SessionTotals::account(const Session& session, const Definitions& definitions,
+                            const WriterOutcomes& fates, const Emitter& emitter,
+                            bool is_in_part_elsewhere, Summary& summary,
+                            FindingLog& findings) const {
   if (session.mode == ARCTRACE_MODE_OVERWRITE) {
     add_overwritten(definitions, emitter, summary);
   } else if (!session.raw && session.finished &&
              (!session.resumed || is_in_part_elsewhere)) {
-    settle_kept(definitions, fates, emitter, is_in_part_elsewhere, summary, findings);
+    account_retained(definitions, fates, emitter, is_in_part_elsewhere, summary,
+                     findings);
   }
 }
 
@@ -101,10 +102,10 @@ void SessionTotals::add_overwritten(const Definitions& definitions,
   }
 }
 
-void SessionTotals::settle_kept(const Definitions& definitions,
-                                const WriterOutcomes& fates, const Emitter& emitter,
-                                bool is_in_part_elsewhere, Summary& summary,
-                                FindingLog& findings) const {
+void SessionTotals::account_retained(const Definitions& definitions,
+                                     const WriterOutcomes& fates, const Emitter& emitter,
+                                     bool is_in_part_elsewhere, Summary& summary,
+                                     FindingLog& findings) const {
   const std::optional<uint64_t> counted = written_by(ARCTRACE_WRITER_COLLECTOR);
   if (!counted.has_value()) return;
   // Each writer that died may have counted a record that it did not begin.
@@ -165,8 +166,8 @@ bool emit_losses(const Losses& losses, uint64_t ticks, const BlockRef& place,
 
 }  // namespace
 
-void settle_by_slots(const BufferState& buffer, Session& session,
-                     Definitions& definitions, WriterOutcomes& fates) {
+void resolve_by_slots(const BufferState& buffer, Session& session,
+                      Definitions& definitions, WriterOutcomes& fates) {
   for (const Thread& thread : definitions.threads()) {
     fates[thread.writer] = WriterOutcome::kDead;
   }
@@ -180,7 +181,7 @@ void settle_by_slots(const BufferState& buffer, Session& session,
   }
   // The header tells how much the collector has pinned.
   if (!buffer.collector_alive) session.pinned_bytes = 0;
-  session.pinned_bytes = std::max(session.pinned_bytes, buffer.kept_bytes);
+  session.pinned_bytes = std::max(session.pinned_bytes, buffer.pinned_bytes);
   session.processes = buffer.processes;
   session.threads = buffer.threads;
 }
@@ -321,8 +322,8 @@ void FileTotals::describe(RecordingFiles& files) const {
   files.goes_on = !series_.empty() && !is_amid_file_;
 }
 
-void FileTotals::settle(std::span<const MissingFiles> missing, const TimeRange& range,
-                        Summary& summary) const {
+void FileTotals::account(std::span<const MissingFiles> missing, const TimeRange& range,
+                         Summary& summary) const {
   if (series_.empty()) return;
   uint64_t removed_records = 0;
   uint64_t elsewhere = 0;

@@ -39,17 +39,17 @@ class SessionTotals {
   // overwritten, and LOST records may have been, too. If the file of an earlier collector
   // has some, they are counted as elsewhere. If another file has the whole session,
   // missing records are a finding.
-  void settle(const Session& session, const Definitions& definitions,
-              const WriterOutcomes& fates, const Emitter& emitter,
-              bool is_in_part_elsewhere, Summary& summary, FindingLog& findings) const;
+  void account(const Session& session, const Definitions& definitions,
+               const WriterOutcomes& fates, const Emitter& emitter,
+               bool is_in_part_elsewhere, Summary& summary, FindingLog& findings) const;
 
  private:
   void add_overwritten(const Definitions& definitions, const Emitter& emitter,
                        Summary& summary) const;
-  // Does what settle() does, for modes in which nothing is overwritten.
-  void settle_kept(const Definitions& definitions, const WriterOutcomes& fates,
-                   const Emitter& emitter, bool is_in_part_elsewhere, Summary& summary,
-                   FindingLog& findings) const;
+  // Does what account() does, for modes in which nothing is overwritten.
+  void account_retained(const Definitions& definitions, const WriterOutcomes& fates,
+                        const Emitter& emitter, bool is_in_part_elsewhere,
+                        Summary& summary, FindingLog& findings) const;
 
   // By writer; ARCTRACE_WRITER_COLLECTOR: of the whole session.
   absl::flat_hash_map<uint32_t, uint64_t> written_;
@@ -62,8 +62,8 @@ class SessionTotals {
 // ---- What the slots and counters of a buffer tell of its writers ----
 
 // A writer is alive if it holds a slot. REQUIRES: all threads are in `definitions`.
-void settle_by_slots(const BufferState& buffer, Session& session,
-                     Definitions& definitions, WriterOutcomes& fates);
+void resolve_by_slots(const BufferState& buffer, Session& session,
+                      Definitions& definitions, WriterOutcomes& fates);
 
 // Drops waiting calls that are no longer open: a thread that has written records since a
 // call began to wait has recorded or left the call, and the buffer's copy of the call is
@@ -93,12 +93,12 @@ class FileTotals {
   // Tells which files of their recording are read.
   void describe(RecordingFiles& files) const;
 
-  // To be called after all records of a range were emitted and SessionTotals::settle().
+  // To be called after all records of a range were emitted and SessionTotals::account().
   // Records in files that were removed are lost by that cause, and records in other
   // missing files are elsewhere. If the range is all time, losses that LOST records of
   // these files told are added, too.
-  void settle(std::span<const MissingFiles> missing, const TimeRange& range,
-              Summary& summary) const;
+  void account(std::span<const MissingFiles> missing, const TimeRange& range,
+               Summary& summary) const;
 
  private:
   using Losses = std::array<uint64_t, ARCTRACE_LOST_CAUSES>;

@@ -144,7 +144,9 @@ class StoppableInput : public Input {
 
   const std::string& name() const override { return file_->name(); }
   uint64_t size() const override { return file_->size(); }
-  uint64_t kept_bytes_untrusted() const override { return file_->kept_bytes_untrusted(); }
+  uint64_t pinned_bytes_untrusted() const override {
+    return file_->pinned_bytes_untrusted();
+  }
 
   absl::StatusOr<size_t> read(uint64_t offset, std::span<std::byte> into) override {
     if (stops_()) return absl::CancelledError("interrupted");

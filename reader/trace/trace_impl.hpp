@@ -43,7 +43,7 @@ struct Trace::Impl {
   absl::Status load_shared(const BlockRef& block, DefinitionsLoader& loader);
   void load_record(const RawRecord& record, const BlockRef& block,
                    DefinitionsLoader& loader);
-  absl::Status load_moments(DefinitionsLoader& loader);
+  absl::Status load_control_events(DefinitionsLoader& loader);
   absl::Status load_symbols(std::span<const SymbolsRef> chunks);
   void check_end(const BlockIndex& index);
   void note_overwritten();

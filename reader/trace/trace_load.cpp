@@ -44,7 +44,7 @@ absl::Status Trace::Impl::load(bool uses_index) {
   absl::Status loaded = load_full_blocks(*index, loader);
   if (!loaded.ok() || wrong_index.has_value()) return loaded;
   if (session.raw) {
-    if (absl::Status status = load_moments(loader); !status.ok()) return status;
+    if (absl::Status status = load_control_events(loader); !status.ok()) return status;
   }
   loader.build(session, clock, definitions, fates, findings);
   for (const BlockRef& block : index->blocks) {
@@ -70,7 +70,7 @@ absl::Status Trace::Impl::load(bool uses_index) {
   all_blocks = index->blocks;
   add_unknown_writers(exclusive, shared_writers, session, clock, definitions, findings);
   if (session.raw) {
-    settle_by_slots(buffer, session, definitions, fates);
+    resolve_by_slots(buffer, session, definitions, fates);
     totals.add_slots(buffer);
   }
   drop_reported_calls(totals, definitions);
@@ -158,9 +158,9 @@ absl::Status Trace::Impl::load_symbols(std::span<const SymbolsRef> chunks) {
 
 // Loads the control events that the recorder of a file writes, from a buffer's control
 // page.
-absl::Status Trace::Impl::load_moments(DefinitionsLoader& loader) {
+absl::Status Trace::Impl::load_control_events(DefinitionsLoader& loader) {
   absl::StatusOr<std::vector<std::byte>> records =
-      records_of_moments_untrusted(*input, geometry);
+      records_of_control_events_untrusted(*input, geometry);
   if (!records.ok()) return records.status();
   BlockRef ref;
   ref.kind = BlockRef::Kind::kCollector;

@@ -214,11 +214,11 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
   // In a range, records of the rest of the time are not missing.
   if (range.is_all() && !emitter.stopped()) {
     const bool is_in_part_elsewhere = session.resumed && lacks_blocks();
-    totals.settle(session, definitions, fates, emitter, is_in_part_elsewhere, summary,
-                  findings);
+    totals.account(session, definitions, fates, emitter, is_in_part_elsewhere, summary,
+                   findings);
   }
   summary.filtered_out = totals.filtered_out();
-  file_totals.settle(definitions.missing_files(), range, summary);
+  file_totals.account(definitions.missing_files(), range, summary);
   summary.findings = findings.count();
   return absl::OkStatus();
 }

@@ -18,7 +18,7 @@
 #include "src/protocol/block_state.hpp"
 #include "src/stack/call_edges.hpp"
 #include "src/writer/definitions.hpp"
-#include "src/writer/held_records.hpp"
+#include "src/writer/in_place_records.hpp"
 #include "src/writer/process_records.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/record_filter.hpp"
@@ -151,7 +151,7 @@ uint32_t arctrace_define_event(const char* name, uint32_t level,
   return id;
 }
 
-void arctrace_discard(void* payload) { settle_record(payload, false); }
+void arctrace_discard(void* payload) { end_in_place(payload, false); }
 
 void arctrace_text(const char* format, ...) {
   if (!is_recorded(ARCTRACE_GATE_MARKS)) return;

@@ -6,7 +6,7 @@
 #include "src/base/memory.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
-#include "src/writer/held_records.hpp"
+#include "src/writer/in_place_records.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/record_filter.hpp"
 #include "src/writer/shared_records.hpp"
@@ -41,13 +41,13 @@ __attribute__((always_inline)) inline void fill_event(std::byte* body, uint32_t 
 constexpr auto kAnyState = [](const ThreadState&) ARCTRACE_INLINED { return true; };
 
 // False: nothing was done.
-template <Payload kPayload, class Room>
-__attribute__((always_inline)) inline bool write_event_fast(const Room& room,
+template <Payload kPayload, class Block>
+__attribute__((always_inline)) inline bool write_event_fast(const Block& block,
                                                             uint32_t event,
                                                             const void* payload,
                                                             size_t size) {
   const auto length = static_cast<uint32_t>(size);
-  return room.record(
+  return block.record(
       AtStackPointer{}, ARCTRACE_TYPE_EVENT,
       static_cast<uint32_t>(sizeof(arctrace_event_body)) + padded_size(length), kAnyState,
       [&](Nesting, ThreadState&, const Reservation& record) ARCTRACE_INLINED {
@@ -79,8 +79,9 @@ __attribute__((noinline, flatten)) void write_event_in_chain(uint32_t event,
                                                              const void* payload,
                                                              size_t size,
                                                              ThreadState& state) {
-  const KnownSharedBlock room{state};
-  if (__builtin_expect(write_event_fast<kPayload>(room, event, payload, size), 1)) return;
+  const KnownSharedBlock block{state};
+  if (__builtin_expect(write_event_fast<kPayload>(block, event, payload, size), 1))
+    return;
   write_event_slow(event, payload, size, frame_end());
 }
 
@@ -88,12 +89,12 @@ __attribute__((noinline, flatten)) void write_event_in_chain(uint32_t event,
 template <Payload kPayload>
 __attribute__((always_inline)) inline void write_event(uint32_t event,
                                                        const void* payload, size_t size) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     write_event_in_chain<kPayload>(event, payload, size, state);
     return true;
   }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
-                           write_event_fast<kPayload>(room, event, payload, size),
+                           write_event_fast<kPayload>(block, event, payload, size),
                        1)) {
     return;
   }
@@ -113,21 +114,22 @@ __attribute__((noinline, flatten)) void write_large_event(uint32_t event,
 }
 
 // False: nothing was done. Otherwise `payload` is where the program fills the event in.
-template <class Room>
-__attribute__((always_inline)) inline bool reserve_event_fast(const Room& room,
+template <class Block>
+__attribute__((always_inline)) inline bool reserve_event_fast(const Block& block,
                                                               uint32_t event,
                                                               uint32_t size,
                                                               std::byte*& payload) {
   constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
   const uint32_t padded = padded_size(size);
-  return room.record(
+  return block.record(
       AtStackPointer{}, ARCTRACE_TYPE_EVENT, kEventSize + padded,
-      [](const ThreadState& state) ARCTRACE_INLINED { return has_first_held(state); },
+      [](const ThreadState& state)
+          ARCTRACE_INLINED { return first_place_is_free(state); },
       [&](Nesting, ThreadState& state, const Reservation& record) ARCTRACE_INLINED {
         std::byte* const to = record.body + kEventSize;
         if (padded != size) word_at(to + padded - sizeof(uint32_t)) = 0;
         part_at<arctrace_event_body>(record.body).event = event;
-        hold_first(state, record, to);
+        reserve_first(state, record, to);
         payload = to;
       });
 }
@@ -140,7 +142,7 @@ __attribute__((noinline, flatten)) void* reserve_in_chain(uint32_t event, size_t
                        1)) {
     return payload;
   }
-  return hold_record(event, size, frame_end());
+  return reserve_in_place(event, size, frame_end());
 }
 
 // Records of class MARKS that have only fixed fields. These go from one function to the
@@ -178,15 +180,16 @@ __attribute__((noinline)) void write_mark_slow(Mark mark, uintptr_t here) {
 }
 
 // False: nothing was done.
-template <class Room, class Mark>
-__attribute__((always_inline)) inline bool write_mark_fast(const Room& room, Mark mark) {
+template <class Block, class Mark>
+__attribute__((always_inline)) inline bool write_mark_fast(const Block& block,
+                                                           Mark mark) {
   using Body = typename Mark::Body;
-  return room.record(AtStackPointer{}, Mark::kType, sizeof(Body), kAnyState,
-                     [&](Nesting, ThreadState&, const Reservation& record)
-                         ARCTRACE_INLINED {
-                           mark.store(part_at<Body>(record.body));
-                           commit(record);
-                         });
+  return block.record(AtStackPointer{}, Mark::kType, sizeof(Body), kAnyState,
+                      [&](Nesting, ThreadState&, const Reservation& record)
+                          ARCTRACE_INLINED {
+                            mark.store(part_at<Body>(record.body));
+                            commit(record);
+                          });
 }
 
 template <class Mark>
@@ -198,12 +201,12 @@ __attribute__((noinline, flatten)) void write_mark_in_chain(Mark mark,
 
 template <class Mark>
 __attribute__((always_inline)) inline void write_mark(Mark mark) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     write_mark_in_chain(mark, state);
     return true;
   }};
   if (__builtin_expect(
-          fast_path_is_open<ARCTRACE_GATE_MARKS>() && write_mark_fast(room, mark), 1)) {
+          fast_path_is_open<ARCTRACE_GATE_MARKS>() && write_mark_fast(block, mark), 1)) {
     return;
   }
   if (gate_is_open(ARCTRACE_GATE_MARKS)) write_mark_slow(mark, frame_end());
@@ -222,21 +225,21 @@ __attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload
 
 __attribute__((flatten)) void* arctrace_reserve(uint32_t event, size_t size) {
   std::byte* payload = nullptr;
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     payload = static_cast<std::byte*>(reserve_in_chain(event, size, state));
     return true;
   }};
   if (__builtin_expect(
           size <= ARCTRACE_PAYLOAD_MAX && fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
-              reserve_event_fast(room, event, static_cast<uint32_t>(size), payload),
+              reserve_event_fast(block, event, static_cast<uint32_t>(size), payload),
           1)) {
     return payload;
   }
-  return hold_record(event, size, frame_end());
+  return reserve_in_place(event, size, frame_end());
 }
 
 __attribute__((flatten)) void arctrace_commit(void* payload) {
-  if (__builtin_expect(!commit_first(payload), 0)) settle_record(payload, true);
+  if (__builtin_expect(!commit_first(payload), 0)) end_in_place(payload, true);
 }
 
 __attribute__((flatten)) void arctrace_instant(uint32_t name_id) {

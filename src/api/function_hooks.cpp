@@ -37,15 +37,15 @@ struct HookCall {
 #if defined(__x86_64__)
 
 // The same values for the function into which the members are inlined, read from its own
-// registers. `Kept` says where the slow path finds the call site.
-template <class Kept>
+// registers. `Saved` says where the slow path finds the call site.
+template <class Saved>
 struct OwnHookCall {
   uintptr_t its_call_site;
-  Kept& kept_call_site;
+  Saved& saved_call_site;
 
   __attribute__((always_inline)) uintptr_t call_site() const { return its_call_site; }
   __attribute__((always_inline)) uintptr_t call_site_for_slow_path() const {
-    return kept_call_site;
+    return saved_call_site;
   }
   __attribute__((always_inline)) uintptr_t stack_pointer() const {
     return address_anew(reinterpret_cast<const uintptr_t*>(frame_end()));
@@ -63,14 +63,14 @@ struct OwnHookCall {
     return has;
   }
   // The hook site is read anew at each call.
-  __attribute__((always_inline)) uintptr_t hook_site() const { return kept_hook_site(); }
+  __attribute__((always_inline)) uintptr_t hook_site() const { return hook_site_word(); }
   __attribute__((always_inline)) uint32_t hook_site_added_to(uint32_t sum) const {
-    return sum_with(sum, kept_hook_site());
+    return sum_with(sum, hook_site_word());
   }
   __attribute__((always_inline)) bool returns_to_caller() const {
-    return is_equal(kept_hook_site(), its_call_site);
+    return is_equal(hook_site_word(), its_call_site);
   }
-  __attribute__((always_inline)) const volatile uintptr_t& kept_hook_site() const {
+  __attribute__((always_inline)) const volatile uintptr_t& hook_site_word() const {
     return *reinterpret_cast<const volatile uintptr_t*>(frame_end() - sizeof(uintptr_t));
   }
 #else
@@ -98,21 +98,22 @@ struct OwnHookCall {
 #endif
 
 // REQUIRES: fast_path_is_open().
-template <class Room, class Call, class Here>
-__attribute__((always_inline)) inline bool exit_hooked_fast(const Room& room,
-                                                            uint64_t key,
-                                                            const Call& call, Here here) {
-  const auto is_left = [&](const MachineFrame& frame) ARCTRACE_INLINED {
+template <class Block, class Call, class Here>
+__attribute__((always_inline)) inline bool exit_instrumented_fast(const Block& block,
+                                                                  uint64_t key,
+                                                                  const Call& call,
+                                                                  Here here) {
+  const auto is_exited = [&](const MachineFrame& frame) ARCTRACE_INLINED {
     // A hook that returns to its function's caller was reached by a jump, the function's
     // last act, when the function's frame was gone.
     if (__builtin_expect(call.returns_to_caller(), 1)) {
-      if (!is_equal(frame.location, call.stack_pointer())) return false;
+      if (!is_equal(frame.cfa, call.stack_pointer())) return false;
     } else if (!is_equal(frame.stack_pointer, low_half(call.stack_pointer()))) {
       return false;
     }
     return true;
   };
-  return exit_fast(room, key, here, is_left);
+  return exit_fast(block, key, here, is_exited);
 }
 
 // The functions below are out of line, so that the hooks save no registers for them.
@@ -121,7 +122,8 @@ __attribute__((noinline, flatten)) void enter_in_chain(
     uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
     uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
   const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (enter_hooked_fast(KnownSharedBlock{state}, function, call, stack_pointer)) return;
+  if (enter_instrumented_fast(KnownSharedBlock{state}, function, call, stack_pointer))
+    return;
   slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
@@ -129,21 +131,22 @@ __attribute__((noinline, flatten)) void exit_in_chain(
     uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
     uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
   const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (exit_hooked_fast(KnownSharedBlock{state}, function, call, stack_pointer)) return;
+  if (exit_instrumented_fast(KnownSharedBlock{state}, function, call, stack_pointer))
+    return;
   slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
 template <class Call, class Here>
 __attribute__((always_inline)) inline void enter(uintptr_t function, const Call& call,
                                                  Here here) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     enter_in_chain(function, call.call_site_for_slow_path(), call.stack_pointer(),
                    call.frame_pointer(), call.hook_site(), state);
     return true;
   }};
-  if (__builtin_expect(
-          is_open_for_all_functions() && enter_hooked_fast(room, function, call, here),
-          1)) {
+  if (__builtin_expect(is_open_for_all_functions() &&
+                           enter_instrumented_fast(block, function, call, here),
+                       1)) {
     return;
   }
   slow_enter(function, call.call_site_for_slow_path(), call.stack_pointer(),
@@ -153,13 +156,13 @@ __attribute__((always_inline)) inline void enter(uintptr_t function, const Call&
 template <class Call, class Here>
 __attribute__((always_inline)) inline void exit(uintptr_t function, const Call& call,
                                                 Here here) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     exit_in_chain(function, call.call_site_for_slow_path(), call.stack_pointer(),
                   call.frame_pointer(), call.hook_site(), state);
     return true;
   }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_hooked_fast(room, function, call, here),
+                           exit_instrumented_fast(block, function, call, here),
                        1)) {
     return;
   }
@@ -198,8 +201,8 @@ __attribute__((flatten)) void arctrace_shim_function_exit(uintptr_t function,
 __attribute__((flatten)) void arctrace_shim_enter_hook(uintptr_t function,
                                                        uintptr_t call_site) {
   // The call site is on the stack, so that no register is kept for it.
-  const volatile uintptr_t kept_call_site = call_site;
-  enter(function, OwnHookCall<const volatile uintptr_t>{call_site, kept_call_site},
+  const volatile uintptr_t saved_call_site = call_site;
+  enter(function, OwnHookCall<const volatile uintptr_t>{call_site, saved_call_site},
         AtStackPointer{});
 }
 

@@ -22,41 +22,40 @@ namespace {
 // has no space in a block of its own: they write into the shared chain, or take the slow
 // path.
 
-__attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t location,
+__attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t cfa,
                                                    uintptr_t here) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
   arctrace_shim_call call{};
-  call.location = location;
+  call.cfa = cfa;
   enter_slow(key, call, here, nullptr);
 }
 
-// The frame at `location`, as enter_framed_fast() takes it.
-__attribute__((always_inline)) inline auto frame_at(uintptr_t location) {
-  return [=]() ARCTRACE_INLINED { return MachineFrame(location); };
+// The frame at `cfa`, as enter_framed_fast() takes it.
+__attribute__((always_inline)) inline auto frame_at(uintptr_t cfa) {
+  return [=]() ARCTRACE_INLINED { return MachineFrame(cfa); };
 }
 
-__attribute__((noinline, flatten)) void enter_in_chain(uint64_t key, uintptr_t location,
+__attribute__((noinline, flatten)) void enter_in_chain(uint64_t key, uintptr_t cfa,
                                                        uintptr_t here,
                                                        ThreadState& state) {
   if (__builtin_expect(
-          enter_framed_fast(KnownSharedBlock{state}, key, frame_at(location), here), 1)) {
+          enter_framed_fast(KnownSharedBlock{state}, key, frame_at(cfa), here), 1)) {
     return;
   }
-  enter_unless_closed(key, location, here);
+  enter_unless_closed(key, cfa, here);
 }
 
-__attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t location) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
-    enter_in_chain(key, location, frame_end(), state);
+__attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t cfa) {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
+    enter_in_chain(key, cfa, frame_end(), state);
     return true;
   }};
-  if (__builtin_expect(
-          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-              enter_framed_fast(room, key, frame_at(location), AtStackPointer{}),
-          1)) {
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           enter_framed_fast(block, key, frame_at(cfa), AtStackPointer{}),
+                       1)) {
     return;
   }
-  enter_unless_closed(key, location, frame_end());
+  enter_unless_closed(key, cfa, frame_end());
 }
 
 constexpr auto kAnyFrame = [](const MachineFrame&) { return true; };
@@ -95,11 +94,11 @@ __attribute__((noinline, flatten)) bool begin_with_locks_in_chain(
 template <uint32_t kCount>
 __attribute__((always_inline)) inline bool begin_with_locks(
     uint64_t key, const uintptr_t* return_slot) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     return begin_with_locks_in_chain<kCount>(key, return_slot, state);
   }};
   return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-         call_began_fast(room, key, {return_slot, 0, 0},
+         call_began_fast(block, key, {return_slot, 0, 0},
                          stored_locks<kCount>(return_slot));
 }
 
@@ -126,12 +125,12 @@ __attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t lo
 }
 
 __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     exit_in_chain(frame_key, frame_end(), state);
     return true;
   }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_fast(room, frame_key, AtStackPointer{}, kAnyFrame),
+                           exit_fast(block, frame_key, AtStackPointer{}, kAnyFrame),
                        1)) {
     return;
   }
@@ -149,10 +148,9 @@ int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer) {
   return exit_innermost_slow(frame_key, stack_pointer, nullptr) ? 1 : 0;
 }
 
-void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
-                           uintptr_t stack_pointer) {
+void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t cfa, uintptr_t stack_pointer) {
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) {
-    exit_slow(frame_key, location, stack_pointer, nullptr);
+    exit_slow(frame_key, cfa, stack_pointer, nullptr);
   }
 }
 

@@ -15,10 +15,10 @@
 #include "src/calls/slow_path_stack.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/os/kernel_use.hpp"
+#include "src/os/large_stack.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/os/program_file.hpp"
 #include "src/os/robust_lock.hpp"
-#include "src/os/roomy_stack.hpp"
 #include "src/process/confinement.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/process_identity.hpp"
@@ -52,7 +52,7 @@ uint32_t executes_confined(const arctrace_shim_program& named) {
       readable.text_length(named.path, PATH_MAX) < 0) {
     return kWhy;
   }
-  if (!may_use_kernel(kFileLookUse)) {
+  if (!may_use_kernel(kFileCheckUse)) {
     record_untraced(named.path, kWhy);
     return kWhy;
   }
@@ -96,13 +96,13 @@ const volatile uint32_t* arctrace_shim_live_filter_number(void) {
   return session.joined ? &live_filter_area(session.view).round : nullptr;
 }
 
-int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* round) {
+int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* generation) {
   if (!session.joined) return -1;
-  return copy_filter_untrusted(live_filter_area(session.view), text, *round);
+  return copy_filter_untrusted(live_filter_area(session.view), text, *generation);
 }
 
-void arctrace_shim_follow_live_filter(uint32_t round, int filter_in_only) {
-  if (session.joined) set_live_filter(round, filter_in_only != 0);
+void arctrace_shim_follow_live_filter(uint32_t generation, int filter_in_only) {
+  if (session.joined) set_live_filter(generation, filter_in_only != 0);
 }
 
 void arctrace_shim_patterns_matched(uint64_t patterns) {
@@ -129,7 +129,7 @@ uint64_t arctrace_shim_before_fork(void) {
 }
 
 void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks) {
-  free_roomy_stacks();
+  free_large_stacks();
   if (!session.joined) return;
   if (pid != 0) arctrace_shim_libc_thread(pid);
   const uint32_t parent = begin_forked_process(pid, forked_ticks);
@@ -138,7 +138,7 @@ void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks) {
 
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   thread_local_state.stacks.own = {stack_low, stack_high};
-  thread_local_state.made_before = last_coroutine_stack();
+  thread_local_state.last_stack_before = last_coroutine_stack();
   begin_without_frames(thread_local_state);
   if (!session.joined) return;
   forget_dead_threads_calls();
@@ -180,26 +180,27 @@ int arctrace_shim_call_begin_with_args(uint64_t frame_key, const uintptr_t* retu
                               arguments);
 }
 
-void arctrace_shim_call_passed(uint64_t frame_key, const uintptr_t* return_slot,
-                               uintptr_t frame_pointer, uint32_t flags, int returns) {
+void arctrace_shim_entry_only_call(uint64_t frame_key, const uintptr_t* return_slot,
+                                   uintptr_t frame_pointer, uint32_t flags, int returns) {
   entry_only_call(frame_key, {return_slot, frame_pointer, flags}, returns != 0);
 }
 
-void arctrace_shim_call_passed_with_args(uint64_t frame_key, const uintptr_t* return_slot,
-                                         uintptr_t frame_pointer, uint32_t flags,
-                                         int returns, uint32_t args,
-                                         const uintptr_t* arguments) {
+void arctrace_shim_entry_only_call_with_args(uint64_t frame_key,
+                                             const uintptr_t* return_slot,
+                                             uintptr_t frame_pointer, uint32_t flags,
+                                             int returns, uint32_t args,
+                                             const uintptr_t* arguments) {
   entry_only_call_with_args(frame_key, {return_slot, frame_pointer, flags}, returns != 0,
                             args, arguments);
 }
 
-void arctrace_shim_left_below(uintptr_t stack_pointer) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_left_below(stack_pointer);
+void arctrace_shim_abandons_below(uintptr_t stack_pointer) {
+  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) record_abandoned_below(stack_pointer);
 }
 
 void arctrace_shim_thread_unwound(void) {
   const uintptr_t end = thread_local_state.stacks.own.high;
-  if (end != 0) arctrace_shim_left_below(end - 1);
+  if (end != 0) arctrace_shim_abandons_below(end - 1);
 }
 
 void arctrace_shim_makes_stack(uintptr_t low, uintptr_t high) {
@@ -333,12 +334,12 @@ uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* ranges, uint32_t 
   return count;
 }
 
-void arctrace_shim_lends_storage(void) {
+void arctrace_shim_shares_storage(void) {
   if (session.joined) share_storage();
 }
 
-void arctrace_shim_with_room(void (*run)(void* data), void* data) {
-  with_room([=] { run(data); });
+void arctrace_shim_with_stack_space(void (*run)(void* data), void* data) {
+  with_stack_space([=] { run(data); });
 }
 
 void arctrace_shim_vfork_begin(void) {

@@ -74,13 +74,15 @@ ARCTRACE_API uint32_t arctrace_shim_define_name(const char* name);
 ARCTRACE_API const volatile uint32_t* arctrace_shim_live_filter_number(void);
 
 /* Copies the live filter's text to `text`, which has ARCTRACE_SHIM_LIVE_FILTER_MAX bytes,
- * and its number to `round`. Returns its size in bytes, or -1 if it is being changed. */
-ARCTRACE_API int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* round);
+ * and its number to `generation`. Returns its size in bytes, or -1 if it is being
+ * changed. */
+ARCTRACE_API int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* generation);
 
-/* From now on the live filter with the number `round` applies. What an earlier filter
- * included or excluded no longer affects the functions that are called inside.
+/* From now on the live filter with the number `generation` applies. What an earlier
+ * filter included or excluded no longer affects the functions that are called inside.
  * `filter_in_only`: as in arctrace_shim_filter. */
-ARCTRACE_API void arctrace_shim_follow_live_filter(uint32_t round, int filter_in_only);
+ARCTRACE_API void arctrace_shim_follow_live_filter(uint32_t generation,
+                                                   int filter_in_only);
 
 /* Tells the recorder that some function has matched these of its patterns: one bit
  * each. */
@@ -139,12 +141,12 @@ ARCTRACE_API int arctrace_shim_stub_begin(const struct arctrace_shim_stub_call* 
 ARCTRACE_API void arctrace_shim_call_entered(uintptr_t first, uintptr_t second)
     ARCTRACE_SHIM_NO_LANDING_PAD;
 
-/* The hooks of exit-hooked functions (src/api/reported_calls.cpp). The first records the
- * entry of a function, which is described by the words on the stack where it is called
- * (ARCTRACE_SHIM_ENTERED_CALL) below that of its return address; the second, that its
- * caller is about to return. Where they can do nothing on the fast path, they call the
- * slow ones, which also get the return address' slot, and the address to which the return
- * hook returns. They keep all registers. */
+/* The hooks of exit-hooked functions (src/api/exit_hooked_calls.cpp). The first records
+ * the entry of a function, which is described by the words on the stack where it is
+ * called (ARCTRACE_SHIM_ENTERED_CALL) below that of its return address; the second, that
+ * its caller is about to return. Where they can do nothing on the fast path, they call
+ * the slow ones, which also get the return address' slot, and the address to which the
+ * return hook returns. They keep all registers. */
 typedef void arctrace_shim_entry_hook(uintptr_t* return_slot);
 typedef void arctrace_shim_return_hook(uintptr_t* return_slot, uintptr_t hook_site);
 ARCTRACE_API void arctrace_shim_function_entry(void) ARCTRACE_SHIM_NO_LANDING_PAD;
@@ -156,13 +158,13 @@ ARCTRACE_API void __return__(void);
 /* The slow path of the entry hook. Returns nonzero if the caller is to exchange the
  * return address for one of its stubs' instead, and to call arctrace_shim_call_end()
  * there. */
-ARCTRACE_API int arctrace_shim_enter_reported(uint64_t frame_key,
-                                              const uintptr_t* return_slot,
-                                              uintptr_t frame_pointer, uint32_t flags);
+ARCTRACE_API int arctrace_shim_enter_exit_hooked(uint64_t frame_key,
+                                                 const uintptr_t* return_slot,
+                                                 uintptr_t frame_pointer, uint32_t flags);
 
 /* The slow path of the return hook: leaves the frame whose return address is in
  * `return_slot`. Returns 0 if the thread has no such frame. */
-ARCTRACE_API int arctrace_shim_exit_reported(const uintptr_t* return_slot);
+ARCTRACE_API int arctrace_shim_leave_exit_hooked(const uintptr_t* return_slot);
 
 /* Sets the slow paths of both hooks. To be called once. Until then the slow paths do
  * nothing. */
@@ -186,14 +188,14 @@ ARCTRACE_API void arctrace_shim_call_ends(void) ARCTRACE_SHIM_NO_LANDING_PAD;
 
 /* Records a library call whose return the shim does not see. If `returns` is nonzero, the
  * call's exit is recorded at once; otherwise the function never returns. */
-ARCTRACE_API void arctrace_shim_call_passed(uint64_t frame_key,
-                                            const uintptr_t* return_slot,
-                                            uintptr_t frame_pointer, uint32_t flags,
-                                            int returns);
+ARCTRACE_API void arctrace_shim_entry_only_call(uint64_t frame_key,
+                                                const uintptr_t* return_slot,
+                                                uintptr_t frame_pointer, uint32_t flags,
+                                                int returns);
 
 /* The thread goes on, or is about to, with this stack pointer: the frames below it are
  * abandoned. */
-ARCTRACE_API void arctrace_shim_left_below(uintptr_t stack_pointer);
+ARCTRACE_API void arctrace_shim_abandons_below(uintptr_t stack_pointer);
 
 /* All frames of the calling thread have ended: libc runs its last destructors. */
 ARCTRACE_API void arctrace_shim_thread_unwound(void);
@@ -215,7 +217,7 @@ ARCTRACE_API void arctrace_shim_set_call_args(const struct arctrace_shim_call_ar
 ARCTRACE_API void arctrace_shim_set_call_conditions(
     const struct arctrace_shim_call_condition* all, uint32_t count);
 
-/* Like arctrace_shim_call_begin() and arctrace_shim_call_passed(), for a call with
+/* Like arctrace_shim_call_begin() and arctrace_shim_entry_only_call(), for a call with
  * arguments. `args`: its entry in that table; `arguments`: all integer registers that
  * pass arguments. */
 ARCTRACE_API int arctrace_shim_call_begin_with_args(uint64_t frame_key,
@@ -223,7 +225,7 @@ ARCTRACE_API int arctrace_shim_call_begin_with_args(uint64_t frame_key,
                                                     uintptr_t frame_pointer,
                                                     uint32_t flags, uint32_t args,
                                                     const uintptr_t* arguments);
-ARCTRACE_API void arctrace_shim_call_passed_with_args(
+ARCTRACE_API void arctrace_shim_entry_only_call_with_args(
     uint64_t frame_key, const uintptr_t* return_slot, uintptr_t frame_pointer,
     uint32_t flags, int returns, uint32_t args, const uintptr_t* arguments);
 
@@ -254,8 +256,8 @@ ARCTRACE_API void arctrace_shim_before_exit(const struct arctrace_shim_call* cal
 ARCTRACE_API int arctrace_shim_exit(uint64_t frame_key, uintptr_t stack_pointer);
 
 /* Records that the function `frame_key` is left, whose machine frame has the CFA
- * `location` (0: not known). */
-ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t location,
+ * `cfa` (0: not known). */
+ARCTRACE_API void arctrace_shim_exit_at(uint64_t frame_key, uintptr_t cfa,
                                         uintptr_t stack_pointer);
 
 /* Tells the calling thread's id, in a thread that libc has just begun. To be called
@@ -343,11 +345,11 @@ ARCTRACE_API uint32_t arctrace_shim_own_memory(struct arctrace_shim_memory* rang
 
 /* The calling thread is about to make a task that has neither memory nor thread-local
  * storage of its own, while the thread goes on. */
-ARCTRACE_API void arctrace_shim_lends_storage(void);
+ARCTRACE_API void arctrace_shim_shares_storage(void);
 
 /* Calls run(data) on a stack with enough space for a slow path
  * (src/calls/stack_switch.hpp). */
-ARCTRACE_API void arctrace_shim_with_room(void (*run)(void* data), void* data);
+ARCTRACE_API void arctrace_shim_with_stack_space(void (*run)(void* data), void* data);
 
 /* Whether the calling task uses the thread-local storage of a thread that goes on
  * (nonzero if it does), so that it must not take locks that ask who holds them. One

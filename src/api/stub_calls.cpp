@@ -44,11 +44,12 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool begin_with_lock
     uintptr_t first, uintptr_t second, const uintptr_t* call_word) {
   const EnteredKey key{call_word};
   const uintptr_t* return_slot = call_word + 1;
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     return begin_with_locks_in_chain<kCount>(key, return_slot, first, second, state);
   }};
   return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-         call_began_fast(room, key, {return_slot, 0, 0}, locks_of<kCount>(first, second));
+         call_began_fast(block, key, {return_slot, 0, 0},
+                         locks_of<kCount>(first, second));
 }
 
 // The word that has the call's address, on the stack of the function into which this is
@@ -93,11 +94,11 @@ struct OwnReturnSlot {
 
 template <int kWords>
 __attribute__((always_inline)) inline bool end_call(OwnReturnSlot<kWords> return_slot) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     return end_in_chain(return_slot.stored(), state);
   }};
   return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-         call_ended_fast(room, AtStackPointer{}, return_slot);
+         call_ended_fast(block, AtStackPointer{}, return_slot);
 }
 
 }  // namespace
@@ -121,11 +122,11 @@ arctrace_shim_call_entered(uintptr_t first, uintptr_t second) {
     return;
   }
   const EnteredKey key{entered_call_word()};
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     return begin_in_chain(key, return_slot, state);
   }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate) &&
-                           call_began_fast(room, key, {return_slot, 0, 0}),
+                           call_began_fast(block, key, {return_slot, 0, 0}),
                        1)) {
     return;
   }

@@ -102,7 +102,7 @@ namespace arctrace {
 // Returns the same pointer, but hides from the compiler how it was computed: the compiler
 // keeps the pointer, and does not compute it anew wherever it is used.
 template <class T>
-__attribute__((always_inline)) inline T* kept_pointer(T* pointer) {
+__attribute__((always_inline)) inline T* pointer_in_register(T* pointer) {
   asm("" : "+r"(pointer));
   return pointer;
 }
@@ -110,7 +110,7 @@ __attribute__((always_inline)) inline T* kept_pointer(T* pointer) {
 // Returns the same value in a register in which no entry point has an argument: gcc gives
 // the arguments' registers away to what it uses more often, and moves the arguments.
 template <int kIndex, class T>
-__attribute__((always_inline)) inline T kept_beside_arguments(T value) {
+__attribute__((always_inline)) inline T in_register_beside_arguments(T value) {
 #if defined(__x86_64__)
   if constexpr (kIndex == 0) {
     register T kept asm("r8") = value;
@@ -127,7 +127,7 @@ __attribute__((always_inline)) inline T kept_beside_arguments(T value) {
 }
 
 // Returns the same number, but hides from the compiler how it was computed.
-__attribute__((always_inline)) inline uintptr_t kept_number(uintptr_t number) {
+__attribute__((always_inline)) inline uintptr_t number_in_register(uintptr_t number) {
   asm("" : "+r"(number));
   return number;
 }

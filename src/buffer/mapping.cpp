@@ -27,15 +27,15 @@ void unmap(uintptr_t from, uintptr_t to) {
 std::byte* map_for_huge_pages(int fd, uint64_t size, long& error) {
   // The reserved address space contains a multiple of kHugePageSize with `size` bytes
   // after it.
-  const uint64_t room_size = size + kHugePageSize;
-  const long room = raw_syscall(SYS_mmap, 0, static_cast<long>(room_size), PROT_NONE,
+  const uint64_t reserved_size = size + kHugePageSize;
+  const long area = raw_syscall(SYS_mmap, 0, static_cast<long>(reserved_size), PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (is_error(room)) {
-    error = room;
+  if (is_error(area)) {
+    error = area;
     return nullptr;
   }
-  const auto low = static_cast<uintptr_t>(room);
-  const uintptr_t high = low + (room_size + kSmallPage - 1) / kSmallPage * kSmallPage;
+  const auto low = static_cast<uintptr_t>(area);
+  const uintptr_t high = low + (reserved_size + kSmallPage - 1) / kSmallPage * kSmallPage;
   const uintptr_t base = (low + kHugePageSize - 1) / kHugePageSize * kHugePageSize;
   const long mapped =
       raw_syscall(SYS_mmap, static_cast<long>(base), static_cast<long>(size),

@@ -78,7 +78,7 @@ inline int take_keeper_lock(int fd, uint64_t size) {
 
 // How many bytes of the file `fd` a process keeps pinned by its own account, which may be
 // any number; 0: there is none.
-inline uint64_t kept_bytes_untrusted(int fd) {
+inline uint64_t pinned_bytes_untrusted(int fd) {
   struct flock lock = lock_of_first_bytes(F_RDLCK, 0);
   if (fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_WRLCK || lock.l_start != 0) {
     return 0;

@@ -6,7 +6,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
-#include "src/writer/held_records.hpp"
+#include "src/writer/in_place_records.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/shared_records.hpp"
 #include "src/writer/slow_path.hpp"
@@ -272,14 +272,14 @@ void add(ThreadState& state, uint32_t at) {
 void drop_record(ThreadState& state) {
   if (state.published.body == nullptr) return;
   set_count(state, 0);
-  unhold_block(state, state.published.held);
+  unpin_block(state, state.published.pin);
   state.published.body = nullptr;
 }
 
 // False: there is no space for the record.
 bool has_record(ThreadState& state, uint64_t ticks, uint64_t ticks_min) {
   PublishedCalls& published = state.published;
-  if (published.round != state.definitions.thread_round) drop_record(state);
+  if (published.generation != state.definitions.thread_generation) drop_record(state);
   if (published.body != nullptr) return true;
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);
   if (published.freed_seen == freed + 1) return false;
@@ -299,11 +299,11 @@ bool has_record(ThreadState& state, uint64_t ticks, uint64_t ticks_min) {
   body.ticks_min = ticks_min;
   // The block is pinned before its shared name goes, because the thread changes the
   // record as long as it lives.
-  const uint32_t held = hold_block(state, record.block);
+  const uint32_t pin = pin_block(state, record.block);
   commit(record);
-  if (held == kNotHeld) return false;
-  published.held = held;
-  published.round = state.definitions.thread_round;
+  if (pin == kNotPinned) return false;
+  published.pin = pin;
+  published.generation = state.definitions.thread_generation;
   published.body = record.body;
   return true;
 }
@@ -325,7 +325,7 @@ void take_back_published_calls(ThreadState& state) {
   // The outermost calls have been recorded, so there is space for others further in.
   const uint32_t innermost = state.published.frames[count - 1];
   set_count(state, 0);
-  const uint32_t depth = state.open.kept();
+  const uint32_t depth = state.open.stored();
   for (uint32_t at = state.filtered.first_waiting; at > 0 && at <= depth; ++at) {
     if (state.published.count == ARCTRACE_WAITING_CALLS_MAX && at > innermost) break;
     if (state.filtered.frames[at - 1].reporting == FilteredFrame::Reporting::kWaiting) {

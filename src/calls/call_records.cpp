@@ -66,16 +66,16 @@ __attribute__((noinline)) void leave_frames(Nesting nesting, uint64_t key,
   // With the gate closed, the exits of a handler that interrupted this call are no longer
   // recorded, and the handler's entries come after this call's time.
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
-  EntryDepth left =
+  EntryDepth entry_depth =
       depth_at_entry(thread_local_state.stacks, state.open, key, frame, call);
   // A vfork child enters no function in place of its parent's, wherever its stack is.
-  if (thread_local_state.is_vforking && left.depth < state.vfork_depth) {
+  if (thread_local_state.is_vforking && entry_depth.depth < state.vfork_depth) {
     const uint32_t open = state.open.depth;
-    left = {state.vfork_depth < open ? state.vfork_depth : open, false};
+    entry_depth = {state.vfork_depth < open ? state.vfork_depth : open, false};
   }
-  record_unwind(nesting, state, left.depth, ticks);
-  if (!left.is_edge || nesting.nested()) return;
-  const OpenFrame* caller = innermost_located(state.open);
+  record_unwind(nesting, state, entry_depth.depth, ticks);
+  if (!entry_depth.is_edge || nesting.nested()) return;
+  const OpenFrame* caller = innermost_with_cfa(state.open);
   if (caller == nullptr || !is_certain_caller(*caller, frame)) return;
   const MachineFrame as_caller = caller_frame(*caller);
   if (!CallEdges::can_add(as_caller, frame)) return;
@@ -137,7 +137,7 @@ FilteredFrame filter_call(Nesting nesting, uint64_t key, const MachineFrame& fra
                           const arctrace_shim_call& call, uint64_t ticks) {
   ThreadState& state = *thread_local_state.state;
   report_long_calls(nesting, state, ticks);
-  if (frame.location != 0) leave_frames(nesting, key, frame, call, ticks);
+  if (frame.cfa != 0) leave_frames(nesting, key, frame, call, ticks);
   if (state.open.depth >= OpenFrames::kMax &&
       may_report_deeper(thread_local_state, call.flags)) {
     count_lost_call(state, ticks);
@@ -220,11 +220,11 @@ void write_named_exit(Nesting nesting, ThreadState& state, uint64_t key, uint32_
   commit_leave(nesting, state, record, depth);
 }
 
-// Whether the frame at `open` is further out than the machine frame at `location`.
+// Whether the frame at `open` is further out than the machine frame at `cfa`.
 bool is_another_call(const ThreadStacks& stacks, const MachineFrame& open,
-                     uintptr_t location) {
-  return stacks.which(location) == ThreadStacks::Which::kOwn &&
-         open.location > location && !open.has(ARCTRACE_SHIM_LOCATION_GUESSED);
+                     uintptr_t cfa) {
+  return stacks.which(cfa) == ThreadStacks::Which::kOwn && open.cfa > cfa &&
+         !open.has(ARCTRACE_SHIM_CFA_GUESSED);
 }
 
 // Whether functions were off at times, so that some may be open that were not recorded.
@@ -237,13 +237,12 @@ bool was_off_meanwhile() {
 }
 
 // Leaves a frame that is not the innermost one as the writer knows them.
-__attribute__((noinline)) void leave_another(Nesting nesting, uint64_t key,
-                                             uintptr_t location, uint64_t ticks,
-                                             const ArgsBody* retval) {
+__attribute__((noinline)) void leave_another(Nesting nesting, uint64_t key, uintptr_t cfa,
+                                             uint64_t ticks, const ArgsBody* retval) {
   ThreadState* state = recording_thread(nesting, ticks);
   if (state == nullptr) return;
   const ThreadStacks& stacks = thread_local_state.stacks;
-  record_unwind(nesting, *state, depth_above(stacks, state->open, MachineFrame(location)),
+  record_unwind(nesting, *state, depth_above(stacks, state->open, MachineFrame(cfa)),
                 ticks);
   if (state->open.depth > OpenFrames::kMax) {
     write_named_exit(nesting, *state, key, state->open.depth - 1,
@@ -255,8 +254,7 @@ __attribute__((noinline)) void leave_another(Nesting nesting, uint64_t key,
   // function, with its entry, and give the rest, with its exit, a frame of its own.
   const bool innermost = found != kNoFrame && found + 1 == state->open.depth;
   if (found == kNoFrame ||
-      (!innermost &&
-       is_another_call(stacks, state->open.frames[found].frame, location))) {
+      (!innermost && is_another_call(stacks, state->open.frames[found].frame, cfa))) {
     // A coroutine may have been entered in another thread.
     if (state->coroutine != 0) return;
     if (state->open.depth == 0 || !was_off_meanwhile()) {
@@ -272,14 +270,14 @@ __attribute__((noinline)) void leave_another(Nesting nesting, uint64_t key,
 
 bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
                 const ArgsBody* args) {
-  look_for_borrower(here);
+  detect_borrower(here);
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return false;
   call.flags |= named_frame_flags(key);
   const uint64_t ticks = session_ticks();
   const MachineFrame frame(call);
-  cache_current_stack(writer_call, frame.location != 0 ? frame.location : here, ticks);
-  if (may_have_open_frames(thread_local_state) && frame.location != 0) {
+  cache_current_stack(writer_call, frame.cfa != 0 ? frame.cfa : here, ticks);
+  if (may_have_open_frames(thread_local_state) && frame.cfa != 0) {
     begin_with_open_frames(writer_call, call, true, ticks);
   }
   bool entered;
@@ -287,7 +285,7 @@ bool enter_slow(uint64_t key, arctrace_shim_call call, uintptr_t here,
     entered = enter_filtered(writer_call, key, frame, call, ticks, args);
   } else {
     const ThreadState* state = thread_local_state.state;
-    if (state != nullptr && frame.location != 0) {
+    if (state != nullptr && frame.cfa != 0) {
       leave_frames(writer_call, key, frame, call, ticks);
     }
     entered =
@@ -320,20 +318,20 @@ void begin_before_exit(const arctrace_shim_call& call) {
   begin_with_open_frames(writer_call, call, false, session_ticks());
 }
 
-void exit_slow(uint64_t key, uintptr_t location, uintptr_t here, const ArgsBody* retval) {
+void exit_slow(uint64_t key, uintptr_t cfa, uintptr_t here, const ArgsBody* retval) {
   const WriterCall writer_call(here);
   if (writer_call.refuses_record()) return;
   const uint64_t ticks = session_ticks();
-  cache_current_stack(writer_call, location != 0 ? location : here, ticks);
+  cache_current_stack(writer_call, cfa != 0 ? cfa : here, ticks);
   ThreadState* state = thread_local_state.state;
   if (filter_is_active() && state != nullptr && state->attached) {
     report_long_calls(writer_call, *state, ticks);
   }
   const OpenFrame* innermost = state != nullptr ? state->open.innermost(key) : nullptr;
-  if (innermost != nullptr && (location == 0 || innermost->frame.location == location)) {
+  if (innermost != nullptr && (cfa == 0 || innermost->frame.cfa == cfa)) {
     write_exit(writer_call, *state, retval, ticks);
   } else {
-    leave_another(writer_call, key, location, ticks, retval);
+    leave_another(writer_call, key, cfa, ticks, retval);
   }
   if (filter_is_active()) keep_filter_context(thread_local_state);
 }
@@ -354,17 +352,17 @@ bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer, const ArgsBody* 
   return true;
 }
 
-bool exit_reported_slow(uintptr_t return_slot) {
+bool leave_exit_hooked_slow(uintptr_t return_slot) {
   const WriterCall writer_call(return_slot);
   if (writer_call.refuses_record()) return true;
   const uint64_t ticks = session_ticks();
-  const uintptr_t location = return_slot + sizeof(uintptr_t);
-  cache_current_stack(writer_call, location, ticks);
+  const uintptr_t cfa = return_slot + sizeof(uintptr_t);
+  cache_current_stack(writer_call, cfa, ticks);
   ThreadState* state = thread_local_state.state;
   if (state == nullptr) return false;
-  uint32_t depth = state->open.kept();
+  uint32_t depth = state->open.stored();
   const auto is_one = [&](const MachineFrame& frame) {
-    return frame.location == location && frame.has(ARCTRACE_SHIM_REPORTS_EXIT);
+    return frame.cfa == cfa && frame.has(ARCTRACE_SHIM_EXIT_HOOKED);
   };
   while (depth > 0 && !is_one(state->open.frames[depth - 1].frame)) --depth;
   // Frames that are only counted are not exit-hooked.
@@ -376,12 +374,12 @@ bool exit_reported_slow(uintptr_t return_slot) {
   return true;
 }
 
-bool is_open_frame(uint64_t key, uintptr_t location) {
+bool is_open_frame(uint64_t key, uintptr_t cfa) {
   const ThreadState* state = thread_local_state.state;
   if (state == nullptr) return false;
-  for (uint32_t i = state->open.kept(); i > 0; --i) {
+  for (uint32_t i = state->open.stored(); i > 0; --i) {
     const OpenFrame& open = state->open.frames[i - 1];
-    if (open.key == key && open.frame.location == location) return true;
+    if (open.key == key && open.frame.cfa == cfa) return true;
   }
   return false;
 }
@@ -393,7 +391,7 @@ bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
   ThreadState* state = attached_thread(writer_call, ticks);
   if (state == nullptr) return false;
   const MachineFrame frame(call);
-  cache_current_stack(writer_call, frame.location, ticks);
+  cache_current_stack(writer_call, frame.cfa, ticks);
   if (may_have_open_frames(thread_local_state)) {
     begin_with_open_frames(writer_call, call, true, ticks);
   }
@@ -403,7 +401,7 @@ bool is_filtered_out_slow(uint64_t key, arctrace_shim_call call) {
   return true;
 }
 
-void record_left_below(uintptr_t stack_pointer) {
+void record_abandoned_below(uintptr_t stack_pointer) {
   ThreadState* state = thread_local_state.state;
   if (state == nullptr || state->open.depth == 0) return;
   const WriterCall writer_call;

@@ -30,7 +30,7 @@ __attribute__((noinline)) bool enter_stub_slow(uint64_t key, StubCall call);
 void begin_before_exit(const arctrace_shim_call& call);
 
 // `retval` (null: none) is recorded before the exit, if readers learned of the entry.
-__attribute__((noinline)) void exit_slow(uint64_t key, uintptr_t location, uintptr_t here,
+__attribute__((noinline)) void exit_slow(uint64_t key, uintptr_t cfa, uintptr_t here,
                                          const ArgsBody* retval);
 __attribute__((noinline)) bool exit_innermost_slow(uint64_t key, uintptr_t stack_pointer,
                                                    const ArgsBody* retval);
@@ -51,18 +51,18 @@ __attribute__((always_inline)) inline bool record_enter(uint64_t key,
 
 // Records that the thread left the exit-hooked frame whose return address is at
 // `return_slot`. False: there is none, as far as frames are kept.
-__attribute__((noinline)) bool exit_reported_slow(uintptr_t return_slot);
+__attribute__((noinline)) bool leave_exit_hooked_slow(uintptr_t return_slot);
 
 // Records that the thread left its innermost frame, if that belongs to `key` and was
 // entered at `stack_pointer`; else false.
 __attribute__((always_inline)) inline bool exit_innermost_fast(uint64_t key,
                                                                uintptr_t stack_pointer) {
-  const auto is_left = [stack_pointer](const MachineFrame& frame) {
+  const auto is_exited = [stack_pointer](const MachineFrame& frame) {
     return frame.stack_pointer == low_half(stack_pointer);
   };
   return __builtin_expect(
       fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-          exit_fast(OwnBlock{kNowhereElse}, key, stack_pointer, is_left),
+          exit_fast(OwnBlock{kNowhereElse}, key, stack_pointer, is_exited),
       1);
 }
 __attribute__((always_inline)) inline bool record_innermost_exit(
@@ -71,8 +71,8 @@ __attribute__((always_inline)) inline bool record_innermost_exit(
          exit_innermost_slow(key, stack_pointer, nullptr);
 }
 
-// Whether the thread has an open frame of `key` at `location`.
-bool is_open_frame(uint64_t key, uintptr_t location);
+// Whether the thread has an open frame of `key` at `cfa`.
+bool is_open_frame(uint64_t key, uintptr_t cfa);
 
 // Whether nothing is recorded of a call that is about to be made, and the filter need not
 // know of it either: then it should not be entered.
@@ -84,7 +84,7 @@ inline bool is_filtered_out(uint64_t key, const StubCall& call) {
 }
 
 // Records that the thread has abandoned all frames below this stack pointer.
-void record_left_below(uintptr_t stack_pointer);
+void record_abandoned_below(uintptr_t stack_pointer);
 
 // Calls through stubs that the fast path does not take (library_calls.cpp). `args` is an
 // index into the table of set_call_args(), and tells which arguments and return value of

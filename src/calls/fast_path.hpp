@@ -60,22 +60,22 @@ __attribute__((always_inline)) inline void complete_enter(
 
 // Records that the thread entered `key`, if fits(state, to), where `to` is for the new
 // frame, and follows its caller's, or `outside`; store(to, key) stores the frame there,
-// its `location` last. False: nothing was done. Key: uint64_t, or what is converted to it
+// its `cfa` last. False: nothing was done. Key: uint64_t, or what is converted to it
 // when the key is needed.
-template <class Room, class Key, class Here, class Fits, class Store,
+template <class Block, class Key, class Here, class Fits, class Store,
           class Locks = NoLocks>
-__attribute__((always_inline)) inline bool enter_fast(const Room& room, const Key& key,
+__attribute__((always_inline)) inline bool enter_fast(const Block& block, const Key& key,
                                                       Here here, const Fits& fits,
                                                       const Store& store,
                                                       const Locks& locks = {}) {
   OpenFrame* to = nullptr;
-  return room.record(
+  return block.record(
       here, ARCTRACE_TYPE_ENTER,
       static_cast<uint32_t>(sizeof(arctrace_frame_body)) + locks.size(),
       [&](ThreadState& state) ARCTRACE_INLINED {
         const FrameCount at = state.open.depth;
         if (at.offset() >= FrameCount(OpenFrames::kMax).offset()) return false;
-        to = kept_pointer(state.open.frame_at(at));
+        to = pointer_in_register(state.open.frame_at(at));
         return fits(state, to);
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
@@ -91,17 +91,17 @@ __attribute__((always_inline)) inline bool enter_fast(const Room& room, const Ke
 
 // As enter_fast(), for a frame that frame() makes anew whenever it is asked for, so that
 // none of its parts is kept in between.
-template <class Room, class Here, class Frame>
-__attribute__((always_inline)) inline bool enter_framed_fast(const Room& room,
+template <class Block, class Here, class Frame>
+__attribute__((always_inline)) inline bool enter_framed_fast(const Block& block,
                                                              uint64_t key,
                                                              const Frame& frame,
                                                              Here here) {
   return enter_fast(
-      room, key, here,
+      block, key, here,
       [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
         const MachineFrame now = frame();
-        if (now.location == 0) return true;
-        if (to == state.open.frames) return is_known_stack(state.followed, now.location);
+        if (now.cfa == 0) return true;
+        if (to == state.open.frames) return is_known_stack(state.current_stack, now.cfa);
         return is_known_call(thread_local_state.stacks, thread_local_state.edges,
                              *(to - 1), now);
       },
@@ -113,14 +113,14 @@ __attribute__((always_inline)) inline bool enter_framed_fast(const Room& room,
 // the beginning of a function, if the call is known to come from the innermost frame.
 // `call` computes the arguments of arctrace_shim_function_hook(), each when it is asked.
 // False: nothing was done. REQUIRES: fast_path_is_open(), and there is no live filter.
-template <class Room, class Call, class Here>
-__attribute__((always_inline)) inline bool enter_hooked_fast(const Room& room,
-                                                             uint64_t key,
-                                                             const Call& call,
-                                                             Here here) {
+template <class Block, class Call, class Here>
+__attribute__((always_inline)) inline bool enter_instrumented_fast(const Block& block,
+                                                                   uint64_t key,
+                                                                   const Call& call,
+                                                                   Here here) {
   const CallEdges::Edge* edge = nullptr;
   return enter_fast(
-      room, key, here,
+      block, key, here,
       [&](const ThreadState& /*state*/, const OpenFrame* to) ARCTRACE_INLINED {
         edge = thread_local_state.edges.edge_of((to - 1)->frame, call);
         return edge != nullptr;
@@ -133,31 +133,33 @@ __attribute__((always_inline)) inline bool enter_hooked_fast(const Room& room,
 }
 
 // Records that the thread left its innermost frame, if that belongs to `key` and
-// is_left(frame) says that it is the one; after() is called when it is left. False:
+// is_exited(frame) says that it is the one; after() is called when it is left. False:
 // nothing was done.
-template <class Room, class Here, class IsLeft, class After>
-__attribute__((always_inline)) inline bool exit_fast(const Room& room, uint64_t key,
-                                                     Here here, const IsLeft& is_left,
+template <class Block, class Here, class IsExited, class After>
+__attribute__((always_inline)) inline bool exit_fast(const Block& block, uint64_t key,
+                                                     Here here, const IsExited& is_exited,
                                                      const After& after) {
-  FrameCount left;  // index of the frame
-  return room.record(
+  FrameCount exited;  // index of the frame
+  return block.record(
       here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
-        left = state.open.depth.previous().beside_arguments();
-        const OpenFrame* innermost = state.open.kept_frame_at(left);
-        return innermost != nullptr && innermost->key == key && is_left(innermost->frame);
+        exited = state.open.depth.previous().beside_arguments();
+        const OpenFrame* innermost = state.open.stored_frame_at(exited);
+        return innermost != nullptr && innermost->key == key &&
+               is_exited(innermost->frame);
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED {
-            commit_leave(nesting, state, record, left);
+            commit_leave(nesting, state, record, exited);
             after();
           });
 }
 
-template <class Room, class Here, class IsLeft>
-__attribute__((always_inline)) inline bool exit_fast(const Room& room, uint64_t key,
-                                                     Here here, const IsLeft& is_left) {
-  return exit_fast(room, key, here, is_left, [] {});
+template <class Block, class Here, class IsExited>
+__attribute__((always_inline)) inline bool exit_fast(const Block& block, uint64_t key,
+                                                     Here here,
+                                                     const IsExited& is_exited) {
+  return exit_fast(block, key, here, is_exited, [] {});
 }
 
 // A call that one of the shim's stubs makes on behalf of the program.
@@ -175,8 +177,8 @@ struct StubCall {
   // not const, because only then gcc keeps it in registers.
   MachineFrame frame(uintptr_t return_address) const {
     MachineFrame made;
-    made.location = here() + sizeof(uintptr_t);
-    if (made.location == 0) __builtin_unreachable();
+    made.cfa = here() + sizeof(uintptr_t);
+    if (made.cfa == 0) __builtin_unreachable();
     made.stack_pointer = low_half(here());
     made.call_site = low_half(return_address);
     made.hook_site = low_half(site(return_address));
@@ -211,7 +213,8 @@ struct EnteredKey {
 // frame. A call that returns to a stub ends together with another call.
 __attribute__((always_inline)) inline bool is_known_first_stub_call(
     const ThreadState& state, const StubCall& call, uintptr_t return_address) {
-  return is_known_stack(state.followed, call.here()) && !is_stub_return(return_address);
+  return is_known_stack(state.current_stack, call.here()) &&
+         !is_stub_return(return_address);
 }
 
 // Whether a stub's call, whose frame will be at `to`, is known to come from the frame
@@ -270,20 +273,20 @@ inline void end_innermost_call(PendingCalls& calls, const PendingCall& call,
 // Begins a call in the usual way: with its own frame, and inside the innermost pending
 // call. False: nothing was done. REQUIRES: fast_path_is_open(). Key: as for enter_fast().
 // IsKnown: whether it is known who makes the call.
-template <class Room, class Key, class Locks = NoLocks,
+template <class Block, class Key, class Locks = NoLocks,
           class IsKnown = decltype(&is_known_stub_call)>
 __attribute__((always_inline)) inline bool call_began_fast(
-    const Room& room, const Key& key, const StubCall& call, const Locks& locks = {},
+    const Block& block, const Key& key, const StubCall& call, const Locks& locks = {},
     const IsKnown& is_known = &is_known_stub_call) {
   if ((call.flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0) return false;
   const uintptr_t return_address = *call.return_slot;
   return enter_fast(
-      room, key, call.here(),
+      block, key, call.here(),
       [&](const ThreadState& state, const OpenFrame* frame_to) ARCTRACE_INLINED {
         if (!is_known(state, frame_to, call, return_address)) return false;
         PendingCalls* calls = thread_local_state.calls;
         if (calls == nullptr) __builtin_unreachable();  // come with a state
-        return calls->has_room_inside(thread_local_state.stacks, call.here());
+        return calls->has_space_inside(thread_local_state.stacks, call.here());
       },
       [&](OpenFrame& frame_to, uint64_t its_key) ARCTRACE_INLINED {
         // These are read once more, so that they need not be kept until here.
@@ -306,12 +309,12 @@ struct KnownReturnSlot {
 
 // Ends a call in the usual way. ReturnSlot: as above. False: nothing was done. REQUIRES:
 // fast_path_is_open().
-template <class Room, class Here, class ReturnSlot>
+template <class Block, class Here, class ReturnSlot>
 __attribute__((always_inline)) inline bool call_ended_fast(
-    const Room& room, Here here, const ReturnSlot& return_slot) {
+    const Block& block, Here here, const ReturnSlot& return_slot) {
   const PendingCall* top = nullptr;
-  FrameCount left;  // index of the frame
-  return room.record(
+  FrameCount exited;  // index of the frame
+  return block.record(
       here, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
         PendingCalls* own = thread_local_state.calls;
@@ -322,8 +325,8 @@ __attribute__((always_inline)) inline bool call_ended_fast(
         // A call's key is no frame's, so that it takes the slow path, if the call has
         // arguments, if nothing is recorded of it, or if it ends together with the one
         // around it. The key is compared last, because that takes a register.
-        left = state.open.depth.previous();
-        const OpenFrame* innermost = state.open.kept_frame_at(left);
+        exited = state.open.depth.previous();
+        const OpenFrame* innermost = state.open.stored_frame_at(exited);
         return innermost != nullptr &&
                is_equal(innermost->frame.stack_pointer,
                         low_half(reinterpret_cast<uintptr_t>(slot))) &&
@@ -331,7 +334,7 @@ __attribute__((always_inline)) inline bool call_ended_fast(
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED {
-            commit_leave(nesting, state, record, left);
+            commit_leave(nesting, state, record, exited);
             // The calls are read once more, so that they need not be kept until here.
             PendingCalls* own = thread_local_state.calls;
             if (own == nullptr || top == nullptr) __builtin_unreachable();
@@ -340,10 +343,10 @@ __attribute__((always_inline)) inline bool call_ended_fast(
 }
 
 // As the function above, with the return slot as the address for the writer call.
-template <class Room>
-__attribute__((always_inline)) inline bool call_ended_fast(const Room& room,
+template <class Block>
+__attribute__((always_inline)) inline bool call_ended_fast(const Block& block,
                                                            uintptr_t* return_slot) {
-  return call_ended_fast(room, reinterpret_cast<uintptr_t>(return_slot),
+  return call_ended_fast(block, reinterpret_cast<uintptr_t>(return_slot),
                          KnownReturnSlot{return_slot});
 }
 
@@ -361,12 +364,12 @@ __attribute__((noinline)) void call_ended_in_chain(uintptr_t* return_slot,
 // done.
 __attribute__((always_inline)) inline bool call_began_anywhere(
     const volatile FastGate& gate, uint64_t key, const StubCall& call) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     return call_began_in_chain(key, call.return_slot, call.frame_pointer, call.flags,
                                state);
   }};
   return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate) &&
-         call_began_fast(room, key, call);
+         call_began_fast(block, key, call);
 }
 
 __attribute__((always_inline)) inline int call_began(uint64_t key,
@@ -383,12 +386,12 @@ __attribute__((always_inline)) inline int call_began(uint64_t key,
 
 __attribute__((always_inline)) inline void call_ended(uintptr_t* return_slot,
                                                       uintptr_t retval) {
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     call_ended_in_chain(return_slot, retval, state);
     return true;
   }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           call_ended_fast(room, return_slot),
+                           call_ended_fast(block, return_slot),
                        1)) {
     return;
   }

@@ -48,8 +48,8 @@ uint64_t frame_key(uint64_t key) {
 
 // Where a call with a certain return slot was found.
 struct FoundCall {
-  PendingCalls* pending;  // null: in `left`, if that is not null
-  AbandonedCalls* left;
+  PendingCalls* pending;  // null: in `abandoned`, if that is not null
+  AbandonedCalls* abandoned;
   uintptr_t return_address;
   uint32_t threads;   // in whose calls it was found
   bool is_ambiguous;  // two calls with this slot return to different addresses
@@ -80,9 +80,10 @@ __attribute__((noinline)) FoundCall find_call(uintptr_t return_slot) {
     if (const PendingCall* other = calls.find(return_slot); other != nullptr) {
       found.pending = &calls;
       found.add(*other);
-    } else if (const PendingCall* left = calls.left.find(return_slot); left != nullptr) {
-      if (found.left == nullptr || &calls == own) found.left = &calls.left;
-      found.add(*left);
+    } else if (const PendingCall* abandoned = calls.abandoned.find(return_slot);
+               abandoned != nullptr) {
+      if (found.abandoned == nullptr || &calls == own) found.abandoned = &calls.abandoned;
+      found.add(*abandoned);
     }
   });
   return found;
@@ -102,13 +103,13 @@ void record_exit_with_retval(const PendingCall& call, const arctrace_shim_call_a
   if (has_vectors(args.result)) store_vectors(vectors);
   ArgsBody body;
   const uint64_t key = frame_key(call.key);
-  const uintptr_t location = call.return_slot + sizeof(uintptr_t);
+  const uintptr_t cfa = call.return_slot + sizeof(uintptr_t);
   if (args.result.kind != 0) {
     gather_retval(args, {&retval, vectors, 0}, body);
     if (exit_innermost_slow(key, call.return_slot, &body)) return;
-    exit_slow(key, location, call.return_slot, &body);
+    exit_slow(key, cfa, call.return_slot, &body);
   } else if (!record_innermost_exit(key, call.return_slot)) {
-    exit_slow(key, location, call.return_slot, nullptr);
+    exit_slow(key, cfa, call.return_slot, nullptr);
   }
 }
 
@@ -129,9 +130,9 @@ void record_return(const PendingCall& call, uintptr_t retval) {
     return record_return_with_retval(call, retval);
   }
   const uint64_t key = frame_key(call.key);
-  const uintptr_t location = call.return_slot + sizeof(uintptr_t);
+  const uintptr_t cfa = call.return_slot + sizeof(uintptr_t);
   if (!record_innermost_exit(key, call.return_slot)) {
-    exit_slow(key, location, call.return_slot, nullptr);
+    exit_slow(key, cfa, call.return_slot, nullptr);
   }
 }
 
@@ -157,8 +158,9 @@ void record_late_return(const PendingCall& call, uintptr_t retval) {
 
 // Makes a call that seemed abandoned a pending one again, because its callee ends with a
 // jump to another function, with which it will return. Its own exit is not recorded.
-bool resume_left_call(PendingCalls& own, AbandonedCalls& left, uintptr_t return_slot) {
-  PendingCall* call = left.find(return_slot);
+bool resume_abandoned_call(PendingCalls& own, AbandonedCalls& abandoned,
+                           uintptr_t return_slot) {
+  PendingCall* call = abandoned.find(return_slot);
   const PendingCall resumed{return_slot, call->return_address, PendingCall::kNotRecorded};
   if (!own.push(thread_local_state.stacks, resumed, false)) return false;
   call->return_slot = 0;
@@ -176,12 +178,12 @@ void end_another_call(uintptr_t* return_slot, uintptr_t retval) {
     calls->for_each_at(
         address, [retval](const PendingCall& call) { record_return(call, retval); });
   } else {
-    record_late_return(*found.left->find(address), retval);
+    record_late_return(*found.abandoned->find(address), retval);
   }
   *return_slot = found.return_address;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (calls == nullptr) {
-    found.left->find(address)->return_slot = 0;
+    found.abandoned->find(address)->return_slot = 0;
   } else if (calls == thread_local_state.calls) {
     calls->drop(thread_local_state.stacks, address);
   } else {
@@ -202,7 +204,7 @@ void end_call(uintptr_t* return_slot, uintptr_t retval) {
 // not touch that thread's pending calls. The call's record counts as lost.
 bool is_of_borrower(uintptr_t stack_pointer) {
   const bool is_one =
-      storage_is_shared() ? is_borrower() : look_for_borrower(stack_pointer);
+      storage_is_shared() ? is_borrower() : detect_borrower(stack_pointer);
   if (is_one) count_lost_without_slot(session.view.control(), ARCTRACE_LOST_NO_SLOT);
   return is_one;
 }
@@ -243,7 +245,7 @@ int begin_call(uint64_t key, uint64_t pending_key, const StubCall& call,
     const FoundCall around = find_call(pending.return_slot);
     if (!around.is_one()) return 0;
     if (around.pending == nullptr &&
-        !resume_left_call(*calls, *around.left, pending.return_slot)) {
+        !resume_abandoned_call(*calls, *around.abandoned, pending.return_slot)) {
       lose_call(call);
       return 0;
     }
@@ -289,7 +291,7 @@ int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_
     return 1;
   }
   int through = 0;
-  with_room([&] {
+  with_stack_space([&] {
     through = begin_call(key, key, call, [&] { return record_enter(key, call); });
   });
   return through;
@@ -298,7 +300,7 @@ int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_
 int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
                          const uintptr_t* registers) {
   int through = 0;
-  with_room([&] {
+  with_stack_space([&] {
     // Arguments are gathered before the entry, so that the time that this takes is not
     // the function's.
     ArgsBody body;
@@ -320,11 +322,11 @@ int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
 }
 
 void call_ended_slow(uintptr_t* return_slot, uintptr_t retval) {
-  with_room([=] { end_call(return_slot, retval); });
+  with_stack_space([=] { end_call(return_slot, retval); });
 }
 
 void entry_only_call(uint64_t key, const StubCall& call, bool returns) {
-  with_room([=] {
+  with_stack_space([=] {
     if (!is_recorded(ARCTRACE_GATE_FUNCTIONS) || !record_enter(key, call) || !returns) {
       return;
     }

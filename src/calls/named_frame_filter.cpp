@@ -33,8 +33,8 @@ FlagsOfName* present_flags_of_name() {
       static_cast<uintptr_t>(IpcAtomics::load_acquire(flags_of_name)));
 }
 
-uint64_t verdict_of(bool is_filtered_in, bool is_notrace, uint32_t round) {
-  return uint64_t{round} << kVerdictShift | kIsKnown |
+uint64_t verdict_of(bool is_filtered_in, bool is_notrace, uint32_t generation) {
+  return uint64_t{generation} << kVerdictShift | kIsKnown |
          (is_filtered_in ? kIsFilteredIn : 0) | (is_notrace ? kIsNotrace : 0);
 }
 
@@ -51,9 +51,9 @@ __attribute__((noinline)) void follow_changed_filter() {
   if (filter.size < 0) return;
   const LiveFilterMatch match =
       match_live_filter(filter.text(), [](std::string_view) { return false; });
-  set_live_filter(filter.round, filter.size == 0
-                                    ? call_filter.filter_in_only_at_start != 0
-                                    : match.filter_in_only);
+  set_live_filter(filter.generation, filter.size == 0
+                                         ? call_filter.filter_in_only_at_start != 0
+                                         : match.filter_in_only);
 }
 
 // The filter's verdict on the name; `stored` if that can't be told at present.
@@ -64,12 +64,13 @@ __attribute__((noinline)) uint64_t judge(uint32_t name, uint64_t stored) {
   const NameFacts facts = find_name(name);
   if (filter.size == 0) {
     return verdict_of((facts.filter_flags & ARCTRACE_SHIM_FILTERED_IN) != 0,
-                      (facts.filter_flags & ARCTRACE_SHIM_NOTRACE) != 0, filter.round);
+                      (facts.filter_flags & ARCTRACE_SHIM_NOTRACE) != 0,
+                      filter.generation);
   }
   const LiveFilterMatch match = match_live_filter(
       filter.text(),
       [&facts](std::string_view glob) { return glob_matches(glob, facts.text); });
-  return verdict_of(match.is_filtered_in, match.is_notrace, filter.round);
+  return verdict_of(match.is_filtered_in, match.is_notrace, filter.generation);
 }
 
 void judge_name_by(FlagsOfName& flags_of, Definition& definition) {
@@ -106,16 +107,17 @@ void judge_name(Definition& definition) {
 }
 
 uint32_t named_frame_flags(uint64_t key) {
-  const uint32_t round = IpcAtomics::load_acquire(live_filter_area(session.view).round);
-  if (round == 0 && !filter_is_active()) return 0;
-  if (round != IpcAtomics::load_relaxed(call_filter.number)) follow_changed_filter();
+  const uint32_t generation =
+      IpcAtomics::load_acquire(live_filter_area(session.view).round);
+  if (generation == 0 && !filter_is_active()) return 0;
+  if (generation != IpcAtomics::load_relaxed(call_filter.number)) follow_changed_filter();
   constexpr uint64_t kKind = ARCTRACE_FRAME_NAME_BIT | ARCTRACE_FRAME_LIBRARY_BIT;
   if ((key & kKind) != ARCTRACE_FRAME_NAME_BIT) return 0;
   const auto name = static_cast<uint32_t>(key);
   uint64_t unknown = 0;
   uint64_t& verdict = name < kVerdicts ? name_verdicts[name] : unknown;
   const uint64_t stored = IpcAtomics::load_relaxed(verdict);
-  if (stored >> kVerdictShift == round && (stored & kIsKnown) != 0) {
+  if (stored >> kVerdictShift == generation && (stored & kIsKnown) != 0) {
     return flags_of_verdict(stored);
   }
   const uint64_t found = judge(name, stored);

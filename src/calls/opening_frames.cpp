@@ -8,7 +8,7 @@
 #include "src/calls/call_filter.hpp"
 #include "src/calls/slow_path_stack.hpp"
 #include "src/os/kernel_use.hpp"
-#include "src/os/roomy_stack.hpp"
+#include "src/os/large_stack.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/writer/slow_path.hpp"
 #include "src/writer/writer_call.hpp"
@@ -40,7 +40,7 @@ void see_frame(void* context, const arctrace_shim_open_frame* frame) {
   OpenFrame& to = found.open->frames[found.count++];
   to.key = frame->key;
   to.frame = {};
-  to.frame.location = frame->location;
+  to.frame.cfa = frame->cfa;
   to.frame.call_site = low_half(frame->call_site);
   to.frame.found_code_end = low_half(frame->end);
   to.frame.flags = frame->flags;
@@ -122,7 +122,7 @@ void begin_with_open_frames(Nesting nesting, const arctrace_shim_call& call, boo
                {stacks.signal.low, stacks.signal.high},
                {&state->open}};
   // A handler's stack may be too small for the search.
-  run_on_roomy_stack(search, &asked);
+  run_on_large_stack(search, &asked);
   stacks.own = {asked.own.low, asked.own.high};
   if (local.calls != nullptr) local.calls->own = stacks.own;
   const uint32_t count = std::min(asked.counted, asked.found.count);

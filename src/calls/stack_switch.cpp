@@ -30,7 +30,7 @@ uint64_t written_in(const ThreadState& state) {
 
 // Repairs the state after a handler jumped out of a change of stacks: the open frames are
 // not known.
-void settle_switch(Nesting nesting, ThreadState& state) {
+void repair_switch(Nesting nesting, ThreadState& state) {
   if (!state.is_switching) return;
   state.open.depth = 0;
   state.is_switching = false;
@@ -39,7 +39,7 @@ void settle_switch(Nesting nesting, ThreadState& state) {
 
 void write_coroutine(Nesting nesting, ThreadState& state, bool is_known, uint64_t ticks) {
   StackReport report{state.open.depth, 0};
-  if (!is_known) report = reportable_frames(state, report.open, stack_room());
+  if (!is_known) report = reportable_frames(state, report.open, stack_record_space());
   const auto size = static_cast<uint32_t>(sizeof(arctrace_coroutine_body) +
                                           report.count * sizeof(uint64_t));
   const bool written =
@@ -51,17 +51,17 @@ void write_coroutine(Nesting nesting, ThreadState& state, bool is_known, uint64_
 }
 
 // Makes the frames of stack `number` the open ones.
-void switch_stack(Nesting nesting, ThreadState& state, SavedFrames& parked,
+void switch_stack(Nesting nesting, ThreadState& state, SavedFrames& saved,
                   uint32_t number, uint64_t ticks) {
-  state.followed.version = 0;
+  state.current_stack.version = 0;
   report_all_calls(nesting, state);
   const uint64_t now_in = written_in(state);
   const bool is_known =
-      now_in != 0 && (!parked.has(number) || parked.was_written_in(number, now_in));
-  parked.park(state.coroutine, state.open, state.filtered, now_in);
+      now_in != 0 && (!saved.has(number) || saved.was_written_in(number, now_in));
+  saved.save(state.coroutine, state.open, state.filtered, now_in);
   state.is_switching = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  parked.resume(number, state.open, state.filtered);
+  saved.resume(number, state.open, state.filtered);
   state.coroutine = number;
   write_coroutine(nesting, state, is_known, ticks);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -72,51 +72,52 @@ void switch_stack(Nesting nesting, ThreadState& state, SavedFrames& parked,
 // Whether the thread begins in a fork child, on a coroutine's stack.
 bool is_forked_here(const ThreadState& state, uint64_t ticks) {
   const ProcessState* process = current_process(ticks);
-  return state.coroutine == 0 && state.parked == 0 && state.open.depth == 0 &&
+  return state.coroutine == 0 && state.saved_frames == 0 && state.open.depth == 0 &&
          process != nullptr && process->origin == ARCTRACE_ORIGIN_FORK &&
          process->pid == state.slot.tid;
 }
 
 // The coroutine that a thread enters when it is found on another stack than its open
 // frames; 0: the thread's own stack.
-uint32_t entered_coroutine(ThreadState& state, const CoroutineStack& made, uint64_t ticks,
-                           bool is_switch) {
-  if (made.number == 0) return 0;
-  if (!is_switch && thread_local_state.stacks.own.contains(made.low)) return 0;
-  if (made.is_entered && is_forked_here(state, ticks)) state.forked_on = made.low;
-  return state.forked_on == made.low ? 0 : made.number;
+uint32_t entered_coroutine(ThreadState& state, const CoroutineStack& stack,
+                           uint64_t ticks, bool is_switch) {
+  if (stack.number == 0) return 0;
+  if (!is_switch && thread_local_state.stacks.own.contains(stack.low)) return 0;
+  if (stack.is_entered && is_forked_here(state, ticks)) state.forked_on = stack.low;
+  return state.forked_on == stack.low ? 0 : stack.number;
 }
 
 // Whether the memory of that coroutine stack has become the thread's own stack since it
 // was made.
-bool is_replaced(const CoroutineStack& made) {
+bool is_replaced(const CoroutineStack& stack) {
   const StackRange& own = thread_local_state.stacks.own;
-  return made.number != 0 && made.number <= thread_local_state.made_before &&
-         made.low < own.high && own.low < made.high;
+  return stack.number != 0 && stack.number <= thread_local_state.last_stack_before &&
+         stack.low < own.high && own.low < stack.high;
 }
 
 // Finds the coroutine stack at `address`. Stacks that were there before the thread began
 // are over, and forgotten.
 CoroutineStack find_stack(uintptr_t address) {
-  CoroutineStack made = find_coroutine_stack(address);
-  while (made.found == CoroutineStack::Found::kYes && is_replaced(made)) {
-    const uint32_t number = made.number;
-    forget_coroutine_stack(made);
-    made = find_coroutine_stack(address);
-    if (made.number == number) made.found = CoroutineStack::Found::kBusy;
+  CoroutineStack stack = find_coroutine_stack(address);
+  while (stack.found == CoroutineStack::Found::kYes && is_replaced(stack)) {
+    const uint32_t number = stack.number;
+    forget_coroutine_stack(stack);
+    stack = find_coroutine_stack(address);
+    if (stack.number == number) stack.found = CoroutineStack::Found::kBusy;
   }
-  return made;
+  return stack;
 }
 
 // Notes that the thread's open frames are those of the stack that was found. While the
 // thread runs on the same part of that stack nothing is to be done, except on an own
 // stack that has arrays to be forgotten.
-void note_followed(ThreadState& state, const CoroutineStack& made) {
+void store_current_stack(ThreadState& state, const CoroutineStack& stack) {
   const StackRange& own = thread_local_state.stacks.own;
-  const bool has_own = made.from <= own.low && made.to >= own.high;
-  const bool is_apart = made.to <= own.low || made.from >= own.high;
-  if (made.number != state.coroutine || !(made.number == 0 ? has_own : is_apart)) return;
-  state.followed = {made.from, made.to, made.version};
+  const bool has_own = stack.from <= own.low && stack.to >= own.high;
+  const bool is_apart = stack.to <= own.low || stack.from >= own.high;
+  if (stack.number != state.coroutine || !(stack.number == 0 ? has_own : is_apart))
+    return;
+  state.current_stack = {stack.from, stack.to, stack.version};
 }
 
 }  // namespace
@@ -127,33 +128,33 @@ void cache_current_stack_slow(Nesting nesting, uintptr_t address, uint64_t ticks
   if (!nesting.outermost() || local.is_vforking || storage_is_shared()) return;
   ThreadState* state = attached_thread(nesting, ticks);
   if (state == nullptr || local.stacks.signal.contains(address - 1)) return;
-  settle_switch(nesting, *state);
-  const CoroutineStack made = find_stack(address);
-  if (made.found == CoroutineStack::Found::kBusy) return;
+  repair_switch(nesting, *state);
+  const CoroutineStack stack = find_stack(address);
+  if (stack.found == CoroutineStack::Found::kBusy) return;
   // A function called on the own stack, further out than an array, is not called by the
   // function that has the array.
   const StackRange& own = local.stacks.own;
-  if (made.number == 0 && !is_switch && own.contains(address - 1)) {
+  if (stack.number == 0 && !is_switch && own.contains(address - 1)) {
     forget_coroutine_stacks(own.low, address - 1);
   }
-  uint32_t number = made.number;
+  uint32_t number = stack.number;
   if (number != state->coroutine) {
-    number = entered_coroutine(*state, made, ticks, is_switch);
+    number = entered_coroutine(*state, stack, ticks, is_switch);
   }
   if (number != state->coroutine) {
-    SavedFrames* parked = saved_frames(*state);
-    if (parked == nullptr) return;
-    if (number != 0 && !parked->has(number)) {
-      const EnteredStack entered = enter_coroutine_stack(made, state->calls);
+    SavedFrames* saved = saved_frames(*state);
+    if (saved == nullptr) return;
+    if (number != 0 && !saved->has(number)) {
+      const EnteredStack entered = enter_coroutine_stack(stack, state->calls);
       number = entered.number;
       if (number == 0) return;
       if (entered.before != nullptr && entered.before != state->calls) {
-        state->calls->take_over(*entered.before, {made.low, made.high}, address);
+        state->calls->take_over(*entered.before, {stack.low, stack.high}, address);
       }
     }
-    switch_stack(nesting, *state, *parked, number, ticks);
+    switch_stack(nesting, *state, *saved, number, ticks);
   }
-  note_followed(*state, made);
+  store_current_stack(*state, stack);
 }
 
 void record_stack_switch(uintptr_t stack_pointer, bool is_switch) {

@@ -11,7 +11,7 @@
  * one machine frame. For a library call it is the machine frame that the called function
  * is about to make. */
 struct arctrace_shim_call {
-  uintptr_t location; /* CFA (canonical frame address): stack pointer before the call */
+  uintptr_t cfa; /* CFA (canonical frame address): stack pointer before the call */
   uintptr_t stack_pointer; /* at the call of the hook, as the next two */
   uintptr_t frame_pointer;
   uintptr_t hook_site; /* the address to which the hook returns */
@@ -22,7 +22,7 @@ enum arctrace_shim_call_flags {
   /* The machine frame belongs to the function that is entered, which is not inlined. */
   ARCTRACE_SHIM_BEGINS_FRAME = 1,
   /* location is an address between stack_pointer and the CFA. */
-  ARCTRACE_SHIM_LOCATION_GUESSED = 2,
+  ARCTRACE_SHIM_CFA_GUESSED = 2,
   /* A library call, through one of the shim's stubs. */
   ARCTRACE_SHIM_LIBRARY_CALL = 4,
   /* The machine frame returns into the shim, where a library call is pending. */
@@ -35,13 +35,13 @@ enum arctrace_shim_call_flags {
   /* For the shim: the function is entry-only, because it returns twice or reads its
    * caller's address. */
   ARCTRACE_SHIM_ENTRY_ONLY = 512,
-  /* Whenever the hook is called from this site, location is as far from stack_pointer, or
+  /* Whenever the hook is called from this site, cfa is as far from stack_pointer, or
    * from frame_pointer, as now. */
-  ARCTRACE_SHIM_LOCATION_BY_SP = 128,
-  ARCTRACE_SHIM_LOCATION_BY_FP = 256,
+  ARCTRACE_SHIM_CFA_BY_SP = 128,
+  ARCTRACE_SHIM_CFA_BY_FP = 256,
   /* The function calls a hook right before each of its returns, so that its return
    * address stays where it is. */
-  ARCTRACE_SHIM_REPORTS_EXIT = 1024,
+  ARCTRACE_SHIM_EXIT_HOOKED = 1024,
   /* The function was found open by unwinding, and no hook saw it begin. */
   ARCTRACE_SHIM_WAS_OPEN = 2048,
   /* While the frame's return address stands, it is this function that runs there: the
@@ -57,7 +57,7 @@ struct arctrace_shim_stub_call {
    * has locks, ARCTRACE_SHIM_READY_WITH_LOCKS; ARCTRACE_SHIM_NOT_READY: the shim has to
    * examine the call first. */
   uint32_t ready_at;
-  uint32_t round; /* for the shim: the number of the filter that its flags are by */
+  uint32_t generation; /* for the shim: of the live filter that its flags are by */
 };
 
 /* The live filter's numbers are less than that, unless another process has overwritten
@@ -177,9 +177,9 @@ struct arctrace_shim_memory {
 
 /* A function that is open, as unwinding finds it. */
 struct arctrace_shim_open_frame {
-  uint64_t key;       /* its address, or a name that stands for all further out */
-  uintptr_t end;      /* of its code */
-  uintptr_t location; /* the CFA; 0: not known */
+  uint64_t key;  /* its address, or a name that stands for all further out */
+  uintptr_t end; /* of its code */
+  uintptr_t cfa; /* the CFA; 0: not known */
   uintptr_t call_site;
   uint32_t flags; /* enum arctrace_shim_call_flags, those for the filter among them */
 };

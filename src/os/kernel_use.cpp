@@ -15,10 +15,10 @@ namespace {
 // For each use: how often it was forbidden, less how often that was revoked.
 uint32_t ordinary_forbidden;
 uint32_t threads_forbidden;
-uint32_t file_looks_forbidden;
+uint32_t file_checks_forbidden;
 uint32_t memory_probes_forbidden;
 
-constexpr KernelUse kUses[] = {kOrdinaryUse, kThreadUse, kFileLookUse, kMemoryProbeUse};
+constexpr KernelUse kUses[] = {kOrdinaryUse, kThreadUse, kFileCheckUse, kMemoryProbeUse};
 
 uint32_t& count_of(KernelUse use) {
   switch (use) {
@@ -26,8 +26,8 @@ uint32_t& count_of(KernelUse use) {
       return ordinary_forbidden;
     case kThreadUse:
       return threads_forbidden;
-    case kFileLookUse:
-      return file_looks_forbidden;
+    case kFileCheckUse:
+      return file_checks_forbidden;
     default:
       return memory_probes_forbidden;
   }

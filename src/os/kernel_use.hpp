@@ -20,7 +20,7 @@ enum KernelUse : uint32_t {
   // by one that has.
   kThreadUse = 2,
   // Whether a program that is about to be executed exists.
-  kFileLookUse = 4,
+  kFileCheckUse = 4,
   // Whether memory can be read (ReadableMemory).
   kMemoryProbeUse = 8,
 };

@@ -183,16 +183,17 @@ uint32_t raised_rights(const File& file) {
 bool FoundProgram::look_up(const char* name) {
   const char* directories = getenv("PATH");
   if (directories == nullptr) directories = "/bin:/usr/bin";
-  const size_t name_length = text_length(name, sizeof room_);
+  const size_t name_length = text_length(name, sizeof found_path_);
   while (true) {
     size_t length = 0;
     while (directories[length] != '\0' && directories[length] != ':') ++length;
-    if (length + 1 + name_length < sizeof room_) {
-      copy_bytes(room_, directories, length);
+    if (length + 1 + name_length < sizeof found_path_) {
+      copy_bytes(found_path_, directories, length);
       size_t at = length;
-      if (length != 0) room_[at++] = '/';
-      copy_bytes(room_ + at, name, name_length + 1);
-      if (raw_syscall(SYS_faccessat, AT_FDCWD, sys::pointer_argument(room_), X_OK) == 0) {
+      if (length != 0) found_path_[at++] = '/';
+      copy_bytes(found_path_ + at, name, name_length + 1);
+      if (raw_syscall(SYS_faccessat, AT_FDCWD, sys::pointer_argument(found_path_),
+                      X_OK) == 0) {
         return true;
       }
     }
@@ -211,7 +212,7 @@ FoundProgram::FoundProgram(const arctrace_shim_program& named)
   for (const char* c = path_; *c != '\0'; ++c) {
     if (*c == '/') return;
   }
-  path_ = look_up(path_) ? room_ : nullptr;
+  path_ = look_up(path_) ? found_path_ : nullptr;
 }
 
 uint32_t FoundProgram::why_untraceable() const {

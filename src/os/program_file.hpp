@@ -31,7 +31,7 @@ class FoundProgram {
 
   int directory_;
   const char* path_;
-  char room_[PATH_MAX];
+  char found_path_[PATH_MAX];
 };
 
 }  // namespace arctrace

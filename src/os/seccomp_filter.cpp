@@ -240,7 +240,7 @@ constexpr OwnCall kOwnCalls[] = {
     {{SYS_mmap, 12, {0, 0, kReadWrite, MAP_SHARED}}, kOrdinaryUse},
     {{SYS_mmap, 12, {0, 0, kReadWrite, kPrivate}}, kOrdinaryUse},
     {{SYS_madvise, 4, {0, 0, MADV_WIPEONFORK}}, kOrdinaryUse},
-    {{SYS_faccessat, 0, {}}, kFileLookUse},
+    {{SYS_faccessat, 0, {}}, kFileCheckUse},
     {{SYS_openat, 0, {}}, 0},
     {{SYS_mmap, 0, {}}, 0},
     {{SYS_munmap, 0, {}}, 0},

@@ -24,7 +24,7 @@ struct ProcessState {
   uint64_t definitions_chain;  // this process' SharedChain word
   uint32_t defined;            // 1: its PROCESS record is written
   uint64_t emitted;            // registry entries written so far
-  uint32_t round;              // control.definitions_round for which they are written
+  uint32_t generation;         // control.definitions_round for which they are written
   uint64_t emitted_bytes;      // of registry entries, since all were begun anew
   uint64_t since_ticks;        // entries retired by then are not emitted; 0: start_ticks
   uint64_t counted;            // registry entries counted as lost, up to this one

@@ -44,7 +44,7 @@ int map_buffer(const OpenedBuffer& buffer, BufferView& out) {
   return 0;
 }
 
-void count_without_room(arctrace_control& control) {
+void count_without_memory(arctrace_control& control) {
   uint32_t uncounted = 0;
   if (!IpcAtomics::compare_exchange_acq_rel(is_counted, uncounted, uint32_t{1})) return;
   // Relaxed: no other data depends on this count, which is read when recording ends.
@@ -53,13 +53,13 @@ void count_without_room(arctrace_control& control) {
 
 // Counts this program in the control page, the only part of the buffer that it has
 // address space for.
-void count_without_room(int fd) {
+void count_without_memory(int fd) {
   constexpr uint64_t kPage = 4096;
   static_assert(sizeof(arctrace_control) <= kPage);
   const long page = raw_syscall(SYS_mmap, 0, long{kPage}, PROT_READ | PROT_WRITE,
                                 MAP_SHARED, fd, long{ARCTRACE_CONTROL_OFFSET});
   if (page < 0 && page > -long{kPage}) return;
-  count_without_room(*reinterpret_cast<arctrace_control*>(page));
+  count_without_memory(*reinterpret_cast<arctrace_control*>(page));
   raw_syscall(SYS_munmap, page, long{kPage});
 }
 
@@ -95,7 +95,7 @@ int join_opened(const char* path, bool (*before_records)(), const Open& open) {
   if (error != 0) return give_up(error);
   BufferView view;
   error = map_buffer(buffer, view);
-  if (error == -ENOMEM) count_without_room(buffer.fd);
+  if (error == -ENOMEM) count_without_memory(buffer.fd);
   sys::close(buffer.fd);
   if (error != 0) return give_up(error);
 
@@ -106,7 +106,7 @@ int join_opened(const char* path, bool (*before_records)(), const Open& open) {
     guard_against_truncation(view.base(), view.geometry().total_size, end_session);
   }
   if (!make_process_state(session.view)) {
-    count_without_room(view.control());
+    count_without_memory(view.control());
     return give_up(-ENOMEM);
   }
   copy_bytes(session.path, path, length + 1);

@@ -10,7 +10,7 @@
 namespace arctrace::writer {
 
 enum class Work : uint8_t {
-  kLookAtFullBlock,     // src/writer/exclusive_records.cpp
+  kExamineFullBlock,    // src/writer/exclusive_records.cpp
   kCompactDefinitions,  // src/writer/definitions.cpp
 };
 

@@ -101,19 +101,20 @@ class DeadSlot {
   // it may be resumed after a death half-way. REQUIRES: the caller has the slot: the lock
   // word is its own tid or kBeingReaped.
   template <class OnClosed>
-  static void settle(const BufferView& view, uint32_t slot_index, OnClosed&& on_closed) {
+  static void clean_up(const BufferView& view, uint32_t slot_index,
+                       OnClosed&& on_closed) {
     arctrace_writer_slot& slot = view.slot(slot_index);
-    ReportedLosses<A>::settle(view, slot);
-    settle_name(view, slot_index, slot.current, on_closed);
-    for (uint32_t& name : slot.active) settle_name(view, slot_index, name, on_closed);
+    ReportedLosses<A>::update(view, slot);
+    close_named(view, slot_index, slot.current, on_closed);
+    for (uint32_t& name : slot.active) close_named(view, slot_index, name, on_closed);
     for (uint32_t& name : slot.held) A::store_release(name, uint32_t{0});
   }
 
   // OWNED -> CLOSED, or RESETTING -> CLOSED, of a block whose state `seen` names a slot
   // with a dead owner. Any process may do it, because a dead owner changes nothing any
   // more, and its slot's next owner can't store the same state word again.
-  static bool close_left(const BufferView& view, arctrace_block_header& header,
-                         uint64_t seen) {
+  static bool close_for_owner(const BufferView& view, arctrace_block_header& header,
+                              uint64_t seen) {
     const BlockState state = BlockState::unpack(seen);
     BlockState closed = state.with(ARCTRACE_PHASE_CLOSED);
     if (state.phase == ARCTRACE_PHASE_RESETTING) {
@@ -126,9 +127,9 @@ class DeadSlot {
     return true;
   }
 
-  // As settle(), for one name. REQUIRES: the caller has the slot.
+  // As clean_up(), for one name. REQUIRES: the caller has the slot.
   template <class OnClosed>
-  static void settle_name(const BufferView& view, uint32_t slot_index, uint32_t& name,
+  static void close_named(const BufferView& view, uint32_t slot_index, uint32_t& name,
                           OnClosed&& on_closed) {
     const uint32_t named = A::load_acquire(name);
     if (named != 0 && named <= view.geometry().block_count) {
@@ -136,7 +137,7 @@ class DeadSlot {
       // B3 acquire, matches B1.
       uint64_t seen = A::load_acquire(header.state);
       const BlockState state = BlockState::unpack(seen);
-      if (state.slot == slot_index && close_left(view, header, seen)) {
+      if (state.slot == slot_index && close_for_owner(view, header, seen)) {
         on_closed(named - 1);
       }
     }
@@ -182,7 +183,7 @@ class Recycle {
       for (uint32_t& name : slot.active) {
         if (A::load_acquire(name) == index + 1) return true;
       }
-      if (is_held(view, i, index)) return true;
+      if (is_pinned(view, i, index)) return true;
     }
     bool found = false;
     for_each_cpu_name(
@@ -192,7 +193,7 @@ class Recycle {
 
   // Whether the living owner of a slot has a record reserved in place in this block. In
   // an exclusive block, only the block's owner can.
-  static bool is_held(const BufferView& view, uint32_t slot_index, uint32_t index) {
+  static bool is_pinned(const BufferView& view, uint32_t slot_index, uint32_t index) {
     arctrace_writer_slot& slot = view.slot(slot_index);
     if (!is_live(A::load_acquire(slot.lock))) return false;
     for (uint32_t& name : slot.held) {

@@ -72,9 +72,9 @@ class CpuChain {
   // record any more.
   static void close_all(const BufferView& view) {
     for (uint32_t cpu = 0; cpu < view.geometry().cpu_count; ++cpu) {
-      const uint64_t held = A::exchange_acq_rel(view.cpu_slot(cpu).current, uint64_t{0});
-      if (held != 0 && BlockName::index(held) < view.geometry().block_count) {
-        close_shared<A>(view, BlockName::index(held), BlockName::generation(held));
+      const uint64_t named = A::exchange_acq_rel(view.cpu_slot(cpu).current, uint64_t{0});
+      if (named != 0 && BlockName::index(named) < view.geometry().block_count) {
+        close_shared<A>(view, BlockName::index(named), BlockName::generation(named));
       }
     }
   }

@@ -24,7 +24,7 @@ template <class A>
 class DefinitionsLife {
  public:
   // Whether a block of definitions is needed no more, as far as this call checks: it
-  // checks at most kBlockLooks blocks, and the next call checks those after them.
+  // checks at most kBlockProbesMax blocks, and the next call checks those after them.
   // `searches`: as in Overwrite::take(). REQUIRES: the block was seen CLOSED.
   static bool is_over(const BufferView& view, arctrace_block_header& definitions,
                       uint32_t& searches) {
@@ -113,7 +113,7 @@ class DefinitionsLife {
   // Whether definitions may take another block. In overwrite mode they get at most half
   // of the blocks, so that data always finds some; threads that ask at once may exceed
   // that.
-  static bool have_room(const BufferView& view) {
+  static bool have_space(const BufferView& view) {
     if (view.geometry().mode != ARCTRACE_MODE_OVERWRITE) return true;
     const uint64_t used = A::load_relaxed(view.control().definition_blocks);
     // Deaths have brought the count below 0.
@@ -123,9 +123,9 @@ class DefinitionsLife {
 
   // The searches of all slots that one call may make.
   static uint32_t searches(const BufferView& view) {
-    constexpr uint32_t kSlotLooks = 16384;
+    constexpr uint32_t kSlotProbesMax = 16384;
     constexpr uint32_t kMin = 4;
-    return std::max(kMin, kSlotLooks / std::max(Recycle<A>::slots_used(view), 1u));
+    return std::max(kMin, kSlotProbesMax / std::max(Recycle<A>::slots_used(view), 1u));
   }
 
   // The value of `checked` in a block that is opened: none, and bits of its generation,
@@ -174,7 +174,7 @@ class DefinitionsLife {
     return phase == ARCTRACE_PHASE_OWNED || phase == ARCTRACE_PHASE_RESETTING;
   }
 
-  static constexpr uint32_t kBlockLooks = 256;
+  static constexpr uint32_t kBlockProbesMax = 256;
   static constexpr uint32_t kCheckedMask = ARCTRACE_BLOCK_COUNT_MAX - 1;
 
   // Whether any block may have records that were made before control.next was `retired`,
@@ -188,7 +188,7 @@ class DefinitionsLife {
     const uint32_t count = view.geometry().block_count;
     uint32_t seen = A::load_relaxed(definitions.checked);
     uint32_t i = seen & kCheckedMask;
-    const uint32_t end = i < count ? i + std::min(kBlockLooks, count - i) : i;
+    const uint32_t end = i < count ? i + std::min(kBlockProbesMax, count - i) : i;
     for (; i < end; ++i) {
       arctrace_block_header& header = view.block_header(i);
       if (!is_in_use(header)) {

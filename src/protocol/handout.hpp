@@ -55,8 +55,8 @@ class Handout {
 
   // The number of blocks that one call checks, at most. In overwrite mode there is no
   // collector that says which blocks are long in use.
-  static constexpr uint32_t kLooks = 256;
-  static constexpr uint32_t kLooksOverwriting = 4096;
+  static constexpr uint32_t kProbesMax = 256;
+  static constexpr uint32_t kProbesMaxOverwriting = 4096;
 
   // Takes a free block for the holder of slot `slot`, or in overwrite mode the next one
   // that may be overwritten; nullopt if none of those that it checks will do. `name` is
@@ -67,14 +67,14 @@ class Handout {
     arctrace_control& control = view.control();
     const uint32_t count = view.geometry().block_count;
     const bool overwrites = view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
-    uint32_t most = looks(view, count);
+    uint32_t most = probes(view, count);
     uint32_t searches = overwrites ? DefinitionsLife<A>::searches(view) : 0;
     uint64_t following = 0;
     for (uint32_t tries = 0; tries < most; ++tries) {
       const uint64_t handout = A::fetch_add_relaxed(control.next, uint64_t{1});
       // Other writers that search meanwhile take numbers too, so the first `count` of
       // ours are not all of the blocks.
-      if (tries > 0 && handout != following) most = looks(view, 2 * count);
+      if (tries > 0 && handout != following) most = probes(view, 2 * count);
       following = handout + 1;
       const auto index = static_cast<uint32_t>(handout % count);
       arctrace_block_header& header = view.block_header(index);
@@ -111,10 +111,10 @@ class Handout {
     const uint32_t count = view.geometry().block_count;
     if (view.geometry().mode == ARCTRACE_MODE_OVERWRITE) {
       constexpr uint32_t kSearchesForBlock = 3;
-      return looks(view, count) < count ||
+      return probes(view, count) < count ||
              DefinitionsLife<A>::searches(view) / kSearchesForBlock < count;
     }
-    if (looks(view, count) >= count) return false;
+    if (probes(view, count) >= count) return false;
     return blocks_in_use<A>(view.control()) < count;
   }
 
@@ -160,9 +160,10 @@ class Handout {
   }
 
  private:
-  static uint32_t looks(const BufferView& view, uint32_t wanted) {
-    const uint32_t most =
-        view.geometry().mode == ARCTRACE_MODE_OVERWRITE ? kLooksOverwriting : kLooks;
+  static uint32_t probes(const BufferView& view, uint32_t wanted) {
+    const uint32_t most = view.geometry().mode == ARCTRACE_MODE_OVERWRITE
+                              ? kProbesMaxOverwriting
+                              : kProbesMax;
     return std::min(most, wanted);
   }
 

@@ -36,23 +36,23 @@ inline arctrace_live_filter& live_filter_area(const BufferView& view) {
 // Copies the text to `to`, an array of kFilterWords<Area>, and returns its size in bytes,
 // or -1 while it is being changed.
 template <class Area>
-int64_t copy_filter_untrusted(Area& area, uint64_t* to, uint32_t& round) {
-  round = IpcAtomics::load_acquire(area.round);  // Q2
-  if (round % 2 != 0) return -1;
+int64_t copy_filter_untrusted(Area& area, uint64_t* to, uint32_t& generation) {
+  generation = IpcAtomics::load_acquire(area.round);  // Q2
+  if (generation % 2 != 0) return -1;
   const uint32_t size = IpcAtomics::load_relaxed(area.size);
   if (size > sizeof area.text) return 0;
   for (uint32_t i = 0; i < kFilterWords<Area>; ++i) {
     to[i] = IpcAtomics::load_relaxed(area.text[i]);
   }
   std::atomic_thread_fence(std::memory_order_acquire);  // Q3
-  return IpcAtomics::load_relaxed(area.round) == round ? int64_t{size} : -1;
+  return IpcAtomics::load_relaxed(area.round) == generation ? int64_t{size} : -1;
 }
 
 // A private copy of a filter.
 template <class Area>
 struct FilterCopy {
   uint64_t words[kFilterWords<Area>];
-  uint32_t round;
+  uint32_t generation;
   int64_t size;  // of the text in bytes; -1: it is being changed
 
   std::string_view text() const {
@@ -63,18 +63,19 @@ struct FilterCopy {
 using LiveFilterCopy = FilterCopy<arctrace_live_filter>;
 
 inline void copy_live_filter_untrusted(const BufferView& view, LiveFilterCopy& copy) {
-  copy.size = copy_filter_untrusted(live_filter_area(view), copy.words, copy.round);
+  copy.size = copy_filter_untrusted(live_filter_area(view), copy.words, copy.generation);
 }
 
 // Publishes the first `size` bytes of `text`, an array of kFilterWords<Area>. False:
 // another process published a filter at the same time.
 template <class Area>
 bool publish_filter(Area& area, const uint64_t* text, uint32_t size) {
-  uint32_t round = IpcAtomics::load_relaxed(area.round);
+  uint32_t generation = IpcAtomics::load_relaxed(area.round);
   // If the generation is odd already, the process that changed it died or is about to
   // fail.
-  const uint32_t changing = (round + 1) | 1;
-  if (!IpcAtomics::compare_exchange_acq_rel(area.round, round, changing)) return false;
+  const uint32_t changing = (generation + 1) | 1;
+  if (!IpcAtomics::compare_exchange_acq_rel(area.round, generation, changing))
+    return false;
   std::atomic_thread_fence(std::memory_order_release);  // Q4
   IpcAtomics::store_relaxed(area.size, size);
   for (uint32_t i = 0; i < kFilterWords<Area>; ++i) {

@@ -70,7 +70,7 @@ class ReportedLosses {
   // Brings the count up to date, idempotently. REQUIRES: the caller has the slot, and
   // either its owner is dead, or the caller is the owner and a longjmp abandoned a call
   // of it. The owner's blocks are not released yet.
-  static void settle(const BufferView& view, arctrace_writer_slot& slot) {
+  static void update(const BufferView& view, arctrace_writer_slot& slot) {
     const uint32_t cause = A::load_relaxed(slot.reporting_cause);
     if (cause < ARCTRACE_LOST_CAUSES) {
       A::store_release(slot.reported[cause], reported(view, slot, cause));  // J1

@@ -31,12 +31,12 @@ class Overwrite {
   }
 
   // Frees a block of definitions that nothing needs any more, so that others get space.
-  // Checks at most kReclaimLooks blocks, and goes on with others in the next call. False:
-  // no space was gained. `slot`, `name`: as in Handout::take().
+  // Checks at most kReclaimProbesMax blocks, and goes on with others in the next call.
+  // False: no space was gained. `slot`, `name`: as in Handout::take().
   static bool reclaim(const BufferView& view, uint32_t slot, uint32_t& name) {
     const uint32_t count = view.geometry().block_count;
     uint32_t searches = DefinitionsLife<A>::searches(view);
-    for (uint32_t looks = 0; looks < count && looks < kReclaimLooks; ++looks) {
+    for (uint32_t probes = 0; probes < count && probes < kReclaimProbesMax; ++probes) {
       uint64_t& next = view.control().reclaim_next;
       const uint64_t number = A::fetch_add_relaxed(next, uint64_t{1});
       const auto index = static_cast<uint32_t>(number % count);
@@ -46,7 +46,7 @@ class Overwrite {
       if (resetting == 0) continue;
       free(view, index, resetting);
       A::store_release(name, uint32_t{0});
-      if (DefinitionsLife<A>::have_room(view)) return true;
+      if (DefinitionsLife<A>::have_space(view)) return true;
     }
     return false;
   }
@@ -65,7 +65,7 @@ class Overwrite {
   }
 
  private:
-  static constexpr uint32_t kReclaimLooks = 256;
+  static constexpr uint32_t kReclaimProbesMax = 256;
 
   static bool has_definitions(arctrace_block_header& header) {
     // C2 acquire, matches C1.
@@ -95,7 +95,7 @@ class Overwrite {
   static uint64_t reset(const BufferView& view, uint32_t slot, uint32_t& name,
                         uint32_t index, uint32_t& searches, const MayGo& may_go) {
     arctrace_block_header& header = view.block_header(index);
-    close_if_left(view, index, searches);
+    close_to_overwrite(view, index, searches);
     // D2 acquire, matches D1.
     uint64_t seen = A::load_acquire(header.state);
     const BlockState closed = BlockState::unpack(seen);
@@ -135,7 +135,8 @@ class Overwrite {
   }
 
   // Closes a block whose owner died, or a shared one that is the oldest.
-  static void close_if_left(const BufferView& view, uint32_t index, uint32_t& searches) {
+  static void close_to_overwrite(const BufferView& view, uint32_t index,
+                                 uint32_t& searches) {
     arctrace_block_header& header = view.block_header(index);
     const uint64_t seen = A::load_acquire(header.state);
     const BlockState state = BlockState::unpack(seen);
@@ -144,7 +145,7 @@ class Overwrite {
       case ARCTRACE_PHASE_RESETTING:
         if (state.slot < view.geometry().slot_count &&
             !is_live(A::load_acquire(view.slot(state.slot).lock))) {
-          DeadSlot<A>::close_left(view, header, seen);
+          DeadSlot<A>::close_for_owner(view, header, seen);
         }
         break;
       case ARCTRACE_PHASE_SHARED:
@@ -178,7 +179,7 @@ class Overwrite {
     if (A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC) return false;
     if (A::load_relaxed(header.form) == ARCTRACE_FORM_COMPACT) {
       return closed.slot < view.geometry().slot_count &&
-             Recycle<A>::is_held(view, closed.slot, index);
+             Recycle<A>::is_pinned(view, closed.slot, index);
     }
     if (DefinitionsLife<A>::is_definitions(header) &&
         !DefinitionsLife<A>::is_over(view, header, searches)) {

@@ -42,7 +42,8 @@ inline arctrace_record_filter& record_filter_area(const BufferView& view) {
 using RecordFilterCopy = FilterCopy<arctrace_record_filter>;
 
 inline void copy_record_filter_untrusted(const BufferView& view, RecordFilterCopy& copy) {
-  copy.size = copy_filter_untrusted(record_filter_area(view), copy.words, copy.round);
+  copy.size =
+      copy_filter_untrusted(record_filter_area(view), copy.words, copy.generation);
 }
 
 // Removes `mark` from the entry's beginning, if it is there. Compares byte by byte,
@@ -211,7 +212,7 @@ inline void update_unfiltered(const BufferView& view) {
     copy_record_filter_untrusted(view, filter);
     const uint32_t gate = IpcAtomics::load_acquire(control.gate);
     arctrace_live_filter& live = live_filter_area(view);
-    const uint32_t live_round = IpcAtomics::load_acquire(live.round);  // Q2
+    const uint32_t live_generation = IpcAtomics::load_acquire(live.round);  // Q2
     const bool has_live = IpcAtomics::load_relaxed(live.size) != 0;
     uint32_t classes =
         filter.size < 0 ? uint32_t{ARCTRACE_GATE_ALL} : filtered_classes(filter.text());
@@ -222,8 +223,8 @@ inline void update_unfiltered(const BufferView& view) {
     // too.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (IpcAtomics::load_relaxed(control.gate) == gate &&
-        IpcAtomics::load_relaxed(live.round) == live_round &&
-        IpcAtomics::load_relaxed(record_filter_area(view).round) == filter.round) {
+        IpcAtomics::load_relaxed(live.round) == live_generation &&
+        IpcAtomics::load_relaxed(record_filter_area(view).round) == filter.generation) {
       return;
     }
   }

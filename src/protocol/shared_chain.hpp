@@ -51,7 +51,7 @@ class SharedChain {
       // Another writer may have opened the next block meanwhile.
       if (A::load_acquire(chain) != current) continue;
       if (id.block_class == ARCTRACE_CLASS_DEFINITIONS &&
-          !DefinitionsLife<A>::have_room(view) &&
+          !DefinitionsLife<A>::have_space(view) &&
           !Overwrite<A>::reclaim(view, slot, active)) {
         break;
       }

@@ -29,12 +29,12 @@ ProcessThreads::ProcessThreads(pid_t pid, uint32_t clock)
       clock_(clock),
       all_(recorder::read_joined_threads(pid, read_ticks(clock))) {}
 
-void ProcessThreads::look() {
-  constexpr int kLooksMax = 2;
+void ProcessThreads::scan() {
+  constexpr int kScansMax = 2;
   constexpr auto kWhile = std::chrono::milliseconds(50);
-  const auto moment = std::chrono::steady_clock::now();
-  if (looks_ == kLooksMax || (looks_ != 0 && moment - first_look_ < kWhile)) return;
-  if (looks_++ == 0) first_look_ = moment;
+  const auto scan_time = std::chrono::steady_clock::now();
+  if (scans_ == kScansMax || (scans_ != 0 && scan_time - first_scan_ < kWhile)) return;
+  if (scans_++ == 0) first_scan_ = scan_time;
   std::vector<Waiting> now;
   const uint64_t ticks = read_ticks(clock_);
   for (const recorder::WaitingThread& thread : recorder::find_waiting_threads(pid_)) {
@@ -146,12 +146,12 @@ std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
       events.warn(absl::StrCat(
           "functions of process ", pid,
           " with hooks that are code are not recorded: ", result->code_status.message()));
-    } else if (result->changes_left != 0) {
+    } else if (result->changes_skipped != 0) {
       events.warn(absl::StrCat(
           "functions of process ", pid,
           " that are not recorded, because a thread was in the bytes of their hooks, or "
           "these lie across two pages: ",
-          result->changes_left));
+          result->changes_skipped));
     }
     joined.push_back(pid);
   }

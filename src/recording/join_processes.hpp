@@ -27,7 +27,7 @@ class ProcessThreads {
 
   // Finds the threads that wait, and does so once more if it is called again after a
   // while: a thread that was stopped to join the process may not wait again yet.
-  void look();
+  void scan();
 
   // The threads, with the functions of those that have waited since then if
   // `with_functions`. To be called once.
@@ -43,8 +43,8 @@ class ProcessThreads {
   const uint32_t clock_;
   recorder::JoinedThreads all_;
   std::vector<Waiting> waiting_;
-  int looks_ = 0;
-  std::chrono::steady_clock::time_point first_look_;
+  int scans_ = 0;
+  std::chrono::steady_clock::time_point first_scan_;
 };
 
 // The request to the processes options.pids. Error: the shim is not there, the options do

@@ -17,7 +17,7 @@
 #include "reader/render/session_text.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/protocol/moments.hpp"
+#include "src/protocol/control_events.hpp"
 #include "src/recorder/attach/process_status.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
@@ -208,8 +208,8 @@ absl::Status Recording::start(bool output_to_error, const SignalScope& signals) 
   if (recorder_ != nullptr) {
     recorder_->command_started(pid, start_ticks, started_ticks);
   } else {
-    const ExecMoment exec{pid, started_ticks - start_ticks};
-    note_moment(execs(view), start_ticks, exec.pack());
+    const ExecEvent exec{pid, started_ticks - start_ticks};
+    note_control_event(execs(view), start_ticks, exec.pack());
   }
   buffer_.end_tracing_children();
   (void)publish();  // is_published() returns the result
@@ -229,7 +229,7 @@ absl::Status Recording::join() {
     }
     joined_ = join_processes(pids, *request, buffer_.kernel.writer.get(), events_);
     if (joined_.empty()) return absl::AbortedError("no process was joined");
-    for (ProcessThreads& its : threads_) its.look();
+    for (ProcessThreads& its : threads_) its.scan();
   }
   absl::Status published = publish();
   return is_adopted_ ? published : absl::OkStatus();
@@ -257,7 +257,7 @@ bool Recording::is_over() {
     // A session is also destroyed by cutting off its file.
     return buffer().is_cut_off() || access(buffer().path().c_str(), F_OK) != 0;
   }
-  for (ProcessThreads& its : threads_) its.look();
+  for (ProcessThreads& its : threads_) its.scan();
   return have_ended(joined_);
 }
 

@@ -125,7 +125,7 @@ const char* option_of(KernelRecording use) {
 
 absl::Status fit(recorder::BufferOptions& buffer, Events& events) {
   const absl::StatusOr<recorder::BufferFit> fitted =
-      recorder::fit_to_memory(buffer, recorder::find_rooms(buffer));
+      recorder::fit_to_memory(buffer, recorder::find_memory_sources(buffer));
   if (!fitted.ok()) return fitted.status();
   if (!fitted->size.empty()) events.tell(fitted->size);
   if (!fitted->warning.empty()) events.warn(fitted->warning);

@@ -109,7 +109,7 @@ void OptionsEncoder::set_min_ns(uint64_t ns) { put_number(OptionKey::kTime, ns);
 
 void OptionsEncoder::set_size_min(uint64_t bytes) { put_number(OptionKey::kSize, bytes); }
 
-bool OptionsEncoder::has_room(size_t& count, size_t max, Overflow if_full) {
+bool OptionsEncoder::has_space(size_t& count, size_t max, Overflow if_full) {
   if (count < max) {
     ++count;
     return true;
@@ -119,19 +119,19 @@ bool OptionsEncoder::has_room(size_t& count, size_t max, Overflow if_full) {
 }
 
 void OptionsEncoder::add_pattern(Pattern::Kind kind, std::string_view text) {
-  if (has_room(pattern_count_, kPatternsMax, Overflow::kPatterns)) {
+  if (has_space(pattern_count_, kPatternsMax, Overflow::kPatterns)) {
     put_option(key_of(kind), {text}, Overflow::kPatterns);
   }
 }
 
 void OptionsEncoder::add_args(std::string_view arg_specs, std::string_view pattern) {
-  if (has_room(pattern_count_, kPatternsMax, Overflow::kPatterns)) {
+  if (has_space(pattern_count_, kPatternsMax, Overflow::kPatterns)) {
     put_option(OptionKey::kArgs, {arg_specs, pattern}, Overflow::kPatterns);
   }
 }
 
 void OptionsEncoder::add_condition(std::string_view code, std::string_view pattern) {
-  if (has_room(pattern_count_, kPatternsMax, Overflow::kPatterns)) {
+  if (has_space(pattern_count_, kPatternsMax, Overflow::kPatterns)) {
     put_option(OptionKey::kWhen, {code, pattern}, Overflow::kPatterns);
   }
 }
@@ -143,7 +143,7 @@ void OptionsEncoder::set_file(uint64_t device, uint64_t inode) {
 }
 
 void OptionsEncoder::add_function(uint64_t address, const Types& types) {
-  if (has_room(type_count_, kTypesMax, Overflow::kTypes)) {
+  if (has_space(type_count_, kTypesMax, Overflow::kTypes)) {
     put_option(OptionKey::kFunction,
                {NumberText(address, 16).text(), types.arg_specs, types.arg_names,
                 types.retval_names},
@@ -152,7 +152,7 @@ void OptionsEncoder::add_function(uint64_t address, const Types& types) {
 }
 
 void OptionsEncoder::add_callee(std::string_view name, const Types& types) {
-  if (has_room(type_count_, kTypesMax, Overflow::kTypes)) {
+  if (has_space(type_count_, kTypesMax, Overflow::kTypes)) {
     put_option(OptionKey::kCallee,
                {name, types.arg_specs, types.arg_names, types.retval_names},
                Overflow::kTypes);

@@ -234,7 +234,7 @@ class OptionsEncoder {
   void put_option(OptionKey key, std::initializer_list<std::string_view> fields,
                   Overflow if_full);
   // Increments `count`. False: it is `max` already.
-  bool has_room(size_t& count, size_t max, Overflow if_full);
+  bool has_space(size_t& count, size_t max, Overflow if_full);
   void put_number(OptionKey key, uint64_t number);
   bool put(char c);
   bool put_field(std::string_view field, bool is_last);

@@ -103,7 +103,7 @@ struct PatchTable {
   uint64_t names_size;
   uint64_t code_low;  // the module's executable memory
   uint64_t code_high;
-  uint64_t left_size;    // of the PatchSkips that follow the table in the file, in bytes
+  uint64_t skips_size;   // of the PatchSkips that follow the table in the file, in bytes
   uint64_t again_count;  // of the PatchAgain that follow them
   uint64_t matched;  // patterns that a function matched, in the form of the control page
   uint32_t function_count;

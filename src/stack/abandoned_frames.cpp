@@ -32,7 +32,7 @@ uint32_t depth_without_replaced(const ThreadStacks& stacks, const OpenFrames& op
   bool is_own_frame = now.has(ARCTRACE_SHIM_BEGINS_FRAME);
   uint32_t bottom = depth;
   uint32_t replaced = kNoFrame;
-  while (bottom > 0 && open.frames[bottom - 1].frame.location == now.location) {
+  while (bottom > 0 && open.frames[bottom - 1].frame.cfa == now.cfa) {
     const OpenFrame& last = open.frames[bottom - 1];
     // This frame is the library call that `now` is a part of.
     if (last.frame.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
@@ -54,8 +54,8 @@ uint32_t depth_without_replaced(const ThreadStacks& stacks, const OpenFrames& op
 
 // How many of the outermost `depth` frames remain if the innermost ones without a CFA are
 // not counted.
-uint32_t located_depth(const OpenFrames& open, uint32_t depth) {
-  while (depth > 0 && open.frames[depth - 1].frame.location == 0) --depth;
+uint32_t depth_with_cfa(const OpenFrames& open, uint32_t depth) {
+  while (depth > 0 && open.frames[depth - 1].frame.cfa == 0) --depth;
   return depth;
 }
 
@@ -73,11 +73,10 @@ bool may_run(const OpenFrame& open, uintptr_t site) {
 // of its slot.
 bool is_same_frame(const OpenFrame& open, const arctrace_shim_call& found) {
   const MachineFrame& frame = open.frame;
-  if (frame.location != found.location) return false;
+  if (frame.cfa != found.cfa) return false;
   if (frame.has(ARCTRACE_SHIM_WAS_OPEN) && !may_run(open, found.hook_site)) return false;
   return found.call_site == 0 || frame.call_site == low_half(found.call_site) ||
-         (frame.has(ARCTRACE_SHIM_LIBRARY_CALL) &&
-          !frame.has(ARCTRACE_SHIM_REPORTS_EXIT));
+         (frame.has(ARCTRACE_SHIM_LIBRARY_CALL) && !frame.has(ARCTRACE_SHIM_EXIT_HOOKED));
 }
 
 // The depth without frames that were found open and whose return addresses are not in
@@ -86,17 +85,17 @@ bool is_same_frame(const OpenFrame& open, const arctrace_shim_call& found) {
 // checked on a machine where return addresses are just below the CFA.
 uint32_t depth_of_found(const ThreadStacks& stacks, const OpenFrames& open,
                         uint32_t depth) {
-  const uint32_t located = located_depth(open, depth);
+  const uint32_t located = depth_with_cfa(open, depth);
   if (located == 0 || !open.frames[located - 1].frame.has(ARCTRACE_SHIM_WAS_OPEN)) {
     return depth;
   }
   for (uint32_t i = 0; i < located; ++i) {
     const MachineFrame& frame = open.frames[i].frame;
-    if (!frame.has(ARCTRACE_SHIM_WAS_OPEN) || frame.location == 0 ||
-        stacks.which(frame.location) != ThreadStacks::Which::kOwn) {
+    if (!frame.has(ARCTRACE_SHIM_WAS_OPEN) || frame.cfa == 0 ||
+        stacks.which(frame.cfa) != ThreadStacks::Which::kOwn) {
       continue;
     }
-    const uintptr_t returns_to = reinterpret_cast<const uintptr_t*>(frame.location)[-1];
+    const uintptr_t returns_to = reinterpret_cast<const uintptr_t*>(frame.cfa)[-1];
     if (low_half(returns_to) != frame.call_site && !is_stub_return(returns_to)) return i;
   }
   return depth;
@@ -105,7 +104,7 @@ uint32_t depth_of_found(const ThreadStacks& stacks, const OpenFrames& open,
 // Whether the machine frame `caller` is the one that made the call, which may be on any
 // stack, and the first one there.
 bool is_direct_caller(const OpenFrame& caller, arctrace_shim_call callee) {
-  return unwinder(&callee, caller.frame.location, caller.frame.location) != 0 &&
+  return unwinder(&callee, caller.frame.cfa, caller.frame.cfa) != 0 &&
          is_same_frame(caller, callee);
 }
 
@@ -115,20 +114,20 @@ bool is_direct_caller(const OpenFrame& caller, arctrace_shim_call callee) {
 EntryDepth depth_of_callers(const ThreadStacks& stacks, const OpenFrames& open,
                             uint32_t depth, arctrace_shim_call frame) {
   constexpr uint32_t kStepsMax = 32;
-  uint32_t i = located_depth(open, depth);
+  uint32_t i = depth_with_cfa(open, depth);
   for (uint32_t step = 0; step < kStepsMax && i > 0; ++step) {
-    const uintptr_t callee = frame.location;
-    if (unwinder(&frame, stacks.own.high, 0) == 0 || frame.location <= callee) break;
+    const uintptr_t callee = frame.cfa;
+    if (unwinder(&frame, stacks.own.high, 0) == 0 || frame.cfa <= callee) break;
     for (; i > 0; --i) {
       const OpenFrame& open_frame = open.frames[i - 1];
       const MachineFrame& outer = open_frame.frame;
-      if (outer.location == 0) continue;
-      if (stacks.which(outer.location) != ThreadStacks::Which::kOwn ||
-          outer.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
+      if (outer.cfa == 0) continue;
+      if (stacks.which(outer.cfa) != ThreadStacks::Which::kOwn ||
+          outer.has(ARCTRACE_SHIM_CFA_GUESSED)) {
         return {depth, false};
       }
       if (is_same_frame(open_frame, frame)) return {depth, true};
-      if (outer.location > frame.location) break;
+      if (outer.cfa > frame.cfa) break;
       depth = i - 1;
     }
   }
@@ -138,18 +137,18 @@ EntryDepth depth_of_callers(const ThreadStacks& stacks, const OpenFrames& open,
 // As depth_of_callers(), for a call on any stack.
 EntryDepth depth_of_caller(const ThreadStacks& stacks, const OpenFrames& open,
                            uint32_t depth, const arctrace_shim_call& call) {
-  const uint32_t located = located_depth(open, depth);
+  const uint32_t located = depth_with_cfa(open, depth);
   if (located == 0) return {depth, false};
   const MachineFrame& innermost = open.frames[located - 1].frame;
-  const uint32_t guessed = ARCTRACE_SHIM_LOCATION_GUESSED;
+  const uint32_t guessed = ARCTRACE_SHIM_CFA_GUESSED;
   if (unwinder == nullptr || ((call.flags | innermost.flags) & guessed) != 0) {
     // Only positions count here, which an edge repeats, except for the check whether one
     // of them is on the signal stack.
     const bool has_one_stack = stacks.signal.low == stacks.signal.high;
-    return {depth, has_one_stack && innermost.location > call.location};
+    return {depth, has_one_stack && innermost.cfa > call.cfa};
   }
-  if (innermost.location == call.location) return {depth, true};
-  if (stacks.which(call.location) != ThreadStacks::Which::kOwn) {
+  if (innermost.cfa == call.cfa) return {depth, true};
+  if (stacks.which(call.cfa) != ThreadStacks::Which::kOwn) {
     return {depth, is_direct_caller(open.frames[located - 1], call)};
   }
   return depth_of_callers(stacks, open, depth, call);
@@ -159,11 +158,11 @@ EntryDepth depth_of_caller(const ThreadStacks& stacks, const OpenFrames& open,
 
 uint32_t depth_above(const ThreadStacks& stacks, const OpenFrames& open,
                      const MachineFrame& now) {
-  const uint32_t kept = open.kept();
+  const uint32_t stored = open.stored();
   uint32_t depth = open.depth;
-  for (uint32_t i = kept; i > 0; --i) {
+  for (uint32_t i = stored; i > 0; --i) {
     const MachineFrame& outer = open.frames[i - 1].frame;
-    if (outer.location == 0) continue;
+    if (outer.cfa == 0) continue;
     if (!lies_below(stacks, outer, now)) break;
     depth = i - 1;
   }
@@ -179,16 +178,16 @@ EntryDepth depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open,
   return depth_of_caller(stacks, open, depth, call);
 }
 
-const OpenFrame* innermost_located(const OpenFrames& open) {
+const OpenFrame* innermost_with_cfa(const OpenFrames& open) {
   if (open.depth > OpenFrames::kMax) return nullptr;
-  const uint32_t located = located_depth(open, open.depth);
+  const uint32_t located = depth_with_cfa(open, open.depth);
   return located == 0 ? nullptr : &open.frames[located - 1];
 }
 
 bool has_known_caller(const ThreadStacks& stacks, const OpenFrames& open,
                       const CallEdges& edges, const MachineFrame& now) {
   if (open.depth > OpenFrames::kMax) return false;
-  const OpenFrame* innermost = innermost_located(open);
+  const OpenFrame* innermost = innermost_with_cfa(open);
   if (innermost == nullptr) return true;
   if (!innermost->frame.has(ARCTRACE_SHIM_WAS_OPEN)) {
     return is_known_call(stacks, edges, *innermost, now);

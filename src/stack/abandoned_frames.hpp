@@ -31,7 +31,7 @@ EntryDepth depth_at_entry(const ThreadStacks& stacks, const OpenFrames& open,
                           const arctrace_shim_call& call);
 
 // The innermost frame with a CFA; null: there is none, or it is too deep to be kept.
-const OpenFrame* innermost_located(const OpenFrames& open);
+const OpenFrame* innermost_with_cfa(const OpenFrames& open);
 
 // The frame of `open` as the caller of an edge. A frame that was found open has no hook
 // and so no hook site. An edge alone does not make its calls known, because the frame may

@@ -32,9 +32,9 @@ class OffsetCount {
   // Reads the number once more, where the compiler would keep it in a register.
   OffsetCount load_anew() const { return at_offset(read_anew(offset_)); }
 
-  // The number in a register of its own (kept_beside_arguments()).
+  // The number in a register of its own (in_register_beside_arguments()).
   OffsetCount beside_arguments() const {
-    return at_offset(kept_beside_arguments<1>(offset_));
+    return at_offset(in_register_beside_arguments<1>(offset_));
   }
 
  private:
@@ -67,10 +67,10 @@ struct ThreadStacks {
     return !is_zero(signal.high) && signal.contains(address - 1);
   }
 
-  // Whether `address` is on the signal stack, with less than `room` bytes of space below
+  // Whether `address` is on the signal stack, with less than `space` bytes of space below
   // it.
-  bool is_near_end_of_signal_stack(uintptr_t address, uintptr_t room) const {
-    return is_on_signal_stack(address) && address - signal.low < room;
+  bool is_near_end_of_signal_stack(uintptr_t address, uintptr_t space) const {
+    return is_on_signal_stack(address) && address - signal.low < space;
   }
 
   // The stack of the frame that ends at `address`, that is of the bytes just below it. A
@@ -116,15 +116,15 @@ inline uint32_t low_half(uintptr_t address) { return static_cast<uint32_t>(addre
 // The halves of addresses serve only to tell equal from different.
 struct MachineFrame {
   MachineFrame() = default;
-  explicit MachineFrame(uintptr_t address) : location(address) {}
+  explicit MachineFrame(uintptr_t address) : cfa(address) {}
   explicit MachineFrame(const arctrace_shim_call& call)
-      : location(call.location),
+      : cfa(call.cfa),
         call_site(low_half(call.call_site)),
         hook_site(low_half(call.hook_site)),
         stack_pointer(low_half(call.stack_pointer)),
         flags(call.flags) {}
 
-  uintptr_t location = 0;  // the CFA; 0: not known
+  uintptr_t cfa = 0;       // the CFA; 0: not known
   uint32_t call_site = 0;  // the address that the frame returns to, low half
   uint32_t hook_site = 0;  // the address that the hook returns to, low half; 0: not known
   union {
@@ -145,14 +145,13 @@ struct MachineFrame {
 inline bool lies_below(const ThreadStacks& stacks, const MachineFrame& open,
                        const MachineFrame& now) {
   using Which = ThreadStacks::Which;
-  const Which stack = stacks.which(now.location);
+  const Which stack = stacks.which(now.cfa);
   if (stack == Which::kUnknown) return false;
-  const Which open_stack = stacks.which(open.location);
+  const Which open_stack = stacks.which(open.cfa);
   // A thread that runs on its own stack again has no frames on the signal stack any more.
   if (open_stack != stack) return stack == Which::kOwn && open_stack == Which::kSignal;
-  if (open.location >= now.location) return false;
-  if (!open.has(ARCTRACE_SHIM_LOCATION_GUESSED) &&
-      !now.has(ARCTRACE_SHIM_LOCATION_GUESSED)) {
+  if (open.cfa >= now.cfa) return false;
+  if (!open.has(ARCTRACE_SHIM_CFA_GUESSED) && !now.has(ARCTRACE_SHIM_CFA_GUESSED)) {
     return true;
   }
   // Guessed CFAs may differ within one machine frame.
@@ -204,7 +203,7 @@ class CallEdges {
   bool has(const MachineFrame& caller, const MachineFrame& callee) const {
     const Edge* edge =
         find(caller, stack_pointer_of(callee), callee.call_site, HookSiteOf{callee});
-    return edge != nullptr && caller.location - callee.location == edge->distance;
+    return edge != nullptr && caller.cfa - callee.cfa == edge->distance;
   }
 
   // As has(), for a stub's call, which has a fixed distance from its stack pointer, and
@@ -225,12 +224,12 @@ class CallEdges {
     const Edge* edge = find(caller, call.stack_pointer(), call.call_site(), call);
     if (edge == nullptr) return nullptr;
     if (__builtin_expect((edge->flags & kFoundByStackPointer) != 0, 1)) return edge;
-    // The location is read once more, so that it need not be kept until here, and in few
+    // The CFA is read once more, so that it need not be kept until here, and in few
     // registers.
     uintptr_t frame_pointer =
-        *const_cast<const volatile uintptr_t*>(&caller.location) - edge->distance;
-    frame_pointer = kept_number(frame_pointer) -
-                    static_cast<uintptr_t>(intptr_t{edge->location_offset});
+        *const_cast<const volatile uintptr_t*>(&caller.cfa) - edge->distance;
+    frame_pointer = number_in_register(frame_pointer) -
+                    static_cast<uintptr_t>(intptr_t{edge->cfa_offset});
     const bool is_located = call.has_frame_pointer(frame_pointer);
     return is_located ? edge : nullptr;
   }
@@ -247,7 +246,7 @@ class CallEdges {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     to.flags = edge.flags;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    to.location = caller.location - edge.distance;
+    to.cfa = caller.cfa - edge.distance;
   }
 
   // Adds an edge. True: so many edges have taken the places of others that begin_use() is
@@ -256,7 +255,7 @@ class CallEdges {
   // one.
   bool add(const MachineFrame& caller, const MachineFrame& callee,
            const arctrace_shim_call& call) {
-    const uint64_t apart = mixed(caller.location - stack_pointer_of(callee));
+    const uint64_t apart = mixed(caller.cfa - stack_pointer_of(callee));
     Edge& edge = *edge_at(callee.hook_site + callee.call_site + spread(caller), apart);
     if (edge.hook_site != 0) ++replaced_;
     edge.hook_site = 0;
@@ -264,8 +263,8 @@ class CallEdges {
     edge.call_site = callee.call_site;
     edge.stack_distance = apart;
     edge.caller = caller.hook_site;
-    edge.distance = low_half(caller.location - callee.location);
-    edge.location_offset = location_offset(call);
+    edge.distance = low_half(caller.cfa - callee.cfa);
+    edge.cfa_offset = cfa_offset(call);
     edge.flags = callee.flags;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     edge.hook_site = callee.hook_site;
@@ -276,9 +275,8 @@ class CallEdges {
 
   // Whether both frames are known well enough for an edge.
   static bool can_add(const MachineFrame& caller, const MachineFrame& callee) {
-    return caller.location >= callee.location &&
-           caller.location - callee.location <= UINT32_MAX && caller.hook_site != 0 &&
-           callee.hook_site != 0;
+    return caller.cfa >= callee.cfa && caller.cfa - callee.cfa <= UINT32_MAX &&
+           caller.hook_site != 0 && callee.hook_site != 0;
   }
 
   struct Edge {
@@ -289,7 +287,7 @@ class CallEdges {
     uint32_t distance;        // down to the callee's CFA
     // The distance from the callee's frame pointer to its CFA, if the edge is found by
     // that. 0: it isn't; no CFA is equal to the frame pointer.
-    int32_t location_offset;
+    int32_t cfa_offset;
     uint32_t flags;  // of the callee
   };
 
@@ -299,7 +297,7 @@ class CallEdges {
   static constexpr uint32_t kReplacedMax = 4096;
   // A guessed CFA is the stack pointer itself.
   static constexpr uint32_t kFoundByStackPointer =
-      ARCTRACE_SHIM_LOCATION_BY_SP | ARCTRACE_SHIM_LOCATION_GUESSED;
+      ARCTRACE_SHIM_CFA_BY_SP | ARCTRACE_SHIM_CFA_GUESSED;
 
   // Whether the callee's hook site is its call site, as it is for calls of stubs. No hook
   // that has another call site returns to the same address: it would be the same call
@@ -318,10 +316,10 @@ class CallEdges {
                                                   uintptr_t stack_pointer,
                                                   uintptr_t call_site,
                                                   const Callee& callee) const {
-    const uint64_t apart = mixed(caller.location - stack_pointer);
+    const uint64_t apart = mixed(caller.cfa - stack_pointer);
     const uint32_t sites =
         callee.hook_site_added_to(low_half(call_site) + spread(caller));
-    const Edge* edge = kept_pointer(edge_at(sites, apart));
+    const Edge* edge = pointer_in_register(edge_at(sites, apart));
     const bool is_one =
         (kSites == Sites::kEqual || is_equal(edge->call_site, low_half(call_site))) &&
         is_equal(edge->hook_site, low_half(callee.hook_site())) &&
@@ -336,11 +334,11 @@ class CallEdges {
   }
   // A frame's CFA is less than 4 GiB above its stack pointer.
   static uintptr_t stack_pointer_of(const MachineFrame& callee) {
-    return callee.location - (low_half(callee.location) - callee.stack_pointer);
+    return callee.cfa - (low_half(callee.cfa) - callee.stack_pointer);
   }
-  static int32_t location_offset(const arctrace_shim_call& call) {
-    if ((call.flags & ARCTRACE_SHIM_LOCATION_BY_FP) == 0) return 0;
-    const auto offset = static_cast<intptr_t>(call.location - call.frame_pointer);
+  static int32_t cfa_offset(const arctrace_shim_call& call) {
+    if ((call.flags & ARCTRACE_SHIM_CFA_BY_FP) == 0) return 0;
+    const auto offset = static_cast<intptr_t>(call.cfa - call.frame_pointer);
     return offset == static_cast<int32_t>(offset) ? static_cast<int32_t>(offset) : 0;
   }
   // Without this, calls of one function from many places, in each of which it calls many
@@ -387,8 +385,8 @@ inline void CallEdges::begin_use(SmallTable& small, LargeTable* large) {
 // Whether the stack of a call that ends at `address`, by a thread without open frames,
 // need not be looked up: the program has no coroutines, or the thread is known to run on
 // that stack.
-inline bool is_known_stack(const CurrentStackCache& followed, uintptr_t address) {
-  return !has_coroutine_stacks() || followed.has(address);
+inline bool is_known_stack(const CurrentStackCache& cache, uintptr_t address) {
+  return !has_coroutine_stacks() || cache.has(address);
 }
 
 }  // namespace arctrace::writer

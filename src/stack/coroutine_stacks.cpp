@@ -275,10 +275,10 @@ void forget_coroutine_stacks(uintptr_t low, uintptr_t high) {
   }
 }
 
-void forget_coroutine_stack(const CoroutineStack& made) {
+void forget_coroutine_stack(const CoroutineStack& stack) {
   const Change change;
-  if (!change.is_held() || entries[made.entry].number != made.number) return;
-  remove(static_cast<uint16_t>(made.entry));
+  if (!change.is_held() || entries[stack.entry].number != stack.number) return;
+  remove(static_cast<uint16_t>(stack.entry));
 }
 
 uint32_t last_coroutine_stack() { return load(last_coroutine); }
@@ -293,10 +293,10 @@ void abandon_stack_change() {
   if (load(changer) == this_thread()) Change::abandon();
 }
 
-EnteredStack enter_coroutine_stack(const CoroutineStack& made, PendingCalls* calls) {
+EnteredStack enter_coroutine_stack(const CoroutineStack& stack, PendingCalls* calls) {
   const Change change;
-  Entry& entry = entries[made.entry];
-  if (!change.is_held() || entry.number != made.number) return {0, nullptr};
+  Entry& entry = entries[stack.entry];
+  if (!change.is_held() || entry.number != stack.number) return {0, nullptr};
   if (entry.is_entered != 0) store(entry.number, new_number());
   store(entry.is_entered, uint8_t{1});
   PendingCalls* before = entry.calls;

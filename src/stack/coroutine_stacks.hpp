@@ -41,7 +41,7 @@ CoroutineStack find_coroutine_stack(uintptr_t address);
 void forget_coroutine_stacks(uintptr_t low, uintptr_t high);
 
 // Forgets the stack of the coroutine that was found: it is over.
-void forget_coroutine_stack(const CoroutineStack& made);
+void forget_coroutine_stack(const CoroutineStack& stack);
 
 // The number that was given last; 0: none was.
 uint32_t last_coroutine_stack();
@@ -65,6 +65,6 @@ struct EnteredStack {
 // The thread that has `calls` now runs on the coroutine stack that was found. It gets a
 // new number if another thread, or this one, has run on it before and does not know its
 // frames any more.
-EnteredStack enter_coroutine_stack(const CoroutineStack& made, PendingCalls* calls);
+EnteredStack enter_coroutine_stack(const CoroutineStack& stack, PendingCalls* calls);
 
 }  // namespace arctrace::writer

@@ -40,7 +40,7 @@ void link(uint64_t& first, Node& node) {
 
 }  // namespace
 
-void AbandonedCalls::keep(const StackRange& own, const PendingCall& call) {
+void AbandonedCalls::add(const StackRange& own, const PendingCall& call) {
   if (is_overwritten(own, call)) return;
   PendingCall* to = find(call.return_slot);
   for (uint32_t i = 0; i < kProbes && to == nullptr; ++i) {
@@ -105,16 +105,16 @@ bool PendingCalls::push_slow(const ThreadStacks& stacks, PendingCall call, bool 
 // is kept. Of calls that ended with a jump to the next the first one is kept. A call that
 // is older than a moved one, and has its slot, is over, although nothing has dropped it:
 // among the pending calls it would be found in place of the moved one.
-template <class IsLeft>
+template <class IsAbandoned>
 void PendingCalls::leave(const StackRange& stack, uint64_t from, uint64_t to,
-                         const IsLeft& is_left) {
+                         const IsAbandoned& is_abandoned) {
   PendingCall previous{};
   for (uint64_t i = from; i < to; ++i) {
     const PendingCall call = calls[i];
-    if (call.return_slot == 0 || !is_left(call.return_slot)) continue;
+    if (call.return_slot == 0 || !is_abandoned(call.return_slot)) continue;
     if (call.return_slot != previous.return_slot ||
         call.return_address != previous.return_address) {
-      left.keep(stack, call);
+      abandoned.add(stack, call);
       for (uint64_t j = 0; is_mixed != 0 && j < from; ++j) {
         if (calls[j].return_slot == call.return_slot) calls[j].return_slot = 0;
       }
@@ -136,10 +136,10 @@ void PendingCalls::drop(const ThreadStacks& stacks, uintptr_t return_slot) {
   uint64_t from = in_use;
   while (from > 0 && calls[from - 1].return_slot != return_slot) --from;
   leave(stacks.own, from, in_use, [&](uintptr_t inner) {
-    const bool is_left =
+    const bool is_abandoned =
         lies_below(stacks, MachineFrame(inner), MachineFrame(return_slot));
-    if (!is_left) is_mixed = 1;
-    return is_left;
+    if (!is_abandoned) is_mixed = 1;
+    return is_abandoned;
   });
   drop_from_afar(return_slot);
   trim(count());
@@ -179,8 +179,8 @@ void PendingCalls::leave_unrecorded() {
   for (uint64_t i = 0; i < count(); ++i) {
     calls[i].key = PendingCall::kNotRecorded;
   }
-  if (!left.was_used()) return;
-  for (PendingCall& call : left.calls) call.key = PendingCall::kNotRecorded;
+  if (!abandoned.was_used()) return;
+  for (PendingCall& call : abandoned.calls) call.key = PendingCall::kNotRecorded;
 }
 
 void PendingCalls::drop_own() {
@@ -192,7 +192,7 @@ void PendingCalls::drop_own() {
       calls[i].return_slot = 0;
   }
   trim(count());
-  left.clear();
+  abandoned.clear();
 }
 
 // Coroutines that never come back leave calls that no later call drops: if two have the
@@ -223,7 +223,7 @@ void PendingCalls::compact() {
 void set_stub_block(uintptr_t block) { stub_block = block; }
 
 void link_pending_calls(PendingCalls& calls) {
-  link(pending_calls_end.next, calls.left);
+  link(pending_calls_end.next, calls.abandoned);
   link(first_pending_calls, calls);
 }
 

@@ -20,11 +20,11 @@ struct OpenFrame {
   uint64_t key;  // function address or name key
   MachineFrame frame;
 
-  // Stores a frame here; its `location` last. REQUIRES: that is 0 until then.
+  // Stores a frame here; its `cfa` last. REQUIRES: that is 0 until then.
   __attribute__((always_inline)) void store(uint64_t its_key,
                                             const MachineFrame& its_frame) {
     key = its_key;
-    if (its_frame.location == 0) {
+    if (its_frame.cfa == 0) {
       // The values are zeros, most likely, of which gcc stores several at once.
       frame.call_site = its_frame.call_site;
       frame.hook_site = its_frame.hook_site;
@@ -42,7 +42,7 @@ struct OpenFrame {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     frame.flags = its_frame.flags;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    frame.location = its_frame.location;
+    frame.cfa = its_frame.cfa;
   }
 };
 
@@ -61,13 +61,13 @@ struct OpenFrames {
   FrameCount depth_anew() const { return depth.load_anew(); }
 
   // How many of the frames are stored: the outermost ones.
-  uint32_t kept() const { return depth < kMax ? uint32_t{depth} : kMax; }
+  uint32_t stored() const { return depth < kMax ? uint32_t{depth} : kMax; }
 
   // The innermost frame, if it is stored; else null.
-  const OpenFrame* innermost() const { return kept_frame_at(depth.previous()); }
+  const OpenFrame* innermost() const { return stored_frame_at(depth.previous()); }
   // The frame with index `at`, which may be the one before the first, if it is stored;
   // else null.
-  const OpenFrame* kept_frame_at(FrameCount at) const {
+  const OpenFrame* stored_frame_at(FrameCount at) const {
     if (at.offset() >= FrameCount(kMax).offset()) return nullptr;
     const OpenFrame* frame = frame_at(at);
     if (frame == nullptr) __builtin_unreachable();
@@ -94,12 +94,12 @@ struct OpenFrames {
   OpenFrame* slot(uint32_t at) { return at < kMax ? &frames[at] : nullptr; }
 
   // Until the frame with index `at` is stored, nothing is known of it.
-  void forget_location(uint32_t at) {
-    if (OpenFrame* to = slot(at); to != nullptr) to->frame.location = 0;
+  void forget_cfa(uint32_t at) {
+    if (OpenFrame* to = slot(at); to != nullptr) to->frame.cfa = 0;
   }
 
   // Stores a frame at index `at`, without a change of the depth. REQUIRES:
-  // forget_location(at) was called.
+  // forget_cfa(at) was called.
   void store(uint32_t at, uint64_t key, const MachineFrame& frame) {
     if (OpenFrame* to = slot(at); to != nullptr) to->store(key, frame);
   }
@@ -159,7 +159,7 @@ struct AbandonedCalls {
   bool was_used() { return IpcAtomics::load_relaxed(top) != address_of(none); }
 
   // Adds an abandoned call. `own`: the stack whose slots can be read.
-  void keep(const StackRange& own, const PendingCall& call);
+  void add(const StackRange& own, const PendingCall& call);
   PendingCall* find(uintptr_t return_slot);
   void clear();
 
@@ -198,7 +198,7 @@ struct PendingCalls {
   uint64_t is_mixed;             // calls may be among those of other stacks
   uint64_t is_compacting;
   uint64_t full_top;  // innermost return slot when compact() last found nothing to drop
-  AbandonedCalls left;
+  AbandonedCalls abandoned;
   TimedCalls timed;
   ForkFrames at_fork;    // the frames at the last call of fork; a child finds them here
   uint64_t large_edges;  // address of a CallEdges::LargeTable; 0: none was needed so far
@@ -209,7 +209,7 @@ struct PendingCalls {
     outermost.return_slot = UINTPTR_MAX;
     IpcAtomics::store_relaxed(top, address_of(outermost));
     last = address_of(calls[kMaxCalls - 1]);
-    left.begin_use();
+    abandoned.begin_use();
   }
 
   PendingCall* innermost() {
@@ -220,11 +220,12 @@ struct PendingCalls {
     return (IpcAtomics::load_relaxed(top) - address_of(outermost)) / sizeof(PendingCall);
   }
 
-  // Adds a call. First drops the calls whose slot it takes, and moves those to `left`
-  // that seem to be open no more. `inside`: the call has the return slot of one that is
-  // still pending, because the callee of that one jumped to it. False: there is no space.
+  // Adds a call. First drops the calls whose slot it takes, and moves those to
+  // `abandoned` that seem to be open no more. `inside`: the call has the return slot of
+  // one that is still pending, because the callee of that one jumped to it. False: there
+  // is no space.
   bool push(const ThreadStacks& stacks, const PendingCall& call, bool inside) {
-    if (__builtin_expect(!has_room_inside(stacks, call.return_slot), 0)) {
+    if (__builtin_expect(!has_space_inside(stacks, call.return_slot), 0)) {
       return push_slow(stacks, call, inside);
     }
     add(call);
@@ -233,7 +234,7 @@ struct PendingCalls {
 
   // Whether a call with this return slot is made inside the innermost call, as far as one
   // can see from the slot, and there is space for it.
-  bool has_room_inside(const ThreadStacks& stacks, uintptr_t return_slot) {
+  bool has_space_inside(const ThreadStacks& stacks, uintptr_t return_slot) {
     const uint64_t at = top;
     if (!is_above(last, at)) return false;
     const uintptr_t& outer = reinterpret_cast<PendingCall*>(at)->return_slot;
@@ -242,7 +243,7 @@ struct PendingCalls {
   // Adds a call inside of the innermost one. REQUIRES: there is space.
   void add(const PendingCall& call) {
     const auto at = static_cast<uintptr_t>(read_anew(top));
-    store(*kept_pointer(reinterpret_cast<PendingCall*>(at) + 1), call);
+    store(*pointer_in_register(reinterpret_cast<PendingCall*>(at) + 1), call);
   }
 
   // The innermost call of all, if it has this return slot. Else null.
@@ -280,7 +281,7 @@ struct PendingCalls {
   }
 
   // Drops the calls that for_each_at() visits, and moves those that were made inside them
-  // to `left`. REQUIRES: their return address is back in its slot.
+  // to `abandoned`. REQUIRES: their return address is back in its slot.
   void drop(const ThreadStacks& stacks, uintptr_t return_slot);
 
   // As drop(), by another thread than the one to which the calls belong.
@@ -300,7 +301,7 @@ struct PendingCalls {
 
   // Whether any call may still return. It may be called for memory that is all zero.
   bool has_calls() {
-    return IpcAtomics::load_relaxed(top) != 0 && (count() != 0 || left.was_used());
+    return IpcAtomics::load_relaxed(top) != 0 && (count() != 0 || abandoned.was_used());
   }
 
   // Drops the calls of a thread that is dead, except those on other stacks than its own:
@@ -344,10 +345,11 @@ struct PendingCalls {
     while (calls_left > 0 && calls[calls_left - 1].return_slot == 0) --calls_left;
     set_count(calls_left);
   }
-  // Moves those of calls[from] to calls[to - 1] to `left` for whose return slot is_left()
-  // is true.
-  template <class IsLeft>
-  void leave(const StackRange& stack, uint64_t from, uint64_t to, const IsLeft& is_left);
+  // Moves those of calls[from] to calls[to - 1] to `abandoned` for whose return slot
+  // is_abandoned() is true.
+  template <class IsAbandoned>
+  void leave(const StackRange& stack, uint64_t from, uint64_t to,
+             const IsAbandoned& is_abandoned);
   void compact();
 };
 static_assert(sizeof(PendingCall) == 24 && offsetof(PendingCall, return_address) == 8);
@@ -405,7 +407,7 @@ inline bool is_known_call(const ThreadStacks& stacks, const CallEdges& edges,
   const MachineFrame& caller = innermost.frame;
   if (now.hook_site != 0) return edges.has(caller, now);
   // Without sites, only positions can be compared.
-  return caller.location > now.location && !stacks.is_on_signal_stack(caller.location);
+  return caller.cfa > now.cfa && !stacks.is_on_signal_stack(caller.cfa);
 }
 
 }  // namespace arctrace::writer

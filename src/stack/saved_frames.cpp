@@ -23,17 +23,17 @@ void SavedFrames::free_chunks(Stack& stack) {
   stack.name = 0;
 }
 
-void SavedFrames::park(uint32_t number, const OpenFrames& open,
+void SavedFrames::save(uint32_t number, const OpenFrames& open,
                        const FilteredFrames& filtered, uint64_t written_in) {
   Stack& stack = entry(number);
   free_chunks(stack);
   if (kChunks - used_chunks_ + free_chunk_count_ < kChunksOfOne) forget_coroutines();
   uint32_t* link = &stack.first_chunk;
-  for (uint32_t at = 0; at < open.kept(); at += kChunkFrames) {
+  for (uint32_t at = 0; at < open.stored(); at += kChunkFrames) {
     const uint32_t taken = take_chunk();
     *link = taken;
     Chunk& chunk = chunks_[taken - 1];
-    for (uint32_t i = 0; i < kChunkFrames && at + i < open.kept(); ++i) {
+    for (uint32_t i = 0; i < kChunkFrames && at + i < open.stored(); ++i) {
       chunk.frames[i] = open.frames[at + i];
       if (filtered.seen) chunk.filtered[i] = filtered.frames[at + i];
     }

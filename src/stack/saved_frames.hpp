@@ -86,7 +86,7 @@ class SavedFrames {
  public:
   // Saves the frames of the stack with this number, from which the thread goes.
   // `written_in`: see was_written_in().
-  void park(uint32_t number, const OpenFrames& open, const FilteredFrames& filtered,
+  void save(uint32_t number, const OpenFrames& open, const FilteredFrames& filtered,
             uint64_t written_in);
 
   // Whether the frames of this stack are saved.

@@ -20,7 +20,7 @@ constexpr uint16_t kRetryLate = 1000;
 constexpr uint16_t kRetrySoon = 10;
 // The number of slots that one call checks. In a table that is full to nine tenths, one
 // of these is free all but certainly.
-constexpr uint32_t kSlotLooks = 256;
+constexpr uint32_t kSlotProbesMax = 256;
 // Larger than any count of slots, and a prime: steps of this size lead to each slot, and
 // away from neighbours that are all taken.
 constexpr uint32_t kSlotStep = 2654435761;
@@ -47,10 +47,10 @@ uint32_t claim_slot(const BufferView& view, SlotHolder& holder, uint32_t tid) {
         IpcAtomics::fetch_add_relaxed(view.control().slot_next, uint32_t{1});
     if (next < count && lock_slot(view.slot(next), tid)) return next;
   }
-  const uint32_t looks = count < kSlotLooks ? count : kSlotLooks;
-  bool ask_soon = looks < count;
-  for (uint32_t i = 0; i < looks; ++i, ++holder.looked_at) {
-    const uint64_t steps = uint64_t{holder.looked_at} * kSlotStep;
+  const uint32_t probes = count < kSlotProbesMax ? count : kSlotProbesMax;
+  bool ask_soon = probes < count;
+  for (uint32_t i = 0; i < probes; ++i, ++holder.probed) {
+    const uint64_t steps = uint64_t{holder.probed} * kSlotStep;
     const auto index = static_cast<uint32_t>((tid + steps) % count);
     if (lock_slot(view.slot(index), tid)) return index;
     ask_soon = ask_soon || is_being_reaped(view.slot(index));
@@ -62,7 +62,7 @@ uint32_t claim_slot(const BufferView& view, SlotHolder& holder, uint32_t tid) {
 void take_over(const BufferView& view, ThreadState& state, const ProcessState& process,
                uint64_t ticks) {
   arctrace_writer_slot& slot = view.slot(state.slot.index);
-  DeadSlot<IpcAtomics>::settle(view, state.slot.index, [](uint32_t) {});
+  DeadSlot<IpcAtomics>::clean_up(view, state.slot.index, [](uint32_t) {});
   // V1 release, matches V2: a reader that finds this owner also finds that its slot was
   // asked for (slot_next).
   IpcAtomics::store_release(slot.writer, state.slot.writer);

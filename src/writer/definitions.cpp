@@ -15,8 +15,8 @@
 #include "src/process/session.hpp"
 #include "src/process/work_claims.hpp"
 #include "src/protocol/block_state.hpp"
+#include "src/protocol/control_events.hpp"
 #include "src/protocol/definitions_life.hpp"
-#include "src/protocol/moments.hpp"
 #include "src/writer/loss.hpp"
 #include "src/writer/record.hpp"
 #include "src/writer/shared_records.hpp"
@@ -40,10 +40,10 @@ bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts
   constexpr uint32_t kFixedAndPaddings = sizeof(arctrace_process_body) +
                                          sizeof(arctrace_process_fork) +
                                          2U * sizeof(uint32_t);
-  uint32_t room = body_max() - kFixedAndPaddings;
-  const uint32_t n = facts.executable_size < room ? facts.executable_size : room;
-  room -= n;
-  const uint32_t m = facts.arguments_size < room ? facts.arguments_size : room;
+  uint32_t space = body_max() - kFixedAndPaddings;
+  const uint32_t n = facts.executable_size < space ? facts.executable_size : space;
+  space -= n;
+  const uint32_t m = facts.arguments_size < space ? facts.arguments_size : space;
   const arctrace_process_body body{.process = process.id,
                                    .parent = process.parent_id,
                                    .pid = process.pid,
@@ -68,9 +68,9 @@ bool write_inherited(ThreadState& state, ProcessState& process) {
   const ForkFrames* frames = inherited_frames(process);
   if (frames == nullptr) return true;
   constexpr auto kKeySize = static_cast<uint32_t>(sizeof frames->keys[0]);
-  const uint32_t room =
+  const uint32_t space =
       body_max() - static_cast<uint32_t>(sizeof(arctrace_inherited_body));
-  const uint32_t count = std::min(frames->count, room / kKeySize);
+  const uint32_t count = std::min(frames->count, space / kKeySize);
   const arctrace_inherited_body body{
       .process = process.id, .depth = frames->depth, .count = count};
   const BodyPart parts[] = {{&body, sizeof body},
@@ -84,7 +84,7 @@ bool write_inherited(ThreadState& state, ProcessState& process) {
 bool write_age(ThreadState& state, ProcessState& process) {
   if (process.origin != ARCTRACE_ORIGIN_EXEC || !may_call_kernel()) return true;
   bool is_noted = false;
-  for_each_moment_untrusted(execs(session.view), 0, [&](uint64_t, uint32_t pid) {
+  for_each_control_event_untrusted(execs(session.view), 0, [&](uint64_t, uint32_t pid) {
     is_noted |= pid == process.pid;
   });
   if (is_noted) return true;
@@ -240,7 +240,7 @@ void count_missing(ThreadState& state, ProcessState& process) {
 }
 
 // The generation for which the process' definitions are to be written.
-uint32_t definitions_round(ProcessState& process) {
+uint32_t definitions_generation(ProcessState& process) {
   return IpcAtomics::load_relaxed(session.view.control().definitions_round) +
          IpcAtomics::load_acquire(process.compactions);
 }
@@ -248,13 +248,14 @@ uint32_t definitions_round(ProcessState& process) {
 // Two threads may write the same definition at once: the second copy is equal. False:
 // there is no space.
 bool emit_missing(ThreadState& state, ProcessState& process) {
-  const uint32_t round = definitions_round(process);
-  if (uint32_t seen = IpcAtomics::load_relaxed(process.round);
-      seen != round && IpcAtomics::compare_exchange_acq_rel(process.round, seen, round)) {
+  const uint32_t generation = definitions_generation(process);
+  if (uint32_t seen = IpcAtomics::load_relaxed(process.generation);
+      seen != generation &&
+      IpcAtomics::compare_exchange_acq_rel(process.generation, seen, generation)) {
     renew_definitions(process);
   }
-  if (state.definitions.thread_round != round) {
-    state.definitions.thread_round = round;
+  if (state.definitions.thread_generation != generation) {
+    state.definitions.thread_generation = generation;
     state.definitions.has_thread = false;
   }
   if (IpcAtomics::load_acquire(process.defined) == 0) {
@@ -277,7 +278,7 @@ bool emit_missing(ThreadState& state, ProcessState& process) {
   }
   // If another generation begins meanwhile, the thread that began it writes the rest;
   // otherwise this loop might never end.
-  while (IpcAtomics::load_relaxed(process.round) == round) {
+  while (IpcAtomics::load_relaxed(process.generation) == generation) {
     uint64_t done = IpcAtomics::load_acquire(process.emitted);
     const uint64_t next = definition_after(done);
     if (next == 0) break;

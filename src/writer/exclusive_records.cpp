@@ -46,10 +46,10 @@ void define_switched_off(const uint64_t* functions, uint32_t count, uint64_t tic
 // Shows the thread's open block to the shim before it is closed because it is full. Does
 // nothing unless the recorder falls behind, with half of the buffer's blocks in use, or
 // while another thread of the process examines its block.
-void look_at_full_block(const ThreadState& state, const ProcessState& process,
+void examine_full_block(const ThreadState& state, const ProcessState& process,
                         uint64_t ticks) {
   if (full_block_hook == nullptr || !state.block.is_open || !recorder_is_behind()) return;
-  if (!claim_work(Work::kLookAtFullBlock, process, state.slot.writer)) return;
+  if (!claim_work(Work::kExamineFullBlock, process, state.slot.writer)) return;
   std::byte* begin =
       session.view.block(state.block.taken.index) + ARCTRACE_BLOCK_HEADER_SIZE;
   const std::byte* end = state.block.pos;
@@ -60,7 +60,7 @@ void look_at_full_block(const ThreadState& state, const ProcessState& process,
     if (count != 0) define_switched_off(functions, count, ticks);
   } while (count == ARCTRACE_SHIM_SWITCHED_OFF_MAX);
   // The end of this work also releases the table in which the hook counts.
-  end_work(Work::kLookAtFullBlock);
+  end_work(Work::kExamineFullBlock);
 }
 
 // Appends to the exclusive block if there is space. REQUIRES: ticks - base fits 32 bits.
@@ -68,7 +68,7 @@ Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
   const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
   std::byte* begin;
-  if (!find_room(state, length, begin)) return kNoReservation;
+  if (!find_space(state, length, begin)) return kNoReservation;
   return begin_compact(state, begin, type, length, ticks_from_base(state, ticks));
 }
 
@@ -82,33 +82,33 @@ void set_has_block(ThreadState& state, bool value) {
 
 // Writes LOST and STACK at the start of a fresh exclusive block, so that `keep` bytes
 // stay free.
-void write_opening(ThreadState& state, uint32_t keep, const OpeningMoment& moment) {
-  const auto room = [&] {
+void write_opening(ThreadState& state, uint32_t keep, const OpeningState& opening) {
+  const auto space = [&] {
     return static_cast<uint32_t>(state.block.end - state.block.pos);
   };
   constexpr uint32_t kLostBody = sizeof(arctrace_lost_body);
   const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(state, 0);
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   const bool all =
-      report_own_losses(slot, state, moment.losses, [&](const Losses& losses) {
-        if (room() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
+      report_own_losses(slot, state, opening.losses, [&](const Losses& losses) {
+        if (space() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
           return false;
         const Reservation lost =
-            append(state, ARCTRACE_TYPE_LOST, kLostBody, moment.frames.ticks);
-        fill_lost(lost.body, losses, moment.since_ticks);
+            append(state, ARCTRACE_TYPE_LOST, kLostBody, opening.frames.ticks);
+        fill_lost(lost.body, losses, opening.since_ticks);
         ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
                                            lost.word0, lost.committed);
         return true;
       });
-  if (!all) put_off_losses(state, moment);
-  uint32_t left = room() - ARCTRACE_COMPACT_HEAD_SIZE;
-  left = left > keep ? left - keep : 0;
-  if (left > stack_room()) left = stack_room();
-  if (left < stack_body_size(state, 0)) left = stack_body_size(state, 0);
-  const StackReport report = reportable_frames(state, moment.frames.open, left);
+  if (!all) put_off_losses(state, opening);
+  uint32_t stack_space = space() - ARCTRACE_COMPACT_HEAD_SIZE;
+  stack_space = stack_space > keep ? stack_space - keep : 0;
+  if (stack_space > stack_record_space()) stack_space = stack_record_space();
+  if (stack_space < stack_body_size(state, 0)) stack_space = stack_body_size(state, 0);
+  const StackReport report = reportable_frames(state, opening.frames.open, stack_space);
   const Reservation stack =
       append(state, ARCTRACE_TYPE_STACK, stack_body_size(state, report.count),
-             moment.frames.ticks);
+             opening.frames.ticks);
   if (stack.word0 == nullptr) {
     state.loss.stack_differs = true;
     return;
@@ -196,32 +196,32 @@ uint64_t open_block(ThreadState& state, const ProcessState& process, uint32_t ke
   std::byte* block = session.view.block(state.block.taken.index);
   const uint32_t size = session.view.geometry().block_size;
   const Opening begun = opening_of(block, size, state.block.base_ticks);
-  OpeningMoment moment{{ticks, 0}, {}, 0};
-  if (!begun.has_stack) moment = opening_moment(state, ticks);
+  OpeningState opening{{ticks, 0}, {}, 0};
+  if (!begun.has_stack) opening = opening_state(state, ticks);
   // The call's other records with its own time must not precede these ones, either.
-  bool is_rebased = moment.frames.ticks != ticks;
+  bool is_rebased = opening.frames.ticks != ticks;
   if (begun.end == block + ARCTRACE_BLOCK_HEADER_SIZE) {
-    state.block.base_ticks = moment.frames.ticks;
+    state.block.base_ticks = opening.frames.ticks;
     Handout<IpcAtomics>::open(session.view, state.block.taken,
                               block_identity(state, process, ARCTRACE_FORM_COMPACT,
-                                             ARCTRACE_CLASS_DATA, moment.frames.ticks));
+                                             ARCTRACE_CLASS_DATA, opening.frames.ticks));
     is_rebased = false;
   } else {
     state.block.base_ticks = begun.base_ticks;
   }
-  state.block.set_room(begun.end, block + size);
-  moment.frames.ticks = not_before_base(state, moment.frames.ticks);
-  is_rebased = is_rebased || ticks_from_base(state, moment.frames.ticks) > UINT32_MAX;
-  if (is_rebased && !write_time(state, moment.frames.ticks)) state.block.take_room();
-  if (!begun.has_stack) write_opening(state, keep, moment);
-  return moment.frames.ticks;
+  state.block.set_space(begun.end, block + size);
+  opening.frames.ticks = not_before_base(state, opening.frames.ticks);
+  is_rebased = is_rebased || ticks_from_base(state, opening.frames.ticks) > UINT32_MAX;
+  if (is_rebased && !write_time(state, opening.frames.ticks)) state.block.end_space();
+  if (!begun.has_stack) write_opening(state, keep, opening);
+  return opening.frames.ticks;
 }
 
 // Opens a fresh exclusive block with space for `keep` bytes after its opening records.
 // `ticks` becomes the time of the record that follows them.
 bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
                   uint64_t& ticks) {
-  look_at_full_block(state, process, ticks);
+  examine_full_block(state, process, ticks);
   close_block(state);
   if (!state.block.is_opening() && is_known_empty(state)) return false;
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);
@@ -244,7 +244,7 @@ bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
   constexpr uint32_t kTimeLength =
       ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body);
   std::byte* begin;
-  if (!find_room(state, kTimeLength + keep, begin)) return false;
+  if (!find_space(state, kTimeLength + keep, begin)) return false;
   set_has_block(state, false);
   const bool written = write_time(state, ticks);
   set_has_block(state, true);

@@ -11,8 +11,8 @@ namespace {
 // The inherited frames of this process. They survive fork, so that a child that takes no
 // identity passes them to its own child.
 ForkFrames inherited;
-uint32_t inherited_from;  // identity of the process that had them open; 0: none
-uint32_t inherited_left;  // so many of them, the innermost, have ended since
+uint32_t inherited_from;   // identity of the process that had them open; 0: none
+uint32_t inherited_ended;  // so many of them, the innermost, have ended since
 
 // Whether the thread is the one of a forked process that began in its parent's frames.
 bool has_inherited(const ThreadState& state, const ProcessState& process) {
@@ -33,29 +33,29 @@ void keep_frames_for_child(uintptr_t stack_end) {
   if (has_inherited(*state, *process)) {
     const ForkFrames* own = inherited_frames(*process);
     if (own == nullptr) return;
-    kept.depth = own->depth - inherited_left;
-    kept.count = own->count > inherited_left ? own->count - inherited_left : 0;
+    kept.depth = own->depth - inherited_ended;
+    kept.count = own->count > inherited_ended ? own->count - inherited_ended : 0;
     copy_bytes(kept.keys, own->keys, kept.count * sizeof kept.keys[0]);
   }
   // Frames that a jump has abandoned are not counted, though the thread has not noticed
   // that yet.
   const uint32_t depth = depth_above(local.stacks, state->open, MachineFrame(stack_end));
   const uint32_t inherited_depth = kept.depth;
-  const bool has_room = kept.count + depth <= OpenFrames::kMax;
-  if (!has_room) kept.count = 0;
-  for (uint32_t i = 0; i < depth && has_room; ++i) {
+  const bool has_space = kept.count + depth <= OpenFrames::kMax;
+  if (!has_space) kept.count = 0;
+  for (uint32_t i = 0; i < depth && has_space; ++i) {
     if (state->filtered.is_hidden(i)) continue;
     kept.keys[kept.count++] = state->open.frames[i].key;
     ++kept.depth;
   }
-  if (!has_room) kept.depth = inherited_depth + state->filtered.reported_frames(depth);
+  if (!has_space) kept.depth = inherited_depth + state->filtered.reported_frames(depth);
   kept.are_known = true;
 }
 
 void inherit_frames(uint32_t parent_id) {
   const PendingCalls* calls = thread_local_state.calls;
   inherited_from = 0;
-  inherited_left = 0;
+  inherited_ended = 0;
   if (calls == nullptr || !calls->at_fork.are_known) return;
   const ForkFrames& kept = calls->at_fork;
   inherited.depth = kept.depth;
@@ -69,9 +69,9 @@ void leave_inherited_frame(const ThreadState& state, uint64_t key) {
   if (process == nullptr || !has_inherited(state, *process)) return;
   const ForkFrames* own = inherited_frames(*process);
   if (own == nullptr) return;
-  for (uint32_t left = inherited_left; left < own->count; ++left) {
-    if (own->keys[own->count - left - 1] != key) continue;
-    inherited_left = left + 1;
+  for (uint32_t ended = inherited_ended; ended < own->count; ++ended) {
+    if (own->keys[own->count - ended - 1] != key) continue;
+    inherited_ended = ended + 1;
     return;
   }
 }

@@ -80,16 +80,16 @@ bool report_own_losses(arctrace_writer_slot& slot, const ThreadState& state,
   for (uint32_t cause = 0; cause < ARCTRACE_LOST_CAUSES; ++cause) {
     uint64_t reported = IpcAtomics::load_relaxed(slot.reported[cause]);
     const uint64_t inherited = state.loss.at_start[cause];
-    bool has_room = true;
+    bool has_space = true;
     if (reported < inherited) {
-      has_room =
+      has_space =
           emit(Losses{cause, ARCTRACE_LOST_INHERITED, inherited - reported, inherited});
       reported = inherited;
     }
     const uint64_t lost = counted.counts[cause];
-    if (has_room && lost != reported)
-      has_room = emit(Losses{cause, 0, lost - reported, lost});
-    all = has_room && all;
+    if (has_space && lost != reported)
+      has_space = emit(Losses{cause, 0, lost - reported, lost});
+    all = has_space && all;
   }
   return all;
 }

@@ -15,24 +15,24 @@ uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 }  // namespace
 
-FramesMoment frames_moment(const ThreadState& state, uint64_t ticks) {
-  FramesMoment moment{};
+FramesState frames_state(const ThreadState& state, uint64_t ticks) {
+  FramesState now{};
   int32_t added = added_frames();
   int32_t before;
   do {  // handlers that come in between change both
     before = added;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    moment.open = state.open.depth;
-    moment.ticks = before != 0 ? later_of(ticks, session_ticks()) : ticks;
+    now.open = state.open.depth;
+    now.ticks = before != 0 ? later_of(ticks, session_ticks()) : ticks;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     added = added_frames();
   } while (added != before);
-  return moment;
+  return now;
 }
 
-OpeningMoment opening_moment(ThreadState& state, uint64_t ticks) {
+OpeningState opening_state(ThreadState& state, uint64_t ticks) {
   arctrace_writer_slot& slot = state.slot.slot();
-  OpeningMoment moment{
+  OpeningState opening{
       {ticks, 0}, {}, state.loss.pending ? state.loss.since_ticks : ticks};
   // The order with the next stores matters: a handler that comes later sets these words
   // again.
@@ -41,30 +41,30 @@ OpeningMoment opening_moment(ThreadState& state, uint64_t ticks) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   CountedLosses later = counted_losses(slot);
   do {
-    moment.losses = later;
+    opening.losses = later;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    moment.frames = frames_moment(state, moment.frames.ticks);
+    opening.frames = frames_state(state, opening.frames.ticks);
     // A nested call that lost a change has not reset its count
     // (WriterCall::leave_nested).
     if (thread_local_state.nesting == 0) break;
-    moment.frames.ticks = later_of(moment.frames.ticks, session_ticks());
+    opening.frames.ticks = later_of(opening.frames.ticks, session_ticks());
     std::atomic_signal_fence(std::memory_order_seq_cst);
     later = counted_losses(slot);
-  } while (!(later == moment.losses));
-  return moment;
+  } while (!(later == opening.losses));
+  return opening;
 }
 
-StackReport reportable_frames(const ThreadState& state, uint32_t open, uint32_t room) {
+StackReport reportable_frames(const ThreadState& state, uint32_t open, uint32_t space) {
   const uint32_t reported = state.filtered.reported_frames(open);
   if (reported > OpenFrames::kMax) return {open, 0};
   const uint32_t fit =
-      room < stack_body_size(state, 0)
+      space < stack_body_size(state, 0)
           ? 0
-          : (room - stack_body_size(state, 0)) / static_cast<uint32_t>(sizeof(uint64_t));
+          : (space - stack_body_size(state, 0)) / static_cast<uint32_t>(sizeof(uint64_t));
   return {open, reported < fit ? reported : fit};
 }
 
-uint32_t stack_room() {
+uint32_t stack_record_space() {
   return (session.view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE) / 4;
 }
 

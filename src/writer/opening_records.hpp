@@ -15,7 +15,7 @@
 namespace arctrace::writer {
 
 // How many frames are open at a moment.
-struct FramesMoment {
+struct FramesState {
   uint64_t ticks;
   uint32_t open;
 };
@@ -25,21 +25,21 @@ struct FramesMoment {
 // frames that were open before, it is later than `ticks`, and than the records that they
 // had written before. Otherwise readers would take the STACK for older than those
 // records.
-FramesMoment frames_moment(const ThreadState& state, uint64_t ticks);
+FramesState frames_state(const ThreadState& state, uint64_t ticks);
 
 // The state at one moment that LOST and STACK records have.
-struct OpeningMoment {
-  FramesMoment frames;
+struct OpeningState {
+  FramesState frames;
   CountedLosses losses;  // until then
   uint64_t since_ticks;  // of losses that no LOST record counts yet
 };
 
 // The moment for a call that was made at `ticks`, to be found before the LOST and STACK
 // records that precede its record. It is later than `ticks` in the case of
-// frames_moment(), and also if signal handlers have lost changes of their frames. Losses
+// frames_state(), and also if signal handlers have lost changes of their frames. Losses
 // of handlers from then on are for the next LOST and STACK. `pending` and `stack_differs`
 // are cleared.
-OpeningMoment opening_moment(ThreadState& state, uint64_t ticks);
+OpeningState opening_state(ThreadState& state, uint64_t ticks);
 
 // The body of a STACK record with `count` frames, in bytes.
 constexpr uint32_t stack_body_size(uint32_t count) {
@@ -68,7 +68,7 @@ inline BlockIdentity block_identity(const ThreadState& state, const ProcessState
 
 // The space for STACK: a quarter of a block, so that with deep stacks there is space for
 // records.
-uint32_t stack_room();
+uint32_t stack_record_space();
 
 // The contents of a STACK record: that the outermost `open` frames are open, and which
 // the innermost `count` of them are that readers may know.
@@ -77,9 +77,9 @@ struct StackReport {
   uint32_t count;
 };
 
-// The contents of a STACK record with a body of at most `room` bytes about the outermost
+// The contents of a STACK record with a body of at most `space` bytes about the outermost
 // `open` frames.
-StackReport reportable_frames(const ThreadState& state, uint32_t open, uint32_t room);
+StackReport reportable_frames(const ThreadState& state, uint32_t open, uint32_t space);
 
 // Fills in a STACK record's body.
 void fill_stack(std::byte* body, ThreadState& state, const StackReport& report);
@@ -90,10 +90,10 @@ void fill_frames(std::byte* body, const ThreadState& state, const StackReport& r
 void fill_lost(std::byte* body, const Losses& losses, uint64_t since_ticks);
 
 // Notes that there was no space for LOST records: they are written later.
-inline void put_off_losses(ThreadState& state, const OpeningMoment& moment) {
+inline void put_off_losses(ThreadState& state, const OpeningState& opening) {
   state.loss.pending = true;
   // A signal handler's loss may have set a later time.
-  state.loss.since_ticks = moment.since_ticks;
+  state.loss.since_ticks = opening.since_ticks;
 }
 
 // Wakes the collector if more blocks are in use than the high-water mark: one writer does

@@ -13,7 +13,7 @@
 #include "src/os/process_facts.hpp"
 #include "src/process/session.hpp"
 #include "src/protocol/block_state.hpp"
-#include "src/protocol/moments.hpp"
+#include "src/protocol/control_events.hpp"
 #include "src/writer/definitions.hpp"
 #include "src/writer/slow_path.hpp"
 
@@ -330,7 +330,7 @@ void note_exec(uint32_t pid, uint64_t ticks) {
   const uint64_t now = session_ticks();
   if (ticks == 0 || ticks > now) ticks = now;
   if (pid == 0) return;
-  note_moment(execs(session.view), ticks, ExecMoment{pid, now - ticks}.pack());
+  note_control_event(execs(session.view), ticks, ExecEvent{pid, now - ticks}.pack());
 }
 
 }  // namespace arctrace::writer

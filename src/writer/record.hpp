@@ -63,32 +63,33 @@ inline Part& part_at(std::byte* to) {
 // False: the block has no space. The position is read once, and before anything else of
 // the state: a handler may fork, and its child, whose state is wiped, goes on here with
 // the parent's record.
-__attribute__((always_inline)) inline bool find_room(const ThreadState& state,
-                                                     uint32_t length, std::byte*& begin) {
+__attribute__((always_inline)) inline bool find_space(const ThreadState& state,
+                                                      uint32_t length,
+                                                      std::byte*& begin) {
   begin = __atomic_load_n(&state.block.pos, __ATOMIC_RELAXED);
   // The end of the record is compared, because in such a child the block's end is null.
-  const bool has_room = reinterpret_cast<uintptr_t>(begin) + length <=
-                        reinterpret_cast<uintptr_t>(state.block.end);
+  const bool has_space = reinterpret_cast<uintptr_t>(begin) + length <=
+                         reinterpret_cast<uintptr_t>(state.block.end);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  return has_room;
+  return has_space;
 }
 
-// As find_room(), for the fast path, in fewer instructions. It may find no space for a
+// As find_space(), for the fast path, in fewer instructions. It may find no space for a
 // record that is shorter than kShortRecord where the block's last bytes would do.
-__attribute__((always_inline)) inline bool find_room_fast(const ThreadState& state,
-                                                          uint32_t length,
-                                                          std::byte*& begin) {
+__attribute__((always_inline)) inline bool find_space_fast(const ThreadState& state,
+                                                           uint32_t length,
+                                                           std::byte*& begin) {
   constexpr uint32_t kShort = ExclusiveBlock::kShortRecord;
   begin = __atomic_load_n(&state.block.pos, __ATOMIC_RELAXED);
-  bool has_room;
+  bool has_space;
   if (__builtin_constant_p(length)) {
-    has_room =
+    has_space =
         is_above(state.block.limit, begin + (length > kShort ? length - kShort : 0));
   } else {
-    has_room = is_above(state.block.end, begin + length - 1);
+    has_space = is_above(state.block.end, begin + length - 1);
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  return has_room;
+  return has_space;
 }
 
 // The distance of a time stamp to the block's base. A record can't have more than
@@ -115,7 +116,7 @@ inline bool read_counter_from(const uint64_t& base, uint32_t& distance) {
 #endif
 }
 
-// Begins a compact record at `begin`. REQUIRES: find_room() has found space there.
+// Begins a compact record at `begin`. REQUIRES: find_space() has found space there.
 __attribute__((always_inline)) inline Reservation begin_compact(ThreadState& state,
                                                                 std::byte* begin,
                                                                 uint16_t type,
@@ -169,9 +170,9 @@ __attribute__((always_inline)) inline auto with_record(Nesting nesting, uint16_t
           1)) {
     const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
     std::byte* begin;
-    const bool has_room = find_room(*state, length, begin);
+    const bool has_space = find_space(*state, length, begin);
     const uint64_t from_base = ticks_from_base(*state, ticks);
-    if (__builtin_expect(has_room && from_base <= UINT32_MAX, 1)) {
+    if (__builtin_expect(has_space && from_base <= UINT32_MAX, 1)) {
       const Reservation record = begin_compact(*state, begin, type, length, from_base);
       count_written(*state);
       return use(record);
@@ -227,9 +228,9 @@ struct OwnBlock {
     if (__builtin_expect(state == nullptr, 0)) return OutermostCall::refuse();
     const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
     std::byte* begin;
-    if (__builtin_expect(!find_room_fast(*state, length, begin), 0))
+    if (__builtin_expect(!find_space_fast(*state, length, begin), 0))
       return elsewhere(*state);
-    begin = kept_beside_arguments<0>(begin);
+    begin = in_register_beside_arguments<0>(begin);
     if (__builtin_expect(!fits(*state), 0)) return OutermostCall::refuse();
     uint32_t from_base;
     if (__builtin_expect(!read_counter_from(state->block.base_ticks, from_base), 0)) {
@@ -305,7 +306,7 @@ struct FrameSlot {
 template <class Store>
 __attribute__((always_inline)) inline void add_frame(ThreadState& state, FrameSlot slot,
                                                      const Store& store) {
-  if (slot.to != nullptr) slot.to->frame.location = 0;
+  if (slot.to != nullptr) slot.to->frame.cfa = 0;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   state.open.depth = slot.at.next();
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kAdmitted = 1;
 constexpr uint64_t kByThread = 2;  // of a process: it depends on the thread
 constexpr uint64_t kByFields = 2;  // of an event: it depends on its fields
-constexpr uint32_t kRoundShift = 2;
+constexpr uint32_t kGenerationShift = 2;
 
 // Verdicts are stored by id. Events and names with higher ids are judged each time.
 constexpr uint32_t kVerdictsKept = 1024;
@@ -55,21 +55,23 @@ void count_filtered_out() {
   IpcAtomics::fetch_add_relaxed(count, ~kFilteredOutMax + 1);
 }
 
-bool is_of_round(uint64_t verdict, uint32_t round) {
-  return verdict >> kRoundShift == round;
+bool is_of_generation(uint64_t verdict, uint32_t generation) {
+  return verdict >> kGenerationShift == generation;
 }
 
 // Stores the result of judge(text) in `verdict`; while the filter is being changed,
 // everything is admitted, and nothing is stored.
 template <class Judge>
 uint64_t verdict_now(uint64_t& verdict, const Judge& judge) {
-  const uint32_t round = IpcAtomics::load_acquire(record_filter_area(session.view).round);
+  const uint32_t generation =
+      IpcAtomics::load_acquire(record_filter_area(session.view).round);
   const uint64_t stored = IpcAtomics::load_relaxed(verdict);
-  if (is_of_round(stored, round)) return stored;
+  if (is_of_generation(stored, generation)) return stored;
   RecordFilterCopy filter;
   copy_record_filter_untrusted(session.view, filter);
   if (filter.size < 0) return kAdmitted;
-  const uint64_t made = uint64_t{filter.round} << kRoundShift | judge(filter.text());
+  const uint64_t made =
+      uint64_t{filter.generation} << kGenerationShift | judge(filter.text());
   IpcAtomics::store_relaxed(verdict, made);
   return made;
 }

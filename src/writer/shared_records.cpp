@@ -19,21 +19,21 @@ uint32_t* own_active(ThreadState& state) {
 void grant_chain_bytes(ThreadState& state) {
   ChainPosition& chain = state.chain;
   const uint32_t max = record_length_max(session.view.geometry());
-  const uint32_t granted = chain.left < max ? chain.left : max;
-  chain.left -= granted;
+  const uint32_t granted = chain.budget < max ? chain.budget : max;
+  chain.budget -= granted;
   chain.granted = granted;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (state.loss.pending) chain.take_grant_back();
 }
 
 // The size of a STACK record that lists only the innermost frames.
-constexpr uint32_t kShortStackRoom = stack_body_size(4);
+constexpr uint32_t kShortStackRecordSpace = stack_body_size(4);
 
 // Whether readers may not know the frames further out from an earlier STACK, or would
 // have to read far back for it. With many threads, each record may be its writer's first
 // in a block.
-bool needs_whole_stack(const ThreadState& state, uint32_t round, uint64_t ticks) {
-  return state.chain.block == 0 || state.chain.stack_round != round ||
+bool needs_whole_stack(const ThreadState& state, uint32_t generation, uint64_t ticks) {
+  return state.chain.block == 0 || state.chain.stack_generation != generation ||
          (ticks > state.chain.stack_ticks &&
           ticks - state.chain.stack_ticks > session.ticks_per_second / 8) ||
          session.view.geometry().mode == ARCTRACE_MODE_OVERWRITE;
@@ -65,9 +65,8 @@ bool is_known_full(const ThreadState& state) {
 }
 
 Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& process,
-                           uint16_t type, uint32_t body_size,
-                           const FramesMoment& moment) {
-  const uint64_t ticks = moment.ticks;
+                           uint16_t type, uint32_t body_size, const FramesState& frames) {
+  const uint64_t ticks = frames.ticks;
   arctrace_control& control = session.view.control();
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
@@ -81,11 +80,11 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
   StackReport stack{};
   uint32_t stack_length = 0;
   const bool is_first = state.chain.block == 0 || state.chain.block != chain;
-  const uint32_t round = IpcAtomics::load_relaxed(control.definitions_round);
-  const bool is_whole = needs_whole_stack(state, round, ticks);
+  const uint32_t generation = IpcAtomics::load_relaxed(control.definitions_round);
+  const bool is_whole = needs_whole_stack(state, generation, ticks);
   if (!nesting.nested() && is_first) {
-    stack =
-        reportable_frames(state, moment.open, is_whole ? stack_room() : kShortStackRoom);
+    stack = reportable_frames(state, frames.open,
+                              is_whole ? stack_record_space() : kShortStackRecordSpace);
     stack_length = ARCTRACE_FULL_HEAD_SIZE + stack_body_size(state, stack.count);
     if (stack_length + length > max) stack_length = 0;
   }
@@ -106,7 +105,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     IpcAtomics::store_release(word_at(begin), ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length));
     release_active(own_active(state));
     state.chain.leave_block();  // the next record comes with a STACK in any case, once
-    return reserve_shared(nesting, state, process, type, body_size, moment);
+    return reserve_shared(nesting, state, process, type, body_size, frames);
   }
   if (stack_length != 0) {
     const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, stack_length);
@@ -116,7 +115,7 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
     begin += stack_length;
     state.chain.block = got.name;
     if (is_whole) {
-      state.chain.stack_round = round;
+      state.chain.stack_generation = generation;
       state.chain.stack_ticks = ticks;
     }
   }
@@ -132,18 +131,18 @@ Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& pr
           nullptr};
 }
 
-bool begin_in_chain(ThreadState& state, ProcessState& process, FramesMoment& moment) {
+bool begin_in_chain(ThreadState& state, ProcessState& process, FramesState& frames) {
   constexpr uint32_t kLength = ARCTRACE_FULL_HEAD_SIZE + sizeof(arctrace_lost_body);
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   if (state.loss.stack_differs) state.chain.leave_block();
-  const OpeningMoment opening = opening_moment(state, moment.ticks);
-  moment = opening.frames;
+  const OpeningState opening = opening_state(state, frames.ticks);
+  frames = opening.frames;
   const bool all =
       report_own_losses(slot, state, opening.losses, [&](const Losses& losses) {
-        const SharedReservation got = reserve_data(state, process, kLength, moment.ticks);
+        const SharedReservation got = reserve_data(state, process, kLength, frames.ticks);
         if (got.record == nullptr) return false;
         const uint32_t word0 = ARCTRACE_WORD0(ARCTRACE_TYPE_LOST, kLength);
-        fill_full_head(got.record, word0, state.slot.writer, moment.ticks);
+        fill_full_head(got.record, word0, state.slot.writer, frames.ticks);
         fill_lost(got.record + ARCTRACE_FULL_HEAD_SIZE, losses, opening.since_ticks);
         ReportedLosses<IpcAtomics>::commit(session.view, slot, losses.cause, losses.until,
                                            got.record, word0);

@@ -93,16 +93,16 @@ struct KnownSharedBlock {
 // it need not search them all again.
 bool is_known_full(const ThreadState& state);
 
-// Reserves in the session's shared chain, at the time of `moment`. Outside signal
+// Reserves in the session's shared chain, at the time of `frames`. Outside signal
 // handlers (the shared scope) a thread's first record in a block brings a STACK of that
 // moment along, in one reservation.
 Reservation reserve_shared(Nesting nesting, ThreadState& state, ProcessState& process,
-                           uint16_t type, uint32_t body_size, const FramesMoment& moment);
+                           uint16_t type, uint32_t body_size, const FramesState& frames);
 
 // Writes the losses of a thread into the shared chain before its next record, in LOST
 // records, and has a STACK precede that record if a change of the frames is among them.
-// `moment` becomes that of the next record. False: there is no space.
-bool begin_in_chain(ThreadState& state, ProcessState& process, FramesMoment& moment);
+// `frames` becomes that of the next record. False: there is no space.
+bool begin_in_chain(ThreadState& state, ProcessState& process, FramesState& frames);
 
 // Reserves a full-form record of class definitions in the process' own chain.
 Reservation reserve_definition(ThreadState& state, ProcessState& process, uint16_t type,

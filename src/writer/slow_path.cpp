@@ -52,7 +52,7 @@ bool is_slow(const ThreadState& state, uint64_t ticks) {
 }
 
 void begin_chain_bytes(ThreadState& state, uint64_t ticks) {
-  state.chain.left = chain_bytes();
+  state.chain.budget = chain_bytes();
   state.chain.since_ticks = ticks;
 }
 
@@ -81,10 +81,10 @@ void leave_own_blocks(ThreadState& state, uint64_t ticks) {
 
 bool stays_in_own_blocks(ThreadState& state, uint32_t body_size, uint64_t ticks) {
   std::byte* begin;
-  const bool has_room = state.block.is_open &&
-                        find_room(state, ARCTRACE_COMPACT_HEAD_SIZE + body_size, begin);
+  const bool has_space = state.block.is_open &&
+                         find_space(state, ARCTRACE_COMPACT_HEAD_SIZE + body_size, begin);
   if (state.block.is_open && is_slow(state, ticks)) return false;
-  return has_room || are_blocks_plenty(kToGoOn);
+  return has_space || are_blocks_plenty(kToGoOn);
 }
 
 // Whether the record that is about to be written, with `body_size` bytes after its head
@@ -100,7 +100,7 @@ bool writes_own_blocks(ThreadState& state, uint32_t body_size, uint64_t& ticks) 
   if (ticks < state.chain.not_before) ticks = state.chain.not_before;
   state.chain.take_grant_back();
   const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + body_size;
-  if (length > state.chain.left) {
+  if (length > state.chain.budget) {
     if (scope == ARCTRACE_SCOPE_ADAPTIVE && is_busy(state, ticks) &&
         are_blocks_plenty(kToBegin)) {
       state.has_own_blocks = true;
@@ -111,7 +111,7 @@ bool writes_own_blocks(ThreadState& state, uint32_t body_size, uint64_t& ticks) 
     }
     begin_chain_bytes(state, ticks);
   }
-  state.chain.left -= length < state.chain.left ? length : state.chain.left;
+  state.chain.budget -= length < state.chain.budget ? length : state.chain.budget;
   return false;
 }
 
@@ -129,10 +129,10 @@ bool runs_in_vfork_child() {
 
 // Writes the records that precede a thread's record in the chain: definitions, without
 // which readers do not know what it means, and LOST records, without which it would
-// follow the last record before the losses as if nothing had been between. `moment`
+// follow the last record before the losses as if nothing had been between. `frames`
 // becomes the record's. False: there is no space.
 bool prepare_chain(Nesting nesting, ThreadState& state, ProcessState& process,
-                   FramesMoment& moment) {
+                   FramesState& frames) {
   if (is_known_full(state)) return false;
   arctrace_control& control = session.view.control();
   const uint64_t freed = IpcAtomics::load_relaxed(control.freed);
@@ -143,7 +143,7 @@ bool prepare_chain(Nesting nesting, ThreadState& state, ProcessState& process,
     return false;
   }
   const bool has_lost = state.loss.pending || state.loss.stack_differs;
-  return nesting.nested() || !has_lost || begin_in_chain(state, process, moment);
+  return nesting.nested() || !has_lost || begin_in_chain(state, process, frames);
 }
 
 // Reserves in the shared chain, after the records that precede the record there.
@@ -152,15 +152,15 @@ Reservation reserve_in_chain(Nesting nesting, ThreadState& state, ProcessState& 
   // A record that is too long needs none of this, because it is lost.
   const bool is_too_long =
       ARCTRACE_FULL_HEAD_SIZE + body_size > record_length_max(session.view.geometry());
-  FramesMoment moment{ticks, 0};
-  if (!nesting.nested()) moment = frames_moment(state, ticks);
-  if (!is_too_long && !prepare_chain(nesting, state, process, moment)) {
+  FramesState frames{ticks, 0};
+  if (!nesting.nested()) frames = frames_state(state, ticks);
+  if (!is_too_long && !prepare_chain(nesting, state, process, frames)) {
     count_lost(session.view.slot(state.slot.index), state, ARCTRACE_LOST_FULL, ticks);
     return kNoReservation;
   }
   // The call's other records with its own time must not precede this one, either.
-  if (moment.ticks != ticks) state.chain.not_before = moment.ticks;
-  return reserve_shared(nesting, state, process, type, body_size, moment);
+  if (frames.ticks != ticks) state.chain.not_before = frames.ticks;
+  return reserve_shared(nesting, state, process, type, body_size, frames);
 }
 
 // Clears the name of a block that is not this call's: a fork child may have stored it,

@@ -139,7 +139,8 @@ void clear_thread_state(ThreadState& state) {
   state.filtered.reported_depth = 0;
   state.filtered.seen = false;
   state.filtered.may_wait = false;
-  if (state.parked != 0) reinterpret_cast<SavedFrames*>(state.parked)->clear();
+  if (state.saved_frames != 0)
+    reinterpret_cast<SavedFrames*>(state.saved_frames)->clear();
 }
 
 void visit_claimed_states(void (*visit)(void* context, ThreadState& state),
@@ -164,7 +165,7 @@ ThreadState* claim_thread_state(ThreadState* current, uint32_t tid) {
 
 // Fork need not wipe this memory, because the state that leads to it is wiped.
 SavedFrames* saved_frames(ThreadState& state) {
-  return mapped<SavedFrames>(state.parked, false);
+  return mapped<SavedFrames>(state.saved_frames, false);
 }
 
 CallEdges::LargeTable* make_large_edges(ThreadState& state) {
@@ -186,8 +187,8 @@ void visit_arenas(void (*visit)(void* context, uintptr_t address, uint64_t size)
     auto* arena = reinterpret_cast<Arena*>(IpcAtomics::load_acquire(arenas[a]));
     visit(context, reinterpret_cast<uintptr_t>(arena), sizeof(Arena));
     for (ThreadState& state : arena->states) {
-      const uint64_t parked = IpcAtomics::load_acquire(state.parked);
-      if (parked != 0) visit(context, parked, sizeof(SavedFrames));
+      const uint64_t saved = IpcAtomics::load_acquire(state.saved_frames);
+      if (saved != 0) visit(context, saved, sizeof(SavedFrames));
     }
     const uint64_t calls = IpcAtomics::load_acquire(pending_calls_arenas[a]);
     if (calls == 0) continue;

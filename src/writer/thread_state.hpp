@@ -37,13 +37,13 @@ struct ExclusiveBlock {
   Handout<IpcAtomics>::Taken taken;
 
   bool is_opening() const { return opening == serial + 1; }
-  void set_room(std::byte* from, std::byte* to) {
+  void set_space(std::byte* from, std::byte* to) {
     pos = from;
     end = to;
     limit = to - kShortRecord + sizeof(uint32_t);  // records begin at multiples of a word
   }
   // Ends the space: no record is written there any more.
-  void take_room() { limit = end = pos; }
+  void end_space() { limit = end = pos; }
   void forget() { pos = limit = end = nullptr; }
 };
 
@@ -57,8 +57,8 @@ struct SlotHolder {
   uint32_t index;
   uint32_t writer;
   uint32_t tid;
-  uint16_t retry;      // records to lose before the thread asks for a slot again
-  uint32_t looked_at;  // slots that it has checked in vain
+  uint16_t retry;   // records to lose before the thread asks for a slot again
+  uint32_t probed;  // slots that it has checked in vain
   uint64_t start_ticks;
 
   bool is_wiped() const { return distance == 0; }
@@ -72,22 +72,23 @@ struct SlotHolder {
 
 // How far the thread's definitions are written.
 struct DefinitionProgress {
-  bool are_enough;        // all definitions that its records need were written once
-  bool has_thread;        // its THREAD record is written ...
-  uint32_t thread_round;  // ... for this generation (see definitions_round())
-  bool is_counted;        // as lost, because there was no space for its THREAD record
+  bool are_enough;             // all definitions that its records need were written once
+  bool has_thread;             // its THREAD record is written ...
+  uint32_t thread_generation;  // ... for this generation (see definitions_generation())
+  bool is_counted;  // as lost, because there was no space for its THREAD record
 };
 
 // The thread's position in the session's shared chain.
 struct ChainPosition {
   uint64_t block;        // name of the shared block that has the thread's STACK; 0: none
-  uint64_t since_ticks;  // when `left` was set
+  uint64_t since_ticks;  // when `budget` was set
   uint64_t not_before;   // the thread's earlier records elsewhere are not later than this
-  uint32_t left;  // bytes to write before the next decision where the thread writes
-  uint32_t stack_round;  // control.definitions_round when a whole STACK was written
-  uint64_t stack_ticks;  // when that was
-  // The part of `left` that the fast path may write into `known` before the thread takes
-  // the slow path again. 0: none, because something is to be written or decided first.
+  uint32_t budget;  // bytes to write before the next decision where the thread writes
+  uint32_t stack_generation;  // control.definitions_round when a whole STACK was written
+  uint64_t stack_ticks;       // when that was
+  // The part of `budget` that the fast path may write into `known` before the thread
+  // takes the slow path again. 0: none, because something is to be written or decided
+  // first.
   uint32_t granted;
   KnownBlock known;  // the same block as `block`; valid while `granted` is not 0
 
@@ -98,7 +99,7 @@ struct ChainPosition {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     granted = 0;
     // If this interrupted the fast path, `granted` may just have wrapped.
-    if (back <= INT32_MAX) left += back;
+    if (back <= INT32_MAX) budget += back;
   }
   // Has the thread's next record in the chain come with a STACK.
   void leave_block() {
@@ -120,10 +121,10 @@ struct PendingLosses {
 };
 
 // A record reserved in place (arctrace_reserve).
-struct HeldRecord {
+struct InPlaceRecord {
   static constexpr uint64_t kUnused = 0;
   static constexpr uint64_t kClaimed = 1;  // a writer call is changing it
-  static constexpr uint64_t kOfBlock = 2;  // the place pins a block (hold_block())
+  static constexpr uint64_t kOfBlock = 2;  // the place pins a block (pin_block())
   uint64_t payload;                        // address, or one of these
   std::byte* word0;
   uint32_t committed;
@@ -133,8 +134,8 @@ struct HeldRecord {
 // The WAITING record of the thread, and the open frames that are published there.
 struct PublishedCalls {
   std::byte* body;      // null: there is no record
-  uint32_t held;        // which of the slot's held[] words pins its block
-  uint32_t round;       // DefinitionProgress::thread_round when it was written
+  uint32_t pin;         // which of the slot's held[] words pins its block
+  uint32_t generation;  // DefinitionProgress::thread_generation when it was written
   uint64_t freed_seen;  // control.freed + 1 when a place for it was last searched
   uint32_t count;
   uint32_t frames[ARCTRACE_WAITING_CALLS_MAX];  // indices
@@ -160,8 +161,8 @@ struct ThreadState {
   // thread was forked there; 0: none.
   uintptr_t forked_on;
   bool is_switching;  // the open frames are being exchanged for those of another stack
-  CurrentStackCache followed;  // the current-stack cache, on the coroutine's stack
-  HeldRecord held[ARCTRACE_HELD_COUNT];
+  CurrentStackCache current_stack;  // the current-stack cache, on the coroutine's stack
+  InPlaceRecord places[ARCTRACE_HELD_COUNT];
   PublishedCalls published;
   uint64_t filter_verdict;  // of the record filter (record_filter.cpp)
   char name[64];            // as arctrace_thread_name gave it; empty: the kernel's
@@ -177,7 +178,7 @@ struct ThreadState {
   OpenFrames open;
   CallEdges::SmallTable edges;
   FilteredFrames filtered;  // of the open frames
-  uint64_t parked;          // address of its SavedFrames; 0: none was needed so far
+  uint64_t saved_frames;    // address of its SavedFrames; 0: none was needed so far
   ThreadLocal* local;       // the thread's; null: it has only just claimed the state
 };
 static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) ==
@@ -186,7 +187,7 @@ static_assert(offsetof(ThreadState, robust_next) - offsetof(ThreadState, lock) =
 // Has the thread's next record begin a block, or follow its place in a shared one, with a
 // STACK. Only for the outermost writer call.
 inline void require_stack(ThreadState& state) {
-  state.block.take_room();
+  state.block.end_space();
   state.chain.leave_block();
 }
 
@@ -212,9 +213,10 @@ struct ThreadLocal {
   // The number of outermost frames of which a call in progress is about to record that
   // some have ended; 0: none.
   uint32_t leaving;
-  ThreadStacks stacks;   // here, not in the state: a fork child runs on the same ones
-  PendingCalls* calls;   // the state's; here for the same reason
-  uint32_t made_before;  // the last coroutine stack that was made before the thread began
+  ThreadStacks stacks;  // here, not in the state: a fork child runs on the same ones
+  PendingCalls* calls;  // the state's; here for the same reason
+  // The last coroutine stack that was made before the thread began.
+  uint32_t last_stack_before;
   // The number of the session, as stack_switch.hpp counts them, in which it is known
   // which functions were open when the thread began.
   uint32_t frames_known_in;

@@ -37,7 +37,7 @@ bool is_entering(const ThreadLocal& local) {
 // of handlers, and recorded: they stay open until their end is noticed.
 void take_back_frame(ThreadState& state, uint32_t at) {
   OpenFrames& open = state.open;
-  for (uint32_t i = at; i + 1 < open.kept(); ++i) {
+  for (uint32_t i = at; i + 1 < open.stored(); ++i) {
     open.frames[i] = open.frames[i + 1];
     state.filtered.frames[i] = state.filtered.frames[i + 1];
   }
@@ -64,7 +64,7 @@ void resolve_change(ThreadLocal& local) {
     finish_change(local);
   } else if (is_entering(local) && state.open.depth + 1 == change.depth) {
     // The interrupted call is about to count its frame.
-    state.open.forget_location(state.open.depth);
+    state.open.forget_cfa(state.open.depth);
     state.open.depth = change.depth;
   }
 }
@@ -82,7 +82,7 @@ namespace {
 
 constexpr uintptr_t kSharedGuard = 1;  // no stack pointer
 
-void lend(ThreadLocal& local, uint32_t owner) {
+void mark_shared(ThreadLocal& local, uint32_t owner) {
   if (local.owner == 0) local.own_guard = 0;
   local.owner = owner;
   local.guard = kSharedGuard;
@@ -94,7 +94,7 @@ void share_storage() {
   ThreadLocal& local = thread_local_state;
   // In a signal handler that interrupts a writer call the guard is that call's.
   if (!may_call_kernel() || local.owner != 0 || local.guard != 0) return;
-  lend(local, thread_id());
+  mark_shared(local, thread_id());
 }
 
 bool is_borrower() {
@@ -107,7 +107,7 @@ bool is_borrower() {
   return may_call_kernel() && thread_id() != local.owner;
 }
 
-bool look_for_borrower(uintptr_t stack_pointer) {
+bool detect_borrower(uintptr_t stack_pointer) {
   // A stack is hardly smaller, and one that lies across the border costs two system
   // calls.
   constexpr uintptr_t kWindow = uintptr_t{1} << 14;
@@ -122,7 +122,7 @@ bool look_for_borrower(uintptr_t stack_pointer) {
     local.window_of_thread = window;
     return false;
   }
-  lend(local, local.state->slot.tid);
+  mark_shared(local, local.state->slot.tid);
   return true;
 }
 
@@ -151,14 +151,14 @@ bool guard_is_gone(const ThreadLocal& local, uintptr_t guard, uintptr_t here) {
 void abandon_calls(ThreadState& state) {
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   for (uint32_t& name : slot.active) {
-    DeadSlot<IpcAtomics>::settle_name(session.view, state.slot.index, name,
+    DeadSlot<IpcAtomics>::close_named(session.view, state.slot.index, name,
                                       [](uint32_t) {});
   }
   for (uint32_t i = 0; i < ARCTRACE_HELD_COUNT; ++i) {
-    // hold_first() may have been about to take an unused place.
-    if (state.held[i].payload > HeldRecord::kClaimed) continue;
+    // reserve_first() may have been about to take an unused place.
+    if (state.places[i].payload > InPlaceRecord::kClaimed) continue;
     IpcAtomics::store_release(slot.held[i], uint32_t{0});
-    state.held[i].payload = HeldRecord::kUnused;
+    state.places[i].payload = InPlaceRecord::kUnused;
   }
 }
 
@@ -167,7 +167,7 @@ void abandon_calls(ThreadState& state) {
 void abandon_block(ThreadState& state) {
   state.block.forget();
   if (state.block.is_opening()) return;
-  DeadSlot<IpcAtomics>::settle_name(session.view, state.slot.index,
+  DeadSlot<IpcAtomics>::close_named(session.view, state.slot.index,
                                     session.view.slot(state.slot.index).current,
                                     [](uint32_t) {});
 }
@@ -216,7 +216,7 @@ Nesting WriterCall::enter_nested(uintptr_t here) {
     if (state != nullptr && state->attached) {
       abandon_change(local);
       // This comes before the block with the thread's LOST record can go.
-      ReportedLosses<IpcAtomics>::settle(session.view,
+      ReportedLosses<IpcAtomics>::update(session.view,
                                          session.view.slot(state->slot.index));
       state->loss.pending = true;  // the call may have been about to write LOST records
       state->chain.take_grant_back();
@@ -265,13 +265,13 @@ void WriterCall::leave_nested() {
 void WriterCall::end_shared() {
   ThreadLocal& local = thread_local_state;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (has_unsettled_calls()) OutermostCall::settle_nested();
+  if (has_unresolved_calls()) OutermostCall::resolve_nested();
   local.own_guard = 0;
 }
 
 // Handles that signal handlers which interrupted this call's handlers have jumped back
 // into those, or that nested calls have lost changes of the open frames.
-void OutermostCall::settle_nested() {
+void OutermostCall::resolve_nested() {
   ThreadLocal& local = thread_local_state;
   if (local.state != nullptr && local.state->attached) {
     abandon_calls(*local.state);
@@ -286,7 +286,7 @@ void OutermostCall::settle_nested() {
 }
 
 void OutermostCall::end_nested() {
-  settle_nested();
+  resolve_nested();
   thread_local_state.guard = 0;
 }
 

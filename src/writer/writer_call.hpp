@@ -46,7 +46,7 @@ inline bool is_inside_writer() { return !is_zero(thread_local_state.guard); }
 
 // Whether calls that have interrupted the outermost one have left work that it has to do
 // at its end.
-inline bool has_unsettled_calls() {
+inline bool has_unresolved_calls() {
   return !is_zero(thread_local_state.nesting) ||
          !is_zero(thread_local_state.nested_frames);
 }
@@ -82,7 +82,7 @@ class OutermostCall {
   }
   static void end() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__builtin_expect(has_unsettled_calls(), 0)) return end_nested();
+    if (__builtin_expect(has_unresolved_calls(), 0)) return end_nested();
     thread_local_state.guard = 0;
   }
   // As above, where `here` is the address with which the call began: the guard alone is
@@ -126,7 +126,7 @@ class OutermostCall {
     return ends_at(stack_pointer());
 #endif
   }
-  static void settle_nested();
+  static void resolve_nested();
   // The last step of a call, so that it may be jumped to. It is out of line, so that
   // `flatten`ed callers stay small.
   ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) static void end_nested();
@@ -226,6 +226,6 @@ bool is_borrower();
 // Checks whether a task with this stack pointer is a borrower that nobody announced.
 // Makes a system call for the thread id if the stack pointer is far from the last one for
 // which that was done.
-bool look_for_borrower(uintptr_t stack_pointer);
+bool detect_borrower(uintptr_t stack_pointer);
 
 }  // namespace arctrace::writer

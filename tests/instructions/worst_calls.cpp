@@ -46,7 +46,7 @@ void write_into_full(arctrace_control& control) {
 }
 
 // Makes nearly all slots look like those of other processes.
-void make_crowd(const arctrace_session_header& header, arctrace_control& control,
+void fill_slots(const arctrace_session_header& header, arctrace_control& control,
                 std::byte* base) {
   control.slot_next = header.slot_count;
   for (uint32_t i = 0; i < header.slot_count / 10 * 9; ++i) {
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     write_into_full(control);
     return EXIT_SUCCESS;
   }
-  make_crowd(header, control, base);
+  fill_slots(header, control, base);
   std::strcmp(argv[1], "threads") == 0 ? begin_threads() : begin_processes();
   return EXIT_SUCCESS;
 }

@@ -199,7 +199,7 @@ uint32_t collect(World& world, bool heeds_names = true) {
         !A::compare_exchange_acq_rel(view.slot(i).lock, lock, kBeingReaped)) {
       continue;
     }
-    DeadSlot<A>::settle(view, i, [](uint32_t) {});
+    DeadSlot<A>::clean_up(view, i, [](uint32_t) {});
     A::store_release(view.slot(i).lock, uint32_t{0});
     ++changed;
   }

@@ -25,7 +25,7 @@ void prepare_own_blocks() {
   writer::ThreadState& state = *writer::thread_local_state.state;
   REQUIRE_FALSE(state.has_own_blocks);
   state.chain.take_grant_back();
-  state.chain.left = 0;
+  state.chain.budget = 0;
   state.chain.since_ticks = writer::session_ticks();
   writer::session.ticks_per_second =
       UINT64_MAX / 20;  // however slowly the thread is stepped

@@ -16,9 +16,9 @@
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/effort.hpp"
+#include "tests/support/exit_hooked_function.hpp"
 #include "tests/support/hooked_function.hpp"
 #include "tests/support/lock_call.hpp"
-#include "tests/support/reported_function.hpp"
 #include "tests/support/single_step.hpp"
 #include "tests/support/skip.hpp"
 
@@ -161,7 +161,7 @@ TEST_CASE("killed anywhere: in calls of functions with hooks") {
     },
 #if defined(__x86_64__)
     [](const std::function<void()>& body) {
-      call_reported(11, [&] { call_reported(12, body); });
+      call_exit_hooked(11, [&] { call_exit_hooked(12, body); });
     },
 #endif
   };
@@ -172,7 +172,7 @@ TEST_CASE("killed anywhere: in calls of functions with hooks") {
           buffer_with(scope, 1024, 64),
           [&] {
             start_hooked_functions();
-            start_reported_functions();
+            start_exit_hooked_functions();
             call([] {});
           },
           [&](uint64_t n) { call([=] { write_checked(2, n); }); },

@@ -8,9 +8,9 @@
 #include "src/writer/thread_state.hpp"
 #include "tests/stress/cuts.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/exit_hooked_function.hpp"
 #include "tests/support/hooked_function.hpp"
 #include "tests/support/lock_call.hpp"
-#include "tests/support/reported_function.hpp"
 #include "tests/support/single_step.hpp"
 #include "tests/support/skip.hpp"
 
@@ -39,9 +39,9 @@ void call_lock_functions(uint32_t event, uint64_t number) {
 }
 
 #if defined(__x86_64__)
-void call_reported_functions(uint32_t event, uint64_t number) {
-  call_reported(number * 10 + event,
-                [=] { call_reported(number * 10 + event + 2, [] {}); });
+void call_exit_hooked_functions(uint32_t event, uint64_t number) {
+  call_exit_hooked(number * 10 + event,
+                   [=] { call_exit_hooked(number * 10 + event + 2, [] {}); });
 }
 #endif
 
@@ -56,7 +56,7 @@ const WriterAction kWriterActions[] = {{"write", 1, write_checked},
                                        {"hooked", 4, call_hooked_functions},
                                        {"locks", 4, call_lock_functions},
 #if defined(__x86_64__)
-                                       {"reported", 4, call_reported_functions},
+                                       {"reported", 4, call_exit_hooked_functions},
 #endif
                                        {"new block", 1, write_to_new_block},
                                        {"define", 2, define_and_use}};
@@ -73,12 +73,12 @@ void in_session(const recorder::BufferOptions& options,
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     start_hooked_functions();
     start_lock_calls();
-    start_reported_functions();
+    start_exit_hooked_functions();
     body(test);
   });
 }
 
-void check_at_rest(const TestSession& test, uint64_t held_places) {
+void check_at_rest(const TestSession& test, uint64_t places_in_use) {
   CHECK(writer::thread_local_state.guard == 0);
   CHECK(writer::thread_local_state.nesting == 0);
   const arctrace_writer_slot& slot =
@@ -86,7 +86,7 @@ void check_at_rest(const TestSession& test, uint64_t held_places) {
   for (const uint32_t name : slot.active) CHECK(name == 0);
   const auto held = std::count_if(std::begin(slot.held), std::end(slot.held),
                                   [](uint32_t name) { return name != 0; });
-  CHECK(static_cast<uint64_t>(held) <= held_places);
+  CHECK(static_cast<uint64_t>(held) <= places_in_use);
 }
 
 }  // namespace arctrace::testing

@@ -33,6 +33,6 @@ void in_session(const recorder::BufferOptions& options,
 
 // Checks that the thread is not in the writer and has named and reserved nothing, except
 // for so many records reserved in place.
-void check_at_rest(const TestSession& test, uint64_t held_places = 0);
+void check_at_rest(const TestSession& test, uint64_t places_in_use = 0);
 
 }  // namespace arctrace::testing

@@ -12,13 +12,12 @@ uint64_t slow_calls;
 void enter_slowly(uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
                   uintptr_t frame_pointer, uintptr_t hook_site) {
   ++slow_calls;
-  const arctrace_shim_call call = {
-      stack_pointer + kFrameSize,
-      stack_pointer,
-      frame_pointer,
-      hook_site,
-      call_site,
-      ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LOCATION_BY_SP};
+  const arctrace_shim_call call = {stack_pointer + kFrameSize,
+                                   stack_pointer,
+                                   frame_pointer,
+                                   hook_site,
+                                   call_site,
+                                   ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_CFA_BY_SP};
   arctrace_shim_enter(function, &call);
 }
 

@@ -38,7 +38,7 @@ extern const unsigned char arctrace_exchanged_returns[];
 
 /* The address to which patched functions return (patched_calls.h), of which all registers
  * are kept. */
-extern const unsigned char arctrace_kept_call_returns[];
+extern const unsigned char arctrace_patched_call_returns[];
 
 /* The address by which unwinders that find our second frame return to it (x86-64). */
 extern const unsigned char arctrace_second_frame[];

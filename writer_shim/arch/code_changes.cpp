@@ -29,7 +29,7 @@ CodeChange* list() {
       static_cast<uintptr_t>(arctrace_code_changes.changes));
 }
 
-bool make_room() {
+bool reserve_change() {
   constexpr uint32_t kCapacityMin = 128;
   if (arctrace_code_changes.count < capacity) return true;
   const uint32_t wanted = capacity == 0 ? kCapacityMin : 2 * capacity;
@@ -46,7 +46,7 @@ bool make_room() {
 }
 
 bool note(unsigned char* at, const unsigned char* bytes, size_t size) {
-  if (!make_room()) return false;
+  if (!reserve_change()) return false;
   CodeChange change{
       reinterpret_cast<uintptr_t>(at), static_cast<uint32_t>(size), 0, {}, {}};
   copy_bytes(change.was, at, size);

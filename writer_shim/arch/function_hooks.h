@@ -25,7 +25,8 @@ arctrace_shim_function_hook* arctrace_fast_exit_hook;
 /* The slow hooks. */
 __attribute__((visibility("hidden")))
 arctrace_shim_function_hook arctrace_function_entered;
-__attribute__((visibility("hidden"))) arctrace_shim_function_hook arctrace_function_left;
+__attribute__((visibility("hidden")))
+arctrace_shim_function_hook arctrace_function_exited;
 }
 
 #endif /* ARCTRACE_WRITER_SHIM_FUNCTION_HOOKS_H */

@@ -44,7 +44,7 @@ struct LazyBinding {
   uint32_t index = 0;  // of the slot's relocation
   // The place in the module for copies of relocations, in words from the table; 0: there
   // is none, and the loader writes to the slot itself.
-  uint32_t room_distance = 0;
+  uint32_t area_distance = 0;
 
   bool is_needed() const { return table != nullptr; }
 };

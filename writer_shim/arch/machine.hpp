@@ -26,7 +26,7 @@ inline constexpr bool kPltReadsDataSlots = true;
 inline constexpr bool kExchangesReturns = true;
 
 // Functions may be exit-hooked, which needs no changed return address.
-inline constexpr bool kHasReportedExits = true;
+inline constexpr bool kHasExitHooks = true;
 
 // Whether libarctrace has hooks of -finstrument-functions that programs can call
 // straight.
@@ -83,20 +83,19 @@ struct InterruptedCode {
 };
 
 // Reads the kernel's frame of a handler that returns to `return_address`, and whose own
-// frame ends at `location`, on a stack that ends at `stack_high`. False: `return_address`
+// frame ends at `cfa`, on a stack that ends at `stack_high`. False: `return_address`
 // is none of the kernel's. REQUIRES: the code there may be read.
-inline bool read_interrupted(uintptr_t return_address, uintptr_t location,
+inline bool read_interrupted(uintptr_t return_address, uintptr_t cfa,
                              uintptr_t stack_high, InterruptedCode& code) {
   // mov $15, %rax; syscall: rt_sigreturn.
   constexpr char kSignalReturn[] = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05";
-  if (return_address == 0 || location > stack_high ||
-      stack_high - location < sizeof(ucontext_t) || location % sizeof(uintptr_t) != 0 ||
+  if (return_address == 0 || cfa > stack_high || stack_high - cfa < sizeof(ucontext_t) ||
+      cfa % sizeof(uintptr_t) != 0 ||
       __builtin_memcmp(reinterpret_cast<const void*>(return_address), kSignalReturn,
                        sizeof kSignalReturn - 1) != 0) {
     return false;
   }
-  const auto& registers =
-      reinterpret_cast<const ucontext_t*>(location)->uc_mcontext.gregs;
+  const auto& registers = reinterpret_cast<const ucontext_t*>(cfa)->uc_mcontext.gregs;
   code = {static_cast<uintptr_t>(registers[REG_RIP]),
           static_cast<uintptr_t>(registers[REG_RSP]),
           static_cast<uintptr_t>(registers[REG_RBP])};
@@ -131,7 +130,7 @@ inline constexpr bool kPltReadsDataSlots = false;
 // No hook exchanges a function's return address.
 inline constexpr bool kExchangesReturns = false;
 
-inline constexpr bool kHasReportedExits = false;
+inline constexpr bool kHasExitHooks = false;
 
 // Running programs are not joined on this machine.
 struct InterruptedCode {

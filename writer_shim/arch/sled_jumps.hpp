@@ -17,16 +17,16 @@ bool make_function_jump(uintptr_t from, uintptr_t target);
 
 }  // namespace arctrace::shim
 
-/* The stub of exit-hooked functions (src/api/reported_calls.cpp): their sleds jump to it
- * with the address of their LibraryCall in r11, and it jumps on to the function
+/* The stub of exit-hooked functions (src/api/exit_hooked_calls.cpp): their sleds jump to
+ * it with the address of their LibraryCall in r11, and it jumps on to the function
  * (x86-64). */
-#ifndef ARCTRACE_WRITER_SHIM_REPORTED_ENTRY_H
-#define ARCTRACE_WRITER_SHIM_REPORTED_ENTRY_H
+#ifndef ARCTRACE_WRITER_SHIM_EXIT_HOOKED_ENTRY_H
+#define ARCTRACE_WRITER_SHIM_EXIT_HOOKED_ENTRY_H
 
 extern "C" __attribute__((visibility("hidden")))
-const unsigned char arctrace_reported_entry[];
+const unsigned char arctrace_exit_hooked_entry[];
 
-#endif /* ARCTRACE_WRITER_SHIM_REPORTED_ENTRY_H */
+#endif /* ARCTRACE_WRITER_SHIM_EXIT_HOOKED_ENTRY_H */
 namespace arctrace::shim {
 
 struct Sled {
@@ -37,8 +37,8 @@ struct Sled {
 
 // How a function's exits are seen.
 enum class Exits : uint8_t {
-  kThrough,  // the stub calls the function through
-  kReported  // the function calls arctrace_shim_function_return before it returns
+  kThrough,    // the stub calls the function through
+  kExitHooked  // the function calls arctrace_shim_function_return before it returns
 };
 
 // The code to which a sled jumps. It tests the gate itself, so that a function costs next
@@ -96,9 +96,10 @@ uintptr_t stub_of_jump(uintptr_t function);
 // Whether there is a jump of ours at the beginning of the function.
 inline bool has_jump(uintptr_t function) { return stub_of_jump(function) != 0; }
 // Whether that jump leads to the stub of exit-hooked functions.
-inline bool reports_exit(uintptr_t function) {
-  if constexpr (machine::kHasReportedExits) {
-    return stub_of_jump(function) == reinterpret_cast<uintptr_t>(arctrace_reported_entry);
+inline bool is_exit_hooked(uintptr_t function) {
+  if constexpr (machine::kHasExitHooks) {
+    return stub_of_jump(function) ==
+           reinterpret_cast<uintptr_t>(arctrace_exit_hooked_entry);
   } else {
     return false;
   }

@@ -20,7 +20,7 @@ namespace {
 
 // A string table that is retained. A file that is written anew, in its place or under its
 // name, is another file.
-struct Kept {
+struct RetainedStrings {
   dev_t device;
   ino_t inode;
   off_t size;
@@ -35,23 +35,25 @@ struct Kept {
   }
 };
 
-constexpr size_t kKeptMax = 4096;  // with so many retained, others are copied each time
-constinit Kept kept[kKeptMax]{};
-size_t kept_count;
+// With so many retained, others are copied each time.
+constexpr size_t kRetainedMax = 4096;
+constinit RetainedStrings retained[kRetainedMax]{};
+size_t retained_count;
 
 }  // namespace
 
-StringTable kept_strings(int fd, const struct stat& status, const ElfW(Shdr) & section) {
-  for (size_t i = 0; i < kept_count; ++i) {
-    if (kept[i].is_of(status, section)) return kept[i].strings;
+StringTable retained_strings(int fd, const struct stat& status,
+                             const ElfW(Shdr) & section) {
+  for (size_t i = 0; i < retained_count; ++i) {
+    if (retained[i].is_of(status, section)) return retained[i].strings;
   }
   FilePart part(fd, section.sh_offset, section.sh_size,
                 static_cast<uint64_t>(status.st_size));
   const StringTable strings = part.keep();
   // Without memory, this is tried again when the file is loaded again.
-  if (strings.size != 0 && kept_count < kKeptMax) {
-    kept[kept_count++] = {status.st_dev,  status.st_ino,     status.st_size,
-                          status.st_ctim, section.sh_offset, strings};
+  if (strings.size != 0 && retained_count < kRetainedMax) {
+    retained[retained_count++] = {status.st_dev,  status.st_ino,     status.st_size,
+                                  status.st_ctim, section.sh_offset, strings};
   }
   return strings;
 }

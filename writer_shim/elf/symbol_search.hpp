@@ -17,7 +17,8 @@ namespace arctrace::shim {
 // Each file's table is in memory once, however often it is loaded again, and for as long
 // as the process lives, because hooks may read its names at any time. To be called by one
 // thread at a time. Empty: it does not exist, or there is no memory.
-StringTable kept_strings(int fd, const struct stat& status, const ElfW(Shdr) & section);
+StringTable retained_strings(int fd, const struct stat& status,
+                             const ElfW(Shdr) & section);
 
 // A defined symbol of one module.
 struct ModuleSymbol {

@@ -24,8 +24,8 @@ struct Entry {
   uint64_t function;  // 0: free
   const char* name;
   uint32_t flags_at_start;
-  uint32_t flags;  // by the live filter of `round`
-  uint32_t round;
+  uint32_t flags;  // by the live filter of `generation`
+  uint32_t generation;
   uint32_t arg_specs;  // see arg_specs_of()
   uint32_t reading;    // the number of the reading that found it
   uint64_t patterns;   // matched once the function is found open, one bit each
@@ -75,13 +75,13 @@ void put(Table& table, const Entry& wanted) {
   IpcAtomics::store_relaxed(entry.patterns, wanted.patterns);
   IpcAtomics::store_relaxed(entry.arg_specs, wanted.arg_specs);
   IpcAtomics::store_relaxed(entry.flags, wanted.flags_at_start);
-  IpcAtomics::store_relaxed(entry.round, uint32_t{0});
+  IpcAtomics::store_relaxed(entry.generation, uint32_t{0});
   IpcAtomics::store_release(entry.function, wanted.function);
   if (wanted.flags_at_start != 0 || wanted.arg_specs != 0) any_is_chosen = true;
 }
 
 // The table with space for so many more; null: no memory.
-Table* table_with_room(uint64_t count) {
+Table* table_with_space(uint64_t count) {
   Table* table = present_table();
   const uint64_t used = table == nullptr ? 0 : table->used;
   if (table != nullptr && used + count <= table->capacity / 2) return table;
@@ -121,7 +121,7 @@ void keep_function(Entry wanted, bool has_hook) {
   }
   const bool is_needed = wanted.flags_at_start != 0 || wanted.arg_specs != 0;
   if (!is_needed && !is_known && !has_hook) return;
-  if (!is_known) table = table_with_room(1);
+  if (!is_known) table = table_with_space(1);
   if (!has_hook) wanted.name = "";
   if (table != nullptr) put(*table, wanted);
 }
@@ -129,10 +129,10 @@ void keep_function(Entry wanted, bool has_hook) {
 // Applies the live filter again, which has changed.
 __attribute__((noinline)) void filter_again(Entry& entry) {
   uint32_t flags = 0;
-  uint32_t round = 0;
-  if (!apply_live_filter(entry.name, entry.flags_at_start, flags, round)) return;
+  uint32_t generation = 0;
+  if (!apply_live_filter(entry.name, entry.flags_at_start, flags, generation)) return;
   IpcAtomics::store_relaxed(entry.flags, flags);
-  IpcAtomics::store_relaxed(entry.round, round);
+  IpcAtomics::store_relaxed(entry.generation, generation);
 }
 
 bool is_function(const ElfW(Sym) & symbol) {
@@ -144,7 +144,7 @@ Entry entry_of(const ElfW(Sym) & symbol, const char* name, uintptr_t bias) {
           .name = name,
           .flags_at_start = 0,
           .flags = 0,
-          .round = 0,
+          .generation = 0,
           .arg_specs = 0,
           .reading = reading,
           .patterns = 0};
@@ -176,9 +176,9 @@ void read_symbols(const ElfSections& elf, const ModuleFile& file, uintptr_t bias
   const FilePart passing =
       have_hooks ? FilePart() : FilePart(fd, strings.sh_offset, strings.sh_size, size);
   const StringTable names =
-      have_hooks ? kept_strings(fd, status, strings) : passing.strings();
+      have_hooks ? retained_strings(fd, status, strings) : passing.strings();
   const bool are_chosen = filters_functions() || records_args();
-  if (have_hooks) table_with_room(symbols.count<ElfW(Sym)>());
+  if (have_hooks) table_with_space(symbols.count<ElfW(Sym)>());
   for (uint64_t i = 0; i < symbols.count<ElfW(Sym)>(); ++i) {
     const ElfW(Sym)& symbol = symbols.items<ElfW(Sym)>()[i];
     const char* name = names.text(symbol.st_name);
@@ -274,7 +274,8 @@ void read_function_symbols() {
   ++reading;
   bool is_first = true;
   dl_iterate_phdr(read_module_functions, &is_first);
-  IpcAtomics::store_relaxed(is_asked, any_is_chosen ? &kAlways : live_filter_round_word);
+  IpcAtomics::store_relaxed(is_asked,
+                            any_is_chosen ? &kAlways : live_filter_generation_word);
 }
 
 void forget_function_symbols() {
@@ -287,7 +288,7 @@ void forget_function_symbols() {
     IpcAtomics::store_relaxed(entry.patterns, uint64_t{0});
     IpcAtomics::store_relaxed(entry.arg_specs, uint32_t{0});
     IpcAtomics::store_relaxed(entry.flags, uint32_t{0});
-    IpcAtomics::store_relaxed(entry.round, uint32_t{0});
+    IpcAtomics::store_relaxed(entry.generation, uint32_t{0});
   }
 }
 
@@ -306,7 +307,7 @@ FunctionFilter function_filter(uintptr_t function) {
   if (table == nullptr) return {};
   Entry& entry = find_entry(*table, function);
   if (entry.function == 0) return {};
-  if (live_filter_round() != IpcAtomics::load_relaxed(entry.round)) {
+  if (live_filter_generation() != IpcAtomics::load_relaxed(entry.generation)) {
     filter_again(entry);
   }
   return {IpcAtomics::load_relaxed(entry.flags),

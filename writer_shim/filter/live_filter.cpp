@@ -16,25 +16,25 @@ namespace {
 
 static_assert(ARCTRACE_SHIM_LIVE_FILTER_MAX == ARCTRACE_LIVE_FILTER_TEXT_MAX);
 
-constexpr uint32_t kNoRound = 0;
+constexpr uint32_t kNoGeneration = 0;
 constexpr uint32_t kByPattern = ARCTRACE_SHIM_FILTERED_IN | ARCTRACE_SHIM_NOTRACE;
 
 bool only_chosen_at_start;
 
 }  // namespace
 
-const volatile uint32_t* live_filter_round_word = &kNoRound;
+const volatile uint32_t* live_filter_generation_word = &kNoGeneration;
 
 void start_live_filter(bool filter_in_only) {
   only_chosen_at_start = filter_in_only;
   const volatile uint32_t* word = arctrace_shim_live_filter_number();
-  if (word != nullptr) live_filter_round_word = word;
+  if (word != nullptr) live_filter_generation_word = word;
 }
 
 bool apply_live_filter(const char* name, uint32_t at_start, uint32_t& flags,
-                       uint32_t& round) {
+                       uint32_t& generation) {
   uint64_t words[kLiveFilterWords];
-  const int64_t size = arctrace_shim_copy_live_filter(words, &round);
+  const int64_t size = arctrace_shim_copy_live_filter(words, &generation);
   if (size < 0) return false;
   const std::string_view text(reinterpret_cast<const char*>(words),
                               static_cast<size_t>(size));
@@ -48,7 +48,7 @@ bool apply_live_filter(const char* name, uint32_t at_start, uint32_t& flags,
       (match.is_notrace ? uint32_t{ARCTRACE_SHIM_NOTRACE} : 0U);
   const bool filter_in_only = size == 0 ? only_chosen_at_start : match.filter_in_only;
   flags = size == 0 ? at_start : (at_start & ~kByPattern) | found;
-  arctrace_shim_follow_live_filter(round, filter_in_only ? 1 : 0);
+  arctrace_shim_follow_live_filter(generation, filter_in_only ? 1 : 0);
   return true;
 }
 

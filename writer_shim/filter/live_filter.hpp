@@ -12,7 +12,7 @@
 namespace arctrace::shim {
 
 // The word with the generation of the live filter that is in force.
-extern const volatile uint32_t* live_filter_round_word;
+extern const volatile uint32_t* live_filter_generation_word;
 
 // To be called once, in a process that has joined. `filter_in_only`: as in
 // arctrace_shim_filter by the options, for the time after the live filter is removed.
@@ -20,14 +20,14 @@ void start_live_filter(bool filter_in_only);
 
 // The generation of the live filter in force, which changes whenever it does; 0: none was
 // set.
-inline uint32_t live_filter_round() { return *live_filter_round_word; }
+inline uint32_t live_filter_generation() { return *live_filter_generation_word; }
 
 // Applies the live filter to a function's flags (enum arctrace_shim_call_flags), by its
-// linker's name; `at_start`: its flags by the options. `round`: the generation of the
-// filter that `flags` are by. False: the filter is being changed, and the next call may
-// try again. Takes microseconds; may be called in a hook.
+// linker's name; `at_start`: its flags by the options. `generation`: the generation of
+// the filter that `flags` are by. False: the filter is being changed, and the next call
+// may try again. Takes microseconds; may be called in a hook.
 bool apply_live_filter(const char* name, uint32_t at_start, uint32_t& flags,
-                       uint32_t& round);
+                       uint32_t& generation);
 
 // The filter of calls as a text, as the trace has it (SPEC.md REC-13).
 struct FilterText {

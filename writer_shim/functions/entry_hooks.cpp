@@ -10,7 +10,7 @@
 #include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/arch/sled_jumps.hpp"
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/find_sleds.hpp"
@@ -25,29 +25,29 @@ namespace arctrace::shim {
 namespace {
 
 // Addresses to which return hooks return in functions that are not recorded by them.
-constexpr size_t kUnreported = 4096;
-uint64_t unreported[kUnreported];
-uint32_t have_unreported;  // nonzero: some words are used
+constexpr size_t kUnrecordedMax = 4096;
+uint64_t unrecorded[kUnrecordedMax];
+uint32_t have_unrecorded;  // nonzero: some words are used
 
 uint64_t& entry_of(uintptr_t hook_site) {
-  return unreported[(hook_site >> 2 ^ hook_site >> 14) % kUnreported];
+  return unrecorded[(hook_site >> 2 ^ hook_site >> 14) % kUnrecordedMax];
 }
 
 // The function that is about to return, by the code that called the hook; 0: this hook
 // does not record its exit, or the function is not known, as for a part that the compiler
 // has put elsewhere.
-uintptr_t reporting_function(uintptr_t hook_site) {
+uintptr_t exit_hooked_function(uintptr_t hook_site) {
   uint64_t& entry = entry_of(hook_site);
   if (IpcAtomics::load_relaxed(entry) == hook_site) return 0;
   uintptr_t function = 0;
   keep_vectors_around([&] { function = find_frame_rule(hook_site - 1).function; });
-  if (function != 0 && reports_exit(function)) return function;
-  IpcAtomics::store_relaxed(have_unreported, uint32_t{1});
+  if (function != 0 && is_exit_hooked(function)) return function;
+  IpcAtomics::store_relaxed(have_unrecorded, uint32_t{1});
   IpcAtomics::store_relaxed(entry, uint64_t{hook_site});
   return 0;
 }
 
-void enter_with_room(uintptr_t* return_slot) {
+void enter_with_stack_space(uintptr_t* return_slot) {
   if (!functions_gate_is_open()) return;
   auto& call = *reinterpret_cast<LibraryCall*>(return_slot[ARCTRACE_SHIM_ENTERED_CALL]);
   const uintptr_t frame_pointer = return_slot[ARCTRACE_SHIM_ENTERED_FRAME_POINTER];
@@ -56,37 +56,38 @@ void enter_with_room(uintptr_t* return_slot) {
   if ((flags & ARCTRACE_SHIM_RETURNS_TO_SHIM) != 0) {
     // This call returns together with the one whose last act it is.
     arctrace_shim_call_begin(key, return_slot, frame_pointer, flags);
-  } else if (arctrace_shim_enter_reported(key, return_slot, frame_pointer, flags) != 0) {
+  } else if (arctrace_shim_enter_exit_hooked(key, return_slot, frame_pointer, flags) !=
+             0) {
     *return_slot = reinterpret_cast<uintptr_t>(arctrace_exchanged_returns);
   }
 }
 
-void leave_with_room(uintptr_t* return_slot, uintptr_t hook_site) {
+void leave_with_stack_space(uintptr_t* return_slot, uintptr_t hook_site) {
   if (!functions_gate_is_open() || returns_to_stub(*return_slot) ||
-      arctrace_shim_exit_reported(return_slot) != 0) {
+      arctrace_shim_leave_exit_hooked(return_slot) != 0) {
     return;
   }
-  const uintptr_t function = reporting_function(hook_site);
+  const uintptr_t function = exit_hooked_function(hook_site);
   if (function == 0) return;
   const auto here = reinterpret_cast<uintptr_t>(return_slot);
   arctrace_shim_exit_at(function, here + sizeof(uintptr_t), here);
 }
 
 void enter(uintptr_t* return_slot) {
-  with_room([=] { enter_with_room(return_slot); });
+  with_stack_space([=] { enter_with_stack_space(return_slot); });
 }
 
 void leave(uintptr_t* return_slot, uintptr_t hook_site) {
-  with_room([=] { leave_with_room(return_slot, hook_site); });
+  with_stack_space([=] { leave_with_stack_space(return_slot, hook_site); });
 }
 
 }  // namespace
 
-void start_reported_calls() { arctrace_shim_set_slow_returns(enter, leave); }
+void start_exit_hooked_calls() { arctrace_shim_set_slow_returns(enter, leave); }
 
-void forget_unreported_returns() {
-  if (IpcAtomics::load_relaxed(have_unreported) == 0) return;
-  for (uint64_t& entry : unreported) IpcAtomics::store_relaxed(entry, uint64_t{0});
+void forget_unrecorded_returns() {
+  if (IpcAtomics::load_relaxed(have_unrecorded) == 0) return;
+  for (uint64_t& entry : unrecorded) IpcAtomics::store_relaxed(entry, uint64_t{0});
 }
 
 namespace {
@@ -158,9 +159,10 @@ __attribute__((noinline)) uintptr_t learn_function(uintptr_t hook_site, uint64_t
   return is_elsewhere ? 0 : begin;
 }
 
-__attribute__((noinline)) uintptr_t learn_with_room(uintptr_t hook_site, uint64_t& site) {
+__attribute__((noinline)) uintptr_t learn_with_stack_space(uintptr_t hook_site,
+                                                           uint64_t& site) {
   uintptr_t function = 0;
-  with_room([&] { function = learn_function(hook_site, site); });
+  with_stack_space([&] { function = learn_function(hook_site, site); });
   return function;
 }
 
@@ -179,7 +181,7 @@ __attribute__((always_inline)) inline bool find_function(uintptr_t hook_site,
     function = hook_site - distance_of(known);
     return true;
   }
-  function = learn_with_room(hook_site, site);
+  function = learn_with_stack_space(hook_site, site);
   return function != 0;
 }
 
@@ -207,8 +209,8 @@ void function_begins(const EnteredFunction& function) {
   const FunctionFilter filter = function_filter(function.address);
   uint32_t flags = filter.flags;
   if (__builtin_expect((flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0, 0)) {
-    arctrace_shim_call_passed(function.address, function.return_slot,
-                              function.frame_pointer, flags, 1);
+    arctrace_shim_entry_only_call(function.address, function.return_slot,
+                                  function.frame_pointer, flags, 1);
     return;
   }
   if (returns_to_stub(*function.return_slot)) flags |= ARCTRACE_SHIM_RETURNS_TO_SHIM;
@@ -230,15 +232,15 @@ void mcount_called(uintptr_t hook_site, uintptr_t* stack_pointer,
   call.frame_pointer = reinterpret_cast<uintptr_t>(frame_pointer);
   call.hook_site = hook_site;
   locate_frame(0, call);
-  if (__builtin_expect((call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) != 0, 0)) {
+  if (__builtin_expect((call.flags & ARCTRACE_SHIM_CFA_GUESSED) != 0, 0)) {
     // This is the case without unwind tables: libc's mcount, too, takes the caller's
     // return address to be beside the frame pointer.
     constexpr uintptr_t kFrameMax = uintptr_t{1} << 20;
     const uintptr_t distance = call.frame_pointer - call.stack_pointer;
     if (distance > kFrameMax || call.frame_pointer % sizeof(uintptr_t) != 0) return;
-    call.location = call.frame_pointer + 2 * sizeof(uintptr_t);
+    call.cfa = call.frame_pointer + 2 * sizeof(uintptr_t);
   }
-  auto* return_slot = reinterpret_cast<uintptr_t*>(call.location) - 1;
+  auto* return_slot = reinterpret_cast<uintptr_t*>(call.cfa) - 1;
   // With split stacks gcc calls mcount before the function makes its frame, too. Its
   // tables do not count the static chain that it pushes around that call.
   if (__builtin_expect(return_slot == stack_pointer, 0) &&
@@ -258,7 +260,7 @@ bool is_ready() {
 }  // namespace
 
 void forget_entry_hooks() {
-  forget_unreported_returns();
+  forget_unrecorded_returns();
   IpcAtomics::store_relaxed(last_module, uint64_t{0});
   if (IpcAtomics::load_relaxed(have_sites) == 0) return;
   for (uint64_t& site : sites) IpcAtomics::store_relaxed(site, uint64_t{0});
@@ -299,5 +301,5 @@ extern "C" int arctrace_mcount_called_fast(uintptr_t hook_site,
 extern "C" void arctrace_mcount_called(uintptr_t hook_site, uintptr_t* stack_pointer,
                                        const uintptr_t* frame_pointer) {
   if (!is_ready()) return;
-  with_room([=] { mcount_called(hook_site, stack_pointer, frame_pointer); });
+  with_stack_space([=] { mcount_called(hook_site, stack_pointer, frame_pointer); });
 }

@@ -43,8 +43,8 @@ class ReturnCalls {
 
  private:
   const ModuleImage& image_;
-  uintptr_t slot_;             // 0: none do
-  uintptr_t looked_from_ = 0;  // no call is between this and `next_`
+  uintptr_t slot_;               // 0: none do
+  uintptr_t searched_from_ = 0;  // no call is between this and `next_`
   uintptr_t next_ = 0;
 };
 
@@ -55,7 +55,7 @@ Sled next_entry_call(const ModuleImage& image, uintptr_t slot, uintptr_t from);
 class XrayMap {
  public:
   XrayMap(const ModuleImage& image, const AddressRange& map)
-      : image_(image), map_(map), looked_at_(map.low) {}
+      : image_(image), map_(map), last_entry_(map.low) {}
 
   // Calls visit(sled) for the entry of each function that can be patched.
   template <class Visit>
@@ -72,25 +72,25 @@ class XrayMap {
   // as clang made them. The sleds of a function follow one another in the map. Takes long
   // for a function that comes before that of the last call.
   Exits exits_of(const Sled& sled) {
-    if (function_at(looked_at_) != sled.function) looked_at_ = map_.low;
-    while (has_entry(looked_at_) && function_at(looked_at_) != sled.function) {
-      looked_at_ += sizeof(Entry);
+    if (function_at(last_entry_) != sled.function) last_entry_ = map_.low;
+    while (has_entry(last_entry_) && function_at(last_entry_) != sled.function) {
+      last_entry_ += sizeof(Entry);
     }
     Exits exits = Exits::kThrough;
-    for (uintptr_t at = looked_at_; function_at(at) == sled.function;
+    for (uintptr_t at = last_entry_; function_at(at) == sled.function;
          at += sizeof(Entry)) {
       if (!entry_at(at).is_end()) continue;
       if (exit_at(at) == nullptr) return Exits::kThrough;
-      exits = Exits::kReported;
+      exits = Exits::kExitHooked;
     }
     return exits;
   }
 
   // Calls visit(sled) for each exit that can be patched, in exit-hooked functions.
   template <class Visit>
-  void for_each_reported_exit(const Visit& visit) const {
+  void for_each_hooked_exit(const Visit& visit) const {
     for (uintptr_t at = map_.low; has_entry(at); at += sizeof(Entry)) {
-      if (!entry_at(at).is_end() || !reports_exit(function_at(at))) continue;
+      if (!entry_at(at).is_end() || !is_exit_hooked(function_at(at))) continue;
       if (unsigned char* const exit = exit_at(at); exit != nullptr) visit(exit);
     }
   }
@@ -130,7 +130,7 @@ class XrayMap {
 
   const ModuleImage& image_;
   const AddressRange map_;
-  uintptr_t looked_at_;
+  uintptr_t last_entry_;
 };
 
 }  // namespace arctrace::shim

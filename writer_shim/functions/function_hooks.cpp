@@ -8,7 +8,7 @@
 #include "writer_shim/arch/function_hooks.h"
 #include "writer_shim/arch/machine.hpp"
 #include "writer_shim/base/glibc.hpp"
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/functions/functions_gate.hpp"
@@ -41,10 +41,10 @@ void exit(uintptr_t function, arctrace_shim_call call) {
   // By now the function may have copies of its return address further down on the stack.
   const uintptr_t call_site = std::exchange(call.call_site, 0);
   locate_frame(0, call);
-  const bool known = (call.flags & ARCTRACE_SHIM_LOCATION_GUESSED) == 0;
+  const bool known = (call.flags & ARCTRACE_SHIM_CFA_GUESSED) == 0;
   call.call_site = call_site;
   if (known) arctrace_shim_before_exit(&call);
-  arctrace_shim_exit_at(function, known ? call.location : 0, call.stack_pointer);
+  arctrace_shim_exit_at(function, known ? call.cfa : 0, call.stack_pointer);
 }
 
 bool is_libcs(uintptr_t function) {
@@ -67,7 +67,7 @@ FunctionHook* next_hook(const char* name) {
 void start_function_hooks() {
   next_enter = next_hook("__cyg_profile_func_enter");
   next_exit = next_hook("__cyg_profile_func_exit");
-  arctrace_shim_set_slow_hooks(arctrace_function_entered, arctrace_function_left);
+  arctrace_shim_set_slow_hooks(arctrace_function_entered, arctrace_function_exited);
   // The fast hooks don't know of other hooks.
   if (next_enter == nullptr) arctrace_fast_enter_hook = arctrace_shim_function_enter;
   if (next_exit == nullptr) arctrace_fast_exit_hook = arctrace_shim_function_exit;
@@ -94,7 +94,7 @@ void arctrace_function_entered(uintptr_t function, uintptr_t call_site,
                                uintptr_t stack_pointer, uintptr_t frame_pointer,
                                uintptr_t hook_site) {
   if (functions_gate_is_open()) {
-    with_room([=] {
+    with_stack_space([=] {
       enter(function, {0, stack_pointer, frame_pointer, hook_site, call_site, 0});
     });
   }
@@ -103,11 +103,11 @@ void arctrace_function_entered(uintptr_t function, uintptr_t call_site,
   }
 }
 
-void arctrace_function_left(uintptr_t function, uintptr_t call_site,
-                            uintptr_t stack_pointer, uintptr_t frame_pointer,
-                            uintptr_t hook_site) {
+void arctrace_function_exited(uintptr_t function, uintptr_t call_site,
+                              uintptr_t stack_pointer, uintptr_t frame_pointer,
+                              uintptr_t hook_site) {
   if (functions_gate_is_open()) {
-    with_room([=] {
+    with_stack_space([=] {
       exit(function, {0, stack_pointer, frame_pointer, hook_site, call_site, 0});
     });
   }

@@ -6,7 +6,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/hook_abi/shim_types.h"
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 
 namespace arctrace::shim {
@@ -24,8 +24,8 @@ void start_function_hooks();
 // may begin elsewhere.
 void forget_entry_hooks();
 
-// The slow path of the hooks of exit-hooked functions (src/api/reported_calls.cpp): those
-// with XRay's sleds, and those that gcc compiled with -mfentry and
+// The slow path of the hooks of exit-hooked functions (src/api/exit_hooked_calls.cpp):
+// those with XRay's sleds, and those that gcc compiled with -mfentry and
 // -minstrument-return=call.
 
 // Whether the exits of this function may be seen by its own hook. With arguments or a
@@ -36,10 +36,10 @@ inline bool may_report_exit(const KnownFunction& function) {
 }
 
 // To be called once, after the shim has been relocated.
-void start_reported_calls();
+void start_exit_hooked_calls();
 
 // To be called when code was loaded or unloaded: functions may begin elsewhere.
-void forget_unreported_returns();
+void forget_unrecorded_returns();
 
 // Hooks functions that begin with a NOP area (-fpatchable-function-entry: five bytes on
 // x86-64, one instruction on aarch64; clang's -fxray-instrument) or with a call of

@@ -117,7 +117,7 @@ Landings map_landings(const ModuleImage& image, const Sled& sled) {
 void set_target(GatedJump& jump, uint32_t number, Exits exits) {
   if constexpr (machine::kSledsLoadCalls) {
     jump.stub = reinterpret_cast<uintptr_t>(
-        exits == Exits::kReported ? arctrace_reported_entry : arctrace_call_begun);
+        exits == Exits::kExitHooked ? arctrace_exit_hooked_entry : arctrace_call_begun);
     jump.call = reinterpret_cast<uintptr_t>(&library_calls[number]);
   } else {
     jump.stub = stub_address(number);
@@ -191,7 +191,7 @@ void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
     note_jump_memory(image.code.low, landings.low, landings.size);
   note_gated_jumps(near, image.code.low, count);
   lead_to_gate(*near);
-  if constexpr (machine::kHasReportedExits) {
+  if constexpr (machine::kHasExitHooks) {
     make_return_jump(near->returns,
                      reinterpret_cast<uintptr_t>(&arctrace_shim_function_return));
   }
@@ -204,7 +204,7 @@ void patch_module(const ModuleImage& image, arctrace_hook_kind kind,
       // It is not known whether noted changes will be made.
       if (is_watched) note_sled(*next, sled);
       ++next;
-      if (reporting == 0 && reports_exit(sled.function)) reporting = sled.function;
+      if (reporting == 0 && is_exit_hooked(sled.function)) reporting = sled.function;
     }
   });
   lead_exits(*near);
@@ -231,8 +231,8 @@ AddressRange find_mapped(const ModuleImage& image, const ElfSections& sections,
 constexpr auto kNoExitsChange = [](const GatedJumps&) {};
 
 // `section`: the addresses of NOP areas, as the compiler noted them.
-void patch_rooms(const ModuleImage& image, const AddressRange& section,
-                 FunctionSymbols& symbols) {
+void patch_patchable_entries(const ModuleImage& image, const AddressRange& section,
+                             FunctionSymbols& symbols) {
   const auto* addresses = reinterpret_cast<const uintptr_t*>(section.low);
   const size_t count = (section.high - section.low) / sizeof *addresses;
   patch_module(
@@ -256,14 +256,14 @@ void patch_xray_sleds(const ModuleImage& image, const AddressRange& section) {
       [&](const Sled& sled) { return reports ? map.exits_of(sled) : Exits::kThrough; },
       [&](const GatedJumps& head) {
         if (!reports) return;
-        map.for_each_reported_exit(
+        map.for_each_hooked_exit(
             [&](unsigned char* exit) { lead_to_return_jump(exit, head.returns); });
       });
 }
 
 // Whether the return hook that the modules' functions call is ours.
 bool has_own_return_hook() {
-  if constexpr (machine::kHasReportedExits) {
+  if constexpr (machine::kHasExitHooks) {
     return is_own_function(reinterpret_cast<uintptr_t>(&__return__));
   } else {
     return false;
@@ -284,7 +284,7 @@ void patch_entry_calls(const ModuleImage& image) {
         }
       },
       [&](const Sled& sled) {
-        return may_report && returns.are_in(sled) ? Exits::kReported : Exits::kThrough;
+        return may_report && returns.are_in(sled) ? Exits::kExitHooked : Exits::kThrough;
       },
       kNoExitsChange);
 }
@@ -342,10 +342,10 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   const ModuleFile file(*info, is_program);
   if (file.descriptor() < 0) return 0;
   const ElfSections sections(file.descriptor());
-  const AddressRange rooms = find_mapped(image, sections, kPatchableSection);
+  const AddressRange entries = find_mapped(image, sections, kPatchableSection);
   const AddressRange sleds = find_mapped(image, sections, kXraySection);
   const bool has_any =
-      rooms.high != 0 || sleds.high != 0 || find_entry_call_slot(image) != 0;
+      entries.high != 0 || sleds.high != 0 || find_entry_call_slot(image) != 0;
   if (visit.what == NewModules::kAwaited && has_any) {
     await_initialization(image);
     return 0;
@@ -355,7 +355,7 @@ int visit(dl_phdr_info* info, size_t, void* data) {
   // Hooks that functions call are recorded without a change of code, too.
   if (!notes_changes()) patch_entry_calls(image);
   FunctionSymbols symbols(image, sections, file.descriptor());
-  patch_rooms(image, rooms, symbols);
+  patch_patchable_entries(image, entries, symbols);
   patch_xray_sleds(image, sleds);
   return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "src/api/shim_interface.h"
 #include "writer_shim/base/early_join.hpp"
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 
 // The gate is weak, so that the hooks can check whether the loader has bound it yet:
 // resolvers of a library's indirect functions run, and call our hooks, before the shim is

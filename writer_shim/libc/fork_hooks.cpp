@@ -222,7 +222,7 @@ ARCTRACE_HOOK int clone(int (*function)(void*), void* stack, int flags, void* ar
   };
   if (!shares_storage(flags) || !has_session()) return call();
   if ((flags & CLONE_VFORK) == 0) {
-    arctrace_shim_lends_storage();
+    arctrace_shim_shares_storage();
     return call();
   }
   begin_vfork();

@@ -10,7 +10,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "writer_shim/base/glibc.hpp"
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 #include "writer_shim/libc/hook.hpp"
 
 namespace arctrace::shim {

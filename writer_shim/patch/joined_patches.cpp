@@ -103,7 +103,7 @@ int take_joined_patches(const OfferedPatches& offered) {
   result = {offered.low, image.table, 0, 0};
   const auto& file = *reinterpret_cast<const PatchTable*>(bytes + kPatchTableOffset);
   const auto* again = reinterpret_cast<const PatchAgain*>(
-      bytes + kPatchTableOffset + sizeof(PatchTable) + file.left_size);
+      bytes + kPatchTableOffset + sizeof(PatchTable) + file.skips_size);
   record_again(*module, again, file.again_count, result);
   if (image.table == nullptr) return 0;
   if (!note_patch_image(*module, *image.table)) {

@@ -153,19 +153,19 @@ class Functions {
 
   bool note() const {
     const NotedChanges noted(false);
-    bool has_room = true;
-    for (uint32_t i = 0; i < table_.function_count && has_room; ++i) {
+    bool has_space = true;
+    for (uint32_t i = 0; i < table_.function_count && has_space; ++i) {
       if (slots_.entries[i] == 0) continue;
-      has_room = change_code(reinterpret_cast<unsigned char*>(functions_[i].at),
-                             functions_[i].jump, kPatchJumpSize);
+      has_space = change_code(reinterpret_cast<unsigned char*>(functions_[i].at),
+                              functions_[i].jump, kPatchJumpSize);
     }
-    return has_room;
+    return has_space;
   }
 
   uint32_t drop_unwritten(uint32_t verdict) {
     const WritableSlots writable(table_);
     if (!writable) return 0;
-    PatchReport left(verdict);
+    PatchReport report(verdict);
     uint32_t count = 0;
     for (uint32_t i = 0; i < table_.function_count; ++i) {
       if (slots_.entries[i] == 0) continue;
@@ -174,7 +174,7 @@ class Functions {
         continue;
       }
       slots_.entries[i] = 0;
-      if (verdict != 0) left.add(functions_[i].function);
+      if (verdict != 0) report.add(functions_[i].function);
     }
     return count;
   }
@@ -297,7 +297,7 @@ class Functions {
                                                         : CallKind::kWrapped;
     call.filter_at_start = flags;
     IpcAtomics::store_relaxed(call.filter, flags);
-    IpcAtomics::store_relaxed(call.plain.round, uint32_t{0});
+    IpcAtomics::store_relaxed(call.plain.generation, uint32_t{0});
   }
 
   const PatchedModule& module_;

@@ -95,8 +95,8 @@ class DescriptorPath {
 
 // The variables that the command needs beside the options: by these it finds its
 // libraries and its cache.
-constexpr const char* kPassedOn[] = {"HOME=", "XDG_CACHE_HOME=", "LD_LIBRARY_PATH="};
-constexpr size_t kPassedOnCount = sizeof kPassedOn / sizeof *kPassedOn;
+constexpr const char* kForwarded[] = {"HOME=", "XDG_CACHE_HOME=", "LD_LIBRARY_PATH="};
+constexpr size_t kForwardedCount = sizeof kForwarded / sizeof *kForwarded;
 
 struct Command {
   const char* path;
@@ -104,7 +104,7 @@ struct Command {
   const char* arguments[8];
 };
 
-const char* kept_environment[1 + kPassedOnCount + 1];  // first the options
+const char* patcher_environment[1 + kForwardedCount + 1];  // first the options
 
 // A copy that stays; null: there is no memory.
 const char* keep_text(const char* text) {
@@ -127,7 +127,7 @@ const char* keep_text(const char* text) {
               sizeof kNoSignals);
   raw_syscall(SYS_execve, sys::pointer_argument(command.path),
               sys::pointer_argument(command.arguments),
-              sys::pointer_argument(kept_environment));
+              sys::pointer_argument(patcher_environment));
   for (;;) raw_syscall(SYS_exit_group, 127);
 }
 
@@ -231,7 +231,7 @@ LoadedImage load_image(int image, bool is_last) {
     if (loaded.table == nullptr) loaded.refusal = ARCTRACE_PATCH_NO_ROOM;
   }
   if (is_last || loaded.refusal != ARCTRACE_PATCH_NO_ROOM) {
-    report_left_functions(image, table);
+    report_skipped_functions(image, table);
   }
   return loaded;
 }
@@ -241,15 +241,15 @@ LoadedImage load_image(int image, bool is_last) {
 bool is_mapping_image() { return is_mapping; }
 
 void keep_patcher_environment(const char* options_entry) {
-  const bool is_kept = kept_environment[0] != nullptr;
-  kept_environment[0] = options_entry;
+  const bool is_kept = patcher_environment[0] != nullptr;
+  patcher_environment[0] = options_entry;
   if (is_kept) return;
   size_t count = 1;
-  for (const char* name : kPassedOn) {
+  for (const char* name : kForwarded) {
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
       if (!starts_with(*entry, name)) continue;
       if (const char* kept = keep_text(*entry); kept != nullptr) {
-        kept_environment[count++] = kept;
+        patcher_environment[count++] = kept;
       }
       break;
     }

@@ -8,25 +8,25 @@
 
 namespace arctrace::shim {
 
-void report_left_functions(int image, const PatchTable& table) {
+void report_skipped_functions(int image, const PatchTable& table) {
   constexpr uint64_t kBegin = kPatchTableOffset + sizeof table;
-  if (table.left_size > table.bytes - kBegin) return;
-  const uint64_t end = kBegin + table.left_size;
-  PatchSkips left;
+  if (table.skips_size > table.bytes - kBegin) return;
+  const uint64_t end = kBegin + table.skips_size;
+  PatchSkips skips;
   uint64_t functions[kPatchListedMax];
-  for (uint64_t at = kBegin; end - at >= sizeof left;) {
-    if (sys::pread(image, &left, sizeof left, at) != sizeof left ||
-        left.listed > kPatchListedMax || left.listed > left.count) {
+  for (uint64_t at = kBegin; end - at >= sizeof skips;) {
+    if (sys::pread(image, &skips, sizeof skips, at) != sizeof skips ||
+        skips.listed > kPatchListedMax || skips.listed > skips.count) {
       return;
     }
-    at += sizeof left;
-    const uint64_t size = left.listed * sizeof *functions;
+    at += sizeof skips;
+    const uint64_t size = skips.listed * sizeof *functions;
     if (size > end - at ||
         sys::pread(image, functions, size, at) != static_cast<long>(size)) {
       return;
     }
     at += size;
-    arctrace_shim_patches(left.verdict, left.count, functions, left.listed);
+    arctrace_shim_patches(skips.verdict, skips.count, functions, skips.listed);
   }
 }
 

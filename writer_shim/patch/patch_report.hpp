@@ -10,7 +10,7 @@ namespace arctrace::shim {
 
 // Reports the functions that the command has skipped: those that follow the table in its
 // file.
-void report_left_functions(int image, const PatchTable& table);
+void report_skipped_functions(int image, const PatchTable& table);
 
 // Counts functions, and reports them in groups.
 class PatchReport {

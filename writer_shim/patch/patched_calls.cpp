@@ -4,7 +4,7 @@
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/loader_calls.hpp"
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
 #include "writer_shim/patch/patched_modules.hpp"
 #include "writer_shim/plt/call_table.hpp"
@@ -33,7 +33,7 @@ bool has_unwind_tables(uintptr_t address) {
   uint64_t& known = known_callers[address % kKnownCallers];
   if (IpcAtomics::load_relaxed(known) == address) return true;
   bool found = false;
-  with_room([&] {
+  with_stack_space([&] {
     keep_vectors_around([&] {  // the loader's code uses them
       found = find_loaded_object(address).eh_frame_hdr != nullptr;
     });
@@ -75,7 +75,7 @@ extern "C" arctrace_call_route arctrace_patched_call_begins(arctrace_stub_entry*
     }
     return arctrace_call_begins(entry, return_slot, frame_pointer);
   }
-  arctrace_shim_call_passed(IpcAtomics::load_relaxed(call.plain.key), return_slot,
-                            frame_pointer, IpcAtomics::load_relaxed(call.filter), 1);
+  arctrace_shim_entry_only_call(IpcAtomics::load_relaxed(call.plain.key), return_slot,
+                                frame_pointer, IpcAtomics::load_relaxed(call.filter), 1);
   return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 0};
 }

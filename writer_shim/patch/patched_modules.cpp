@@ -78,7 +78,7 @@ bool is_wanted(const PatchedModule& module) {
 
 // Whether the module is skipped: it is one of ours, or one without which no code can be
 // loaded.
-bool is_left(const ModuleImage& image) {
+bool is_skipped(const ModuleImage& image) {
   static const uintptr_t loader = getauxval(AT_BASE);
   static const uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
   return is_own_module(image) || image.range.contains(loader) ||
@@ -111,7 +111,8 @@ int visit_module(dl_phdr_info* info, size_t, void* is_first) {
   module.path = info->dlpi_name;
   if (!is_wanted(module)) return 0;
   if (!read_module(*info, module.image)) module.image = {};
-  if (module.image.range.high == 0 ? !module.is_program : is_left(module.image)) return 0;
+  if (module.image.range.high == 0 ? !module.is_program : is_skipped(module.image))
+    return 0;
   const ModuleFile file(*info, module.is_program);
   struct stat status {};
   if (file.descriptor() >= 0 && sys::stat_fd(file.descriptor(), &status) == 0) {

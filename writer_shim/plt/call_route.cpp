@@ -6,7 +6,7 @@
 #include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/arch/machine.hpp"
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
 #include "writer_shim/filter/live_filter.hpp"
 #include "writer_shim/plt/call_table.hpp"
@@ -71,10 +71,10 @@ __attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
 // Applies the live filter again, which has changed.
 __attribute__((noinline)) void filter_again(LibraryCall& call) {
   uint32_t flags = 0;
-  uint32_t round = 0;
-  if (!apply_live_filter(call.name, call.filter_at_start, flags, round)) return;
+  uint32_t generation = 0;
+  if (!apply_live_filter(call.name, call.filter_at_start, flags, generation)) return;
   IpcAtomics::store_relaxed(call.filter, static_cast<uint16_t>(flags));
-  IpcAtomics::store_relaxed(call.plain.round, round);
+  IpcAtomics::store_relaxed(call.plain.generation, generation);
 }
 
 // Begins a call that is not wrapped, or whose arguments or return value are recorded.
@@ -91,10 +91,10 @@ __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
   const bool is_wrapped = call.kind == CallKind::kWrapped;
   const int returns = is_entry_only(call.kind) ? 1 : 0;
   if (call.arg_specs == 0) {
-    arctrace_shim_call_passed(key, return_slot, frame_pointer, flags, returns);
+    arctrace_shim_entry_only_call(key, return_slot, frame_pointer, flags, returns);
   } else if (!is_wrapped) {
-    arctrace_shim_call_passed_with_args(key, return_slot, frame_pointer, flags, returns,
-                                        call.arg_specs, arguments);
+    arctrace_shim_entry_only_call_with_args(key, return_slot, frame_pointer, flags,
+                                            returns, call.arg_specs, arguments);
   } else {
     return static_cast<uintptr_t>(arctrace_shim_call_begin_with_args(
         key, return_slot, frame_pointer, flags, call.arg_specs, arguments));
@@ -107,7 +107,7 @@ uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
   return returns_to_stub(return_address) ? flags | ARCTRACE_SHIM_RETURNS_TO_SHIM : flags;
 }
 
-bool is_silent(CallKind kind) {
+bool records_frames_only(CallKind kind) {
   return kind == CallKind::kFramesOnlyJump || kind == CallKind::kFramesOnlyCatch ||
          kind == CallKind::kFramesOnlyStacks || kind == CallKind::kFramesOnlyFrameAddress;
 }
@@ -116,13 +116,13 @@ bool is_silent(CallKind kind) {
 // caught, those below its catcher are abandoned.
 void record_abandoned_frames(CallKind kind, const uintptr_t* return_slot) {
   const auto here = reinterpret_cast<uintptr_t>(return_slot + 1);
-  if (kind == CallKind::kFramesOnlyCatch) return arctrace_shim_left_below(here);
+  if (kind == CallKind::kFramesOnlyCatch) return arctrace_shim_abandons_below(here);
   const auto* buffer =
       reinterpret_cast<const uintptr_t*>(machine::argument_of(return_slot, 0));
   const uintptr_t target = machine::jump_stack_pointer(buffer);
   if (target != 0) arctrace_shim_switches_stack(target, 1);
   if (target >= here && target % sizeof(uintptr_t) == 0) {
-    arctrace_shim_left_below(target);
+    arctrace_shim_abandons_below(target);
   }
 }
 
@@ -179,7 +179,7 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
     call.kind = examined_kind(call, target);
   }
   if (call.kind == CallKind::kSkipped) return {target, 0};
-  if (is_silent(call.kind)) {
+  if (records_frames_only(call.kind)) {
     record_jump(call, return_slot);
     return {jump_target(call.kind, target), 0};
   }
@@ -190,9 +190,10 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
     const uint32_t locks =
         call.kind == CallKind::kWrapped ? count_only_locks(call.arg_specs) : 0;
     if (locks != 0) {
-      IpcAtomics::store_release(call.plain.ready_at,
-                                ARCTRACE_SHIM_READY_WITH_LOCKS(
-                                    IpcAtomics::load_relaxed(call.plain.round), locks));
+      IpcAtomics::store_release(
+          call.plain.ready_at,
+          ARCTRACE_SHIM_READY_WITH_LOCKS(IpcAtomics::load_relaxed(call.plain.generation),
+                                         locks));
     }
     const uintptr_t through =
         begin_special_call(call, key, return_slot, frame_pointer, flags);
@@ -201,7 +202,7 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   }
   // A thread that sees it finds the target and the key.
   IpcAtomics::store_release(call.plain.ready_at,
-                            IpcAtomics::load_relaxed(call.plain.round));
+                            IpcAtomics::load_relaxed(call.plain.generation));
   return {target, static_cast<uintptr_t>(
                       arctrace_shim_call_begin(key, return_slot, frame_pointer, flags))};
 }
@@ -209,7 +210,7 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
 }  // namespace
 
 uint32_t filtered_flags(LibraryCall& call, uintptr_t return_address) {
-  if (live_filter_round() != IpcAtomics::load_relaxed(call.plain.round)) {
+  if (live_filter_generation() != IpcAtomics::load_relaxed(call.plain.generation)) {
     filter_again(call);
   }
   return flags_of(call, return_address);
@@ -225,14 +226,15 @@ extern "C" arctrace_call_route arctrace_call_begins(arctrace_stub_entry* entry,
                                                     uintptr_t frame_pointer) {
   auto& call = *reinterpret_cast<LibraryCall*>(entry);
   if (__builtin_expect(
-          IpcAtomics::load_acquire(call.plain.ready_at) != live_filter_round(), 0)) {
+          IpcAtomics::load_acquire(call.plain.ready_at) != live_filter_generation(), 0)) {
     if constexpr (!machine::kStubsTryFastPath) {
       if (arctrace_shim_stub_begin(&call.plain, return_slot) != 0) {
         return {IpcAtomics::load_relaxed(call.plain.target), 1};
       }
     }
     arctrace_call_route route{};
-    with_room([&] { route = begin_unready_call(call, return_slot, frame_pointer); });
+    with_stack_space(
+        [&] { route = begin_unready_call(call, return_slot, frame_pointer); });
     return route;
   }
   const uintptr_t target = IpcAtomics::load_relaxed(call.plain.target);

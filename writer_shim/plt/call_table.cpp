@@ -126,7 +126,7 @@ void visit_calls(void (*visit)(LibraryCall& call)) {
 bool returns_to_stub(uintptr_t address) {
   if constexpr (machine::kExchangesReturns) {
     if (address == reinterpret_cast<uintptr_t>(arctrace_exchanged_returns) ||
-        address == reinterpret_cast<uintptr_t>(arctrace_kept_call_returns) ||
+        address == reinterpret_cast<uintptr_t>(arctrace_patched_call_returns) ||
         address == reinterpret_cast<uintptr_t>(arctrace_slow_call_returns)) {
       return true;
     }

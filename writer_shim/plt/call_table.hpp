@@ -31,8 +31,8 @@ struct alignas(64) LibraryCall {
   uint16_t arg_specs = 0;  // see arg_specs_of()
   CallKind kind = CallKind::kUnexamined;
   uint8_t is_bound = 0;
-  // The flags of arctrace_shim_call: by the live filter of plain.round, and those before
-  // there was one.
+  // The flags of arctrace_shim_call: by the live filter of plain.generation, and those
+  // before there was one.
   uint16_t filter = 0;
   uint16_t filter_at_start = 0;
 

@@ -88,7 +88,7 @@ bool calls_back(const char* name) {
 
 }  // namespace
 
-void look_for_stack_copier(const char* path) {
+void detect_stack_copier(const char* path) {
   if (stacks_are_copied != 0 || path == nullptr) return;
   const char* name = file_name(path);
   for (const char* copier : kCopiers) {

@@ -54,7 +54,7 @@ JumpTarget unbound_target(const char* name);
 // the program can run inside it; other calls are entry-only.
 
 // Checks the path of a module that is loaded, before any of its functions runs.
-void look_for_stack_copier(const char* path);
+void detect_stack_copier(const char* path);
 
 // Whether the stack may be copied while a call of `name` runs, which is at `target`.
 bool may_copy_stack_inside(const char* name, uintptr_t target);

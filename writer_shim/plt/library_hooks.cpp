@@ -269,8 +269,8 @@ int hook_module(dl_phdr_info* info, size_t, void* is_first) {
   const Hooked which = hooked_of(module);
   module.has_all_stubs = which == Hooked::kAll;
   set_loaded_object(free, *info, image.range);
-  look_for_stack_copier(info->dlpi_name);
-  look_for_libunwind(info->dlpi_name);
+  detect_stack_copier(info->dlpi_name);
+  detect_libunwind(info->dlpi_name);
   if (!is_excluded(image)) {
     hook_slots(image, module.cells, which);
   }
@@ -319,7 +319,7 @@ void renew_function(LibraryCall& call) {
   call.kind = kind_with_flags(CallKind::kUnexamined, function.flags_at_start);
   call.filter_at_start = static_cast<uint16_t>(function.flags_at_start);
   IpcAtomics::store_relaxed(call.filter, call.filter_at_start);
-  IpcAtomics::store_relaxed(call.plain.round, uint32_t{0});
+  IpcAtomics::store_relaxed(call.plain.generation, uint32_t{0});
 }
 
 // Has the next call of any stub apply the present filter.
@@ -340,7 +340,7 @@ void renew(LibraryCall& call) {
   call.kind = kind_with_flags(kind, filter);
   call.filter_at_start = filter;
   IpcAtomics::store_relaxed(call.filter, filter);
-  IpcAtomics::store_relaxed(call.plain.round, uint32_t{0});
+  IpcAtomics::store_relaxed(call.plain.generation, uint32_t{0});
   IpcAtomics::store_relaxed(call.plain.key, uint64_t{0});
 }
 

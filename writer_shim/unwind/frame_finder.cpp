@@ -177,8 +177,8 @@ uintptr_t canonical_address(PackedRule rule, uintptr_t stack_pointer,
 // The CFA for a hook that was called from code without unwind tables; 0: not known. If
 // return addresses are on the stack, and the hook knows the one of its caller's frame, it
 // is the first word above the stack pointer with that value.
-__attribute__((noinline)) uintptr_t location_without_rule(uintptr_t stack_pointer,
-                                                          uintptr_t call_site) {
+__attribute__((noinline)) uintptr_t cfa_without_rule(uintptr_t stack_pointer,
+                                                     uintptr_t call_site) {
   constexpr uintptr_t kWordsMax = 1 << 16;
   if (machine::kReturnsBesideFramePointer || call_site == 0) return 0;
   const auto* word = reinterpret_cast<const uintptr_t*>(stack_pointer);
@@ -193,16 +193,15 @@ __attribute__((noinline)) uintptr_t location_without_rule(uintptr_t stack_pointe
 void locate_frame(uintptr_t function, arctrace_shim_call& call) {
   const PackedRule rule = rule_for(function, call.hook_site);
   call.flags = rule.begins_frame() ? ARCTRACE_SHIM_BEGINS_FRAME : 0;
-  if (rule.base() == Base::kStackPointer) call.flags |= ARCTRACE_SHIM_LOCATION_BY_SP;
-  if (rule.base() == Base::kFramePointer) call.flags |= ARCTRACE_SHIM_LOCATION_BY_FP;
+  if (rule.base() == Base::kStackPointer) call.flags |= ARCTRACE_SHIM_CFA_BY_SP;
+  if (rule.base() == Base::kFramePointer) call.flags |= ARCTRACE_SHIM_CFA_BY_FP;
   // No upper bound is needed: code with unwind tables keeps its frame pointer.
-  call.location =
-      canonical_address(rule, call.stack_pointer, call.frame_pointer, UINTPTR_MAX);
-  if (__builtin_expect(call.location != 0, 1)) return;
-  call.location = location_without_rule(call.stack_pointer, call.call_site);
-  if (call.location == 0) {
-    call.location = call.stack_pointer;
-    call.flags |= ARCTRACE_SHIM_LOCATION_GUESSED;
+  call.cfa = canonical_address(rule, call.stack_pointer, call.frame_pointer, UINTPTR_MAX);
+  if (__builtin_expect(call.cfa != 0, 1)) return;
+  call.cfa = cfa_without_rule(call.stack_pointer, call.call_site);
+  if (call.cfa == 0) {
+    call.cfa = call.stack_pointer;
+    call.flags |= ARCTRACE_SHIM_CFA_GUESSED;
   }
 }
 
@@ -217,7 +216,7 @@ int find_caller(arctrace_shim_call* frame, uintptr_t stack_high, uintptr_t wante
       break;
     case FramePointer::kAtCfa:
       frame_pointer =
-          stack_word(frame->location + rule.frame_pointer_offset(), low, stack_high);
+          stack_word(frame->cfa + rule.frame_pointer_offset(), low, stack_high);
       break;
     case FramePointer::kAtItself:
       frame_pointer =
@@ -228,18 +227,17 @@ int find_caller(arctrace_shim_call* frame, uintptr_t stack_high, uintptr_t wante
   }
   const uintptr_t offset = begins ? kReturnAddressAtEntry : rule.return_address_offset();
   const uintptr_t return_address =
-      machine::returned_to(stack_word(frame->location + offset, low, stack_high));
+      machine::returned_to(stack_word(frame->cfa + offset, low, stack_high));
   if (return_address == 0) return 0;
   const PackedRule caller = rule_for(0, return_address);
-  const uintptr_t location =
-      canonical_address(caller, frame->location, frame_pointer, stack_high);
-  if (location == 0 || (wanted != 0 && location != wanted)) return 0;
-  frame->stack_pointer = frame->location;
+  const uintptr_t cfa = canonical_address(caller, frame->cfa, frame_pointer, stack_high);
+  if (cfa == 0 || (wanted != 0 && cfa != wanted)) return 0;
+  frame->stack_pointer = frame->cfa;
   frame->frame_pointer = frame_pointer;
   frame->hook_site = return_address;
-  frame->location = location;
+  frame->cfa = cfa;
   frame->call_site = machine::returned_to(
-      stack_word(location + caller.return_address_offset(), low, stack_high));
+      stack_word(cfa + caller.return_address_offset(), low, stack_high));
   frame->flags = 0;
   return 1;
 }
@@ -248,14 +246,14 @@ int find_interrupted(const machine::InterruptedCode& code, uintptr_t stack_high,
                      arctrace_shim_call* frame) {
   // Rules are known by return addresses, before which the call is.
   const uintptr_t site = code.program_counter + 1;
-  const uintptr_t location = canonical_address(rule_for(0, site), code.stack_pointer,
-                                               code.frame_pointer, stack_high);
-  if (location <= code.stack_pointer) return 0;
-  *frame = {location,
+  const uintptr_t cfa = canonical_address(rule_for(0, site), code.stack_pointer,
+                                          code.frame_pointer, stack_high);
+  if (cfa <= code.stack_pointer) return 0;
+  *frame = {cfa,
             code.stack_pointer,
             code.frame_pointer,
             site,
-            stack_word(location - sizeof(uintptr_t), code.stack_pointer, stack_high),
+            stack_word(cfa - sizeof(uintptr_t), code.stack_pointer, stack_high),
             0};
   return 1;
 }
@@ -292,7 +290,7 @@ arctrace_unwind_words arctrace_unwinding;
 
 namespace arctrace::shim {
 
-void look_for_libunwind(const char* path) {
+void detect_libunwind(const char* path) {
   if constexpr (machine::kHasSecondFrame) {
     if (path == nullptr || !starts_with(file_name(path), "libunwind")) return;
     IpcAtomics::store_relaxed(arctrace_unwinding.second_frame,

@@ -9,10 +9,9 @@
 
 namespace arctrace::shim {
 
-// Sets the location and the flags of a hook's call from its other members. The location
-// is the CFA, or if that is not known the stack pointer; a flag says which. `function`:
-// the function for which the hook is called. Takes some ns, for a new call site some
-// hundred.
+// Sets the CFA and the flags of a hook's call from its other members. If the CFA is not
+// known, it is the stack pointer; a flag says so. `function`: the function for which the
+// hook is called. Takes some ns, for a new call site some hundred.
 void locate_frame(uintptr_t function, arctrace_shim_call& call);
 
 // An arctrace_shim_unwinder.
@@ -46,7 +45,7 @@ uintptr_t own_frame_address(uintptr_t target);
 // libunwind (writer_shim/arch/x86_64/call_stubs.S).
 
 // Checks the path of a module that is loaded, before any of its functions runs.
-void look_for_libunwind(const char* path);
+void detect_libunwind(const char* path);
 
 // The functions below find the functions that a thread has open, for a program that was
 // joined as it ran: no hook has seen them begin.

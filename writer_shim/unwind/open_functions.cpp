@@ -57,7 +57,7 @@ bool begins_like_function(uintptr_t function) {
 
 // The facts about the function that runs in the frame `call`, by the rule of its code.
 arctrace_shim_open_frame describe(const arctrace_shim_call& call, const FrameRule& rule) {
-  arctrace_shim_open_frame frame{rule.function, rule.function_end, call.location,
+  arctrace_shim_open_frame frame{rule.function, rule.function_end, call.cfa,
                                  call.call_site, ARCTRACE_SHIM_WAS_OPEN};
   constexpr uintptr_t kCallBytes = 5;
   const FrameRule caller =
@@ -88,7 +88,7 @@ class Unwinding {
   // Visits the frames. Returns how many count.
   uint32_t run(bool begins) {
     bool is_whole = false;
-    if (!begins && call_.location != 0)
+    if (!begins && call_.cfa != 0)
       is_whole = report(find_frame_rule(call_.hook_site - 1));
     while (!is_whole && seen_ < kFramesMax && step()) {
       is_whole = report(find_frame_rule(call_.hook_site - 1));
@@ -102,17 +102,17 @@ class Unwinding {
   }
 
  private:
-  // The end of the stack of a frame with the CFA `location`; 0: the stack is not known.
-  uintptr_t stack_high(uintptr_t location) const {
-    if (contains(signal_, location - 1)) return signal_.high;
-    return contains(own_, location - 1) ? own_.high : 0;
+  // The end of the stack of a frame with the CFA `cfa`; 0: the stack is not known.
+  uintptr_t stack_high(uintptr_t cfa) const {
+    if (contains(signal_, cfa - 1)) return signal_.high;
+    return contains(own_, cfa - 1) ? own_.high : 0;
   }
 
   bool step() {
-    const uintptr_t high = stack_high(call_.location);
+    const uintptr_t high = stack_high(call_.cfa);
     if (high == 0) return false;
-    const uintptr_t callee = call_.location;
-    if (find_caller(&call_, high, 0) != 0) return call_.location > callee;
+    const uintptr_t callee = call_.cfa;
+    if (find_caller(&call_, high, 0) != 0) return call_.cfa > callee;
     // A handler returns to code of libc.
     machine::InterruptedCode code{};
     if (call_.call_site == 0 || find_frame_rule(call_.call_site).function == 0 ||

@@ -67,7 +67,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   warn_of_unmatched(record.filter, IpcAtomics::load_relaxed(control.patterns_matched),
                     program);
   const recorder::CollectorSummary& summary = recording.finish(signals);
-  warn_of_missing_room(view);
+  warn_of_missing_memory(view);
   warn_of_untraced(summary);
   warn_of_identities(summary);
   reader::print_message(recording_summary_line(summary, record.output.path));

@@ -125,28 +125,28 @@ std::string take_live_snapshot(const recorder::Buffer& buffer) {
 }
 
 // Takes what the row's thread does from /proc if the session does not tell it.
-void look_at_thread(reader::ThreadWatch& watch, size_t row, reader::LiveModel& model) {
+void poll_thread(reader::ThreadWatch& watch, size_t row, reader::LiveModel& model) {
   if (row >= model.threads().size() || model.is_paused()) return;
   const reader::LiveThreadRow& thread = model.threads()[row];
   if (thread.cpu.source == reader::CpuSource::kKernel) return;
-  model.set_cpu(row, watch.look(thread.pid, thread.tid, thread.pid_namespace,
+  model.set_cpu(row, watch.poll(thread.pid, thread.tid, thread.pid_namespace,
                                 static_cast<int64_t>(read_monotonic_ns())));
 }
 
 }  // namespace
 
-void KeptOutput::redirect() {
+void DeferredOutput::redirect() {
   input_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   error_ = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-  kept_ = ::open(reader::temporary_directory().c_str(),
-                 O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+  deferred_ = ::open(reader::temporary_directory().c_str(),
+                     O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
-  ::dup2(kept_ >= 0 ? kept_ : nothing, STDERR_FILENO);
+  ::dup2(deferred_ >= 0 ? deferred_ : nothing, STDERR_FILENO);
   ::close(nothing);
 }
 
-void KeptOutput::restore() {
+void DeferredOutput::restore() {
   if (error_ < 0) return;
   ::dup2(input_, STDIN_FILENO);
   ::dup2(error_, STDERR_FILENO);
@@ -154,18 +154,18 @@ void KeptOutput::restore() {
   ::close(std::exchange(error_, -1));
 }
 
-KeptOutput::~KeptOutput() {
+DeferredOutput::~DeferredOutput() {
   restore();
-  if (kept_ < 0) return;
+  if (deferred_ < 0) return;
   std::array<char, 4096> piece;
   off_t at = 0;
-  for (ssize_t got = 0; (got = ::pread(kept_, piece.data(), piece.size(), at)) > 0;) {
+  for (ssize_t got = 0; (got = ::pread(deferred_, piece.data(), piece.size(), at)) > 0;) {
     const ssize_t written =
         ::write(STDERR_FILENO, piece.data(), static_cast<size_t>(got));
     if (written <= 0) break;
     at += written;
   }
-  ::close(kept_);
+  ::close(deferred_);
 }
 
 absl::StatusOr<std::unique_ptr<terminal::Screen>> open_live_screen() {
@@ -209,7 +209,7 @@ absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& ti
       model.set_buffer(reader.copy().buffer(), reader.copy().session().block_count);
       next_ns = read_monotonic_ns() + kShowEveryNs;
     }
-    if (!is_over) look_at_thread(watch, shown.thread(), model);
+    if (!is_over) poll_thread(watch, shown.thread(), model);
     shown.draw();
     const uint64_t left_ns = next_ns - std::min(next_ns, read_monotonic_ns());
     const int key = screen.key(static_cast<int>(left_ns / 1'000'000) + 1);
@@ -269,14 +269,14 @@ absl::StatusOr<int> not_started(const absl::Status& why, int exit_status) {
 absl::StatusOr<int> show(const LiveOptions& options, const SignalScope& signals,
                          std::optional<Recording::End>& ended) {
   PrintedEvents events;
-  KeptOutput kept;
+  DeferredOutput output;
   absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_live_screen();
   if (!screen.ok()) return screen.status();
-  kept.redirect();
+  output.redirect();
   int exit_status = 0;
   absl::StatusOr<std::unique_ptr<Recording>> session =
       start(options.record, signals, events, exit_status);
-  kept.restore();
+  output.restore();
   events.hold();
   if (!session.ok()) {
     screen->reset();

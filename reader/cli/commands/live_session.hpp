@@ -66,21 +66,21 @@ class LiveLines : public reader::LiveTick {
 };
 
 // Saves what a command writes while a screen is shown.
-class KeptOutput {
+class DeferredOutput {
  public:
-  KeptOutput() = default;
-  KeptOutput(const KeptOutput&) = delete;
-  KeptOutput& operator=(const KeptOutput&) = delete;
+  DeferredOutput() = default;
+  DeferredOutput(const DeferredOutput&) = delete;
+  DeferredOutput& operator=(const DeferredOutput&) = delete;
   // From here to restore(), a command that is started reads nothing, and what it writes
   // to standard error is saved.
   void redirect();
   void restore();
   // Writes what was saved to standard error.
-  ~KeptOutput();
+  ~DeferredOutput();
 
  private:
   int input_ = -1, error_ = -1;  // the streams as they were
-  int kept_ = -1;                // a file without a name
+  int deferred_ = -1;            // a file without a name
 };
 
 // Error: standard output is no terminal that can show a screen.

@@ -118,7 +118,7 @@ class TuiRun {
   }
 
  private:
-  bool is_over() const { return signal_ != 0 || has_left_; }
+  bool is_over() const { return signal_ != 0 || has_quit_; }
 
   // kCancelled: the user left, or wants another range.
   absl::StatusOr<std::unique_ptr<Shown>> read_range(const TimeRange& range) {
@@ -172,7 +172,7 @@ class TuiRun {
       } else if (key == 't' && !shown.browser->is_typing()) {
         prompt_.open();
       } else if (!browser.handle(key)) {
-        has_left_ = true;
+        has_quit_ = true;
       }
       take_signal();
     }
@@ -207,7 +207,7 @@ class TuiRun {
     const bool is_text = !is_reading_again_ && prompt_.is_open();
     const bool ends = key == 'q' && !is_reading_again_ && !is_text;
     if (key == terminal::Screen::kKeyGone || ends) {
-      has_left_ = true;
+      has_quit_ = true;
     } else if (is_reading_again_) {
       stops_ = key == terminal::Screen::kKeyEscape || key == 'q';
     } else if (is_text) {
@@ -220,7 +220,7 @@ class TuiRun {
   }
 
   void take_prompt(int key) {
-    if (key == terminal::Screen::kKeyGone) has_left_ = true;
+    if (key == terminal::Screen::kKeyGone) has_quit_ = true;
     if (const std::optional<TimeRange> range = prompt_.handle(key)) wanted_ = *range;
   }
 
@@ -265,7 +265,7 @@ class TuiRun {
   uint64_t records_ = 0;                           // that were read
   uint64_t begin_ns_ = 0, next_ns_ = 0;
   int signal_ = 0;
-  bool has_left_ = false;
+  bool has_quit_ = false;
   bool is_reading_again_ = false, stops_ = false;
 };
 

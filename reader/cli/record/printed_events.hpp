@@ -28,27 +28,27 @@ class PrintedEvents : public recording::Events {
   // thousand.
   void hold() {
     const std::lock_guard lock(mutex_);
-    is_held_ = true;
+    is_deferring_ = true;
   }
   void release() {
     const std::lock_guard lock(mutex_);
-    is_held_ = false;
-    for (const auto& [is_warning, line] : held_) print(is_warning, line);
+    is_deferring_ = false;
+    for (const auto& [is_warning, line] : deferred_) print(is_warning, line);
     if (left_out_ != 0) {
       reader::print_warning(absl::StrCat(
           left_out_, " more lines came while there was a screen, and were not kept"));
     }
-    held_.clear();
+    deferred_.clear();
     left_out_ = 0;
   }
 
  private:
   void add(bool is_warning, const std::string& line) {
-    constexpr size_t kHeldMax = 1000;
+    constexpr size_t kDeferredMax = 1000;
     const std::lock_guard lock(mutex_);
-    if (!is_held_) return print(is_warning, line);
-    if (held_.size() < kHeldMax) {
-      held_.emplace_back(is_warning, line);
+    if (!is_deferring_) return print(is_warning, line);
+    if (deferred_.size() < kDeferredMax) {
+      deferred_.emplace_back(is_warning, line);
     } else {
       ++left_out_;
     }
@@ -62,8 +62,8 @@ class PrintedEvents : public recording::Events {
   }
 
   std::mutex mutex_;
-  bool is_held_ = false;
-  std::vector<std::pair<bool, std::string>> held_;
+  bool is_deferring_ = false;
+  std::vector<std::pair<bool, std::string>> deferred_;
   uint64_t left_out_ = 0;  // since hold()
 };
 

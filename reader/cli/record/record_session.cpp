@@ -13,7 +13,7 @@
 #include "reader/render/output.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
-#include "src/protocol/moments.hpp"
+#include "src/protocol/control_events.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/kernel/kernel_requests.hpp"
 #include "src/recording/child_process.hpp"
@@ -73,9 +73,9 @@ absl::StatusOr<int> run_in_session(const recording::RecordOptions& options) {
         recording::ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
     if (is_on) {
-      const ExecMoment exec{static_cast<uint32_t>(child->pid()),
-                            read_ticks(view.geometry().clock) - start_ticks};
-      note_moment(execs(view), start_ticks, exec.pack());
+      const ExecEvent exec{static_cast<uint32_t>(child->pid()),
+                           read_ticks(view.geometry().clock) - start_ticks};
+      note_control_event(execs(view), start_ticks, exec.pack());
     }
     warn_if_untraceable(options.command.front());
     const auto no_snapshot = [] {

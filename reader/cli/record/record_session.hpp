@@ -75,6 +75,6 @@ void warn_of_unmatched(const recording::CallFilterOptions& filter, uint64_t matc
 
 // Prints a warning if programs could not map the buffer within their memory limit.
 // Returns whether it did.
-bool warn_of_missing_room(const BufferView& buffer);
+bool warn_of_missing_memory(const BufferView& buffer);
 
 }  // namespace arctrace::cli

@@ -92,7 +92,7 @@ void warn_of_unmatched(const recording::CallFilterOptions& filter, uint64_t matc
   }
 }
 
-bool warn_of_missing_room(const BufferView& buffer) {
+bool warn_of_missing_memory(const BufferView& buffer) {
   const uint32_t count = IpcAtomics::load_relaxed(buffer.control().without_room);
   if (count == 0) return false;
   reader::print_warning(
@@ -110,7 +110,7 @@ uint64_t lost_records(const recorder::CollectorSummary& summary) {
 }
 
 // Whether the command's functions have NOP areas for hooks.
-bool has_rooms(const std::string& command) {
+bool has_patchable_entries(const std::string& command) {
   const auto file = reader::ElfFile::open_untrusted(recording::find_program(command));
   return file.ok() && file->has_section("__patchable_function_entries");
 }
@@ -153,7 +153,7 @@ std::string own_functions_hint(const recorder::CollectorSummary& summary,
                         reader::escaped(options.command.front()),
                         " may say why, or the manual of functions that can be patched");
   }
-  if (has_rooms(options.command.front())) {
+  if (has_patchable_entries(options.command.front())) {
     return absl::StrCat(what, "; functions of ", reader::escaped(options.command.front()),
                         " have room for hooks (-fpatchable-function-entry), but less "
                         "than a hook needs, or neither unwind tables nor symbols that "
@@ -175,14 +175,15 @@ std::string own_functions_hint(const recorder::CollectorSummary& summary,
 
 // Prints how many functions with NOP areas are not recorded, because some objects of the
 // command lack what says where their functions begin. The others are recorded.
-void tell_unused_rooms(const recorder::CollectorSummary& summary,
-                       const recording::RecordOptions& options) {
+void tell_unused_entries(const recorder::CollectorSummary& summary,
+                         const recording::RecordOptions& options) {
   if (!summary.totals.has_own) return;
   const std::string path = recording::find_program(options.command.front());
-  const recording::Rooms rooms = recording::count_rooms_untrusted(path);
-  if (rooms.without_begin == 0) return;
+  const recording::PatchableEntries entries =
+      recording::count_patchable_entries_untrusted(path);
+  if (entries.without_begin == 0) return;
   reader::print_message(absl::StrCat(
-      rooms.without_begin, " of the ", rooms.all, " functions of ",
+      entries.without_begin, " of the ", entries.all, " functions of ",
       reader::escaped(options.command.front()),
       " that have room for hooks (-fpatchable-function-entry) are not recorded: neither "
       "unwind tables nor symbols say where they begin; build all of it with "
@@ -280,7 +281,7 @@ void tell_patches(const recorder::CollectorSummary& summary,
 void print_end(const recorder::CollectorSummary& summary,
                const recording::RecordOptions& options, const BufferView& buffer,
                bool has_warned) {
-  has_warned = warn_of_missing_room(buffer) || has_warned;
+  has_warned = warn_of_missing_memory(buffer) || has_warned;
   if (summary.processes == 0) {
     if (!has_warned) reader::print_warning("no process joined the session");
   } else {
@@ -302,7 +303,7 @@ void print_end(const recorder::CollectorSummary& summary,
   if (summary.processes != 0 && !has_warned) hint = own_functions_hint(summary, options);
   if (!hint.empty()) reader::print_message(hint);
   if (summary.processes != 0) tell_unseen_calls(options);
-  tell_unused_rooms(summary, options);
+  tell_unused_entries(summary, options);
   tell_patches(summary, options, !hint.empty());
   tell_snapshots(summary, options);
   reader::print_message(recording_summary_line(summary, options.output.path));

@@ -119,10 +119,10 @@ void WatchedSession::follow_files(reader::SessionCopy& copy) {
     if (!input.ok()) continue;
     // Records that were drained before the first check are not wanted; those of later
     // files are.
-    copy.add_file(*std::move(input), has_looked_);
+    copy.add_file(*std::move(input), has_copied_);
     files_.push_back(*id);
   }
-  has_looked_ = true;
+  has_copied_ = true;
   lacks_file_ = !is_any_there;
 }
 

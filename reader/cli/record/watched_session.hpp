@@ -43,7 +43,7 @@ class WatchedSession {
 
   std::unique_ptr<recorder::Buffer> buffer_;
   bool is_recorders_own_ = false;  // not made by `arctrace create`
-  bool has_looked_ = false;
+  bool has_copied_ = false;
   bool lacks_file_ = false;
   std::vector<std::pair<dev_t, ino_t>> files_;  // that were added to the copy
 };

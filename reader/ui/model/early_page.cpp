@@ -130,7 +130,7 @@ void EarlyPage::write_rows(const Lane& lane, TraceRange& range, Times times,
   for (uint32_t level = 0; found != nullptr && level < found->levels; ++level) {
     TimeRow row = seen_of_row(range.timeline().row(*found, level), times.from_ns,
                               times.until_ns, pixel_ns);
-    if (row.stretches.empty() && row.crowds.empty()) continue;
+    if (row.stretches.empty() && row.buckets.empty()) continue;
     if (level >= kStateLevels) renumber(row, range.ids());
     write_row_json(level, row, times.from_ns, json);
   }

@@ -43,12 +43,12 @@ void ExactTimes::set_path(const CriticalPath& path) {
   for (auto& [thread, ranges] : path_) ranges = sorted_apart(std::move(ranges));
 }
 
-KeptFor ExactTimes::kept_for(ThreadIndex thread, int64_t start_ns,
-                             int64_t stop_ns) const {
-  if (touches(ranges_, start_ns, stop_ns)) return KeptFor::kRange;
+ExactFor ExactTimes::exact_for(ThreadIndex thread, int64_t start_ns,
+                               int64_t stop_ns) const {
+  if (touches(ranges_, start_ns, stop_ns)) return ExactFor::kRange;
   const auto path = path_.find(thread);
   const bool is_on_path = path != path_.end() && touches(path->second, start_ns, stop_ns);
-  return is_on_path ? KeptFor::kCriticalPath : KeptFor::kNothing;
+  return is_on_path ? ExactFor::kCriticalPath : ExactFor::kNothing;
 }
 
 }  // namespace arctrace::reader

@@ -13,8 +13,8 @@
 namespace arctrace::reader {
 
 // Why a stretch stays exact although others of its duration do not.
-enum class KeptFor : uint8_t { kNothing, kCriticalPath, kRange };
-inline constexpr size_t kKeptFor = 3;
+enum class ExactFor : uint8_t { kNothing, kCriticalPath, kRange };
+inline constexpr size_t kExactForCount = 3;
 
 // A range of time, without its end.
 struct ExactRange {
@@ -32,7 +32,7 @@ class ExactTimes {
 
   // Returns why a stretch of the thread stays exact: it touches a range; else, the path
   // was in the thread meanwhile. Takes logarithmic time.
-  KeptFor kept_for(ThreadIndex thread, int64_t start_ns, int64_t stop_ns) const;
+  ExactFor exact_for(ThreadIndex thread, int64_t start_ns, int64_t stop_ns) const;
 
  private:
   using Ranges = std::vector<ExactRange>;  // in order, without overlaps

@@ -328,7 +328,7 @@ void write_flame_json(const PageFacts& facts, Grouping grouping,
 
 void renumber(TimeRow& row, std::span<const FunctionId> ids) {
   for (Stretch& stretch : row.stretches) stretch.what = id_of(stretch.what, ids);
-  for (Crowd& crowd : row.crowds) crowd.what = id_of(crowd.what, ids);
+  for (DensityBucket& bucket : row.buckets) bucket.what = id_of(bucket.what, ids);
 }
 
 void write_row_json(uint32_t level, const TimeRow& seen, int64_t from_ns,
@@ -348,13 +348,13 @@ void write_row_json(uint32_t level, const TimeRow& seen, int64_t from_ns,
   json.end();
   json.begin_array();
   last_ns = from_ns;
-  for (const Crowd& crowd : seen.crowds) {
-    json.value(static_cast<int64_t>(static_cast<uint64_t>(crowd.start_ns) -
+  for (const DensityBucket& bucket : seen.buckets) {
+    json.value(static_cast<int64_t>(static_cast<uint64_t>(bucket.start_ns) -
                                     static_cast<uint64_t>(last_ns)));
-    json.value(crowd.busy_ns);
-    json.value(crowd.count);
-    json.value(crowd.what);
-    last_ns = crowd.start_ns;
+    json.value(bucket.busy_ns);
+    json.value(bucket.count);
+    json.value(bucket.what);
+    last_ns = bucket.start_ns;
   }
   json.end();
   json.end();
@@ -366,7 +366,7 @@ void write_rows_json(const Timeline& timeline, const Lane& lane, int64_t from_ns
   for (uint32_t level = 0; level < lane.levels; ++level) {
     const TimeRow seen =
         seen_of_row(timeline.row(lane, level), from_ns, until_ns, pixel_ns);
-    if (seen.stretches.empty() && seen.crowds.empty()) continue;
+    if (seen.stretches.empty() && seen.buckets.empty()) continue;
     write_row_json(level, seen, from_ns, json);
   }
   json.end();

@@ -21,7 +21,7 @@ Lane& Timeline::lane_of(ThreadIndex thread, uint32_t coroutine, bool is_adopted)
 }
 
 void Timeline::add(Lane& lane, uint32_t level, Stretch stretch) {
-  stretch.kept_for = exact_.kept_for(lane.thread, stretch.start_ns, stretch.stop_ns);
+  stretch.exact_for = exact_.exact_for(lane.thread, stretch.start_ns, stretch.stop_ns);
   constexpr uint32_t kNoRow = UINT32_MAX;
   if (level >= lane.rows.size()) lane.rows.resize(level + size_t{1}, kNoRow);
   uint32_t& row = lane.rows[level];

@@ -156,7 +156,7 @@ TimeRow TraceModel::exact_row(const Lane& lane, uint32_t level, TraceRange& deta
     std::inplace_merge(
         row.stretches.begin(), row.stretches.begin() + known, row.stretches.end(),
         [](const Stretch& a, const Stretch& b) { return a.start_ns < b.start_ns; });
-    row.crowds = std::move(more.crowds);
+    row.buckets = std::move(more.buckets);
   }
   return seen_of_row(row, times.from_ns, times.until_ns, pixel_ns);
 }
@@ -198,7 +198,7 @@ absl::StatusOr<std::string> TraceModel::timeline(Times times, uint64_t pixel_ns,
         json.begin_array();
         for (uint32_t level = 0; level < lane.levels; ++level) {
           const TimeRow row = exact_row(lane, level, *detail, times, pixel_ns);
-          if (row.stretches.empty() && row.crowds.empty()) continue;
+          if (row.stretches.empty() && row.buckets.empty()) continue;
           write_row_json(level, row, times.from_ns, json);
         }
         json.end();

@@ -38,7 +38,7 @@ constexpr const char* kHelpLines[] = {
 // The help: the keys of `arctrace tui`.
 TableList help_tables() {
   std::vector<TextLine> lines;
-  for (const char* line : kHelpLines) lines.push_back({line, RowLook::kPlain});
+  for (const char* line : kHelpLines) lines.push_back({line, RowEmphasis::kPlain});
   TableList tables;
   tables.push_back(std::make_unique<TextTable>(std::move(lines)));
   return tables;
@@ -316,14 +316,16 @@ std::vector<PageLine> Browser::picture(size_t height, const TextStyle& style) {
   bool has_trouble = false;
   std::string status = status_text(has_trouble);
   std::vector<PageLine> picture;
-  picture.push_back({views_text(style.width), RowLook::kBold});
-  picture.push_back({std::move(status), has_trouble ? RowLook::kTrouble : RowLook::kDim});
+  picture.push_back({views_text(style.width), RowEmphasis::kBold});
+  picture.push_back(
+      {std::move(status), has_trouble ? RowEmphasis::kTrouble : RowEmphasis::kDim});
   for (PageLine& line : page().lines(height - kFrameLines, style)) {
     picture.push_back(std::move(line));
   }
   picture.resize(height - 1);
-  picture.push_back({keys_text(style.width),
-                     is_typing_ || !note_.empty() ? RowLook::kBold : RowLook::kDim});
+  picture.push_back({keys_text(style.width), is_typing_ || !note_.empty()
+                                                 ? RowEmphasis::kBold
+                                                 : RowEmphasis::kDim});
   return picture;
 }
 

@@ -82,7 +82,7 @@ RowName CellTable::name(size_t row) {
   name.notes = facts.notes;
   name.level = shown_[row].level;
   name.fold = fold;
-  name.look = facts.look;
+  name.emphasis = facts.emphasis;
   return name;
 }
 
@@ -144,7 +144,7 @@ RowName TextTable::name(size_t row) {
   const TextLine& line = wrapped_[row];
   RowName name;
   name.text = line.text;
-  name.look = line.look;
+  name.emphasis = line.emphasis;
   return name;
 }
 
@@ -153,8 +153,8 @@ void TextTable::fit(size_t width) {
   for (const TextLine& line : lines_) {
     std::string left = line.text;
     do {
-      wrapped_.push_back(
-          {width == 0 ? std::exchange(left, {}) : take_piece(left, width), line.look});
+      wrapped_.push_back({width == 0 ? std::exchange(left, {}) : take_piece(left, width),
+                          line.emphasis});
     } while (!left.empty());
   }
 }

@@ -43,7 +43,7 @@ struct CellRow {
   // either.
   std::vector<Cell> cells;
   std::string name, notes;  // escaped
-  RowLook look = RowLook::kPlain;
+  RowEmphasis emphasis = RowEmphasis::kPlain;
   RowAction action;
   bool is_folded = false;
   std::vector<CellRow> below;
@@ -88,7 +88,7 @@ class CellTable : public Table {
 
 struct TextLine {
   std::string text;  // escaped
-  RowLook look = RowLook::kPlain;
+  RowEmphasis emphasis = RowEmphasis::kPlain;
 };
 
 // Lines of text that are wrapped to the width of the screen, and have no head.

@@ -22,7 +22,7 @@ constexpr const char* kSlowestHead = "Slowest calls";
 std::unique_ptr<Table> slowest_to_read() {
   CellRow row;
   row.name = "Enter reads the trace again for them.";
-  row.look = RowLook::kDim;
+  row.emphasis = RowEmphasis::kDim;
   row.action.kind = RowAction::Kind::kRead;
   return std::make_unique<CellTable>(kSlowestHead, std::vector<TableColumn>(),
                                      std::vector<CellRow>{std::move(row)}, std::nullopt);
@@ -55,13 +55,13 @@ const FunctionArcs* TraceTables::arcs_of(FunctionId function) {
 std::unique_ptr<Table> TraceTables::function_facts(const FunctionArcs& arcs) {
   const FunctionTotal& total = arcs.own;
   std::vector<TextLine> lines;
-  lines.push_back({labels_.text(total.function), RowLook::kBold});
+  lines.push_back({labels_.text(total.function), RowEmphasis::kBold});
   std::string where = total_notes(total, labels_);
   const std::string line = facts_.replay.resolver().source_line(total.function);
   if (!line.empty()) absl::StrAppend(&where, ", ", escaped(line));
   if (!where.empty()) {
     where.erase(0, where.find_first_not_of(", "));
-    lines.push_back({std::move(where), RowLook::kPlain});
+    lines.push_back({std::move(where), RowEmphasis::kPlain});
   }
   const SumColumns columns(facts_.replay.has_dispatches(), true);
   const RowSums sums{total.calls,    total.self_ns,
@@ -72,7 +72,7 @@ std::unique_ptr<Table> TraceTables::function_facts(const FunctionArcs& arcs) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", columns.columns[i].head, " ",
                     column_text(columns.types[i], sums));
   }
-  lines.push_back({std::move(text), RowLook::kPlain});
+  lines.push_back({std::move(text), RowEmphasis::kPlain});
   return std::make_unique<TextTable>(std::move(lines));
 }
 
@@ -101,7 +101,7 @@ std::unique_ptr<Table> TraceTables::slowest_calls(const SlowestOfFunction& slowe
     if (std::string path = path_around(call, labels_); !path.empty()) {
       CellRow& below = row.below.emplace_back();
       below.name = std::move(path);
-      below.look = RowLook::kDim;
+      below.emphasis = RowEmphasis::kDim;
     }
   }
   return std::make_unique<CellTable>(

@@ -48,8 +48,8 @@ std::string RowText::head() const {
                    sort->is_reversed ? (is_by_name ? " descending" : " ascending") : "");
   const std::string head = absl::StrCat(table_.head(), ", ", by);
   // Without space for both, the order is shown, because it is not visible otherwise.
-  const bool has_room = columns_of(text) + columns_of(head) <= style_.width;
-  return text + (has_room ? head : by);
+  const bool fits = columns_of(text) + columns_of(head) <= style_.width;
+  return text + (fits ? head : by);
 }
 
 PageLine RowText::row(size_t row, bool is_chosen) const {
@@ -65,7 +65,7 @@ PageLine RowText::row(size_t row, bool is_chosen) const {
     line.text += value;
   }
   const RowName name = table_.name(row);
-  line.look = name.look;
+  line.emphasis = name.emphasis;
   if (!columns_.empty()) line.text += "  ";
   if (name.level != 0 || name.fold != RowFold::kNothingBelow) {
     line.text.append(indent_columns(name.level, columns_of(line.text), style_), ' ');
@@ -222,7 +222,7 @@ std::vector<PageLine> Page::lines(size_t height, const TextStyle& style) {
       // If the head is above the first shown row, it replaces that row.
       const bool is_above = line < top_ && line + table.rows() >= top_;
       if (line++ >= top_ || is_above) {
-        shown.push_back({text.head(), RowLook::kPlain, true, false});
+        shown.push_back({text.head(), RowEmphasis::kPlain, true, false});
       }
     }
     const size_t hidden =

@@ -18,7 +18,7 @@ namespace arctrace::reader {
 // A line of a picture.
 struct PageLine {
   std::string text;  // escaped
-  RowLook look = RowLook::kPlain;
+  RowEmphasis emphasis = RowEmphasis::kPlain;
   bool is_head = false;    // of a table's columns
   bool is_chosen = false;  // the row
 };

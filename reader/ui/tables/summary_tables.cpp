@@ -52,8 +52,9 @@ class SectionTable : public Table {
 
 std::vector<TextLine> lines_of(const SummarySection& section) {
   std::vector<TextLine> lines;
-  if (!section.head.empty()) lines.push_back({section.head, RowLook::kBold});
-  for (const std::string& row : section.lines()) lines.push_back({row, RowLook::kPlain});
+  if (!section.head.empty()) lines.push_back({section.head, RowEmphasis::kBold});
+  for (const std::string& row : section.lines())
+    lines.push_back({row, RowEmphasis::kPlain});
   return lines;
 }
 
@@ -102,9 +103,9 @@ TableList TraceTables::summary() {
   const SummaryFacts facts = summary_facts(all());
   TableList tables;
   std::vector<TextLine> head = lines_of(head_section(facts, labels_, {}));
-  if (!head.empty()) head.front().look = RowLook::kBold;
+  if (!head.empty()) head.front().emphasis = RowEmphasis::kBold;
   if (std::string frames = frame_totals_text(facts_.replay.totals()); !frames.empty()) {
-    head.push_back({std::move(frames), RowLook::kPlain});
+    head.push_back({std::move(frames), RowEmphasis::kPlain});
   }
   tables.push_back(std::make_unique<TextTable>(std::move(head)));
   if (std::vector<TextLine> lines = lines_of(crash_section(facts, labels_, {}));
@@ -136,7 +137,7 @@ TableList TraceTables::summary() {
     const std::vector<std::string> rows =
         absl::StrSplit(facts_.gaps->text(), '\n', absl::SkipEmpty());
     lines.reserve(rows.size());
-    for (const std::string& row : rows) lines.push_back({row, RowLook::kPlain});
+    for (const std::string& row : rows) lines.push_back({row, RowEmphasis::kPlain});
     if (!lines.empty()) tables.push_back(std::make_unique<TextTable>(std::move(lines)));
   }
   return tables;

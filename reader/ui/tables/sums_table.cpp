@@ -102,7 +102,7 @@ RowName FunctionsTable::name(size_t row) {
   name.notes = calls_note(total) + labels().recorded_note(total.function);
   name.where = module_note(total.function, labels());
   if (is_hot(total.self_ns, (*all_.group.tree)[all_.group.root].total_ns)) {
-    name.look = RowLook::kHot;
+    name.emphasis = RowEmphasis::kHot;
   }
   return name;
 }

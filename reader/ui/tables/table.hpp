@@ -22,7 +22,7 @@ struct TableColumn {
 };
 
 // What is special about a row, for a screen that can show it.
-enum class RowLook : uint8_t { kPlain, kBold, kDim, kHot, kTrouble };
+enum class RowEmphasis : uint8_t { kPlain, kBold, kDim, kHot, kTrouble };
 
 // Whether there are rows below a row, and whether they are shown.
 enum class RowFold : uint8_t { kNothingBelow, kFolded, kUnfolded };
@@ -34,7 +34,7 @@ struct RowName {
   std::string where;  // the same: shown if there is space
   size_t level = 0;   // how far it is indented
   RowFold fold = RowFold::kNothingBelow;
-  RowLook look = RowLook::kPlain;
+  RowEmphasis emphasis = RowEmphasis::kPlain;
 };
 
 // The target to which a row leads.

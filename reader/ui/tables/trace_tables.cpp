@@ -95,7 +95,8 @@ TableList list_of(std::unique_ptr<Table> table) {
 
 TableList nothing_to_show() {
   return list_of(std::make_unique<TextTable>(std::vector<TextLine>{
-      {"Nothing to show: no thread has records that pass the filters.", RowLook::kDim}}));
+      {"Nothing to show: no thread has records that pass the filters.",
+       RowEmphasis::kDim}}));
 }
 
 TraceTables::TraceTables(const FinishedPass& facts)
@@ -155,7 +156,7 @@ TableList TraceTables::threads() {
     if (facts != nullptr && !facts->arguments.empty()) {
       absl::StrAppend(&row.name, ": ", command_line_text(facts->arguments));
     }
-    row.look = RowLook::kBold;
+    row.emphasis = RowEmphasis::kBold;
     rows.push_back(std::move(row));
   }
   return list_of(std::make_unique<CellTable>("Process/thread", thread_columns(known),
@@ -170,9 +171,9 @@ TableList TraceTables::locks() {
   TableList tables;
   std::vector<TextLine> deadlocks;
   for (const std::vector<LockWaiter>& ring : locks.deadlocks()) {
-    deadlocks.push_back({kDeadlockHead, RowLook::kTrouble});
+    deadlocks.push_back({kDeadlockHead, RowEmphasis::kTrouble});
     for (const LockWaiter& waiter : ring) {
-      deadlocks.push_back({names.waiter_text(waiter), RowLook::kPlain});
+      deadlocks.push_back({names.waiter_text(waiter), RowEmphasis::kPlain});
     }
   }
   if (!deadlocks.empty()) tables.push_back(std::make_unique<TextTable>(deadlocks));
@@ -191,7 +192,7 @@ TableList TraceTables::locks() {
     for (const LockLine& line : lock_lines(sums, definitions, labels_)) {
       CellRow& below = row.below.emplace_back();
       below.name = absl::StrCat(std::string(2 * line.level, ' '), line.before, line.path);
-      below.look = RowLook::kDim;
+      below.emphasis = RowEmphasis::kDim;
     }
   }
   if (!rows.empty()) {
@@ -207,7 +208,7 @@ TableList TraceTables::locks() {
   }
   std::vector<TextLine> notes;
   for (std::string& note : lock_notes(locks)) {
-    notes.push_back({std::move(note), RowLook::kDim});
+    notes.push_back({std::move(note), RowEmphasis::kDim});
   }
   tables.push_back(std::make_unique<TextTable>(std::move(notes)));
   return tables;
@@ -219,7 +220,7 @@ TableList TraceTables::critical_path() {
   if (log == nullptr) {
     return list_of(std::make_unique<TextTable>(std::vector<TextLine>{
         {"The trace does not know what woke its threads: record with --kernel=bpf.",
-         RowLook::kDim}}));
+         RowEmphasis::kDim}}));
   }
   const std::optional<PathEnd> end = whole_stretch(*log, facts_.replay);
   if (!end.has_value()) return nothing_to_show();
@@ -228,10 +229,10 @@ TableList TraceTables::critical_path() {
       {absl::StrCat(duration_text(path.wall_ns()), " to the end of ",
                     thread_title(facts_.replay.definitions(), path.end.thread), ": ",
                     critical_states_text(path)),
-       RowLook::kPlain}}));
+       RowEmphasis::kPlain}}));
   if (!log->status().ok()) {
     tables.push_back(std::make_unique<TextTable>(std::vector<TextLine>{
-        {escaped(std::string(log->status().message())), RowLook::kTrouble}}));
+        {escaped(std::string(log->status().message())), RowEmphasis::kTrouble}}));
   }
   std::vector<CellRow> rows;
   for (const CriticalPathRow& from : critical_path_rows(path, facts_.replay, labels_)) {

@@ -80,9 +80,9 @@ RowName TreeTable::name(size_t row) {
   }
   const uint64_t all_ns = tree(at)[groups_.groups()[at.group].root].total_ns;
   if (at.level == 0) {
-    name.look = RowLook::kBold;
+    name.emphasis = RowEmphasis::kBold;
   } else if (is_hot(node.self_ns, all_ns)) {
-    name.look = RowLook::kHot;
+    name.emphasis = RowEmphasis::kHot;
   }
   return name;
 }

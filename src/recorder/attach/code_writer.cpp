@@ -189,7 +189,7 @@ absl::StatusOr<std::vector<CodeChange>> CodeWriter::read_changes() const {
 
 uint64_t CodeWriter::leave_used(const StoppedThreads& others,
                                 std::vector<CodeChange>& changes) const {
-  uint64_t left = 0;
+  uint64_t skipped = 0;
   if (changes.empty()) return 0;
   const uint64_t low = changes.front().at;
   const uint64_t high = changes.back().at + shim::kCodeChangeMax;
@@ -198,21 +198,21 @@ uint64_t CodeWriter::leave_used(const StoppedThreads& others,
     CodeChange* const change = find_around(changes, word);
     if (change != nullptr && change->size != 0) {
       change->size = 0;
-      ++left;
+      ++skipped;
     }
   };
   const StackWords stacks(pid_);
-  const auto look_at = [&](const StoppedThread& thread) {
+  const auto leave_used_by = [&](const StoppedThread& thread) {
     leave_at(thread.program_counter());
     stacks.visit(thread.stack_pointer(), leave_at);
   };
-  look_at(borrowed_);
-  for (const StoppedThread& thread : others.threads()) look_at(thread);
-  return left;
+  leave_used_by(borrowed_);
+  for (const StoppedThread& thread : others.threads()) leave_used_by(thread);
+  return skipped;
 }
 
-absl::StatusOr<LeftChanges> CodeWriter::write(StoppedThreads& others,
-                                              HurriedThread& hurried) const {
+absl::StatusOr<SkippedChanges> CodeWriter::write(StoppedThreads& others,
+                                                 HurriedThread& hurried) const {
   absl::StatusOr<std::vector<CodeChange>> changes = read_changes();
   if (!changes.ok()) return changes.status();
   std::vector<CodeMemory> insides;
@@ -220,9 +220,10 @@ absl::StatusOr<LeftChanges> CodeWriter::write(StoppedThreads& others,
   for (const CodeChange& change : *changes) {
     if (is_whole(change)) insides.push_back({change.at + 1, change.at + change.size});
   }
-  if (absl::Status left = others.leave_code(insides, hurried); !left.ok()) return left;
-  LeftChanges left;
-  left.in_use = leave_used(others, *changes);
+  if (absl::Status status = others.leave_code(insides, hurried); !status.ok())
+    return status;
+  SkippedChanges skipped;
+  skipped.in_use = leave_used(others, *changes);
   const int memory =
       open(absl::StrCat("/proc/", pid_, "/mem").c_str(), O_RDWR | O_CLOEXEC);
   if (memory < 0) return absl::ErrnoToStatus(errno, "cannot write into the process");
@@ -236,13 +237,13 @@ absl::StatusOr<LeftChanges> CodeWriter::write(StoppedThreads& others,
       if (is_whole(change) && page.change(change)) {
         ++made;
       } else {
-        ++left.for_good;
+        ++skipped.for_good;
       }
     }
-    if (!page.write()) left.for_good += made;
+    if (!page.write()) skipped.for_good += made;
   }
   close(memory);
-  return left;
+  return skipped;
 }
 
 }  // namespace arctrace::recorder

@@ -42,7 +42,7 @@ class StackWords {
 };
 
 // The numbers of changes that were not made.
-struct LeftChanges {
+struct SkippedChanges {
   // A thread stands in the changed bytes, or may go on there after a signal handler.
   uint64_t in_use = 0;
   // The changed bytes cross a page boundary, or other bytes are there.
@@ -64,7 +64,8 @@ class CodeWriter {
   // Error: none was made, because a thread cannot be stopped at present, or the process'
   // memory cannot be written. `hurried`: for threads that stand in the bytes. REQUIRES:
   // `others` are all threads of the process but the borrowed one.
-  absl::StatusOr<LeftChanges> write(StoppedThreads& others, HurriedThread& hurried) const;
+  absl::StatusOr<SkippedChanges> write(StoppedThreads& others,
+                                       HurriedThread& hurried) const;
 
  private:
   absl::StatusOr<std::vector<shim::CodeChange>> read_changes() const;

@@ -274,7 +274,7 @@ absl::Status load_and_join(const JoinTarget& target, const JoinRequest& request,
     result.code_status =
         patch_functions(calls, *request.patches, target.pid, functions, thread, scratch);
   }
-  absl::Status changed = calls.change_code(result.changes_left, result.all_stopped_ns);
+  absl::Status changed = calls.change_code(result.changes_skipped, result.all_stopped_ns);
   if (request.patches != nullptr) {
     const absl::StatusOr<int> reported = calls.report_patches();
     if (changed.ok()) changed = reported.status();

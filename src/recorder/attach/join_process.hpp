@@ -35,7 +35,7 @@ struct Joined {
   // Hooks that are code are missing if the code could not be changed: why no change was
   // made; and how many changes were skipped, because a thread stood there.
   absl::Status code_status;
-  uint64_t changes_left = 0;
+  uint64_t changes_skipped = 0;
 };
 
 // Whether the process `pid` can probably be joined. Error: why not, a line with what to

@@ -35,22 +35,23 @@ absl::StatusOr<int> ShimCalls::leave(uint64_t& all_stopped_ns) {
   const std::vector<CodeMemory> code = find_own_code(pid_);
   return with_all_stopped(
       [&](StoppedThreads& others) -> absl::StatusOr<int> {
-        if (absl::Status left = others.leave_code(code, others_); !left.ok()) return left;
+        if (absl::Status status = others.leave_code(code, others_); !status.ok())
+          return status;
         return call_shim(symbols_.forget, 0, 0);
       },
       all_stopped_ns);
 }
 
-absl::Status ShimCalls::change_code(uint64_t& left, uint64_t& all_stopped_ns) {
+absl::Status ShimCalls::change_code(uint64_t& skipped, uint64_t& all_stopped_ns) {
   int tries_left = 4;
   const CodeWriter writer(pid_, place_.low + symbols_.changes, thread_);
   const absl::StatusOr<bool> has_changes = writer.has_changes();
   if (!has_changes.ok() || !*has_changes) return has_changes.status();
   const absl::StatusOr<int> written = with_all_stopped(
       [&](StoppedThreads& others) -> absl::StatusOr<int> {
-        const absl::StatusOr<LeftChanges> found = writer.write(others, others_);
+        const absl::StatusOr<SkippedChanges> found = writer.write(others, others_);
         if (!found.ok()) return found.status();
-        left = found->in_use + found->for_good;
+        skipped = found->in_use + found->for_good;
         return found->in_use != 0 && --tries_left != 0 ? EAGAIN : 0;
       },
       all_stopped_ns);

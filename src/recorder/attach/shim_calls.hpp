@@ -73,8 +73,8 @@ class ShimCalls {
   // meanwhile, nothing is recorded any more, so the threads may also run.
   absl::StatusOr<int> leave(uint64_t& all_stopped_ns);
   // Makes the changes of code that the shim has noted, while all threads are stopped.
-  // `left`: how many were skipped. Error: none was made.
-  absl::Status change_code(uint64_t& left, uint64_t& all_stopped_ns);
+  // `skipped`: how many were skipped. Error: none was made.
+  absl::Status change_code(uint64_t& skipped, uint64_t& all_stopped_ns);
 
  private:
   using Act = absl::FunctionRef<absl::StatusOr<int>(StoppedThreads&)>;

@@ -106,8 +106,8 @@ void put(std::string& bytes, size_t at, const T& value) {
 constexpr int kSystemCallStop = SIGTRAP | 0x80;
 // All signals but those that a thread's own instructions raise, which cannot wait.
 constexpr uint64_t bit(int signal) { return uint64_t{1} << (signal - 1); }
-constexpr uint64_t kKeptSignals = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) |
-                                    bit(SIGFPE) | bit(SIGTRAP) | bit(SIGSYS));
+constexpr uint64_t kBlockedSignals = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) |
+                                       bit(SIGFPE) | bit(SIGTRAP) | bit(SIGSYS));
 
 // The kernel's numbers: the call is made again, unless a handler runs first.
 constexpr int64_t kRestartNoHandler = -514;
@@ -317,17 +317,17 @@ absl::Status StoppedThread::borrow(const ReturnCode& code) {
   registers.orig_rax = kNoSystemCall;
   if (absl::Status status = set(registers); !status.ok()) return status;
   is_borrowed_ = true;
-  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof kKeptSignals, &kKeptSignals) != 0) {
+  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof kBlockedSignals, &kBlockedSignals) != 0) {
     return lost();
   }
   return absl::OkStatus();
 }
 
 absl::Status StoppedThread::run_to_system_call() {
-  int passed_on = 0;
+  int forwarded = 0;
   for (;;) {
     int status = 0;
-    if (ptrace(PTRACE_SYSCALL, tid_, nullptr, passed_on) != 0) return lost();
+    if (ptrace(PTRACE_SYSCALL, tid_, nullptr, forwarded) != 0) return lost();
     if (!await_any_stop(tid_, status)) {
       is_running_ = true;
       return absl::DeadlineExceededError(
@@ -344,7 +344,7 @@ absl::Status StoppedThread::run_to_system_call() {
           absl::StrCat("signal ", signal, " came of a call in thread ", tid_));
     }
     are_all_stopped_ = signal != SIGTRAP;
-    passed_on = is_event_stop(status) ? 0 : signal;
+    forwarded = is_event_stop(status) ? 0 : signal;
   }
 }
 

@@ -12,8 +12,8 @@
 
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/open_buffer.hpp"
+#include "src/recorder/buffer/available_memory.hpp"
 #include "src/recorder/buffer/clock_source.hpp"
-#include "src/recorder/buffer/memory_room.hpp"
 
 namespace arctrace::recorder {
 

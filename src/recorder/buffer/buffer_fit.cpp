@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "src/recorder/buffer/memory_room.hpp"
+#include "src/recorder/buffer/available_memory.hpp"
 
 namespace arctrace::recorder {
 namespace {
@@ -57,13 +57,13 @@ absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options) {
   return geometry;
 }
 
-BufferRooms find_rooms(const BufferOptions& options) {
-  return {machine_room(), cgroup_room(),
-          options.in_kernel ? MemoryRoom() : directory_room(options.directory)};
+MemorySources find_memory_sources(const BufferOptions& options) {
+  return {machine_memory(), cgroup_memory(),
+          options.in_kernel ? AvailableMemory() : directory_space(options.directory)};
 }
 
 absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
-                                        const BufferRooms& rooms) {
+                                        const MemorySources& sources) {
   BufferFit fit;
   if (!options.in_kernel && !is_in_memory(options.directory)) {
     if (!options.is_directory_asked) {
@@ -76,15 +76,16 @@ absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
                      " is on a disk: the kernel writes the buffer out again and "
                      "again, and a program may wait for that at any record");
   }
-  MemoryRoom bound;  // the source with the least memory; the buffer may have a quarter
+  // The source with the least memory, of which the buffer may have a quarter.
+  AvailableMemory bound;
   const auto take = [&](uint64_t whole, const std::string& name) {
     if (whole / kUnaskedPart < bound.free) {
       bound = {whole, whole / kUnaskedPart, name};
     }
   };
-  take(rooms.machine.total, rooms.machine.name);
-  take(rooms.cgroup.least_total.total, rooms.cgroup.least_total.name);
-  take(rooms.directory.free, rooms.directory.name);
+  take(sources.machine.total, sources.machine.name);
+  take(sources.cgroup.least_total.total, sources.cgroup.least_total.name);
+  take(sources.directory.free, sources.directory.name);
   absl::StatusOr<Geometry> plan = plan_buffer(options);
   if (!plan.ok()) return plan.status();
   const uint64_t usual = options.buffer_size;
@@ -116,7 +117,7 @@ absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
                             bound.name, "; -b sets another size");
   }
   const uint64_t needed = plan->total_size + kRecorderNeeds;
-  const MemoryRoom& cgroup = rooms.cgroup.least_free;
+  const AvailableMemory& cgroup = sources.cgroup.least_free;
   if (needed > cgroup.free) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no room for a buffer of ", size_text(plan->total_size), ": of ", cgroup.name,

@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "src/recorder/buffer/available_memory.hpp"
 #include "src/recorder/buffer/buffer.hpp"
-#include "src/recorder/buffer/memory_room.hpp"
 
 namespace arctrace::recorder {
 
@@ -17,20 +17,21 @@ struct BufferFit {
 };
 
 // The memory of which a buffer takes its part.
-struct BufferRooms {
-  MemoryRoom machine;
-  CgroupRoom cgroup;
-  MemoryRoom directory;  // without a limit for a buffer in the kernel
+struct MemorySources {
+  AvailableMemory machine;
+  CgroupMemory cgroup;
+  AvailableMemory directory;  // without a limit for a buffer in the kernel
 };
 
 // The memory that this process finds for such a buffer.
-BufferRooms find_rooms(const BufferOptions& options);
+MemorySources find_memory_sources(const BufferOptions& options);
 
 // Makes the buffer smaller if it has its usual size and would take more than a quarter of
 // the machine's memory, of a cgroup's limit, or of the directory's free space.
 // kResourceExhausted: the buffer does not fit into a cgroup, whose limit would end this
 // process while it fills the buffer; or there is no space for the smallest one.
 // kFailedPrecondition: the usual directory is on a disk.
-absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options, const BufferRooms& rooms);
+absl::StatusOr<BufferFit> fit_to_memory(BufferOptions& options,
+                                        const MemorySources& sources);
 
 }  // namespace arctrace::recorder

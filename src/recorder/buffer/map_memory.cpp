@@ -98,10 +98,10 @@ int allocate_huge_pages(int fd, std::byte* base, uint64_t size) {
   if (whole == 0) return 0;
   // The free space is checked first, so that a file system that is too small is not
   // filled up in vain.
-  struct statvfs room {};
-  if (fstatvfs(fd, &room) != 0) return errno;
-  const bool has_limit = room.f_blocks != 0;  // a tmpfs without one has no blocks
-  if (has_limit && size / room.f_frsize >= room.f_bavail) return ENOSPC;
+  struct statvfs space {};
+  if (fstatvfs(fd, &space) != 0) return errno;
+  const bool has_limit = space.f_blocks != 0;  // a tmpfs without one has no blocks
+  if (has_limit && size / space.f_frsize >= space.f_bavail) return ENOSPC;
   // MADV_COLLAPSE skips huge pages without any allocated memory, and copies the pages
   // that it finds: so one small page of each is allocated. Touching it instead would
   // raise SIGBUS where there is no memory.

@@ -38,14 +38,14 @@ bool is_there(int fd, const Buffer& buffer) {
 
 void wait_until_removed(int fd, const Buffer& buffer) {
   // The interval of checks, in case that the kernel gives no watch.
-  constexpr int kLookMs = 10'000;
+  constexpr int kCheckMs = 10'000;
   const int watch = inotify_init1(IN_CLOEXEC);
   if (watch >= 0) {
     inotify_add_watch(watch, buffer.path().c_str(), IN_ATTRIB | IN_MODIFY);
   }
   while (is_there(fd, buffer)) {
     pollfd waiting{watch, POLLIN, 0};
-    poll(&waiting, 1, kLookMs);
+    poll(&waiting, 1, kCheckMs);
     std::array<char, 4096> events{};
     if ((waiting.revents & POLLIN) != 0 &&
         read(watch, events.data(), events.size()) < 0) {

@@ -10,7 +10,7 @@
 #include "src/buffer/buffer_view.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/block_state.hpp"
-#include "src/protocol/moments.hpp"
+#include "src/protocol/control_events.hpp"
 
 namespace arctrace::recorder {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "src/base/near_names.hpp"
+#include "src/recorder/buffer/available_memory.hpp"
 #include "src/recorder/buffer/map_memory.hpp"
-#include "src/recorder/buffer/memory_room.hpp"
 
 namespace arctrace::recorder {
 namespace {

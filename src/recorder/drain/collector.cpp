@@ -65,7 +65,7 @@ void reclaim_blocks(const Buffer& buffer) {
     uint64_t seen = IpcAtomics::load_acquire(view.block_header(i).state);
     const BlockState state = BlockState::unpack(seen);
     if (state.slot == ARCTRACE_KERNEL_SLOT) {
-      DeadSlot<IpcAtomics>::close_left(view, view.block_header(i), seen);
+      DeadSlot<IpcAtomics>::close_for_owner(view, view.block_header(i), seen);
     }
     if (state.phase != ARCTRACE_PHASE_DRAINING) continue;
     IpcAtomics::compare_exchange_acq_rel(view.block_header(i).state, seen,
@@ -170,8 +170,8 @@ void Collector::sync_clocks() {
   file_.write_records(sync.ticks, records.bytes());
 }
 
-void Collector::write_moments() {
-  moments_ = add_moments(records_, buffer_.view(), moments_);
+void Collector::write_control_events() {
+  control_events_ = add_control_events(records_, buffer_.view(), control_events_);
   flush_records();
 }
 
@@ -223,10 +223,10 @@ void Collector::run() {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (polled_ != nullptr) polled_->poll();
-      write_moments();
+      write_control_events();
       if (!keeps_all && has_name_) {
         busy = drain_.round() != 0;
-        code_files_.look(drain_.living_processes());
+        code_files_.scan(drain_.living_processes());
       }
       const uint64_t now_ns = read_monotonic_ns();
       if (now_ns - last_sync_ns_ >= sync_ns) sync_clocks();
@@ -254,8 +254,8 @@ CollectorSummary Collector::summary_locked() const {
   summary.living = static_cast<uint32_t>(distinct_processes(buffer_.view()));
   summary.file_error = drain_.file_error();
   if (ring_ != nullptr) {
-    summary.earlier_files = ring_->kept().count();
-    summary.removed = ring_->kept().removed();
+    summary.earlier_files = ring_->retained().count();
+    summary.removed = ring_->retained().removed();
   }
   return summary;
 }
@@ -269,7 +269,7 @@ CollectorSummary Collector::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (polled_ != nullptr) polled_->finish();
-    write_moments();
+    write_control_events();
     stopping_ = true;
   }
   close_gate(buffer_.view());
@@ -286,7 +286,7 @@ CollectorSummary Collector::finish() {
   code_files_.write(drain_.living_processes(), file_,
                     ring_ == nullptr ? kCodeNamesBytesMax : ring_->code_names_max());
   const int names_error = file_.error();
-  if (file_.lacks_room()) file_.clear_error();
+  if (file_.lacks_space()) file_.clear_error();
   sync_clocks();
   file_.sync();
   CollectorSummary summary = summary_locked();

@@ -55,7 +55,7 @@ class Collector : public Recorder {
  private:
   void run();
   void sync_clocks();
-  void write_moments();
+  void write_control_events();
   void flush_records();
   void write_earlier(const std::vector<EarlierChunk>& definitions);
   CollectorSummary summary_locked() const;
@@ -74,7 +74,7 @@ class Collector : public Recorder {
   const uint64_t disk_sync_ns_;  // 0: only at the end
   uint64_t last_disk_sync_ns_ = 0;
   RecordBuilder records_;  // the collector's own, for which there was no space yet
-  MomentsSeen moments_;    // control events that were added to records_
+  ControlEventsSeen control_events_;  // control events that were added to records_
   std::vector<JoinedThreads> joined_;
   std::thread thread_;
 };

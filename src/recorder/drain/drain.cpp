@@ -22,7 +22,7 @@ namespace arctrace::recorder {
 BusyRuns::BusyRuns(const BufferView& view) : view_(view) {
   const Geometry& geometry = view.geometry();
   if (geometry.mode == ARCTRACE_MODE_DROP &&
-      geometry.block_count > Handout<IpcAtomics>::kLooks) {
+      geometry.block_count > Handout<IpcAtomics>::kProbesMax) {
     busy_.resize(geometry.block_count);
   }
 }
@@ -69,13 +69,13 @@ void Reaper::reap_dead(RecordBuilder& records,
     }
   }
   // If slots remain, their owners may have died before `now`.
-  if (!leaves_some) this_look_ticks_ = now;
+  if (!leaves_some) this_pass_ticks_ = now;
 }
 
 void Reaper::reap(uint32_t index, RecordBuilder& records,
                   const std::function<void(uint32_t)>& closed) {
   arctrace_writer_slot& slot = view_.slot(index);
-  DeadSlot<IpcAtomics>::settle(view_, index, closed);
+  DeadSlot<IpcAtomics>::clean_up(view_, index, closed);
   if (const uint32_t writer = IpcAtomics::load_relaxed(slot.writer); writer != 0) {
     const uint64_t now = read_ticks(view_.geometry().clock);
     add_writer_end(records, now, writer, alive_ticks(index));
@@ -87,7 +87,7 @@ void Reaper::reap(uint32_t index, RecordBuilder& records,
 
 uint64_t Reaper::alive_ticks(uint32_t index) const {
   const uint64_t started = IpcAtomics::load_relaxed(view_.slot(index).start_ticks);
-  return std::min(std::max(last_look_ticks_, started),
+  return std::min(std::max(last_pass_ticks_, started),
                   read_ticks(view_.geometry().clock));
 }
 
@@ -103,7 +103,7 @@ void Reaper::report_losses(RecordBuilder& records, uint32_t index) {
 }
 
 void Reaper::confirm() {
-  last_look_ticks_ = this_look_ticks_;
+  last_pass_ticks_ = this_pass_ticks_;
   // J1 release, matches J2.
   for (const Reported& loss : reported_)
     IpcAtomics::store_release(*loss.word, loss.until);
@@ -169,7 +169,7 @@ uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
 
 // Goes on after the disk was full.
 void Drain::resume() {
-  if (!file_.lacks_room() || on_full_ == OnFull::kStop) return;
+  if (!file_.lacks_space() || on_full_ == OnFull::kStop) return;
   if (on_full_ == OnFull::kRing && ring_ != nullptr) ring_->drop_oldest();
   file_.clear_error();
   if (ring_ != nullptr) ring_->finish_change();
@@ -201,7 +201,7 @@ uint32_t Drain::round() {
     const SeenBlock& block = closed_[i];
     if (named_[block.index] || (is_reserve_used_ && !block.is_definitions)) continue;
     if (!block.is_definitions && block.handout > later) continue;
-    make_room(std::span(closed_).subspan(i));
+    make_space(std::span(closed_).subspan(i));
     if (!write_block(block)) continue;
     busy_runs_.note(block.index, true);
     ++changed;
@@ -250,9 +250,9 @@ void Drain::list_open_definitions() {
 // Begins the next file of the ring if this one has no space for another block. Blocks of
 // definitions among those that are not written yet may have names of this file's records:
 // they were open when these records were written, and have been closed since.
-void Drain::make_room(std::span<const SeenBlock> unwritten) {
+void Drain::make_space(std::span<const SeenBlock> unwritten) {
   const uint64_t needed = sizeof(arctrace_chunk_header) + view_.geometry().block_size;
-  if (ring_ == nullptr || is_reserve_used_ || ring_->has_room(needed)) return;
+  if (ring_ == nullptr || is_reserve_used_ || ring_->has_space(needed)) return;
   copy_open_definitions(0);
   Patience patience;
   for (const SeenBlock& block : unwritten) {

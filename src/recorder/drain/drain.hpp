@@ -60,7 +60,7 @@ class Reaper {
   // the slots until confirm() or withdraw(). Calls closed(index) for each block that was
   // closed for its dead owner. A slot that is reserved is not for new threads. So at most
   // half, rounded up, of the slots that these could take are reaped in one call, until
-  // settle_all() was called.
+  // allow_all() was called.
   void reap_dead(RecordBuilder& records, const std::function<void(uint32_t)>& closed);
 
   // When the slot's owner, who is dead, was last known to live: at the last pass whose
@@ -68,7 +68,7 @@ class Reaper {
   uint64_t alive_ticks(uint32_t slot) const;
 
   // From now on all slots may be reaped, because no thread will need one any more.
-  void settle_all() { is_last_ = true; }
+  void allow_all() { is_last_ = true; }
 
   // Adds LOST records for the losses that a slot's owner, dead or alive, has not counted
   // in one.
@@ -92,8 +92,8 @@ class Reaper {
   BufferView view_;
   std::vector<Reported> reported_;
   std::vector<uint32_t> reaped_;
-  uint64_t this_look_ticks_ = 0;
-  uint64_t last_look_ticks_ = 0;  // ticks of the last pass whose records the file has
+  uint64_t this_pass_ticks_ = 0;
+  uint64_t last_pass_ticks_ = 0;  // ticks of the last pass whose records the file has
   uint32_t first_ = 0;            // the slot at which the next call begins
   bool is_last_ = false;
 };
@@ -181,7 +181,7 @@ class Drain {
   void resume();
   void scan_blocks();
   void list_open_definitions();
-  void make_room(std::span<const SeenBlock> unwritten);
+  void make_space(std::span<const SeenBlock> unwritten);
   uint32_t close_unreachable();
   bool close_older_chain(uint64_t& later);
   bool is_in_chain(const SeenBlock& block) const;

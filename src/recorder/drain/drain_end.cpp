@@ -24,7 +24,7 @@ namespace {
 // The offset in an open block below which no record is begun any more. A writer that
 // reserved below it has committed its record once it no longer names the block (F1). A
 // writer that does not do so in time is stopped or gone, and its record is read as it is.
-uint32_t settled_end(const BufferView& view, uint32_t index, Patience& patience) {
+uint32_t committed_end(const BufferView& view, uint32_t index, Patience& patience) {
   constexpr int kTries = 20;
   constexpr timespec kPause{0, 1'000'000};
   const uint64_t next = IpcAtomics::load_acquire(view.block_header(index).next);
@@ -46,9 +46,9 @@ uint32_t settled_end(const BufferView& view, uint32_t index, Patience& patience)
 
 std::vector<std::byte> copy_live_block_untrusted(const BufferView& view, uint32_t index,
                                                  Patience& patience) {
-  const uint32_t settled = settled_end(view, index, patience);
+  const uint32_t committed_until = committed_end(view, index, patience);
   return copy_live_block_untrusted(view.block(index), view.geometry().block_size,
-                                   settled);
+                                   committed_until);
 }
 
 // Definitions are copied before their process ends, because the file may be cut off
@@ -88,7 +88,7 @@ void Drain::finish() {
   // seen the gate open may write one more at any time, and the file never has fewer than
   // this count.
   const uint64_t written = session_written(view_);
-  reaper_.settle_all();
+  reaper_.allow_all();
   // Recording is off, so a few passes find all blocks. Their number is bounded because a
   // hostile writer could go on.
   for (int rounds = 0; rounds < 8 && round() > 0; ++rounds) {
@@ -125,7 +125,7 @@ void Drain::finish() {
 // reserve is for these.
 void Drain::end_full_file() {
   first_error_ = file_.error();
-  if (file_.lacks_room()) {
+  if (file_.lacks_space()) {
     is_reserve_used_ = true;
     const uint64_t needed = bytes_of_end();
     uint64_t reserve = file_.release_reserve();
@@ -135,7 +135,7 @@ void Drain::end_full_file() {
     if (reserve < needed) cut_file(needed - reserve);
     write_definitions();
     // Other processes write to the disk, too.
-    if (file_.lacks_room() && cut_file(needed)) write_definitions();
+    if (file_.lacks_space() && cut_file(needed)) write_definitions();
   }
   const uint64_t cut = file_losses_.count();
   const uint64_t cut_all = file_losses_.count_all();
@@ -147,7 +147,7 @@ void Drain::end_full_file() {
   }
   totals_.unsaved = file_losses_.count() - cut;
   totals_.unsaved_kernel = file_losses_.count_all() - cut_all - totals_.unsaved;
-  if (!file_.lacks_room()) return;
+  if (!file_.lacks_space()) return;
   // The last records are small, so they are tried all the same.
   file_.clear_error();
   report_cpu_losses(view_, records_, ticks());
@@ -228,7 +228,7 @@ void Drain::copy_open_blocks() {
     if (copied_at_end_[block.index] || (is_reserve_used_ && !block.is_definitions)) {
       continue;
     }
-    make_room({});  // open blocks are copied anyhow
+    make_space({});  // open blocks are copied anyhow
     if (!write_live_copy(block, patience)) return;
     copied_at_end_[block.index] = true;
   }

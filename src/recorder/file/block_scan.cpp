@@ -186,17 +186,17 @@ arctrace_block_header copy_block_header(arctrace_block_header& header) {
 }
 
 std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size,
-                                                 uint32_t settled) {
+                                                 uint32_t committed_until) {
   std::vector<std::byte> copy(block_size, std::byte{0xFF});
   const arctrace_block_header header =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block));
   std::memcpy(copy.data(), &header, sizeof header);
   uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
-  while (offset < settled) {
+  while (offset < committed_until) {
     const uint32_t word0 = load_word(block, offset);
     if (word0 == ARCTRACE_FILL) {
       if (header.form == ARCTRACE_FORM_COMPACT) break;  // it has no holes
-      offset = end_of_hole(block, offset, settled);
+      offset = end_of_hole(block, offset, committed_until);
       continue;
     }
     const uint32_t length = length_at(word0, offset, block_size);

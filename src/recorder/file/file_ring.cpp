@@ -15,9 +15,11 @@
 
 namespace arctrace::recorder {
 
-std::string KeptFiles::next_name() const { return absl::StrCat(output_, ".", ever_ + 1); }
+std::string RetainedFiles::next_name() const {
+  return absl::StrCat(output_, ".", ever_ + 1);
+}
 
-void KeptFiles::add(uint64_t bytes, uint64_t more, FileEnd end) {
+void RetainedFiles::add(uint64_t bytes, uint64_t more, FileEnd end) {
   files_.push_back({next_name(), bytes, end});
   bytes_ += bytes;
   ++ever_;
@@ -28,7 +30,7 @@ void KeptFiles::add(uint64_t bytes, uint64_t more, FileEnd end) {
   while (files_.size() > 1 && too_many()) drop_oldest();
 }
 
-bool KeptFiles::drop_oldest() {
+bool RetainedFiles::drop_oldest() {
   if (files_.empty()) return false;
   const File& oldest = files_.front();
   unlink(oldest.name.c_str());
@@ -71,7 +73,7 @@ FileRing::FileRing(TraceFile& file, const arctrace_session_header& header,
       path_(file.path()),
       limits_(limits),
       file_size_(size_of_each(limits)),
-      kept_(path_, limits) {}
+      retained_(path_, limits) {}
 
 void FileRing::remember(const arctrace_block_header& header, uint32_t index,
                         std::span<const std::byte> rest) {
@@ -98,9 +100,9 @@ void FileRing::finish_change() {
     if (file_.error() != 0) return;
     file_.write_index(now.ticks);
     was_published_ = file_.is_published();
-    if (!file_.publish_as(kept_.next_name()).ok()) return file_.note_error(errno);
-    kept_.add(file_.bytes(), file_size_ + code_names_max() + remembered_,
-              {written_.records, written_.kernel, now.ticks});
+    if (!file_.publish_as(retained_.next_name()).ok()) return file_.note_error(errno);
+    retained_.add(file_.bytes(), file_size_ + code_names_max() + remembered_,
+                  {written_.records, written_.kernel, now.ticks});
     change_ = Change::kOpening;
   }
   if (change_ == Change::kOpening) {
@@ -136,7 +138,7 @@ void FileRing::begin_file(const ClockSync& now) {
   add_begin(records, now.ticks);
   add_clock_sync(records, now);
   file_.write_records(now.ticks, records.bytes());
-  if (file_.error() == 0) told_removed_ = kept_.removed().files;
+  if (file_.error() == 0) told_removed_ = retained_.removed().files;
   for (const auto& [handout, block] : definitions_) {
     file_.write_chunk(ARCTRACE_CHUNK_BLOCK, ARCTRACE_CHUNK_LIVE_COPY, block.index,
                       now.ticks, std::as_bytes(std::span(&block.header, 1)), block.rest);
@@ -145,7 +147,7 @@ void FileRing::begin_file(const ClockSync& now) {
 }
 
 void FileRing::add_removed(RecordBuilder& records, uint64_t ticks) const {
-  if (kept_.removed().files == told_removed_) return;
+  if (retained_.removed().files == told_removed_) return;
   add_files(records, ticks, ARCTRACE_FILES_REMOVED);
 }
 
@@ -163,9 +165,9 @@ void FileRing::note_records(std::span<const std::byte> records) {
 
 void FileRing::add_files(RecordBuilder& records, uint64_t ticks,
                          arctrace_files_event what) const {
-  const RemovedFiles& removed = kept_.removed();
+  const RemovedFiles& removed = retained_.removed();
   arctrace_files_body body{.what = what,
-                           .number = kept_.ever() + 1,
+                           .number = retained_.ever() + 1,
                            .begin_ticks = begin_ticks_,
                            .records = written_.records,
                            .kernel = written_.kernel,

@@ -66,9 +66,9 @@ struct FileLimits {
 // Names the files beside the trace file, FILE.1, FILE.2 ..., and removes the oldest of
 // them when there are more than the limits allow. The file ring and the flight recorder
 // use it.
-class KeptFiles {
+class RetainedFiles {
  public:
-  KeptFiles(std::string output, FileLimits limits)
+  RetainedFiles(std::string output, FileLimits limits)
       : output_(std::move(output)), limits_(limits) {}
 
   // The name of the next file.
@@ -112,7 +112,7 @@ class FileRing {
                 std::span<const std::byte> rest);
 
   // Whether the next `bytes` belong into this file and not into the next one.
-  bool has_room(uint64_t bytes) const {
+  bool has_space(uint64_t bytes) const {
     return file_.bytes() == definitions_size_ ||
            file_.bytes() + bytes <= file_size_ + definitions_size_;
   }
@@ -136,7 +136,7 @@ class FileRing {
   void finish_change();
 
   // Removes the oldest earlier file. add_removed() records that.
-  void drop_oldest() { kept_.drop_oldest(); }
+  void drop_oldest() { retained_.drop_oldest(); }
   // Adds FILES if files were removed and no record in a file says so yet.
   void add_removed(RecordBuilder& records, uint64_t ticks) const;
 
@@ -150,7 +150,7 @@ class FileRing {
   void note_block(const BlockContents& block) { written_.add(block); }
   void note_records(std::span<const std::byte> records);
 
-  const KeptFiles& kept() const { return kept_; }
+  const RetainedFiles& retained() const { return retained_; }
 
  private:
   struct Definitions {
@@ -180,7 +180,7 @@ class FileRing {
   uint64_t remembered_ = 0;        // bytes
   Change change_ = Change::kNone;
   bool was_published_ = false;  // the previous file was published
-  KeptFiles kept_;
+  RetainedFiles retained_;
   FileCounts written_;         // into all files
   uint32_t told_removed_ = 0;  // removed files that a record in a file counts
   Remembered definitions_;

@@ -90,12 +90,12 @@ void add_exec(RecordBuilder& records, uint64_t ticks, uint32_t pid,
       arctrace_exec_body{.pid = pid, .reserved = 0, .within_ticks = within_ticks});
 }
 
-MomentsSeen add_moments(RecordBuilder& records, const BufferView& view,
-                        MomentsSeen seen) {
+ControlEventsSeen add_control_events(RecordBuilder& records, const BufferView& view,
+                                     ControlEventsSeen seen) {
   return {add_gate_changes(records, view, seen.gate_changes),
-          for_each_moment_untrusted(
+          for_each_control_event_untrusted(
               execs(view), seen.execs, [&](uint64_t ticks, uint32_t value) {
-                const ExecMoment exec = ExecMoment::unpack(value);
+                const ExecEvent exec = ExecEvent::unpack(value);
                 add_exec(records, ticks, exec.pid, exec.within_ticks);
               })};
 }

@@ -39,12 +39,13 @@ void add_exec(RecordBuilder& records, uint64_t ticks, uint32_t pid,
               uint64_t within_ticks);
 
 // How many of the control events in a control page have become records.
-struct MomentsSeen {
+struct ControlEventsSeen {
   uint32_t gate_changes = 0, execs = 0;
 };
 // Adds ENABLED for each change of the gate or the live filter, and EXEC for each exec,
 // that came after `seen`, as far as the buffer still has them.
-MomentsSeen add_moments(RecordBuilder& records, const BufferView& view, MomentsSeen seen);
+ControlEventsSeen add_control_events(RecordBuilder& records, const BufferView& view,
+                                     ControlEventsSeen seen);
 
 // Adds ENABLED with the classes that are recorded at `ticks`, which is now.
 void add_enabled(RecordBuilder& records, const BufferView& view, uint64_t ticks);

@@ -112,13 +112,14 @@ void for_each_loss_untrusted(std::span<const std::byte> block,
 // A copy of a block's header, whose first cache line other processes may be changing.
 arctrace_block_header copy_block_header(arctrace_block_header& header);
 
-// A copy of a block to which writers may still be writing, up to the offset `settled`,
-// below which no record is begun any more. Committed records are copied whole; of a
-// record in progress only word 0 is copied, and of a full head the writer, by which
-// readers know whether it died; the rest stays 0xff. A writer that seemed stopped may go
-// on in a hole below `settled`. REQUIRES: settled <= block_size.
+// A copy of a block to which writers may still be writing, up to the offset
+// `committed_until`, below which no record is begun any more. Committed records are
+// copied whole; of a record in progress only word 0 is copied, and of a full head the
+// writer, by which readers know whether it died; the rest stays 0xff. A writer that
+// seemed stopped may go on in a hole below `committed_until`. REQUIRES: committed_until
+// <= block_size.
 std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t block_size,
-                                                 uint32_t settled);
+                                                 uint32_t committed_until);
 
 // Notes facts about the chunks that a recorder writes, for the INDEX of the file.
 
@@ -242,7 +243,7 @@ class TraceFile {
 
   // Whether the last write failed because the file cannot grow. That may pass: the same
   // bytes can be written again after clear_error().
-  bool lacks_room() const { return is_full_disk(error_); }
+  bool lacks_space() const { return is_full_disk(error_); }
 
   // Reserves space on the disk, until release_reserve(), so that the end of the file
   // still fits when the disk is full: at most a fourth of the free space. If there is too

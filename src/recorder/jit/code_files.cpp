@@ -28,14 +28,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kFirstLookNs = 50 * kMs;
-constexpr uint64_t kLookIntervalMaxNs = 60'000 * kMs;
+constexpr uint64_t kFirstScanNs = 50 * kMs;
+constexpr uint64_t kScanIntervalMaxNs = 60'000 * kMs;
 // File systems stamp files with a clock that advances only at timer interrupts.
 constexpr uint64_t kStampSlackNs = 20 * kMs;
-constexpr int kLooksMax = 8;  // living processes that are checked in one pass
+constexpr int kScansMax = 8;  // living processes that are checked in one pass
 constexpr size_t kProcessesMax = 65536;
 constexpr size_t kDumpsMax = 4;  // dumps of one process
-constexpr size_t kHeldMax = 256;
+constexpr size_t kCodeFilesMax = 256;
 constexpr size_t kProcTextMax = size_t{8} << 20;  // of a file in /proc/PID
 constexpr size_t kFlushBytes = size_t{1} << 20;
 
@@ -98,7 +98,7 @@ CodeFiles::CodeFiles(const arctrace_session_header& header)
 
 CodeFiles::~CodeFiles() {
   for (const auto& [id, process] : processes_) {
-    for (const Held& file : process.files) close(file.fd);
+    for (const CodeFile& file : process.files) close(file.fd);
   }
 }
 
@@ -195,24 +195,24 @@ uint32_t CodeFiles::find_system_pid(const Process& process) const {
   return 0;
 }
 
-void CodeFiles::look(std::span<const uint32_t> living) {
+void CodeFiles::scan(std::span<const uint32_t> living) {
   now_ = take_clock_sync(clock_);
-  int looks = 0;
+  int scans = 0;
   for (auto at = processes_.begin(); at != processes_.end();) {
     Process& process = at->second;
     if (std::binary_search(living.begin(), living.end(), at->first)) {
-      const bool is_due = now_.monotonic_ns >= process.next_look_ns;
-      if (process.next_look_ns == 0) {
-        process.look_interval_ns = kFirstLookNs;
-        process.next_look_ns = now_.monotonic_ns + kFirstLookNs;
-      } else if (is_due && looks++ < kLooksMax) {
-        process.next_look_ns = now_.monotonic_ns + process.look_interval_ns;
-        process.look_interval_ns =
-            std::min(2 * process.look_interval_ns, kLookIntervalMaxNs);
-        look_at_living(process);
+      const bool is_due = now_.monotonic_ns >= process.next_scan_ns;
+      if (process.next_scan_ns == 0) {
+        process.scan_interval_ns = kFirstScanNs;
+        process.next_scan_ns = now_.monotonic_ns + kFirstScanNs;
+      } else if (is_due && scans++ < kScansMax) {
+        process.next_scan_ns = now_.monotonic_ns + process.scan_interval_ns;
+        process.scan_interval_ns =
+            std::min(2 * process.scan_interval_ns, kScanIntervalMaxNs);
+        scan_living(process);
       }
     } else if (process.is_noted || process.end_ticks == 0) {
-      look_at_gone(process);
+      scan_gone(process);
       if (process.files.empty()) {
         at = processes_.erase(at);
         continue;
@@ -222,7 +222,7 @@ void CodeFiles::look(std::span<const uint32_t> living) {
   }
 }
 
-void CodeFiles::look_at_living(Process& process) {
+void CodeFiles::scan_living(Process& process) {
   if (process.system_pid == 0) process.system_pid = find_system_pid(process);
   if (process.system_pid == 0) return;
   // All files are read through one descriptor, so that they belong to one process even if
@@ -243,7 +243,7 @@ void CodeFiles::look_at_living(Process& process) {
   open_files(process, root, status->rights);
 }
 
-void CodeFiles::look_at_gone(Process& process) {
+void CodeFiles::scan_gone(Process& process) {
   process.is_noted = false;
   if (process.end_ticks == 0) process.end_ticks = now_.ticks;
   // A file that is named after a number of another PID namespace may belong to another
@@ -261,16 +261,16 @@ void CodeFiles::open_files(Process& process, int root, const ProcessRights& righ
   std::sort(process.dumps.begin(), process.dumps.end());
   process.dumps.erase(std::unique(process.dumps.begin(), process.dumps.end()),
                       process.dumps.end());
-  std::vector<Held> candidates = {
+  std::vector<CodeFile> candidates = {
       {absl::StrCat("/tmp/perf-", process.pid, ".map"), ARCTRACE_CODE_PERF_MAP, -1}};
   for (const std::string& path : process.dumps) {
     candidates.push_back({path, ARCTRACE_CODE_JITDUMP, -1});
   }
-  for (Held& file : candidates) {
+  for (CodeFile& file : candidates) {
     file.fd = open_for_process_untrusted(root, file.path, rights);
     if (file.fd < 0) continue;
     if (is_written_meanwhile(process, file.fd)) {
-      hold(process, std::move(file));
+      keep_open(process, std::move(file));
     } else {
       close(file.fd);
     }
@@ -291,23 +291,23 @@ bool CodeFiles::is_written_meanwhile(const Process& process, int fd) const {
 }
 
 // Keeps the file open, instead of one that an earlier check found at the same path.
-void CodeFiles::hold(Process& process, Held file) {
-  for (Held& known : process.files) {
+void CodeFiles::keep_open(Process& process, CodeFile file) {
+  for (CodeFile& known : process.files) {
     if (known.path != file.path) continue;
     close(std::exchange(known.fd, file.fd));
     return;
   }
-  if (held_ == kHeldMax) {
+  if (code_file_count_ == kCodeFilesMax) {
     close(file.fd);
     return;
   }
-  ++held_;
+  ++code_file_count_;
   process.files.push_back(std::move(file));
 }
 
 void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
                       uint64_t bytes_max) {
-  look(living);
+  scan(living);
   RecordBuilder records;
   uint64_t bytes = 0;
   const auto flush = [&] {
@@ -316,8 +316,8 @@ void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
     records.clear();
   };
   for (auto& [id, process] : processes_) {
-    if (std::binary_search(living.begin(), living.end(), id)) look_at_living(process);
-    for (const Held& held : process.files) {
+    if (std::binary_search(living.begin(), living.end(), id)) scan_living(process);
+    for (const CodeFile& source : process.files) {
       const auto add = [&, process_id = id](const NamedCode& code) {
         if (bytes + records.bytes().size() + code.name.size() > bytes_max) return false;
         records.begin(ARCTRACE_TYPE_CODE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
@@ -332,16 +332,16 @@ void CodeFiles::write(std::span<const uint32_t> living, TraceFile& file,
         return true;
       };
       const CodeFileSummary summary =
-          held.kind == ARCTRACE_CODE_PERF_MAP
-              ? read_perf_map_untrusted(held.fd, add)
+          source.kind == ARCTRACE_CODE_PERF_MAP
+              ? read_perf_map_untrusted(source.fd, add)
               : read_jit_dump_untrusted(
-                    held.fd, {process.pid, monotonic_ns(process.start_ticks)}, add);
+                    source.fd, {process.pid, monotonic_ns(process.start_ticks)}, add);
       if (summary.names + summary.left_out == 0) continue;
       records.begin(ARCTRACE_TYPE_CODE_FILE, ARCTRACE_WRITER_COLLECTOR, now_.ticks);
-      const std::string_view path = std::string_view(held.path).substr(0, 4096);
+      const std::string_view path = std::string_view(source.path).substr(0, 4096);
       records.body(
           arctrace_code_file_body{.process = id,
-                                  .kind = held.kind,
+                                  .kind = source.kind,
                                   .names = summary.names,
                                   .left_out = summary.left_out,
                                   .flags = summary.is_cut ? ARCTRACE_CODE_FILE_CUT : 0,

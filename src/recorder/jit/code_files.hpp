@@ -36,7 +36,7 @@ class CodeFiles {
   // Searches for files of the processes that are gone since the last call, and of some of
   // those that live, at intervals that double up to a minute. `living`: identities,
   // sorted.
-  void look(std::span<const uint32_t> living);
+  void scan(std::span<const uint32_t> living);
 
   // Checks all processes that live, then writes the CODE and CODE_FILE records of all
   // files, which take about `bytes_max` of `file` at most. May be called for several
@@ -45,7 +45,7 @@ class CodeFiles {
              uint64_t bytes_max = kCodeNamesBytesMax);
 
  private:
-  struct Held {
+  struct CodeFile {
     std::string path;  // as the process sees it
     arctrace_code_file_kind kind;
     int fd;
@@ -57,10 +57,10 @@ class CodeFiles {
     std::optional<ProcessRights> rights;  // as the kernel had them when last seen
     uint64_t start_ticks = 0;
     uint64_t end_ticks = 0;  // of its PROCESS_END, or when it was seen gone; 0: it lives
-    uint64_t next_look_ns = 0, look_interval_ns = 0;
+    uint64_t next_scan_ns = 0, scan_interval_ns = 0;
     bool is_noted = false;  // there were definitions since the last check
     std::vector<std::string> dumps;
-    std::vector<Held> files;
+    std::vector<CodeFile> files;
   };
   using Processes = std::map<uint32_t, Process>;
 
@@ -70,17 +70,17 @@ class CodeFiles {
   uint64_t monotonic_ns(uint64_t ticks) const;
   bool has_our_numbers(const Process& process) const;
   uint32_t find_system_pid(const Process& process) const;
-  void look_at_living(Process& process);
-  void look_at_gone(Process& process);
+  void scan_living(Process& process);
+  void scan_gone(Process& process);
   void open_files(Process& process, int root, const ProcessRights& rights);
   bool is_written_meanwhile(const Process& process, int fd) const;
-  void hold(Process& process, Held file);
+  void keep_open(Process& process, CodeFile file);
 
   const ClockSync start_;
   const uint32_t clock_;
   const uint32_t pid_namespace_;  // the recorder's
   ClockSync now_;
-  size_t held_ = 0;  // open files, of all processes
+  size_t code_file_count_ = 0;  // open files, of all processes
   Processes processes_;
 };
 

@@ -64,7 +64,7 @@ class CodeStream {
   const uint64_t limit_;
   uint64_t offset_ = 0;
   uint64_t start_ = 0;  // the offset in the file of bytes_
-  size_t held_ = 0;
+  size_t filled_ = 0;
   bool is_cut_ = false;
   std::vector<char> bytes_;
 };

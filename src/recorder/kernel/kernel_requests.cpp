@@ -17,7 +17,7 @@
 #include "src/buffer/clock.hpp"
 #include "src/os/process_facts.hpp"
 #include "src/protocol/block_state.hpp"
-#include "src/protocol/moments.hpp"
+#include "src/protocol/control_events.hpp"
 
 namespace arctrace::recorder {
 namespace {

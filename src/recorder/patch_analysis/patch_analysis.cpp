@@ -29,17 +29,17 @@ std::byte pop_of(std::byte push) {
 }
 
 // sub $N,%rsp is undone by lea N(%rsp),%rsp, which does not change the flags.
-KeptInstruction undo_of_room(std::span<const std::byte> bytes, bool is_short) {
+KeptInstruction undo_of_subtraction(std::span<const std::byte> bytes, bool is_short) {
   KeptInstruction kept;
-  int32_t room = 0;
+  int32_t subtracted = 0;
   if (is_short) {
     // A positive value of one byte equals the number with its sign.
-    room = number(bytes[3]) <= INT8_MAX ? number(bytes[3]) : 0;
+    subtracted = number(bytes[3]) <= INT8_MAX ? number(bytes[3]) : 0;
   } else {
-    std::memcpy(&room, &bytes[3], sizeof room);
+    std::memcpy(&subtracted, &bytes[3], sizeof subtracted);
   }
-  if (room <= 0) return kept;
-  kept.stack_bytes = static_cast<uint64_t>(room);
+  if (subtracted <= 0) return kept;
+  kept.stack_bytes = static_cast<uint64_t>(subtracted);
   const auto modrm = std::byte{static_cast<uint8_t>(is_short ? 0x64 : 0xa4)};
   kept.undo = {bytes[0], kLoadAddress, modrm, std::byte{0x24}};
   kept.undo.insert(kept.undo.end(), bytes.begin() + 3, bytes.end());
@@ -49,8 +49,10 @@ KeptInstruction undo_of_room(std::span<const std::byte> bytes, bool is_short) {
 }  // namespace
 
 KeptInstruction undo_of(std::span<const std::byte> bytes) {
-  constexpr std::byte kShortRoom[] = {std::byte{0x48}, std::byte{0x83}, std::byte{0xec}};
-  constexpr std::byte kRoom[] = {std::byte{0x48}, std::byte{0x81}, std::byte{0xec}};
+  constexpr std::byte kShortSubtraction[] = {std::byte{0x48}, std::byte{0x83},
+                                             std::byte{0xec}};
+  constexpr std::byte kSubtraction[] = {std::byte{0x48}, std::byte{0x81},
+                                        std::byte{0xec}};
   const auto begins = [bytes](const std::byte(&opcode)[3]) {
     return std::equal(std::begin(opcode), std::end(opcode), bytes.begin());
   };
@@ -62,10 +64,10 @@ KeptInstruction undo_of(std::span<const std::byte> bytes) {
       if (bytes[0] != kOtherRegisters || !is_push(bytes[1])) break;
       return {{bytes[0], pop_of(bytes[1])}, sizeof(uint64_t)};
     case 4:
-      if (begins(kShortRoom)) return undo_of_room(bytes, true);
+      if (begins(kShortSubtraction)) return undo_of_subtraction(bytes, true);
       break;
     case 7:
-      if (begins(kRoom)) return undo_of_room(bytes, false);
+      if (begins(kSubtraction)) return undo_of_subtraction(bytes, false);
       break;
     default:
       break;
@@ -101,11 +103,11 @@ class FunctionAnalysis {
     code_ = bytes.first(std::min<uint64_t>(bytes.size(), plan_.size));
     const PatchVerdict verdict = judge();
     if (verdict != PatchVerdict::kPatchable) {
-      FunctionPlan left;
-      left.start = plan_.start;
-      left.size = plan_.size;
-      left.verdict = verdict;
-      plan_ = left;
+      FunctionPlan skipped;
+      skipped.start = plan_.start;
+      skipped.size = plan_.size;
+      skipped.verdict = verdict;
+      plan_ = skipped;
     } else {
       plan_.entry_only = function_.uses_return_address;
       plan_.may_last = function_.may_last;

@@ -194,7 +194,7 @@ class Decoder {
     function.name = names_.substr(0, file.name_size);
     names_.remove_prefix(file.name_size);
     function.verdict = static_cast<PatchVerdict>(file.verdict);
-    if (function.verdict != PatchVerdict::kPatchable) return is_left(file);
+    if (function.verdict != PatchVerdict::kPatchable) return is_skipped(file);
     function.entry_only = file.entry_only != 0;
     function.may_last = file.may_last != 0;
     function.displaced = file.displaced;
@@ -212,7 +212,7 @@ class Decoder {
   }
 
   // A function that is skipped has nothing to displace.
-  static bool is_left(const FileFunction& file) {
+  static bool is_skipped(const FileFunction& file) {
     const auto is_zero = [](uint8_t byte) { return byte == 0; };
     return file.entry_only == 0 && file.may_last == 0 && file.kept == 0 &&
            file.displaced == 0 && file.instruction_count == 0 && file.kept_as == 0 &&

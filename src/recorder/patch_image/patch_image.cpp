@@ -26,7 +26,7 @@ constexpr uint64_t kStep = uint64_t{64} << 10;
 // The kernel maps nothing below this unless it is asked to (vm.mmap_min_addr).
 constexpr uint64_t kLowest = kStep;
 // The space that stays free for the heap, which grows after the program.
-constexpr uint64_t kHeapRoom = uint64_t{1} << 30;
+constexpr uint64_t kHeapSpace = uint64_t{1} << 30;
 constexpr uint64_t kHighest = uint64_t{1} << 47;
 // The largest distance from the first byte of the one to the last of the other; a jump
 // reaches 2 GiB.
@@ -57,8 +57,8 @@ bool AddressSpace::is_free(CodeRange range) const {
   });
 }
 
-std::optional<uint64_t> AddressSpace::find_room_near(CodeRange module,
-                                                     uint64_t size) const {
+std::optional<uint64_t> AddressSpace::find_space_near(CodeRange module,
+                                                      uint64_t size) const {
   if (module.end <= module.start || module.end - module.start > kReach / 2 ||
       size > kReach / 2 || module.end > kHighest) {
     return std::nullopt;
@@ -69,7 +69,7 @@ std::optional<uint64_t> AddressSpace::find_room_near(CodeRange module,
     const uint64_t start = (module.start - below) & ~(kStep - 1);
     if (is_free({start, start + size})) return start;
   }
-  for (uint64_t above = kHeapRoom; module.end - module.start + above + size < kReach;
+  for (uint64_t above = kHeapSpace; module.end - module.start + above + size < kReach;
        above += kStep) {
     const uint64_t start = (module.end + above) & ~(kStep - 1);
     if (start + size < kHighest && is_free({start, start + size})) return start;
@@ -95,24 +95,24 @@ struct Trampoline {
   uint8_t undo_size = 0;  // the code that undoes the first instruction
 };
 
-// The bytes after the table: the PatchSkips of the request, `left_size` bytes, and its
+// The bytes after the table: the PatchSkips of the request, `skips_size` bytes, and its
 // PatchAgain.
 std::vector<std::byte> bytes_after_table(const PatchRequest& request,
-                                         uint64_t& left_size) {
+                                         uint64_t& skips_size) {
   ImageBytes out;
-  for (const auto& [verdict, left] : request.left) {
-    uint64_t unlisted = left.count - left.listed.size();
-    for (size_t i = 0; i < left.listed.size() || unlisted != 0; unlisted = 0) {
+  for (const auto& [verdict, skipped] : request.skipped) {
+    uint64_t unlisted = skipped.count - skipped.listed.size();
+    for (size_t i = 0; i < skipped.listed.size() || unlisted != 0; unlisted = 0) {
       const size_t listed =
-          std::min<size_t>(left.listed.size() - i, shim::kPatchListedMax);
+          std::min<size_t>(skipped.listed.size() - i, shim::kPatchListedMax);
       out.add(shim::PatchSkips{verdict, static_cast<uint32_t>(listed + unlisted),
                                static_cast<uint32_t>(listed), 0});
       for (const size_t end = i + listed; i < end; ++i) {
-        out.add(request.bias + left.listed[i]);
+        out.add(request.bias + skipped.listed[i]);
       }
     }
   }
-  left_size = out.size();
+  skips_size = out.size();
   for (const shim::PatchAgain& again : request.again) out.add(again);
   return std::move(out).take();
 }
@@ -123,16 +123,16 @@ class ImageMaker {
       : code_(code), request_(request), unwind_(code) {
     for (const FunctionPlan* function : request.functions) {
       if (add_function(*function)) continue;
-      SkippedFunctions& left = request_.left[ARCTRACE_PATCH_UNMOVED_RULES];
-      ++left.count;
-      left.listed.push_back(function->start);
+      SkippedFunctions& skipped = request_.skipped[ARCTRACE_PATCH_UNMOVED_RULES];
+      ++skipped.count;
+      skipped.listed.push_back(function->start);
     }
-    after_table_ = bytes_after_table(request_, left_size_);
+    after_table_ = bytes_after_table(request_, skips_size_);
   }
 
   std::vector<std::byte> run(const AddressSpace& process) && {
     lay_out();
-    const auto low = process.find_room_near(module_range(), size_);
+    const auto low = process.find_space_near(module_range(), size_);
     if (!low) {
       return refused_patch_image(ARCTRACE_PATCH_NO_ROOM, request_);
     }
@@ -235,7 +235,7 @@ class ImageMaker {
       table.code_low = std::min(table.code_low, request_.bias + segment.address);
       table.code_high = std::max(table.code_high, request_.bias + segment.range().end);
     }
-    table.left_size = left_size_;
+    table.skips_size = skips_size_;
     table.again_count = request_.again.size();
     table.matched = request_.matched;
     table.function_count = static_cast<uint32_t>(trampolines_.size());
@@ -359,7 +359,7 @@ class ImageMaker {
   PatchRequest request_;
   ImageUnwind unwind_;
   std::vector<std::byte> after_table_;
-  uint64_t left_size_ = 0;
+  uint64_t skips_size_ = 0;
   std::vector<Trampoline> trampolines_;
   uint64_t code_size_ = 0;
   uint64_t low_ = 0;  // the address of the image
@@ -385,7 +385,7 @@ std::vector<std::byte> make_patch_image(const ModuleCode& code,
 std::vector<std::byte> refused_patch_image(uint32_t refusal,
                                            const PatchRequest& request) {
   PatchTable table{};
-  const std::vector<std::byte> after_table = bytes_after_table(request, table.left_size);
+  const std::vector<std::byte> after_table = bytes_after_table(request, table.skips_size);
   std::memcpy(table.magic, shim::kPatchMagic, sizeof table.magic);
   table.bytes = shim::kPatchTableOffset + sizeof table + after_table.size();
   table.again_count = request.again.size();

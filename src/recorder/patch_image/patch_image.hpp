@@ -28,7 +28,7 @@ class AddressSpace {
   // A place for `size` bytes, whole pages, from which `module` is within reach of a jump,
   // and the reverse: below the module, or far above it, because the heap grows right
   // above it.
-  std::optional<uint64_t> find_room_near(CodeRange module, uint64_t size) const;
+  std::optional<uint64_t> find_space_near(CodeRange module, uint64_t size) const;
 
  private:
   bool is_free(CodeRange range) const;
@@ -48,7 +48,7 @@ struct PatchRequest {
   std::set<const FunctionPlan*> named;  // of these, those that are asked for by name
   uint64_t bias = 0;                    // from file addresses to those of the process
   uint64_t matched = 0;                 // for the table
-  SkippedByVerdict left;                // for the shim's report
+  SkippedByVerdict skipped;             // for the shim's report
   std::vector<shim::PatchAgain> again;  // of the process
 };
 

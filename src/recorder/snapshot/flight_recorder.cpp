@@ -97,7 +97,7 @@ void FlightRecorder::run() {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
-      look_after_buffer();
+      maintain_buffer();
       take_due_snapshots();
     }
     // This returns when a program asks for a snapshot, at finish(), or after the
@@ -209,16 +209,16 @@ bool FlightRecorder::see_crash() {
   return crashed;
 }
 
-void FlightRecorder::note_moments() {
+void FlightRecorder::note_control_events() {
   RecordBuilder records;
-  past_.moments = add_moments(records, buffer_.view(), past_.moments);
+  past_.moments = add_control_events(records, buffer_.view(), past_.moments);
   note(records);
 }
 
-void FlightRecorder::look_after_buffer() {
+void FlightRecorder::maintain_buffer() {
   if (!stopping_ && options_.polled != nullptr) options_.polled->poll();
   if (options_.on_crash) crash_seen_ |= see_crash();
-  if (!stopping_) note_moments();
+  if (!stopping_) note_control_events();
   if (read_monotonic_ns() - past_.syncs.back().monotonic_ns >=
       sync_interval_ns(buffer_.view().geometry())) {
     note_clocks();
@@ -263,7 +263,7 @@ CollectorSummary FlightRecorder::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (options_.polled != nullptr) options_.polled->finish();
-    note_moments();
+    note_control_events();
     // These snapshots are those that a program asked for shortly before it ended.
     if (options_.asked_interval_ns != 0) take_due_snapshots();
     stopping_ = true;
@@ -275,13 +275,13 @@ CollectorSummary FlightRecorder::finish() {
 
   const std::lock_guard lock(mutex_);
   CpuChain<IpcAtomics>::close_all(buffer_.view());
-  look_after_buffer();
+  maintain_buffer();
   if (asked_for_ns_ != 0) ++asked_taken_;
   if (asked_for_ns_ != 0 || crash_seen_) take_and_report();
   const BufferView& view = buffer_.view();
   CollectorSummary summary;
   note_clocks();
-  past_.with_moments = false;
+  past_.with_control_events = false;
   RecordBuilder silent;
   for (const JoinedThreads& joined : joined_) {
     add_silent_threads(silent, read_ticks(view.geometry().clock), view, joined);

@@ -51,7 +51,7 @@ class FlightRecorder : public Recorder {
 
  private:
   void run();
-  void look_after_buffer();
+  void maintain_buffer();
   void take_due_snapshots();
   void take_and_report();
   absl::StatusOr<std::string> snapshot_locked();
@@ -59,7 +59,7 @@ class FlightRecorder : public Recorder {
   std::vector<uint32_t> defined_processes() const;
   bool see_crash();
   void note_clocks();
-  void note_moments();
+  void note_control_events();
   void note(RecordBuilder& records);
 
   Buffer& buffer_;
@@ -78,7 +78,7 @@ class FlightRecorder : public Recorder {
   uint64_t asked_taken_ = 0;    // snapshots
   uint64_t asked_refused_ = 0;  // refused requests
   uint64_t last_periodic_ns_ = 0;
-  KeptFiles snapshots_;
+  RetainedFiles snapshots_;
   CpuServer cpu_server_;
   std::thread thread_;
 };

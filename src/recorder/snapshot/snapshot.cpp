@@ -27,7 +27,7 @@ void Snapshot::write() {
   for (const SeenBlock& block : list(ARCTRACE_CLASS_DATA)) copy(block);
   copy_definitions(definitions);
   error_ = file_.error();
-  if (file_.lacks_room()) end_full_file();
+  if (file_.lacks_space()) end_full_file();
   totals_.unsaved = file_losses_.count();
   totals_.lost_by_file = file_losses_.count_all();
   totals_.unsaved_kernel = totals_.lost_by_file - totals_.unsaved;
@@ -223,9 +223,9 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   add_session_event(records, read_ticks(clock), ARCTRACE_SESSION_DUMP_BEGIN, 0);
   file.write_records(read_ticks(clock), records.bytes());
   file.write_records(read_ticks(clock), past.records);
-  if (past.with_moments) {
+  if (past.with_control_events) {
     records.clear();
-    add_moments(records, buffer.view(), past.moments);
+    add_control_events(records, buffer.view(), past.moments);
     file.write_records(read_ticks(clock), records.bytes());
   }
   DrainTotals earlier;

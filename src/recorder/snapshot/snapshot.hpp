@@ -71,8 +71,8 @@ struct SnapshotPast {
   RecorderFacts recorder;
   std::vector<ClockSync> syncs;            // in order of time
   std::vector<std::byte> records;          // the collector's own
-  MomentsSeen moments = {};                // control events whose records are among these
-  bool with_moments = true;                // the buffer may have more of them
+  ControlEventsSeen moments = {};          // control events whose records are among these
+  bool with_control_events = true;         // the buffer may have more of them
   std::vector<EarlierChunk> earlier = {};  // of a file
   bool is_merged = false;                  // `earlier` is all that the file has
 };

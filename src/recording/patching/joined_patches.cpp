@@ -118,7 +118,7 @@ void sort_out_changed(const ProcessCode& code,
     }
     return true;
   });
-  if (changed.count != 0) request.left[ARCTRACE_PATCH_CHANGED] = std::move(changed);
+  if (changed.count != 0) request.skipped[ARCTRACE_PATCH_CHANGED] = std::move(changed);
 }
 
 // Whether a pattern may ask for functions of the library; programs may ask for it by a

@@ -31,13 +31,14 @@ namespace arctrace::recording {
 
 namespace {
 
-constexpr char kRooms[] = "__patchable_function_entries";
+constexpr char kPatchableEntries[] = "__patchable_function_entries";
 
 // The section's addresses; empty: there is none.
 recorder::CodeRange section_range(const reader::ElfFile& elf) {
   recorder::CodeRange range{};
   elf.for_each_section([&range](const reader::ElfSection& section) {
-    if (std::string_view(section.name) != kRooms || section.size >= uint64_t{1} << 32) {
+    if (std::string_view(section.name) != kPatchableEntries ||
+        section.size >= uint64_t{1} << 32) {
       return true;
     }
     range = {section.address, section.address + section.size};
@@ -56,8 +57,8 @@ std::vector<Part> parts_of(const std::string& bytes) {
 }
 
 // The section's contents when the program is loaded.
-std::vector<uint64_t> addresses_of_rooms(const reader::ElfFile& elf) {
-  const std::string words = elf.section_bytes(kRooms).value_or("");
+std::vector<uint64_t> addresses_of_entries(const reader::ElfFile& elf) {
+  const std::string words = elf.section_bytes(kPatchableEntries).value_or("");
   std::vector<uint64_t> addresses = parts_of<uint64_t>(words);
   const recorder::CodeRange range = section_range(elf);
   const std::string relocations = elf.section_bytes(".rela.dyn").value_or("");
@@ -87,20 +88,20 @@ bool has_begin(const recorder::ModuleCode& code, const recorder::UnwindTable& un
 
 }  // namespace
 
-Rooms count_rooms_untrusted(const std::string& path) {
-  Rooms rooms;
+PatchableEntries count_patchable_entries_untrusted(const std::string& path) {
+  PatchableEntries entries;
   const auto elf = reader::ElfFile::open_untrusted(path);
-  if (!elf.ok() || !elf->has_section(kRooms)) return rooms;
-  const std::vector<uint64_t> addresses = addresses_of_rooms(*elf);
-  rooms.all = addresses.size();
-  if (elf->has_section(".symtab")) return rooms;
+  if (!elf.ok() || !elf->has_section(kPatchableEntries)) return entries;
+  const std::vector<uint64_t> addresses = addresses_of_entries(*elf);
+  entries.all = addresses.size();
+  if (elf->has_section(".symtab")) return entries;
   const auto module = read_module_code_untrusted(path);
-  if (!module.ok()) return rooms;
+  if (!module.ok()) return entries;
   const recorder::UnwindTable unwind(module->code);
-  rooms.without_begin = static_cast<size_t>(std::count_if(
+  entries.without_begin = static_cast<size_t>(std::count_if(
       addresses.begin(), addresses.end(),
       [&](uint64_t address) { return !has_begin(module->code, unwind, address); }));
-  return rooms;
+  return entries;
 }
 
 namespace {
@@ -173,7 +174,7 @@ bool is_not_checked(const std::string& pattern) {
 
 // The facts about a pattern that chooses no function.
 struct Unmatched {
-  const recorder::FunctionPlan* left =
+  const recorder::FunctionPlan* skipped =
       nullptr;             // a function that matches, and cannot be patched
   bool has_small = false;  // other matching functions are too small
 };
@@ -186,11 +187,11 @@ std::string problem_text(const std::string& pattern, const Unmatched& known,
     return absl::StrCat("-P ", shown, " matches only functions of ", program, " of ",
                         kSmallFunctionsText);
   }
-  if (known.left != nullptr) {
-    const auto verdict = static_cast<uint32_t>(known.left->verdict);
+  if (known.skipped != nullptr) {
+    const auto verdict = static_cast<uint32_t>(known.skipped->verdict);
     return absl::StrCat(
         "-P ", shown, ": ",
-        reader::escaped(FunctionNames(choice.name_of(*known.left)).copy),
+        reader::escaped(FunctionNames(choice.name_of(*known.skipped)).copy),
         " cannot be patched: ", reader::patch_verdict_text(verdict).reason);
   }
   std::vector<std::string> names;
@@ -234,7 +235,7 @@ std::vector<std::string> patch_problems(const CallFilterOptions& options,
     for (size_t i = 0; i < known.size(); ++i) {
       if ((matched.patterns >> i & 1) == 0) continue;
       if (can) known[i].has_small = true;
-      if (!can && known[i].left == nullptr) known[i].left = &function;
+      if (!can && known[i].skipped == nullptr) known[i].skipped = &function;
     }
   }
   std::vector<std::string> problems;

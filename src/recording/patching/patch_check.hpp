@@ -12,7 +12,7 @@ namespace arctrace::recording {
 
 // NOP areas for hooks (-fpatchable-function-entry) of a program's functions that the shim
 // cannot use, because it is not known where these functions begin.
-struct Rooms {
+struct PatchableEntries {
   size_t all = 0;
   size_t without_begin = 0;  // neither unwind tables nor symbols are about the function
 };
@@ -20,7 +20,7 @@ struct Rooms {
 // Counts those of the ELF file at `path`; none if it cannot be read, or is not for
 // x86-64. Reads its code and unwind tables if it has NOP areas and its symbols are
 // stripped.
-Rooms count_rooms_untrusted(const std::string& path);
+PatchableEntries count_patchable_entries_untrusted(const std::string& path);
 
 // A line for each pattern of -P that cannot match a function to be patched: neither one
 // of the program, nor one of another program, because it executes none (neither it nor a

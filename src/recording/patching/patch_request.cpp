@@ -38,7 +38,7 @@ constexpr std::string_view kInternal[] = {
 
 // Functions that libc calls in a child that has its parent's memory, and functions that
 // the shim calls within hooks.
-constexpr std::string_view kLeftInLibc[] = {
+constexpr std::string_view kSkippedInLibc[] = {
     "__errno_location", "chdir",          "clock_gettime",
     "closefrom",        "dup2",           "execl",
     "execle",           "execlp",         "execv",
@@ -93,10 +93,10 @@ LibraryFunctions::LibraryFunctions(const std::string& path,
   for (const reader::ElfSymbolTable& table : tables) {
     for (const reader::ElfSymbol& symbol : table.symbols) {
       const char* name = &table.names[symbol.name];
-      const bool is_left =
-          is_libc_ && std::find(std::begin(kLeftInLibc), std::end(kLeftInLibc),
-                                std::string_view(name)) != std::end(kLeftInLibc);
-      if (is_left || is_hooked_otherwise(name)) {
+      const bool is_skipped =
+          is_libc_ && std::find(std::begin(kSkippedInLibc), std::end(kSkippedInLibc),
+                                std::string_view(name)) != std::end(kSkippedInLibc);
+      if (is_skipped || is_hooked_otherwise(name)) {
         special_.insert(symbol.address);
       }
       if (is_libc_ && symbol.binding != STB_LOCAL && is_offered(name)) {
@@ -128,9 +128,9 @@ void add_function(const recorder::FunctionPlan& function,
   if (can && matched.chosen != 0 && library != nullptr &&
       library->is_special(function.start)) {
     request.matched |= matched.chosen;
-    recorder::SkippedFunctions& left = request.left[ARCTRACE_PATCH_SPECIAL];
-    ++left.count;
-    left.listed.push_back(function.start);
+    recorder::SkippedFunctions& skipped = request.skipped[ARCTRACE_PATCH_SPECIAL];
+    ++skipped.count;
+    skipped.listed.push_back(function.start);
   } else if (can && matched.chosen != 0) {
     request.matched |= matched.chosen;
     request.functions.push_back(&function);
@@ -138,14 +138,14 @@ void add_function(const recorder::FunctionPlan& function,
   } else if (matched.patterns != 0) {
     const auto why =
         can ? uint32_t{ARCTRACE_PATCH_SMALL} : static_cast<uint32_t>(function.verdict);
-    recorder::SkippedFunctions& left = request.left[why];
-    ++left.count;
+    recorder::SkippedFunctions& skipped = request.skipped[why];
+    ++skipped.count;
     // There are too many others, and nobody misses them. One entry says which library it
     // is.
-    if ((library != nullptr && left.listed.empty()) ||
+    if ((library != nullptr && skipped.listed.empty()) ||
         (!can && function.verdict != recorder::PatchVerdict::kPart &&
          function.verdict != recorder::PatchVerdict::kSlotStub)) {
-      left.listed.push_back(function.start);
+      skipped.listed.push_back(function.start);
     }
   }
 }
@@ -161,10 +161,11 @@ recorder::PatchRequest patch_request(const shim::ShimOptions& options,
   PatchChoice choice =
       choice_of(options, std::filesystem::path(path).filename(), library);
   choice.read_aliases_untrusted(path);
-  std::optional<LibraryFunctions> left;
-  if (!library.empty()) left.emplace(path, planned.code);
+  std::optional<LibraryFunctions> library_functions;
+  if (!library.empty()) library_functions.emplace(path, planned.code);
   for (const recorder::FunctionPlan& function : planned.plan.functions) {
-    add_function(function, choice.match(function), left ? &*left : nullptr, request);
+    add_function(function, choice.match(function),
+                 library_functions ? &*library_functions : nullptr, request);
   }
   return request;
 }

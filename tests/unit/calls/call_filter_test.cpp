@@ -24,16 +24,16 @@ constexpr uint32_t kSelf = 1000000;
 
 // Enters function `key` in a machine frame of its own, `level` frames in.
 void enter(uint64_t key, uint32_t level, uint32_t flags = 0) {
-  const uintptr_t location = kSelf - level * 100;
-  const arctrace_shim_call call = {
-      location, location - 50, 0, key, level, flags | ARCTRACE_SHIM_BEGINS_FRAME};
+  const uintptr_t cfa = kSelf - level * 100;
+  const arctrace_shim_call call = {cfa, cfa - 50, 0,
+                                   key, level,    flags | ARCTRACE_SHIM_BEGINS_FRAME};
   arctrace_shim_enter(key, &call);
 }
 
 void leave(uint64_t key, uint32_t level) {
-  const uintptr_t location = kSelf - level * 100;
-  if (arctrace_shim_exit(key, location - 50) == 0) {
-    arctrace_shim_exit_at(key, location, location - 50);
+  const uintptr_t cfa = kSelf - level * 100;
+  if (arctrace_shim_exit(key, cfa - 50) == 0) {
+    arctrace_shim_exit_at(key, cfa, cfa - 50);
   }
 }
 

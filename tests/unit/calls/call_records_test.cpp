@@ -234,7 +234,7 @@ TEST_CASE("call stack: a vfork child's frames end with it") {
 
 struct Step {
   uint64_t key;
-  uintptr_t location;  // 0: an exit
+  uintptr_t cfa;  // 0: an exit
 };
 
 constexpr uintptr_t kStackTop = 1 << 20;
@@ -245,7 +245,7 @@ constexpr uintptr_t kStackTop = 1 << 20;
 std::vector<Step> random_calls(Random& random, std::vector<uint64_t>& open) {
   std::vector<Step> frames;
   std::vector<Step> script;
-  const auto above = [&] { return frames.empty() ? kStackTop : frames.back().location; };
+  const auto above = [&] { return frames.empty() ? kStackTop : frames.back().cfa; };
   for (int i = 0; i < 400; ++i) {
     const uint32_t choice = random.below(10);
     Step call{1 + random.below(6), above() - 64 * (1 + uint64_t{random.below(4)})};
@@ -257,11 +257,11 @@ std::vector<Step> random_calls(Random& random, std::vector<uint64_t>& open) {
     }
     if (choice == 9) {
       const uint32_t left = random.below(static_cast<uint32_t>(frames.size()));
-      const uintptr_t first_over = frames[left].location;
-      const uintptr_t target = left == 0 ? kStackTop : frames[left - 1].location;
+      const uintptr_t first_over = frames[left].cfa;
+      const uintptr_t target = left == 0 ? kStackTop : frames[left - 1].cfa;
       if (target - first_over < 2) continue;
       frames.resize(left);
-      call.location = first_over + (target - first_over) / 2;
+      call.cfa = first_over + (target - first_over) / 2;
     }
     frames.push_back(call);
     script.push_back(call);
@@ -280,8 +280,7 @@ TEST_CASE("call stack: random calls, returns and jumps replay to the true stack"
     const DecodedTrace trace = record_calls([&] {
       arctrace_shim_thread_start(1, kStackTop + 1);
       for (const Step& step : script) {
-        step.location != 0 ? arctrace_enter_at(step.key, step.location)
-                           : arctrace_exit(step.key);
+        step.cfa != 0 ? arctrace_enter_at(step.key, step.cfa) : arctrace_exit(step.key);
       }
     });
     CHECK(ReplayedStack(trace).open() == expected);
@@ -353,9 +352,9 @@ TEST_CASE("library calls: a new one in the slot of one that threw replaces it") 
 TEST_CASE("library calls: one that is passed is over at once") {
   const DecodedTrace trace = record_calls([] {
     LibraryStack stack;
-    arctrace_shim_call_passed(1, stack.return_slot(50, 71), 0, 0, 1);
+    arctrace_shim_entry_only_call(1, stack.return_slot(50, 71), 0, 0, 1);
     CHECK(writer::thread_local_state.state->open.depth == 0);
-    arctrace_shim_call_passed(2, stack.return_slot(50, 71), 0, 0, 0);
+    arctrace_shim_entry_only_call(2, stack.return_slot(50, 71), 0, 0, 0);
     CHECK(writer::thread_local_state.state->open.depth == 1);
   });
   CHECK(ReplayedStack(trace).open() == std::vector<uint64_t>{2});

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/base/untrusted_bytes.hpp"
-#include "src/protocol/moments.hpp"
+#include "src/protocol/control_events.hpp"
 #include "tests/support/trace_builder.hpp"
 #include "tests/unit/live/changing_input.hpp"
 
@@ -195,16 +195,16 @@ TEST_CASE("a change of what is recorded is new whatever programs were executed b
   const BufferView view(session.buffer_bytes->data(), Geometry{});
   // Types and ticks of the new records.
   using Found = std::vector<std::pair<uint16_t, uint64_t>>;
-  const auto new_moments = [&session] {
+  const auto new_control_events = [&session] {
     REQUIRE(session.copy.update().ok());
     absl::StatusOr<reader::Trace> trace = session.copy.trace();
     REQUIRE(trace.ok());
     Found found;
     REQUIRE(trace
                 ->read([&](const reader::Record& record) {
-                  const bool is_moment = record.type == ARCTRACE_TYPE_ENABLED ||
-                                         record.type == ARCTRACE_TYPE_EXEC;
-                  if (is_moment && session.copy.take(record).is_new) {
+                  const bool is_control_event = record.type == ARCTRACE_TYPE_ENABLED ||
+                                                record.type == ARCTRACE_TYPE_EXEC;
+                  if (is_control_event && session.copy.take(record).is_new) {
                     found.emplace_back(record.type, record.ticks);
                   }
                   return true;
@@ -213,22 +213,23 @@ TEST_CASE("a change of what is recorded is new whatever programs were executed b
     return found;
   };
   const auto change_gate = [&view](uint64_t ticks, uint32_t gate) {
-    note_moment(gate_changes(view), ticks, GateChange{gate, 0, 0}.pack());
+    note_control_event(gate_changes(view), ticks, GateChange{gate, 0, 0}.pack());
   };
   change_gate(100, ARCTRACE_GATE_ALL);
-  note_moment(execs(view), 150, ExecMoment{5, 0}.pack());
-  CHECK(new_moments() == Found{{ARCTRACE_TYPE_ENABLED, 100}, {ARCTRACE_TYPE_EXEC, 150}});
-  CHECK(new_moments().empty());
+  note_control_event(execs(view), 150, ExecEvent{5, 0}.pack());
+  CHECK(new_control_events() ==
+        Found{{ARCTRACE_TYPE_ENABLED, 100}, {ARCTRACE_TYPE_EXEC, 150}});
+  CHECK(new_control_events().empty());
   change_gate(200, ARCTRACE_GATE_EVENTS);
-  CHECK(new_moments() == Found{{ARCTRACE_TYPE_ENABLED, 200}});
+  CHECK(new_control_events() == Found{{ARCTRACE_TYPE_ENABLED, 200}});
   // Newer ones replace the oldest ones.
   for (uint32_t i = 0; i < ARCTRACE_EXECS_KEPT; ++i) {
-    note_moment(execs(view), 300 + i, ExecMoment{6, 0}.pack());
+    note_control_event(execs(view), 300 + i, ExecEvent{6, 0}.pack());
   }
-  CHECK(new_moments().size() == size_t{ARCTRACE_EXECS_KEPT});
+  CHECK(new_control_events().size() == size_t{ARCTRACE_EXECS_KEPT});
   change_gate(900, 0);
-  CHECK(new_moments() == Found{{ARCTRACE_TYPE_ENABLED, 900}});
-  CHECK(new_moments().empty());
+  CHECK(new_control_events() == Found{{ARCTRACE_TYPE_ENABLED, 900}});
+  CHECK(new_control_events().empty());
 }
 
 TEST_CASE("a trace file is no live session") {

@@ -78,22 +78,22 @@ TEST_CASE("the share of a window, by samples that are not taken too often") {
   const Proc proc;
   ThreadWatch watch(kFirstSpace, kFirstSpace, 5 * kSecond, proc.path());
   proc.write('R', 10);
-  const LiveCpu first = watch.look(99, 100, 0, 0);
+  const LiveCpu first = watch.poll(99, 100, 0, 0);
   CHECK(first.source == CpuSource::kProc);
   CHECK(first.state == "running or ready");
   CHECK(first.wall_ns == 0);
   CHECK_FALSE(first.is_on_cpu);
   proc.write('S', 12);
-  CHECK(watch.look(99, 100, 0, ThreadWatch::kEveryNs / 2).state == "running or ready");
-  const LiveCpu second = watch.look(99, 100, 0, 4 * kSecond);
+  CHECK(watch.poll(99, 100, 0, ThreadWatch::kEveryNs / 2).state == "running or ready");
+  const LiveCpu second = watch.poll(99, 100, 0, 4 * kSecond);
   CHECK(second.state == "sleeps");
   CHECK(second.wall_ns == 4 * kSecond);
   CHECK(second.cpu_ns == 2 * kSecond);
   CHECK(second.history == std::vector<uint64_t>{500});
   // The first second that the thread ran is no longer in the window.
   proc.write('D', 13);
-  CHECK(watch.look(99, 100, 0, 8 * kSecond).wall_ns == 8 * kSecond);
-  const LiveCpu last = watch.look(99, 100, 0, 9 * kSecond);
+  CHECK(watch.poll(99, 100, 0, 8 * kSecond).wall_ns == 8 * kSecond);
+  const LiveCpu last = watch.poll(99, 100, 0, 9 * kSecond);
   CHECK(last.wall_ns == 5 * kSecond);
   CHECK(last.cpu_ns == kSecond);
   CHECK(last.history == std::vector<uint64_t>{250, 0});
@@ -104,18 +104,18 @@ TEST_CASE(
   const Proc proc;
   ThreadWatch watch(kFirstSpace, kFirstSpace, 5 * kSecond, proc.path());
   proc.write('R', 10, 7);
-  watch.look(99, 100, 0, 0);
+  watch.poll(99, 100, 0, 0);
   proc.write('R', 1, 8);
-  CHECK(watch.look(99, 100, 0, kSecond).wall_ns == 0);
+  CHECK(watch.poll(99, 100, 0, kSecond).wall_ns == 0);
   proc.write('R', 2, 8);
-  CHECK(watch.look(99, 100, 0, 2 * kSecond).cpu_ns == kSecond);
-  CHECK(watch.look(99, 101, 0, 2 * kSecond).source == CpuSource::kNone);
-  CHECK(watch.look(99, 100, 0, 2 * kSecond).wall_ns == 0);
+  CHECK(watch.poll(99, 100, 0, 2 * kSecond).cpu_ns == kSecond);
+  CHECK(watch.poll(99, 101, 0, 2 * kSecond).source == CpuSource::kNone);
+  CHECK(watch.poll(99, 100, 0, 2 * kSecond).wall_ns == 0);
   // The CPU time exceeds the time that has passed.
   proc.write('R', 50, 8);
-  CHECK(watch.look(99, 100, 0, 3 * kSecond).cpu_ns == kSecond);
+  CHECK(watch.poll(99, 100, 0, 3 * kSecond).cpu_ns == kSecond);
   fs::remove(proc.directory() / "stat");
-  CHECK(watch.look(99, 100, 0, 4 * kSecond).source == CpuSource::kNone);
+  CHECK(watch.poll(99, 100, 0, 4 * kSecond).source == CpuSource::kNone);
 }
 
 TEST_CASE("only numbers of our PID namespace are looked for") {
@@ -123,7 +123,7 @@ TEST_CASE("only numbers of our PID namespace are looked for") {
   proc.write('R', 10);
   const auto source = [&](uint32_t ours, uint32_t theirs) {
     ThreadWatch watch(ours, kFirstSpace, kSecond, proc.path());
-    return watch.look(99, 100, theirs, 0).source;
+    return watch.poll(99, 100, theirs, 0).source;
   };
   CHECK(source(kFirstSpace, 0) == CpuSource::kProc);
   CHECK(source(kOtherSpace, kOtherSpace) == CpuSource::kProc);
@@ -137,13 +137,13 @@ TEST_CASE("a file that does not end or never comes does no harm") {
   const Proc proc;
   proc.write(std::string(1 << 20, 'x'));
   ThreadWatch watch(kFirstSpace, kFirstSpace, kSecond, proc.path());
-  CHECK(watch.look(99, 100, 0, 0).source == CpuSource::kNone);
+  CHECK(watch.poll(99, 100, 0, 0).source == CpuSource::kNone);
   fs::remove(proc.directory() / "stat");
   fs::create_symlink("/dev/zero", proc.directory() / "stat");
-  CHECK(watch.look(99, 100, 0, kSecond).source == CpuSource::kNone);
+  CHECK(watch.poll(99, 100, 0, kSecond).source == CpuSource::kNone);
   fs::remove(proc.directory() / "stat");
   REQUIRE(::mkfifo((proc.directory() / "stat").c_str(), 0600) == 0);
-  CHECK(watch.look(99, 100, 0, 2 * kSecond).source == CpuSource::kNone);
+  CHECK(watch.poll(99, 100, 0, 2 * kSecond).source == CpuSource::kNone);
 }
 
 }  // namespace

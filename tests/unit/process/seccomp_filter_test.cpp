@@ -219,7 +219,7 @@ TEST_CASE("confinement: what a filter forbids us") {
   masks[1].jf = 3;
   CHECK(forbidden(masks) == (kOrdinaryUse | kMemoryProbeUse));
   CHECK(forbidden(but(SYS_bpf, SECCOMP_RET_TRAP)) == 0);
-  CHECK(forbidden(but(SYS_faccessat, kFail)) == kFileLookUse);
+  CHECK(forbidden(but(SYS_faccessat, kFail)) == kFileCheckUse);
   CHECK(writer::uses_forbidden_by(nullptr) == kAllUses);
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("search: a full buffer of many blocks is not searched all round") {
   for (int i = 0; i < 300; ++i) {
     const Search done = search(test.view());
     CHECK_FALSE(done.found);
-    CHECK(done.accesses < 4 * Spied::kLooks);
+    CHECK(done.accesses < 4 * Spied::kProbesMax);
   }
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("search: one call may look in vain, and the next ones go on") {
     REQUIRE(++calls < 100);
     CHECK(Spied::may_have_more(view));
   }
-  CHECK(calls == kManyBlocks / Spied::kLooks);
+  CHECK(calls == kManyBlocks / Spied::kProbesMax);
   CHECK(view.slot(0).current == kManyBlocks);
   CHECK_FALSE(search(view).found);
   CHECK_FALSE(Spied::may_have_more(view));  // all blocks are in use
@@ -126,7 +126,7 @@ TEST_CASE("search: definitions of the living cost a look each") {
     CHECK_FALSE(done.found);
     most = std::max(most, done.accesses);
   }
-  CHECK(most < 20 * Spied::kLooksOverwriting);
+  CHECK(most < 20 * Spied::kProbesMaxOverwriting);
 }
 
 TEST_CASE(
@@ -185,11 +185,11 @@ TEST_CASE("search: the room of definitions is a count") {
   using Life = DefinitionsLife<SpyAtomics>;
   view.control().definition_blocks = kManyBlocks / 2 - 1;
   SpyAtomics::reset(nullptr);
-  CHECK(Life::have_room(view));
+  CHECK(Life::have_space(view));
   view.control().definition_blocks = kManyBlocks / 2;
-  CHECK_FALSE(Life::have_room(view));
+  CHECK_FALSE(Life::have_space(view));
   view.control().definition_blocks = UINT64_MAX;
-  CHECK(Life::have_room(view));
+  CHECK(Life::have_space(view));
   CHECK(SpyAtomics::operations == 3);
 }
 

@@ -11,10 +11,10 @@
 namespace arctrace::testing {
 namespace {
 
-std::vector<uint32_t> settle(const BufferView& view, uint32_t slot) {
+std::vector<uint32_t> clean_up(const BufferView& view, uint32_t slot) {
   std::vector<uint32_t> closed;
-  DeadSlot<IpcAtomics>::settle(view, slot,
-                               [&](uint32_t index) { closed.push_back(index); });
+  DeadSlot<IpcAtomics>::clean_up(view, slot,
+                                 [&](uint32_t index) { closed.push_back(index); });
   return closed;
 }
 
@@ -33,10 +33,10 @@ TEST_CASE("dead slot: what it owned is closed, once, and every name is cleared")
   REQUIRE(current);
   REQUIRE(opening);
   slot.held[1] = current->index + 1;
-  CHECK(settle(view, 2) == std::vector<uint32_t>{0, 1});
+  CHECK(clean_up(view, 2) == std::vector<uint32_t>{0, 1});
   CHECK(names_nothing(slot));
   CHECK(session.blocks_in(ARCTRACE_PHASE_CLOSED) == 2);
-  CHECK(settle(view, 2).empty());
+  CHECK(clean_up(view, 2).empty());
 }
 
 TEST_CASE("dead slot: blocks of others that it names are not touched") {
@@ -52,7 +52,7 @@ TEST_CASE("dead slot: blocks of others that it names are not touched") {
   dead.active[1] = 3;
   dead.active[2] = UINT32_MAX;  // hostile
   dead.active[3] = 7;           // one too many
-  CHECK(settle(view, 1).empty());
+  CHECK(clean_up(view, 1).empty());
   CHECK(names_nothing(dead));
   CHECK(Recycle<IpcAtomics>::state(view, 0).phase == ARCTRACE_PHASE_OWNED);
   CHECK(Recycle<IpcAtomics>::state(view, 1).phase == ARCTRACE_PHASE_SHARED);

@@ -150,7 +150,7 @@ TEST_CASE("handout: a death after any operation leaves no block that nobody find
     }
     CHECK(died == (SpyAtomics::operations == death + 1));
     SpyAtomics::reset(nullptr);
-    DeadSlot<IpcAtomics>::settle(view, 2, [](uint32_t) {});
+    DeadSlot<IpcAtomics>::clean_up(view, 2, [](uint32_t) {});
     CHECK(session.blocks_in(ARCTRACE_PHASE_OWNED) == 0);
     CHECK(view.slot(2).current == 0);
   }

@@ -232,7 +232,7 @@ TEST_CASE("overwrite: a death after any operation costs no block") {
       dying.die();
       // The writer that takes the slot reaps it before anybody else reads it.
       if (successor) {
-        DeadSlot<IpcAtomics>::settle(view, 0, [](uint32_t) {});
+        DeadSlot<IpcAtomics>::clean_up(view, 0, [](uint32_t) {});
         view.slot(0).lock = 200;
         view.slot(0).tid = 200;
       }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/protocol/moments.hpp"
+#include "src/protocol/control_events.hpp"
 
 namespace arctrace {
 namespace {
@@ -134,8 +134,8 @@ TEST_CASE("the fast path's gate lacks the classes that the filter is about") {
 TEST_CASE("a moment has what is recorded and the rounds of the filters") {
   const GateChange change = GateChange::unpack(GateChange{0x3A5, 0x1A34, 0x7FE}.pack());
   CHECK(change.recorded == 0x3A5);
-  CHECK(change.live_round == 0x234);
-  CHECK(change.record_round == 0x7FE);
+  CHECK(change.live_generation == 0x234);
+  CHECK(change.record_generation == 0x7FE);
 }
 
 TEST_CASE("the kernel's events are recorded where its class is") {

@@ -198,7 +198,7 @@ TEST_CASE("shared chain: a death after any operation leaves nothing for ever") {
     } catch (const Death&) {
     }
     SpyAtomics::reset(nullptr);
-    DeadSlot<IpcAtomics>::settle(chain.view(), 0, [](uint32_t) {});
+    DeadSlot<IpcAtomics>::clean_up(chain.view(), 0, [](uint32_t) {});
     CHECK(chain.session.blocks_in(ARCTRACE_PHASE_OWNED) == 0);
     // The next writer finds space: only full blocks are unusable.
     CHECK(chain.reserve(200, 1).record != nullptr);

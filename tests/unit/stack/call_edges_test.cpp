@@ -24,10 +24,9 @@ constexpr uintptr_t kStackHigh = 1 << 20;
 constexpr uint32_t kFunctions = 10;
 constexpr size_t kDepthMax = 40;
 
-writer::MachineFrame frame_at(uintptr_t location, uint32_t hook_site,
-                              uint32_t call_site) {
-  writer::MachineFrame frame(location);
-  frame.stack_pointer = writer::low_half(location - 64);
+writer::MachineFrame frame_at(uintptr_t cfa, uint32_t hook_site, uint32_t call_site) {
+  writer::MachineFrame frame(cfa);
+  frame.stack_pointer = writer::low_half(cfa - 64);
   frame.hook_site = hook_site;
   frame.call_site = call_site;
   return frame;
@@ -166,13 +165,13 @@ class ModelProgram {
     ++steps_;
     const std::vector<Frame>& frames = current_->frames_;
     for (size_t i = frames.size(); i-- > 0;) {
-      if (frames[i].location != frame->location) continue;
+      if (frames[i].cfa != frame->cfa) continue;
       size_t outer = i;
-      while (outer > 0 && frames[outer - 1].location == frame->location) --outer;
+      while (outer > 0 && frames[outer - 1].cfa == frame->cfa) --outer;
       if (outer-- == 0) return 0;
       frame->hook_site = frames[i].call_site;
-      frame->stack_pointer = frame->location;
-      frame->location = frames[outer].location;
+      frame->stack_pointer = frame->cfa;
+      frame->cfa = frames[outer].cfa;
       frame->call_site = frames[outer].call_site;
       frame->flags = 0;
       return 1;
@@ -189,7 +188,7 @@ class ModelProgram {
   struct Frame {
     uint32_t function;
     uint32_t code;  // address; each inlined copy of a function has its own
-    uintptr_t location;
+    uintptr_t cfa;
     uint32_t call_site;
     uint32_t hook_site;
     bool is_inlined;
@@ -203,17 +202,17 @@ class ModelProgram {
                            uintptr_t stack_pointer, uintptr_t frame_pointer,
                            uintptr_t hook_site) {
     const Frame& frame = current_->frames_.back();
-    arctrace_shim_call call = {frame.location, stack_pointer, frame_pointer,
-                               hook_site,      call_site,     0};
-    call.flags = frame.function % 2 == 0 ? ARCTRACE_SHIM_LOCATION_BY_SP
-                                         : ARCTRACE_SHIM_LOCATION_BY_FP;
+    arctrace_shim_call call = {frame.cfa, stack_pointer, frame_pointer,
+                               hook_site, call_site,     0};
+    call.flags =
+        frame.function % 2 == 0 ? ARCTRACE_SHIM_CFA_BY_SP : ARCTRACE_SHIM_CFA_BY_FP;
     if (!frame.is_inlined) call.flags |= ARCTRACE_SHIM_BEGINS_FRAME;
     arctrace_shim_enter(function, &call);
   }
   static void exit_slowly(uintptr_t function, uintptr_t, uintptr_t stack_pointer,
                           uintptr_t, uintptr_t) {
     if (arctrace_shim_exit(function, stack_pointer) != 0) return;
-    arctrace_shim_exit_at(function, current_->frames_.back().location, stack_pointer);
+    arctrace_shim_exit_at(function, current_->frames_.back().cfa, stack_pointer);
   }
 
   static bool has_hook(uint32_t function) { return function % 3 != 0; }
@@ -236,11 +235,10 @@ class ModelProgram {
           site >= 6 && has_hook(callee.function) && has_hook(caller.function);
       const uint32_t at = caller.code + 0x100 * site + 8;
       callee.code = callee.is_inlined ? at * 0x10001 : code_of(callee.function);
-      callee.location = callee.is_inlined ? caller.location
-                                          : caller.location - size_of(caller.function);
+      callee.cfa = callee.is_inlined ? caller.cfa : caller.cfa - size_of(caller.function);
       callee.call_site = callee.is_inlined ? caller.call_site : at;
       callee.hook_site = callee.is_inlined ? at : code_of(callee.function) + 4;
-      if (callee.location < kStackLow + size_of(callee.function)) return;
+      if (callee.cfa < kStackLow + size_of(callee.function)) return;
     }
     frames_.push_back(callee);
     enter();
@@ -262,8 +260,8 @@ class ModelProgram {
     // Without a hook in both, two functions can't be distinguished after a jump.
     if (!has_hook(last.function) || !has_hook(target)) return;
     frames_.pop_back();
-    frames_.push_back({target, code_of(target), last.location, last.call_site,
-                       code_of(target) + 4, false});
+    frames_.push_back(
+        {target, code_of(target), last.cfa, last.call_site, code_of(target) + 4, false});
     enter();
   }
 
@@ -271,8 +269,8 @@ class ModelProgram {
     const Frame& frame = frames_.back();
     if (!has_hook(frame.function)) return;
     arctrace_shim_function_enter(code_of(frame.function), frame.call_site,
-                                 frame.location - size_of(frame.function),
-                                 frame.location - kFramePointerOffset, frame.hook_site);
+                                 frame.cfa - size_of(frame.function),
+                                 frame.cfa - kFramePointerOffset, frame.hook_site);
     check();
   }
 
@@ -281,8 +279,8 @@ class ModelProgram {
     if (has_hook(frame.function)) {
       const uint64_t key = code_of(frame.function);
       arctrace_shim_function_exit(key, frame.call_site,
-                                  frame.location - size_of(frame.function),
-                                  frame.location - kFramePointerOffset, frame.hook_site);
+                                  frame.cfa - size_of(frame.function),
+                                  frame.cfa - kFramePointerOffset, frame.hook_site);
     }
     frames_.pop_back();
     if (has_hook(frame.function)) check();

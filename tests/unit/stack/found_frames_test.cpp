@@ -26,7 +26,7 @@ struct Running {
   uintptr_t returns_to;
   uint32_t flags;
 
-  uintptr_t location() const { return reinterpret_cast<uintptr_t>(&words[word + 1]); }
+  uintptr_t cfa() const { return reinterpret_cast<uintptr_t>(&words[word + 1]); }
 };
 const Running kMain{1000, 100, 200, 900, ARCTRACE_SHIM_CALLED_BY_NAME};
 const Running kLoop{2000, 100, 150, 1010, ARCTRACE_SHIM_CALLED_BY_NAME};
@@ -44,10 +44,10 @@ void begin(const std::vector<Running>& functions) {
 int find_caller(arctrace_shim_call* frame, uintptr_t, uintptr_t wanted) {
   ++unwound;
   for (size_t i = running.size(); i-- > 0;) {
-    const uintptr_t location = running[i].location();
-    if (location <= frame->location) continue;
-    if (wanted != 0 && location != wanted) return 0;
-    *frame = {location, frame->location, 0, frame->call_site, running[i].returns_to, 0};
+    const uintptr_t cfa = running[i].cfa();
+    if (cfa <= frame->cfa) continue;
+    if (wanted != 0 && cfa != wanted) return 0;
+    *frame = {cfa, frame->cfa, 0, frame->call_site, running[i].returns_to, 0};
     return 1;
   }
   return 0;
@@ -61,7 +61,7 @@ uint32_t find_open(const arctrace_shim_call*, int, arctrace_shim_memory* own,
   for (size_t i = running.size(); i-- > 0;) {
     const Running& one = running[i];
     const arctrace_shim_open_frame frame{one.function, one.function + one.code_size,
-                                         one.location(), one.returns_to,
+                                         one.cfa(), one.returns_to,
                                          one.flags | ARCTRACE_SHIM_WAS_OPEN};
     see(context, &frame);
   }

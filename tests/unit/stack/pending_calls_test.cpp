@@ -74,8 +74,8 @@ struct SlotUsedTwice : Calls {
   }
   void check_left() {
     CHECK(stack->find(kSlot) == nullptr);
-    REQUIRE(stack->left.find(kSlot) != nullptr);
-    CHECK(stack->left.find(kSlot)->return_address == 2);
+    REQUIRE(stack->abandoned.find(kSlot) != nullptr);
+    CHECK(stack->abandoned.find(kSlot)->return_address == 2);
   }
 };
 
@@ -97,8 +97,8 @@ TEST_CASE("pending calls: of those that end with a jump the first is kept") {
   calls.stack->push(kStacks, {0x6000, 1, 11}, false);
   calls.stack->push(kStacks, {0x6000, 1, 12}, true);
   calls.push(0x7000);
-  REQUIRE(calls.stack->left.find(0x6000) != nullptr);
-  CHECK(calls.stack->left.find(0x6000)->key == 11);
+  REQUIRE(calls.stack->abandoned.find(0x6000) != nullptr);
+  CHECK(calls.stack->abandoned.find(0x6000)->key == 11);
 }
 
 TEST_CASE("pending calls: those that seem to be left can be found by their slot") {
@@ -107,14 +107,14 @@ TEST_CASE("pending calls: those that seem to be left can be found by their slot"
   calls.push(0x6000);
   calls.push(0x7000);  // a coroutine's, in a local array of the first one
   CHECK(calls.stack->find(0x6000) == nullptr);
-  REQUIRE(calls.stack->left.find(0x6000) != nullptr);
-  CHECK(calls.stack->left.find(0x6000)->return_address == 0x6001);
+  REQUIRE(calls.stack->abandoned.find(0x6000) != nullptr);
+  CHECK(calls.stack->abandoned.find(0x6000)->return_address == 0x6001);
   calls.push(0x6000);
   calls.end(0x8000);
   CHECK(calls.stack->count() == 0);
-  CHECK(calls.stack->left.find(0x7000)->return_address == 0x7001);
+  CHECK(calls.stack->abandoned.find(0x7000)->return_address == 0x7001);
   calls.stack->drop_own();
-  CHECK(calls.stack->left.find(0x7000) == nullptr);
+  CHECK(calls.stack->abandoned.find(0x7000) == nullptr);
   CHECK_FALSE(calls.stack->has_calls());
 }
 
@@ -148,22 +148,22 @@ TEST_CASE("pending calls: of those that were left, the overwritten ones make roo
   static uintptr_t memory[writer::AbandonedCalls::kEntries + 1];
   const auto slot = [](size_t i) { return reinterpret_cast<uintptr_t>(&memory[i]); };
   const writer::StackRange own = {slot(0), slot(writer::AbandonedCalls::kEntries + 1)};
-  const auto left = std::make_unique<writer::AbandonedCalls>();
+  const auto abandoned = std::make_unique<writer::AbandonedCalls>();
   writer::set_stub_block(kReturns & ~(writer::kStubBlockBytes - 1));
   for (uintptr_t& word : memory) word = kReturns;
   for (size_t i = 0; i < writer::AbandonedCalls::kEntries; ++i)
-    left->keep(own, {slot(i), i, 0});
+    abandoned->add(own, {slot(i), i, 0});
   memory[7] = 1;
-  left->keep(own, {slot(writer::AbandonedCalls::kEntries), 77,
-                   0});  // its hash is that of entry 0
+  abandoned->add(own, {slot(writer::AbandonedCalls::kEntries), 77,
+                       0});  // its hash is that of entry 0
   memory[5] = 1;
-  left->keep(own, {slot(5), 0, 0});  // it was overwritten before it was abandoned
+  abandoned->add(own, {slot(5), 0, 0});  // it was overwritten before it was abandoned
   writer::set_stub_block(0);
-  CHECK(left->find(slot(writer::AbandonedCalls::kEntries))->return_address == 77);
-  CHECK(left->find(slot(7)) == nullptr);
-  CHECK(left->find(slot(5))->return_address == 5);
+  CHECK(abandoned->find(slot(writer::AbandonedCalls::kEntries))->return_address == 77);
+  CHECK(abandoned->find(slot(7)) == nullptr);
+  CHECK(abandoned->find(slot(5))->return_address == 5);
   for (size_t i = 0; i < writer::AbandonedCalls::kEntries; ++i) {
-    if (i != 7) REQUIRE(left->find(slot(i)) != nullptr);
+    if (i != 7) REQUIRE(abandoned->find(slot(i)) != nullptr);
   }
 }
 

@@ -248,7 +248,7 @@ TEST_CASE("adaptive: who finds the chain's block full has not written what it he
     const uint32_t length = ARCTRACE_FULL_HEAD_SIZE + sizeof(arctrace_event_body);
     writer::ThreadState& state = *writer::thread_local_state.state;
     state.chain.take_grant_back();
-    CHECK(state.chain.left == kBlockSize - ARCTRACE_BLOCK_HEADER_SIZE - 6 * length);
+    CHECK(state.chain.budget == kBlockSize - ARCTRACE_BLOCK_HEADER_SIZE - 6 * length);
   });
 }
 

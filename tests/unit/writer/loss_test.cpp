@@ -115,11 +115,11 @@ TEST_CASE("loss: reported by a record that is whole, but not by one in progress"
   }
   CHECK(Reported::reported(test.view(), slot, ARCTRACE_LOST_TOO_BIG) == 0);
   reported_if(kWhole, offset, 6);
-  Reported::settle(test.view(), slot);
+  Reported::update(test.view(), slot);
   CHECK(slot.reported[ARCTRACE_LOST_FULL] == 6);
   CHECK(slot.reporting == 0);
   slot.reporting_cause = ~0u;
-  Reported::settle(test.view(), slot);
+  Reported::update(test.view(), slot);
 }
 
 // Fills the buffer with instants 1, loses some, lets the collector free space, continues

@@ -60,7 +60,7 @@ TEST_CASE("thread state: a dead thread's is given to another one, without its co
       first->open.depth = 5;
       first->attached = true;
       first->block.pos = first->block.end = reinterpret_cast<std::byte*>(first);
-      first->held[0].payload = writer::HeldRecord::kClaimed;
+      first->places[0].payload = writer::InPlaceRecord::kClaimed;
     }).join();
     std::thread([&] {
       writer::ThreadState* second = claim();
@@ -69,7 +69,7 @@ TEST_CASE("thread state: a dead thread's is given to another one, without its co
       CHECK_FALSE(second->attached);
       CHECK(second->block.pos == nullptr);
       CHECK(second->block.end == nullptr);
-      CHECK(second->held[0].payload == writer::HeldRecord::kUnused);
+      CHECK(second->places[0].payload == writer::InPlaceRecord::kUnused);
       CHECK(is_live(second->lock));
     }).join();
   });

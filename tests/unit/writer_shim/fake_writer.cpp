@@ -12,7 +12,7 @@ FakeWriter& fake_writer() {
 
 void set_live_filter(const std::string& text) {
   fake_writer().live_filter = text;
-  fake_writer().live_round += 2;
+  fake_writer().live_generation += 2;
 }
 
 }  // namespace arctrace::shim
@@ -34,21 +34,21 @@ uint32_t arctrace_shim_define_name(const char* name) {
 }
 
 const volatile uint32_t* arctrace_shim_live_filter_number() {
-  return &fake_writer().live_round;
+  return &fake_writer().live_generation;
 }
 
-int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* round) {
+int64_t arctrace_shim_copy_live_filter(uint64_t* text, uint32_t* generation) {
   const auto& writer = fake_writer();
   if (writer.is_changing) return -1;
   std::memset(text, '?', ARCTRACE_SHIM_LIVE_FILTER_MAX);
   const size_t size =
       std::min<size_t>(writer.live_filter.size(), ARCTRACE_SHIM_LIVE_FILTER_MAX);
   std::memcpy(text, writer.live_filter.data(), size);
-  *round = writer.live_round;
+  *generation = writer.live_generation;
   return static_cast<int64_t>(size);
 }
 
-void arctrace_shim_follow_live_filter(uint32_t round, int filter_in_only) {
-  fake_writer().followed_round = round;
+void arctrace_shim_follow_live_filter(uint32_t generation, int filter_in_only) {
+  fake_writer().followed_generation = generation;
   fake_writer().filter_in_only = filter_in_only;
 }

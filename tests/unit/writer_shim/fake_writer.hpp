@@ -17,10 +17,10 @@ struct FakeWriter {
   // The live filter in the control page, and its generation, odd while it is being
   // changed.
   std::string live_filter;
-  uint32_t live_round = 0;
+  uint32_t live_generation = 0;
   bool is_changing = false;
   // The generation that the shim has applied last.
-  uint32_t followed_round = 0;
+  uint32_t followed_generation = 0;
   int filter_in_only = -1;
 };
 

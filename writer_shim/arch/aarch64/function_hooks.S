@@ -24,6 +24,6 @@
 
   .text
   function_hook __cyg_profile_func_enter, arctrace_fast_enter_hook, arctrace_function_entered
-  function_hook __cyg_profile_func_exit, arctrace_fast_exit_hook, arctrace_function_left
+  function_hook __cyg_profile_func_exit, arctrace_fast_exit_hook, arctrace_function_exited
 
   .section .note.GNU-stack,"",%progbits

@@ -10,7 +10,7 @@
 
 #include "src/hook_abi/stub_places.h"
 #include "writer_shim/arch/call_stubs.h"
-#include "writer_shim/arch/x86_64/kept_flags.inc"
+#include "writer_shim/arch/x86_64/saved_flags.inc"
 #include "writer_shim/arch/x86_64/saved_registers.inc"
 
   .text
@@ -322,11 +322,11 @@ arctrace_second_frame:
 /* This is for patched functions (patched_calls.S), which return to callers that rely on
  * all registers but those that the function itself changes. On entry, the target is 80
  * below the return slot. */
-  .globl arctrace_kept_through
-  .hidden arctrace_kept_through
-  .type arctrace_kept_through, @function
+  .globl arctrace_patched_through
+  .hidden arctrace_patched_through
+  .type arctrace_patched_through, @function
   .p2align 7
-arctrace_kept_through:
+arctrace_patched_through:
   .cfi_startproc
   own_rules
   leaq 8(%rsp), %rsp
@@ -335,9 +335,9 @@ arctrace_kept_through:
   .byte 0xff
   called_rules
   .byte 0x54, 0x24, 0xa8
-  .globl arctrace_kept_call_returns
-  .hidden arctrace_kept_call_returns
-arctrace_kept_call_returns:
+  .globl arctrace_patched_call_returns
+  .hidden arctrace_patched_call_returns
+arctrace_patched_call_returns:
   own_rules_again
   leaq -8(%rsp), %rsp
   .cfi_def_cfa_offset 8
@@ -352,7 +352,7 @@ arctrace_kept_call_returns:
   pop_register %rax
   ret
   .cfi_endproc
-  .size arctrace_kept_through, . - arctrace_kept_through
-  quarter_end arctrace_kept_through
+  .size arctrace_patched_through, . - arctrace_patched_through
+  quarter_end arctrace_patched_through
 
   .section .note.GNU-stack,"",@progbits

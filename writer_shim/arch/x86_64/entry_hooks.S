@@ -59,11 +59,11 @@
 /* On entry, the address of the function's LibraryCall is in r11, its return address on
  * the stack. The hook keeps all registers, and finds those that are pushed here: rbp and
  * r11 below the return address (ARCTRACE_SHIM_ENTERED_CALL). */
-  .globl arctrace_reported_entry
-  .hidden arctrace_reported_entry
-  .type arctrace_reported_entry, @function
+  .globl arctrace_exit_hooked_entry
+  .hidden arctrace_exit_hooked_entry
+  .type arctrace_exit_hooked_entry, @function
   .p2align 4
-arctrace_reported_entry:
+arctrace_exit_hooked_entry:
   .cfi_startproc
   push_register %rbp
   push_register %r11
@@ -72,6 +72,6 @@ arctrace_reported_entry:
   pop_register %rbp
   jmp *(%r11)
   .cfi_endproc
-  .size arctrace_reported_entry, . - arctrace_reported_entry
+  .size arctrace_exit_hooked_entry, . - arctrace_exit_hooked_entry
 
   .section .note.GNU-stack,"",@progbits

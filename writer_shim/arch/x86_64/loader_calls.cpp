@@ -77,7 +77,7 @@ struct BindingPlace {
   uint64_t words[2 * kRelocationWords - 1];
 };
 
-struct BindingRoom {
+struct BindingArea {
   const ElfW(Rela) * relocations;  // of the module's slots
   uint64_t count;                  // of places, which follow
 };
@@ -85,67 +85,67 @@ struct BindingRoom {
 // Prepares the module's space for copies, unless that has been done, and returns its
 // distance from `table` in words; 0: there is no space. REQUIRES: no other thread calls
 // through the module's slots that are bound lazily, or the space has been prepared.
-uint32_t binding_room_distance(const ModuleImage& image, const uint64_t* table);
+uint32_t binding_area_distance(const ModuleImage& image, const uint64_t* table);
 
 // The module's space for copies; null: it has none.
-BindingRoom* binding_room(const LazyBinding& binding);
+BindingArea* binding_area(const LazyBinding& binding);
 
 // Takes a place; null: other threads, or frames of this one, have taken all. Threads take
 // places at the same time; in a fork child, the places that its parent's other threads
 // had taken stay taken.
-BindingPlace* take_binding_place(BindingRoom& room);
+BindingPlace* take_binding_place(BindingArea& area);
 void leave_binding_place(BindingPlace& place);
 
 // Copies the relocation `index` so that it leads to the place's target, in a module with
 // this bias. Returns the copy's index.
-uint32_t copy_relocation(const BindingRoom& room, BindingPlace& place, uint32_t index,
+uint32_t copy_relocation(const BindingArea& area, BindingPlace& place, uint32_t index,
                          uintptr_t bias);
 
 namespace {
 
 constexpr uint64_t kPlacesMax = 16;
 
-BindingPlace* places_of(BindingRoom& room) {
-  return reinterpret_cast<BindingPlace*>(&room + 1);
+BindingPlace* places_of(BindingArea& area) {
+  return reinterpret_cast<BindingPlace*>(&area + 1);
 }
 
 }  // namespace
 
-uint32_t binding_room_distance(const ModuleImage& image, const uint64_t* table) {
+uint32_t binding_area_distance(const ModuleImage& image, const uint64_t* table) {
   constexpr uintptr_t kWord = sizeof(uint64_t);
   const uintptr_t end = image.unused.high;
   const uintptr_t size = end - image.unused.low;
   const auto table_address = reinterpret_cast<uintptr_t>(table);
   const auto relocations = reinterpret_cast<uintptr_t>(image.jump_slots);
-  if (size < sizeof(BindingRoom) + sizeof(BindingPlace)) return 0;
-  const uint64_t fitting = (size - sizeof(BindingRoom)) / sizeof(BindingPlace);
+  if (size < sizeof(BindingArea) + sizeof(BindingPlace)) return 0;
+  const uint64_t fitting = (size - sizeof(BindingArea)) / sizeof(BindingPlace);
   const uint64_t count = fitting < kPlacesMax ? fitting : kPlacesMax;
   // The copies are at the page's end, so that a program that writes a little beyond its
   // last variable, which does no harm untraced, does none here.
-  const uintptr_t begin = end - sizeof(BindingRoom) - count * sizeof(BindingPlace);
+  const uintptr_t begin = end - sizeof(BindingArea) - count * sizeof(BindingPlace);
   const bool is_reached = begin > table_address && begin > relocations &&
                           table_address % kWord == 0 && relocations % kWord == 0 &&
                           (begin - table_address) / kWord <= UINT32_MAX &&
                           (end - relocations) / sizeof(ElfW(Rela)) <= UINT32_MAX;
   if (!is_reached) return 0;
-  auto& room = *reinterpret_cast<BindingRoom*>(begin);
-  if (room.relocations != image.jump_slots || room.count != count) {
-    room = {image.jump_slots, count};
-    for (uint64_t i = 0; i < count; ++i) places_of(room)[i] = {};
+  auto& area = *reinterpret_cast<BindingArea*>(begin);
+  if (area.relocations != image.jump_slots || area.count != count) {
+    area = {image.jump_slots, count};
+    for (uint64_t i = 0; i < count; ++i) places_of(area)[i] = {};
   }
   return static_cast<uint32_t>((begin - table_address) / kWord);
 }
 
-BindingRoom* binding_room(const LazyBinding& binding) {
-  if (binding.room_distance == 0) return nullptr;
+BindingArea* binding_area(const LazyBinding& binding) {
+  if (binding.area_distance == 0) return nullptr;
   const auto table = reinterpret_cast<uintptr_t>(binding.table);
-  return reinterpret_cast<BindingRoom*>(table + uintptr_t{binding.room_distance} *
+  return reinterpret_cast<BindingArea*>(table + uintptr_t{binding.area_distance} *
                                                     sizeof(uint64_t));
 }
 
-BindingPlace* take_binding_place(BindingRoom& room) {
-  for (uint64_t i = 0; i < room.count && i < kPlacesMax; ++i) {
-    BindingPlace& place = places_of(room)[i];
+BindingPlace* take_binding_place(BindingArea& area) {
+  for (uint64_t i = 0; i < area.count && i < kPlacesMax; ++i) {
+    BindingPlace& place = places_of(area)[i];
     uint64_t free = 0;
     if (IpcAtomics::compare_exchange_acq_rel(place.is_taken, free, uint64_t{1})) {
       return &place;
@@ -159,13 +159,13 @@ void leave_binding_place(BindingPlace& place) {
   IpcAtomics::store_release(place.is_taken, uint64_t{0});
 }
 
-uint32_t copy_relocation(const BindingRoom& room, BindingPlace& place, uint32_t index,
+uint32_t copy_relocation(const BindingArea& area, BindingPlace& place, uint32_t index,
                          uintptr_t bias) {
-  const auto first = reinterpret_cast<uintptr_t>(room.relocations);
+  const auto first = reinterpret_cast<uintptr_t>(area.relocations);
   auto copy = reinterpret_cast<uintptr_t>(place.words);
   while ((copy - first) % sizeof(ElfW(Rela)) != 0) copy += sizeof(uint64_t);
   auto& relocation = *reinterpret_cast<ElfW(Rela)*>(copy);
-  relocation = room.relocations[index];
+  relocation = area.relocations[index];
   relocation.r_offset = reinterpret_cast<uintptr_t>(&place.target) - bias;
   return static_cast<uint32_t>((copy - first) / sizeof(ElfW(Rela)));
 }
@@ -289,17 +289,17 @@ LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t v
   if (table == nullptr) return {};
   is_known = can_keep_vectors() && find_fixup(table[kTableResolver]) != nullptr;
   if (!is_known) return {};
-  return {table, static_cast<uint32_t>(index), binding_room_distance(image, table)};
+  return {table, static_cast<uint32_t>(index), binding_area_distance(image, table)};
 }
 
 uintptr_t bind_lazily(const LazyBinding& binding) {
   Fixup* fixup = find_fixup(binding.table[kTableResolver]);
   const uint64_t module = binding.table[kTableModule];
-  BindingRoom* room = binding_room(binding);
-  BindingPlace* place = room != nullptr ? take_binding_place(*room) : nullptr;
+  BindingArea* area = binding_area(binding);
+  BindingPlace* place = area != nullptr ? take_binding_place(*area) : nullptr;
   if (place == nullptr) return call_keeping_vectors(fixup, module, binding.index);
   const uintptr_t bias = reinterpret_cast<const link_map*>(module)->l_addr;
-  const uint32_t copy = copy_relocation(*room, *place, binding.index, bias);
+  const uint32_t copy = copy_relocation(*area, *place, binding.index, bias);
   const uintptr_t target = call_keeping_vectors(fixup, module, copy);
   leave_binding_place(*place);
   return target;

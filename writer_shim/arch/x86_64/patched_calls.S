@@ -3,7 +3,7 @@
  * in the end those of arguments. Vector registers are never changed. */
 #include <cet.h>
 
-#include "writer_shim/arch/x86_64/kept_flags.inc"
+#include "writer_shim/arch/x86_64/saved_flags.inc"
 #include "writer_shim/arch/x86_64/saved_registers.inc"
 
 /* Restores all registers. Before it, rsp is 88 below the return slot, and r11 is the
@@ -56,7 +56,7 @@ arctrace_patched_begins:
   .cfi_remember_state
 2:
   restore_registers
-  jmp arctrace_kept_through
+  jmp arctrace_patched_through
   .cfi_restore_state
 1:
   movq (%rsp), %rdi

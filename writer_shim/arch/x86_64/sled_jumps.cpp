@@ -274,7 +274,7 @@ uintptr_t stub_of_jump(uintptr_t function) {
       __builtin_memcmp(code, kGatedJump, kBeforeGate) == 0 &&
       __builtin_memcmp(code + kGateLoaded, kGatedJump + kGateLoaded, kTestSize) == 0 &&
       (jump->stub == reinterpret_cast<uintptr_t>(arctrace_call_begun) ||
-       jump->stub == reinterpret_cast<uintptr_t>(arctrace_reported_entry));
+       jump->stub == reinterpret_cast<uintptr_t>(arctrace_exit_hooked_entry));
   return is_one ? jump->stub : 0;
 }
 

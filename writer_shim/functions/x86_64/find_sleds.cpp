@@ -242,8 +242,8 @@ ReturnCalls::ReturnCalls(const ModuleImage& image)
 bool ReturnCalls::are_in(const Sled& sled) {
   if (slot_ == 0) return false;
   const uintptr_t high = image_.code.high - kInstructionMax;
-  if (sled.end < looked_from_ || sled.end > next_) {
-    looked_from_ = sled.end;
+  if (sled.end < searched_from_ || sled.end > next_) {
+    searched_from_ = sled.end;
     next_ = sled.end;
     while (next_ < high && call_end(image_, next_, slot_) == 0) ++next_;
   }

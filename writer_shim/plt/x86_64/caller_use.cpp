@@ -142,8 +142,8 @@ struct State {
   unsigned stored;  // registers of the caller that were stored elsewhere
   unsigned ends;    // registers that hold the frame's end: the caller's stack pointer
   bool is_callee;   // of a function that the examined one calls
-  uintptr_t left_begin;  // the code from which another function was reached; 0: none
-  uintptr_t left_at;
+  uintptr_t origin_begin;  // the code from which another function was reached; 0: none
+  uintptr_t origin_at;
 };
 
 class CodeWalk {
@@ -182,8 +182,8 @@ class CodeWalk {
   // followed.
   void add_other(State state, uintptr_t begin, uintptr_t end) {
     if (other_count_ == kOthersMax || instructions_max_ != kInstructionsMax) return;
-    state.left_begin = begin;
-    state.left_at = end - 1;
+    state.origin_begin = begin;
+    state.origin_at = end - 1;
     others_[other_count_++] = state;
   }
 
@@ -206,7 +206,8 @@ class CodeWalk {
       if (now.length == 0) return false;
       if (is_use(now, state)) {
         return is_one_function(begin, state.at) &&
-               (state.left_at == 0 || is_one_function(state.left_begin, state.left_at)) &&
+               (state.origin_at == 0 ||
+                is_one_function(state.origin_begin, state.origin_at)) &&
                !leads_to_hook(state.at + now.length, kStepsToHook, Hooks::kOfFunctions);
       }
       const uintptr_t next = state.at + now.length;

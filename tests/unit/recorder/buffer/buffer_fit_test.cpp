@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "src/recorder/buffer/memory_room.hpp"
+#include "src/recorder/buffer/available_memory.hpp"
 
 namespace arctrace {
 namespace {
@@ -52,10 +52,10 @@ std::string bytes(uint64_t number) { return std::to_string(number); }
 
 // The lowest limit; least_free(): the least free memory within a limit.
 uint64_t least_total(const FakeRoot& root) {
-  return recorder::cgroup_room(root.path()).least_total.total;
+  return recorder::cgroup_memory(root.path()).least_total.total;
 }
 uint64_t least_free(const FakeRoot& root) {
-  return recorder::cgroup_room(root.path()).least_free.free;
+  return recorder::cgroup_memory(root.path()).least_free.free;
 }
 
 TEST_CASE("cgroups: no limit, and limits of version 2 at each level") {
@@ -69,7 +69,7 @@ TEST_CASE("cgroups: no limit, and limits of version 2 at each level") {
   root.cgroup("/a", bytes(100 * kMiB), 30 * kMiB);
   CHECK(least_total(root) == 100 * kMiB);
   CHECK(least_free(root) == 70 * kMiB);
-  CHECK(recorder::cgroup_room(root.path()).least_total.name ==
+  CHECK(recorder::cgroup_memory(root.path()).least_total.name ==
         "the memory limit of the cgroup, 100M");
   // Files in the cache are free.
   root.cgroup("/a/b", bytes(90 * kMiB), 40 * kMiB, 35 * kMiB);
@@ -83,11 +83,11 @@ TEST_CASE("cgroups: the lowest limit need not be the one of which the least is f
   root.file("proc/self/cgroup", "0::/a/b\n");
   root.cgroup("/a", bytes(400 * kMiB), 390 * kMiB);
   root.cgroup("/a/b", bytes(100 * kMiB), 20 * kMiB);
-  const recorder::CgroupRoom room = recorder::cgroup_room(root.path());
-  CHECK(room.least_total.total == 100 * kMiB);
-  CHECK(room.least_total.name == "the memory limit of the cgroup, 100M");
-  CHECK(room.least_free.free == 10 * kMiB);
-  CHECK(room.least_free.name == "the memory limit of the cgroup, 400M");
+  const recorder::CgroupMemory cgroup = recorder::cgroup_memory(root.path());
+  CHECK(cgroup.least_total.total == 100 * kMiB);
+  CHECK(cgroup.least_total.name == "the memory limit of the cgroup, 100M");
+  CHECK(cgroup.least_free.free == 10 * kMiB);
+  CHECK(cgroup.least_free.name == "the memory limit of the cgroup, 400M");
 }
 
 TEST_CASE("cgroups: in a container the path may be the host's") {
@@ -109,8 +109,8 @@ TEST_CASE("cgroups: version 1, whose largest number is no limit") {
 }
 
 // The memory limits of a large machine, and one cgroup's.
-recorder::BufferRooms with_limit(uint64_t total, uint64_t free) {
-  const recorder::MemoryRoom cgroup = {
+recorder::MemorySources with_limit(uint64_t total, uint64_t free) {
+  const recorder::AvailableMemory cgroup = {
       total, free, "the memory limit of the cgroup, " + recorder::size_text(total)};
   return {{uint64_t{16} << 30, uint64_t{16} << 30, "the machine's memory, 16384M"},
           {cgroup, cgroup},
@@ -151,77 +151,78 @@ TEST_CASE("fit: at most a quarter of the cgroup's limit, unless a size was asked
     CHECK(fit->size.empty() ==
           (options.buffer_size == recorder::BufferOptions().buffer_size));
   }
-  const recorder::BufferRooms rooms = with_limit(100 * kMiB, 100 * kMiB);
+  const recorder::MemorySources sources = with_limit(100 * kMiB, 100 * kMiB);
   recorder::BufferOptions options = usual_options();
   CHECK(
-      recorder::fit_to_memory(options, rooms)->size ==
+      recorder::fit_to_memory(options, sources)->size ==
       "the buffer has 16M, not 64M, to take at most a quarter of the memory limit of the "
       "cgroup, 100M; -b sets another size");
   options.buffer_size = 64 * kMiB;
   options.is_size_asked = true;
   const absl::StatusOr<recorder::BufferFit> asked =
-      recorder::fit_to_memory(options, rooms);
+      recorder::fit_to_memory(options, sources);
   REQUIRE(asked.ok());
   CHECK(asked->size == "");
   CHECK(options.buffer_size == 64 * kMiB);
 }
 
 TEST_CASE("fit: a quarter of the lowest limit, and of another one what is free") {
-  recorder::BufferRooms rooms = with_limit(100 * kMiB, 80 * kMiB);
-  rooms.cgroup.least_free = {400 * kMiB, 40 * kMiB,
-                             "the memory limit of the cgroup, 400M"};
+  recorder::MemorySources sources = with_limit(100 * kMiB, 80 * kMiB);
+  sources.cgroup.least_free = {400 * kMiB, 40 * kMiB,
+                               "the memory limit of the cgroup, 400M"};
   recorder::BufferOptions options = usual_options();
   CHECK(
-      recorder::fit_to_memory(options, rooms)->size ==
+      recorder::fit_to_memory(options, sources)->size ==
       "the buffer has 16M, not 64M, to take at most a quarter of the memory limit of the "
       "cgroup, 100M; -b sets another size");
   options.buffer_size = 32 * kMiB;
   options.is_size_asked = true;
-  const absl::Status refused = recorder::fit_to_memory(options, rooms).status();
+  const absl::Status refused = recorder::fit_to_memory(options, sources).status();
   CHECK(std::string(refused.message())
             .find("of the memory limit of the cgroup, 400M, 40M are free") !=
         std::string::npos);
 }
 
 TEST_CASE("fit: a quarter of the machine's memory, and of the room in the directory") {
-  recorder::BufferRooms rooms = with_limit(UINT64_MAX, UINT64_MAX);
-  rooms.machine = {200 * kMiB, 200 * kMiB, "the machine's memory, 200M"};
+  recorder::MemorySources sources = with_limit(UINT64_MAX, UINT64_MAX);
+  sources.machine = {200 * kMiB, 200 * kMiB, "the machine's memory, 200M"};
   recorder::BufferOptions options = usual_options();
-  CHECK(recorder::fit_to_memory(options, rooms)->size ==
+  CHECK(recorder::fit_to_memory(options, sources)->size ==
         "the buffer has 32M, not 64M, to take at most a quarter of the machine's memory, "
         "200M; -b sets another size");
   // For the directory only the free space counts.
-  rooms.directory = {400 * kMiB, 64 * kMiB, "the room in /dev/shm, 64M"};
+  sources.directory = {400 * kMiB, 64 * kMiB, "the room in /dev/shm, 64M"};
   options = usual_options();
-  CHECK(recorder::fit_to_memory(options, rooms)->size ==
+  CHECK(recorder::fit_to_memory(options, sources)->size ==
         "the buffer has 8M, not 64M, to take at most a quarter of the room in /dev/shm, "
         "64M; -b sets another size");
 }
 
 TEST_CASE("fit: what the cgroup has no room for is refused") {
-  const recorder::BufferRooms rooms = with_limit(100 * kMiB, 60 * kMiB);
+  const recorder::MemorySources sources = with_limit(100 * kMiB, 60 * kMiB);
   recorder::BufferOptions options = usual_options();
   options.buffer_size = 256 * kMiB;
   options.is_size_asked = true;
-  const absl::Status status = recorder::fit_to_memory(options, rooms).status();
+  const absl::Status status = recorder::fit_to_memory(options, sources).status();
   CHECK(status.code() == absl::StatusCode::kResourceExhausted);
   CHECK(std::string(status.message())
             .find("of the memory limit of the cgroup, 100M, 60M are free") !=
         std::string::npos);
   options.buffer_size = 32 * kMiB;
-  CHECK(recorder::fit_to_memory(options, rooms).ok());
+  CHECK(recorder::fit_to_memory(options, sources).ok());
 }
 
 TEST_CASE("fit: a directory on a disk only if it is named") {
-  const recorder::BufferRooms rooms = with_limit(UINT64_MAX, UINT64_MAX);
+  const recorder::MemorySources sources = with_limit(UINT64_MAX, UINT64_MAX);
   const std::string disk = "/proc";  // is no tmpfs on any machine
   recorder::BufferOptions options;
   options.directory = disk;
-  CHECK(recorder::fit_to_memory(options, rooms).status().code() ==
+  CHECK(recorder::fit_to_memory(options, sources).status().code() ==
         absl::StatusCode::kFailedPrecondition);
   options.is_directory_asked = true;
   options.is_size_asked = true;
-  const absl::StatusOr<recorder::BufferFit> fit = recorder::fit_to_memory(options, rooms);
+  const absl::StatusOr<recorder::BufferFit> fit =
+      recorder::fit_to_memory(options, sources);
   REQUIRE(fit.ok());
   CHECK(fit->warning.find("/proc is on a disk") == 0);
 }

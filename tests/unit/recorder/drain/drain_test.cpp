@@ -191,12 +191,12 @@ TEST_CASE("drain: while dead slots are settled, half of those to be had stay tak
     for (uint32_t i = 0; i < 8; ++i) view.slot(i).lock = i < living ? 100 : kOwnerDied;
     for (uint32_t dead = 8 - living; dead > 0;) {
       reaper.reap_dead(records, [](uint32_t) {});
-      const uint32_t settled = count(kBeingReaped);
-      CHECK(settled > 0);
-      CHECK(8 - living - settled >= (8 - living) / 2);
+      const uint32_t reaped = count(kBeingReaped);
+      CHECK(reaped > 0);
+      CHECK(8 - living - reaped >= (8 - living) / 2);
       reaper.confirm();
       CHECK(count(kBeingReaped) == 0);
-      dead -= settled;
+      dead -= reaped;
       CHECK(count(kOwnerDied) == dead);
     }
     CHECK(count(0) == 8 - living);
@@ -208,7 +208,7 @@ TEST_CASE("drain: while dead slots are settled, half of those to be had stay tak
   CHECK(count(0) == 8);
   // At the end no thread will need a slot.
   for (uint32_t i = 0; i < 8; ++i) view.slot(i).lock = kOwnerDied;
-  reaper.settle_all();
+  reaper.allow_all();
   reaper.reap_dead(records, [](uint32_t) {});
   reaper.confirm();
   CHECK(count(0) == 8);
@@ -299,16 +299,16 @@ TEST_CASE("drain: a file of a ring has the names of its records when it is cut")
     join(test);
     drain.round();
     const uint32_t name = arctrace_define_name("used");
-    while (ring.has_room(sizeof(arctrace_chunk_header) + 1024)) {
+    while (ring.has_space(sizeof(arctrace_chunk_header) + 1024)) {
       for (int i = 0; i < 10; ++i) arctrace_instant(name);  // at most one block
       drain.round();
     }
-    CHECK(ring.kept().count() == 0);
+    CHECK(ring.retained().count() == 0);
     for (int i = 0; i < 100; ++i) {
       arctrace_define_name(("filler " + std::to_string(i)).c_str());
     }
     drain.round();
-    CHECK(ring.kept().count() == 1);
+    CHECK(ring.retained().count() == 1);
     const DecodedTrace cut = decode_trace(read_file(directory.path("ring.1")));
     CHECK(cut.of_type(ARCTRACE_TYPE_INSTANT).size() > 100);
     CHECK(joined(undefined_uses(cut)) == "");

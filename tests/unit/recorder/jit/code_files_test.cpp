@@ -128,8 +128,8 @@ TEST_CASE(
   Fixture f;
   f.write_map("5000 20 one\n");
   f.note(f.definitions());
-  f.code_files.look(kLiving);
-  f.code_files.look(kNobody);
+  f.code_files.scan(kLiving);
+  f.code_files.scan(kNobody);
   fs::remove(f.map);
   CHECK(f.names(kNobody) == Names{"one"});
   CHECK(f.names(kNobody) == Names{"one"});  // written into a second file, too
@@ -139,7 +139,7 @@ TEST_CASE("what a map has at the end counts") {
   Fixture f;
   f.note(f.definitions());
   f.write_map("5000 20 one\n");
-  f.code_files.look(kLiving);
+  f.code_files.scan(kLiving);
   CHECK(f.names(kLiving) == Names{"one"});
   fs::remove(f.map);
   f.write_map("5000 20 two\n");
@@ -160,7 +160,7 @@ TEST_CASE("a map of before the process, or of after it, is another's") {
       ARCTRACE_TYPE_PROCESS_END, 1, read_monotonic_ns() - 4 * kSecond,
       process_end_body(kProcess, ARCTRACE_END_EXIT, -1)));
   gone.write_map("5000 20 later\n");
-  gone.code_files.look(kNobody);
+  gone.code_files.scan(kNobody);
   CHECK(gone.names(kNobody).empty());
 }
 
@@ -190,14 +190,14 @@ TEST_CASE("a map of another user is not taken, nor one of root, nor one with two
     f.note(f.definitions());
     f.write_map("5000 20 one\n");
     REQUIRE(chown(f.map.c_str(), owner, owner) == 0);
-    f.code_files.look(kNobody);
+    f.code_files.scan(kNobody);
     CHECK(f.names(kNobody).empty() == (owner != kUser));
   }
   Fixture linked;
   linked.note(linked.definitions());
   linked.write_map("5000 20 one\n");
   fs::create_hard_link(linked.map, linked.map + ".link");
-  linked.code_files.look(kNobody);
+  linked.code_files.scan(kNobody);
   fs::remove(linked.map + ".link");
   CHECK(linked.names(kNobody).empty());
 }
@@ -216,7 +216,7 @@ TEST_CASE("a gone process' map is opened with no more rights than its user's") {
     REQUIRE(chmod(f.directory.path("").c_str(), mode) == 0);
     f.note(f.definitions().add_full(ARCTRACE_TYPE_JITDUMP, 1, f.facts.start_ticks,
                                     jitdump_body(kProcess, path)));
-    f.code_files.look(kNobody);
+    f.code_files.scan(kNobody);
     return f.names(kNobody);
   };
   CHECK(names(0700).empty());  // a directory of root, which nobody may not search
@@ -259,7 +259,7 @@ TEST_CASE("a process reports which dump it had, and nothing but a dump of its ow
   const auto names_in = [&](const std::string& path) {
     f.note(f.definitions().add_full(ARCTRACE_TYPE_JITDUMP, 1, f.facts.start_ticks,
                                     jitdump_body(kProcess, path)));
-    f.code_files.look(kNobody);
+    f.code_files.scan(kNobody);
     return f.names(kNobody);
   };
   JitDumpBuilder dump(static_cast<uint32_t>(getpid()), read_monotonic_ns());
@@ -306,7 +306,7 @@ TEST_CASE("any bytes are definitions") {
     std::vector<std::byte> bytes = block.image().data();
     bytes.resize(bytes.size() - random.below(200));
     f.code_files.note_untrusted(bytes);
-    f.code_files.look(random.below(2) == 0 ? kLiving : kNobody);
+    f.code_files.scan(random.below(2) == 0 ? kLiving : kNobody);
   }
 }
 

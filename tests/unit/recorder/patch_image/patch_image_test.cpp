@@ -19,8 +19,8 @@ const std::string kFree = "7ffff0000000-7ffff0001000 rw-p 00000000 00:00 0 [stac
 
 struct Image {
   shim::PatchTable table{};
-  std::optional<shim::PatchSkips> left;  // the first skipped function
-  uint64_t left_function = 0;
+  std::optional<shim::PatchSkips> skipped;  // the first skipped function
+  uint64_t skipped_function = 0;
 };
 
 Image make_image(const BuiltModule& module, const std::string& maps) {
@@ -39,12 +39,12 @@ Image make_image(const BuiltModule& module, const std::string& maps) {
   REQUIRE(bytes.size() >= kAt + sizeof image.table);
   std::memcpy(&image.table, &bytes[kAt], sizeof image.table);
   CHECK(image.table.bytes == bytes.size());
-  if (image.table.left_size == 0) return image;
-  const size_t left_at = kAt + sizeof image.table;
-  REQUIRE(bytes.size() >= left_at + sizeof(shim::PatchSkips) + 8);
-  image.left.emplace();
-  std::memcpy(&*image.left, &bytes[left_at], sizeof *image.left);
-  std::memcpy(&image.left_function, &bytes[left_at + sizeof *image.left], 8);
+  if (image.table.skips_size == 0) return image;
+  const size_t skips_at = kAt + sizeof image.table;
+  REQUIRE(bytes.size() >= skips_at + sizeof(shim::PatchSkips) + 8);
+  image.skipped.emplace();
+  std::memcpy(&*image.skipped, &bytes[skips_at], sizeof *image.skipped);
+  std::memcpy(&image.skipped_function, &bytes[skips_at + sizeof *image.skipped], 8);
   return image;
 }
 
@@ -55,11 +55,11 @@ TEST_CASE("patch image: unwind rules that change within a moved instruction") {
   const Image image = make_image(module, kFree);
   CHECK(image.table.function_count == 1);
   CHECK(image.table.refusal == 0);
-  REQUIRE(image.left);
-  CHECK(image.left->verdict == ARCTRACE_PATCH_UNMOVED_RULES);
-  CHECK(image.left->count == 1);
-  CHECK(image.left->listed == 1);
-  CHECK(image.left_function == kBias + within);
+  REQUIRE(image.skipped);
+  CHECK(image.skipped->verdict == ARCTRACE_PATCH_UNMOVED_RULES);
+  CHECK(image.skipped->count == 1);
+  CHECK(image.skipped->listed == 1);
+  CHECK(image.skipped_function == kBias + within);
 }
 
 TEST_CASE("patch image: it is within reach of the module, where nothing is mapped") {
@@ -91,7 +91,7 @@ TEST_CASE("patch image: functions that an earlier image has") {
     recorder::PatchRequest request;
     request.bias = kBias;
     if (has_functions) request.functions.push_back(&plan.functions.front());
-    request.left[ARCTRACE_PATCH_SMALL] = {3, {0x10}};
+    request.skipped[ARCTRACE_PATCH_SMALL] = {3, {0x10}};
     request.again = {{kBias + 0x20, 1}, {kBias + 0x30, 0}};
     const std::vector<std::byte> bytes =
         recorder::make_patch_image(code, request, recorder::AddressSpace(kFree));
@@ -100,9 +100,9 @@ TEST_CASE("patch image: functions that an earlier image has") {
     REQUIRE(bytes.size() >= at + sizeof table);
     std::memcpy(&table, &bytes[at], sizeof table);
     CHECK(table.function_count == (has_functions ? 1 : 0));
-    CHECK(table.left_size == sizeof(shim::PatchSkips) + 8);
+    CHECK(table.skips_size == sizeof(shim::PatchSkips) + 8);
     REQUIRE(table.again_count == 2);
-    at += sizeof table + table.left_size;
+    at += sizeof table + table.skips_size;
     shim::PatchAgain again[2];
     REQUIRE(bytes.size() >= at + sizeof again);
     std::memcpy(again, &bytes[at], sizeof again);

@@ -9,7 +9,7 @@ namespace {
 TEST_CASE("ranges, in any order and over one another, have what touches them") {
   const ExactTimes exact({{500, 600}, {100, 200}, {150, 300}, {700, 700}});
   const auto is_kept = [&](int64_t start_ns, int64_t stop_ns) {
-    return exact.kept_for(7, start_ns, stop_ns) == KeptFor::kRange;
+    return exact.exact_for(7, start_ns, stop_ns) == ExactFor::kRange;
   };
   CHECK(exact.has_ranges());
   CHECK_FALSE(exact.has_path());
@@ -33,14 +33,14 @@ TEST_CASE(
   path.pieces = {{1, 300, 400}, {2, 200, 300}, {1, 0, 200}};
   exact.set_path(path);
   CHECK(exact.has_path());
-  CHECK(exact.kept_for(1, 10, 20) == KeptFor::kRange);
-  CHECK(exact.kept_for(1, 60, 70) == KeptFor::kCriticalPath);
-  CHECK(exact.kept_for(1, 250, 260) == KeptFor::kNothing);
-  CHECK(exact.kept_for(2, 250, 260) == KeptFor::kCriticalPath);
-  CHECK(exact.kept_for(2, 150, 201) == KeptFor::kCriticalPath);
-  CHECK(exact.kept_for(2, 60, 70) == KeptFor::kNothing);
-  CHECK(exact.kept_for(1, 390, 500) == KeptFor::kCriticalPath);
-  CHECK(exact.kept_for(3, 60, 70) == KeptFor::kNothing);
+  CHECK(exact.exact_for(1, 10, 20) == ExactFor::kRange);
+  CHECK(exact.exact_for(1, 60, 70) == ExactFor::kCriticalPath);
+  CHECK(exact.exact_for(1, 250, 260) == ExactFor::kNothing);
+  CHECK(exact.exact_for(2, 250, 260) == ExactFor::kCriticalPath);
+  CHECK(exact.exact_for(2, 150, 201) == ExactFor::kCriticalPath);
+  CHECK(exact.exact_for(2, 60, 70) == ExactFor::kNothing);
+  CHECK(exact.exact_for(1, 390, 500) == ExactFor::kCriticalPath);
+  CHECK(exact.exact_for(3, 60, 70) == ExactFor::kNothing);
 }
 
 }  // namespace

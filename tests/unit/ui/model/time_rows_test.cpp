@@ -34,9 +34,9 @@ Sums sums_of(const TimeRow& row) {
     ++sums.count;
     sums.busy_ns += stretch.duration_ns();
   }
-  for (const Crowd& crowd : row.crowds) {
-    sums.count += crowd.count;
-    sums.busy_ns += crowd.busy_ns;
+  for (const DensityBucket& bucket : row.buckets) {
+    sums.count += bucket.count;
+    sums.busy_ns += bucket.busy_ns;
   }
   return sums;
 }
@@ -46,7 +46,7 @@ bool in_order(const TimeRow& row) {
     return a.start_ns < b.start_ns;
   };
   return std::is_sorted(row.stretches.begin(), row.stretches.end(), before) &&
-         std::is_sorted(row.crowds.begin(), row.crowds.end(), before);
+         std::is_sorted(row.buckets.begin(), row.buckets.end(), before);
 }
 
 TEST_CASE("stretches are exact as long as they fit") {
@@ -76,22 +76,22 @@ TEST_CASE("short ones become crowds that keep number, time and the longest") {
       const TimeRow& kept = rows.row(row);
       CHECK(in_order(kept));
       CHECK(sums_of(kept) == sums_of(whole));
-      items += kept.stretches.size() + kept.crowds.size();
+      items += kept.stretches.size() + kept.buckets.size();
       // All stretches that are at least a grain long are exact, and only these.
       size_t exact = 0;
       for (const Stretch& stretch : whole.stretches) {
         if (stretch.duration_ns() >= grain_ns) ++exact;
       }
       CHECK(kept.stretches.size() == exact);
-      for (const Crowd& crowd : kept.crowds) {
+      for (const DensityBucket& bucket : kept.buckets) {
         uint64_t longest_ns = 0;
         for (const Stretch& stretch : whole.stretches) {
           if (stretch.duration_ns() < grain_ns &&
-              piece_start_ns(stretch.start_ns, grain_ns) == crowd.start_ns) {
+              piece_start_ns(stretch.start_ns, grain_ns) == bucket.start_ns) {
             longest_ns = std::max(longest_ns, stretch.duration_ns());
           }
         }
-        REQUIRE(crowd.longest_ns == longest_ns);
+        REQUIRE(bucket.longest_ns == longest_ns);
       }
     }
     CHECK(rows.items() == items);
@@ -101,23 +101,23 @@ TEST_CASE("short ones become crowds that keep number, time and the longest") {
 TEST_CASE(
     "what is kept for something is exact as long as it leaves room for the others") {
   std::vector<Stretch> made = made_stretches(20'000, 0);
-  for (size_t i = 5000; i < 5400; ++i) made[i].kept_for = KeptFor::kRange;
-  for (size_t i = 5400; i < 5600; ++i) made[i].kept_for = KeptFor::kCriticalPath;
+  for (size_t i = 5000; i < 5400; ++i) made[i].exact_for = ExactFor::kRange;
+  for (size_t i = 5400; i < 5600; ++i) made[i].exact_for = ExactFor::kCriticalPath;
   TimeRows rows(3000);
   for (const Stretch& stretch : made) rows.add(0, stretch);
   rows.coarsen_to(2000);
   rows.sort();
   CHECK(rows.items() <= 2000);
-  CHECK(rows.grain_ns(KeptFor::kNothing) == rows.grain_ns());
+  CHECK(rows.grain_ns(ExactFor::kNothing) == rows.grain_ns());
   CHECK(rows.grain_ns() > 0);
-  CHECK(rows.grain_ns(KeptFor::kRange) == 0);
-  CHECK(rows.grain_ns(KeptFor::kCriticalPath) == 0);
+  CHECK(rows.grain_ns(ExactFor::kRange) == 0);
+  CHECK(rows.grain_ns(ExactFor::kCriticalPath) == 0);
   TimeRow whole;
   whole.stretches = made;
   const auto kept_in = [](const TimeRow& row) {
     return std::count_if(
         row.stretches.begin(), row.stretches.end(),
-        [](const Stretch& stretch) { return stretch.kept_for != KeptFor::kNothing; });
+        [](const Stretch& stretch) { return stretch.exact_for != ExactFor::kNothing; });
   };
   CHECK(in_order(rows.row(0)));
   CHECK(sums_of(rows.row(0)) == sums_of(whole));
@@ -129,12 +129,12 @@ TEST_CASE(
 }
 
 TEST_CASE("of too many that are kept for something, the shortest become crowds") {
-  for (const KeptFor what : {KeptFor::kRange, KeptFor::kCriticalPath}) {
+  for (const ExactFor what : {ExactFor::kRange, ExactFor::kCriticalPath}) {
     std::vector<Stretch> made = made_stretches(20'000, 0);
     TimeRow whole;
     TimeRows rows(3000);
     for (size_t i = 0; i < made.size(); ++i) {
-      if (i % 2 == 0) made[i].kept_for = what;
+      if (i % 2 == 0) made[i].exact_for = what;
       rows.add(0, made[i]);
       CHECK(rows.items() <= 3001);
       whole.stretches.push_back(made[i]);
@@ -145,7 +145,7 @@ TEST_CASE("of too many that are kept for something, the shortest become crowds")
     CHECK(sums_of(rows.row(0)) == sums_of(whole));
     const auto exact =
         std::count_if(made.begin(), made.end(), [&](const Stretch& stretch) {
-          return stretch.duration_ns() >= rows.grain_ns(stretch.kept_for);
+          return stretch.duration_ns() >= rows.grain_ns(stretch.exact_for);
         });
     CHECK(static_cast<size_t>(exact) == rows.row(0).stretches.size());
   }
@@ -164,7 +164,7 @@ TEST_CASE("a screen has at most two items for each pixel, and loses no call") {
     CHECK(sums_of(seen) == sums_of(rows.row(0)));
     const auto pixels = static_cast<uint64_t>(until_ns) / pixel_ns + 1;
     CHECK(seen.stretches.size() <= pixels);
-    CHECK(seen.crowds.size() <= pixels);
+    CHECK(seen.buckets.size() <= pixels);
     for (const Stretch& stretch : seen.stretches)
       CHECK(stretch.duration_ns() >= pixel_ns);
   }
@@ -185,7 +185,7 @@ TEST_CASE("where a pixel is 1 ns, calls that took no time are exact, too") {
   TimeRow row;
   row.stretches = {{5, 5, 1, 0}, {5, 5, 2, 0}, {6, 7, 3, 0}};
   CHECK(seen_of_row(row, 0, 10, 1).stretches.size() == 3);
-  CHECK(seen_of_row(row, 0, 10, 1).crowds.empty());
+  CHECK(seen_of_row(row, 0, 10, 1).buckets.empty());
   const TimeRow coarser = seen_of_row(row, 0, 10, 2);
   CHECK(coarser.stretches.empty());
   CHECK(sums_of(coarser).count == 3);

@@ -25,11 +25,11 @@ constexpr uint32_t kHidden = ARCTRACE_SHIM_HIDDEN;
 // The flags after the present live filter.
 uint32_t live_flags(const char* name, uint32_t at_start) {
   uint32_t flags = UINT32_MAX;
-  uint32_t round = 0;
-  REQUIRE(apply_live_filter(name, at_start, flags, round));
-  CHECK(round == fake_writer().live_round);
-  CHECK(round == live_filter_round());
-  CHECK(fake_writer().followed_round == round);
+  uint32_t generation = 0;
+  REQUIRE(apply_live_filter(name, at_start, flags, generation));
+  CHECK(generation == fake_writer().live_generation);
+  CHECK(generation == live_filter_generation());
+  CHECK(fake_writer().followed_generation == generation);
   return flags;
 }
 
@@ -70,13 +70,13 @@ TEST_CASE("live filter: empty, it is the one at the start") {
 
 TEST_CASE("live filter: while it is being changed nothing follows it") {
   start_live_filter(false);
-  fake_writer().followed_round = 0;
+  fake_writer().followed_generation = 0;
   fake_writer().is_changing = true;
   uint32_t flags = 3;
-  uint32_t round = 5;
-  CHECK_FALSE(apply_live_filter("f", 0, flags, round));
+  uint32_t generation = 5;
+  CHECK_FALSE(apply_live_filter("f", 0, flags, generation));
   CHECK(flags == 3);
-  CHECK(fake_writer().followed_round == 0);
+  CHECK(fake_writer().followed_generation == 0);
   fake_writer().is_changing = false;
 }
 

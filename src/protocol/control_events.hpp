@@ -15,12 +15,12 @@
 namespace arctrace {
 
 // The control events of one kind.
-struct Moments {
+struct ControlEvents {
   arctrace_moments& area;
-  uint32_t kept;  // how many entries are retained
+  uint32_t retained;  // how many entries are retained
 
   arctrace_moment& entry(uint32_t n) const {
-    return reinterpret_cast<arctrace_moment*>(&area + 1)[n % kept];
+    return reinterpret_cast<arctrace_moment*>(&area + 1)[n % retained];
   }
 };
 
@@ -28,18 +28,19 @@ struct Moments {
 struct GateChange {
   uint32_t recorded;  // as ENABLED has it (recorded_now())
   // The low bits of the filters' generations.
-  uint32_t live_round, record_round;
+  uint32_t live_generation, record_generation;
 
-  static constexpr uint32_t kRecordedBits = 10, kRoundBits = 11;
+  static constexpr uint32_t kRecordedBits = 10, kGenerationBits = 11;
   static constexpr uint32_t kRecordedMask = (1u << kRecordedBits) - 1;
-  static constexpr uint32_t kRoundMask = (1u << kRoundBits) - 1;
+  static constexpr uint32_t kGenerationMask = (1u << kGenerationBits) - 1;
   static GateChange unpack(uint32_t value) {
-    return {value & kRecordedMask, value >> kRecordedBits & kRoundMask,
-            value >> (kRecordedBits + kRoundBits)};
+    return {value & kRecordedMask, value >> kRecordedBits & kGenerationMask,
+            value >> (kRecordedBits + kGenerationBits)};
   }
   uint32_t pack() const {
-    return (recorded & kRecordedMask) | (live_round & kRoundMask) << kRecordedBits |
-           record_round << (kRecordedBits + kRoundBits);
+    return (recorded & kRecordedMask) |
+           (live_generation & kGenerationMask) << kRecordedBits |
+           record_generation << (kRecordedBits + kGenerationBits);
   }
 };
 static_assert((ARCTRACE_GATE_ALL | ARCTRACE_KERNEL_EVENTS_ALL
@@ -59,13 +60,13 @@ inline uint32_t recorded_now(const BufferView& view) {
 
 // The value of a control event of execs(): the pid, and how much later the program may
 // have been executed, rounded up by 7 % at most.
-struct ExecMoment {
+struct ExecEvent {
   uint32_t pid;
   uint64_t within_ticks;
 
   static constexpr uint32_t kPidBits = 22;  // PID_MAX_LIMIT of the kernel
   static constexpr uint32_t kDigitsMax = 0x1F, kShiftMax = 0x1F;
-  static ExecMoment unpack(uint32_t value) {
+  static ExecEvent unpack(uint32_t value) {
     return {value & ((uint32_t{1} << kPidBits) - 1),
             uint64_t{value >> kPidBits & kDigitsMax} << (value >> (kPidBits + 5))};
   }
@@ -76,9 +77,9 @@ struct ExecMoment {
              ((within_ticks & ((uint64_t{1} << shift) - 1)) != 0 ? 1 : 0);
     };
     while (digits() > kDigitsMax && shift < kShiftMax) ++shift;
-    const auto kept =
+    const auto rounded =
         static_cast<uint32_t>(digits() < kDigitsMax ? digits() : kDigitsMax);
-    return (pid & ((uint32_t{1} << kPidBits) - 1)) | kept << kPidBits |
+    return (pid & ((uint32_t{1} << kPidBits) - 1)) | rounded << kPidBits |
            shift << (kPidBits + 5);
   }
 };
@@ -92,24 +93,25 @@ static_assert(ARCTRACE_EXECS_OFFSET + sizeof(arctrace_moments) +
                   ARCTRACE_EXECS_KEPT * sizeof(arctrace_moment) <=
               ARCTRACE_CPUS_OFFSET);
 
-inline Moments gate_changes(const BufferView& view) {
+inline ControlEvents gate_changes(const BufferView& view) {
   return {
       *reinterpret_cast<arctrace_moments*>(view.base() + ARCTRACE_GATE_CHANGES_OFFSET),
       ARCTRACE_GATE_CHANGES_KEPT};
 }
 
-inline Moments execs(const BufferView& view) {
+inline ControlEvents execs(const BufferView& view) {
   return {*reinterpret_cast<arctrace_moments*>(view.base() + ARCTRACE_EXECS_OFFSET),
           ARCTRACE_EXECS_KEPT};
 }
 
-inline void note_moment(const Moments& moments, uint64_t ticks, uint32_t value) {
-  const uint32_t n = IpcAtomics::fetch_add_relaxed(moments.area.count, uint32_t{1});
-  arctrace_moment& moment = moments.entry(n);
-  IpcAtomics::store_relaxed(moment.round, uint32_t{0});
-  IpcAtomics::store_release(moment.ticks, ticks);
-  IpcAtomics::store_relaxed(moment.value, value);
-  IpcAtomics::store_release(moment.round, n + 1);  // S1
+inline void note_control_event(const ControlEvents& events, uint64_t ticks,
+                               uint32_t value) {
+  const uint32_t n = IpcAtomics::fetch_add_relaxed(events.area.count, uint32_t{1});
+  arctrace_moment& event = events.entry(n);
+  IpcAtomics::store_relaxed(event.round, uint32_t{0});
+  IpcAtomics::store_release(event.ticks, ticks);
+  IpcAtomics::store_relaxed(event.value, value);
+  IpcAtomics::store_release(event.round, n + 1);  // S1
 }
 
 // Notes that the gate, the kernel's events and the filters are as they are now.
@@ -117,24 +119,24 @@ inline void note_gate_change(const BufferView& view, uint64_t ticks) {
   const GateChange change{recorded_now(view),
                           IpcAtomics::load_relaxed(live_filter_area(view).round),
                           IpcAtomics::load_relaxed(record_filter_area(view).round)};
-  note_moment(gate_changes(view), ticks, change.pack());
+  note_control_event(gate_changes(view), ticks, change.pack());
 }
 
 // Calls use(ticks, value) for each control event after the first `seen` ones that is
 // still retained, in order, and returns how many there are now. An event that is being
 // noted is skipped until the next call.
 template <class Use>
-uint32_t for_each_moment_untrusted(const Moments& moments, uint32_t seen,
-                                   const Use& use) {
-  const uint32_t count = IpcAtomics::load_acquire(moments.area.count);
-  if (count - seen > moments.kept) seen = count - moments.kept;
+uint32_t for_each_control_event_untrusted(const ControlEvents& events, uint32_t seen,
+                                          const Use& use) {
+  const uint32_t count = IpcAtomics::load_acquire(events.area.count);
+  if (count - seen > events.retained) seen = count - events.retained;
   for (; seen != count; ++seen) {
-    arctrace_moment& moment = moments.entry(seen);
-    const uint32_t round = IpcAtomics::load_acquire(moment.round);  // S2
+    arctrace_moment& event = events.entry(seen);
+    const uint32_t round = IpcAtomics::load_acquire(event.round);  // S2
     if (round == 0) break;
     if (round != seen + 1) continue;  // another control event took its entry
-    const uint64_t ticks = IpcAtomics::load_relaxed(moment.ticks);
-    use(ticks, IpcAtomics::load_relaxed(moment.value));
+    const uint64_t ticks = IpcAtomics::load_relaxed(event.ticks);
+    use(ticks, IpcAtomics::load_relaxed(event.value));
   }
   return seen;
 }

@@ -23,19 +23,19 @@ using namespace arctrace::writer;
 
 namespace {
 
-constexpr uint32_t kReportedFrame =
-    ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL | ARCTRACE_SHIM_REPORTS_EXIT;
+constexpr uint32_t kExitHookedFrame =
+    ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_LIBRARY_CALL | ARCTRACE_SHIM_EXIT_HOOKED;
 
 // Records the entry of `key`, whose return address is in return_slot(). False: nothing
 // was done. REQUIRES: fast_path_is_open(). Key: as for enter_fast().
-template <class Room, class Key, class Here, class ReturnSlot>
-__attribute__((always_inline)) inline bool enter_reported_fast(
-    const Room& room, const Key& key, Here here, const ReturnSlot& return_slot) {
+template <class Block, class Key, class Here, class ReturnSlot>
+__attribute__((always_inline)) inline bool enter_exit_hooked_fast(
+    const Block& block, const Key& key, Here here, const ReturnSlot& return_slot) {
   const auto call = [&]() ARCTRACE_INLINED {
-    return StubCall{return_slot(), 0, ARCTRACE_SHIM_REPORTS_EXIT};
+    return StubCall{return_slot(), 0, ARCTRACE_SHIM_EXIT_HOOKED};
   };
   return enter_fast(
-      room, key, here,
+      block, key, here,
       [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
         // return_slot() is called anew for each access, so that no register is kept for
         // the address.
@@ -45,30 +45,30 @@ __attribute__((always_inline)) inline bool enter_reported_fast(
                    : is_known_inner_stub_call(to, call(), return_address);
       },
       [&](OpenFrame& to, uint64_t its_key) ARCTRACE_INLINED {
-        const StubCall made = call();
-        to.store(its_key, made.frame(*made.return_slot));
+        const StubCall entered = call();
+        to.store(its_key, entered.frame(*entered.return_slot));
       });
 }
 
 // Records that the function whose return address is in `return_slot` is about to return
 // there, if its frame is the innermost one. False: nothing was done. REQUIRES:
 // fast_path_is_open().
-template <class Room>
-__attribute__((always_inline)) inline bool exit_reported_fast(
-    const Room& room, const uintptr_t* return_slot) {
+template <class Block>
+__attribute__((always_inline)) inline bool leave_exit_hooked_fast(
+    const Block& block, const uintptr_t* return_slot) {
   const auto here = reinterpret_cast<uintptr_t>(return_slot);
-  FrameCount left;  // index of the frame
-  return room.record(
+  FrameCount exited;  // index of the frame
+  return block.record(
       AtStackPointer{}, ARCTRACE_TYPE_EXIT, 0,
       [&](const ThreadState& state) ARCTRACE_INLINED {
-        left = state.open.depth.previous();
-        if (left.offset() >= FrameCount(OpenFrames::kMax).offset()) return false;
-        const MachineFrame& innermost = state.open.frame_at(left)->frame;
-        return innermost.location == here + sizeof(uintptr_t) &&
-               innermost.flags == kReportedFrame;
+        exited = state.open.depth.previous();
+        if (exited.offset() >= FrameCount(OpenFrames::kMax).offset()) return false;
+        const MachineFrame& innermost = state.open.frame_at(exited)->frame;
+        return innermost.cfa == here + sizeof(uintptr_t) &&
+               innermost.flags == kExitHookedFrame;
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
-          ARCTRACE_INLINED { commit_leave(nesting, state, record, left); });
+          ARCTRACE_INLINED { commit_leave(nesting, state, record, exited); });
 }
 
 arctrace_shim_entry_hook* slow_entry = [](uintptr_t*) {};
@@ -87,14 +87,14 @@ exit_slowly(uintptr_t* return_slot, uintptr_t hook_site) {
 
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool enter_in_chain(
     uint64_t key, const uintptr_t* return_slot, ThreadState& state) {
-  return enter_reported_fast(KnownSharedBlock{state}, key,
-                             reinterpret_cast<uintptr_t>(return_slot),
-                             [=]() ARCTRACE_INLINED { return return_slot; });
+  return enter_exit_hooked_fast(KnownSharedBlock{state}, key,
+                                reinterpret_cast<uintptr_t>(return_slot),
+                                [=]() ARCTRACE_INLINED { return return_slot; });
 }
 
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool exit_in_chain(
     const uintptr_t* return_slot, ThreadState& state) {
-  return exit_reported_fast(KnownSharedBlock{state}, return_slot);
+  return leave_exit_hooked_fast(KnownSharedBlock{state}, return_slot);
 }
 
 // The return slot of the function into which this is inlined. It is found anew at each
@@ -116,15 +116,16 @@ ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) v
 arctrace_shim_function_entry(void) {
   // The key is the word that the stub stored last.
   const EnteredKey key{reinterpret_cast<const uintptr_t*>(frame_end())};
-  const OwnBlock room{[&](ThreadState& state) ARCTRACE_INLINED {
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
     return enter_in_chain(key, entered_return_slot(), state);
   }};
   const auto return_slot = []() ARCTRACE_INLINED {
     return static_cast<const uintptr_t*>(entered_return_slot());
   };
-  if (__builtin_expect(is_open_for_all_functions() &&
-                           enter_reported_fast(room, key, AtStackPointer{}, return_slot),
-                       1)) {
+  if (__builtin_expect(
+          is_open_for_all_functions() &&
+              enter_exit_hooked_fast(block, key, AtStackPointer{}, return_slot),
+          1)) {
     return;
   }
   enter_slowly(entered_return_slot());
@@ -133,10 +134,11 @@ arctrace_shim_function_entry(void) {
 ARCTRACE_KEEPS_REGISTERS __attribute__((flatten)) void arctrace_shim_function_return(
     void) {
   auto* return_slot = static_cast<uintptr_t*>(__builtin_dwarf_cfa());
-  const OwnBlock room{[&](ThreadState& state)
-                          ARCTRACE_INLINED { return exit_in_chain(return_slot, state); }};
+  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
+    return exit_in_chain(return_slot, state);
+  }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_reported_fast(room, return_slot),
+                           leave_exit_hooked_fast(block, return_slot),
                        1)) {
     return;
   }
@@ -147,8 +149,8 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((flatten)) void arctrace_shim_function_re
 
 void __return__(void) __attribute__((alias("arctrace_shim_function_return")));
 
-int arctrace_shim_enter_reported(uint64_t frame_key, const uintptr_t* return_slot,
-                                 uintptr_t frame_pointer, uint32_t flags) {
+int arctrace_shim_enter_exit_hooked(uint64_t frame_key, const uintptr_t* return_slot,
+                                    uintptr_t frame_pointer, uint32_t flags) {
   const ThreadState* state = thread_local_state.state;
   if (state != nullptr && state->open.depth >= OpenFrames::kMax) {
     // The CFA of this frame would not be known at its exit.
@@ -156,12 +158,12 @@ int arctrace_shim_enter_reported(uint64_t frame_key, const uintptr_t* return_slo
   }
   if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) {
     enter_stub_slow(frame_key,
-                    {return_slot, frame_pointer, flags | ARCTRACE_SHIM_REPORTS_EXIT});
+                    {return_slot, frame_pointer, flags | ARCTRACE_SHIM_EXIT_HOOKED});
   }
   return 0;
 }
 
-int arctrace_shim_exit_reported(const uintptr_t* return_slot) {
+int arctrace_shim_leave_exit_hooked(const uintptr_t* return_slot) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 1;
-  return exit_reported_slow(reinterpret_cast<uintptr_t>(return_slot)) ? 1 : 0;
+  return leave_exit_hooked_slow(reinterpret_cast<uintptr_t>(return_slot)) ? 1 : 0;
 }

@@ -5,7 +5,7 @@
 
 #include "src/api/shim_interface.h"
 #include "src/base/shared_atomics.hpp"
-#include "src/os/roomy_stack.hpp"
+#include "src/os/large_stack.hpp"
 
 namespace arctrace::shim {
 
@@ -19,11 +19,11 @@ inline void expect_signal_stacks() {
 
 // Calls f() on a stack that has enough space for a slow path.
 template <class F>
-__attribute__((always_inline)) inline void with_room(F f) {
+__attribute__((always_inline)) inline void with_stack_space(F f) {
   const bool may_be_short =
       stack_is_short() || IpcAtomics::load_relaxed(have_signal_stacks) != 0;
   if (!__builtin_expect(may_be_short, 0)) return f();
-  arctrace_shim_with_room([](void* data) { (*static_cast<F*>(data))(); }, &f);
+  arctrace_shim_with_stack_space([](void* data) { (*static_cast<F*>(data))(); }, &f);
 }
 
 }  // namespace arctrace::shim

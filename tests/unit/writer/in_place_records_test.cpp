@@ -1,5 +1,5 @@
 // Records that are reserved in place in one call and committed in a later one.
-#include "src/writer/held_records.hpp"
+#include "src/writer/in_place_records.hpp"
 
 #include <arctrace/arctrace.h>
 #include <doctest/doctest.h>
@@ -18,8 +18,8 @@
 namespace arctrace::testing {
 namespace {
 
-recorder::BufferOptions held_buffer(arctrace_scope scope, uint32_t block_size = 512,
-                                    uint32_t blocks = 64) {
+recorder::BufferOptions buffer_options(arctrace_scope scope, uint32_t block_size = 512,
+                                       uint32_t blocks = 64) {
   recorder::BufferOptions options = small_buffer(block_size, blocks);
   options.scope = scope;
   return options;
@@ -36,7 +36,7 @@ void* reserve_text(uint32_t event, const char* text) {
 
 TEST_CASE("held: committed records are there, discarded ones are padding") {
   for (const arctrace_scope scope : kScopes) {
-    TestSession test(held_buffer(scope));
+    TestSession test(buffer_options(scope));
     CHECK_CHILD([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       void* first = reserve_text(1, "first___");
@@ -64,7 +64,7 @@ TEST_CASE("held: committed records are there, discarded ones are padding") {
 
 TEST_CASE("held: a filter of fields is asked when the record is committed") {
   for (const arctrace_scope scope : kScopes) {
-    TestSession test(held_buffer(scope));
+    TestSession test(buffer_options(scope));
     REQUIRE(
         recorder::set_record_filter(test.view(), {"where:n >= 5", sizeof "where:n >= 5"})
             .ok());
@@ -99,7 +99,7 @@ TEST_CASE("held: a filter of fields is asked when the record is committed") {
 }
 
 TEST_CASE("held: at most four at a time, the next one counts as lost") {
-  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  TestSession test(buffer_options(ARCTRACE_SCOPE_THREAD));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     void* held[ARCTRACE_HELD_COUNT];
@@ -117,7 +117,7 @@ TEST_CASE("held: at most four at a time, the next one counts as lost") {
 TEST_CASE("held: the block is not recycled before the record is settled") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
-    TestSession test(held_buffer(scope));
+    TestSession test(buffer_options(scope));
     CHECK_CHILD([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       void* payload = reserve_text(77, "patient_");
@@ -147,7 +147,7 @@ TEST_CASE(
     "held: a dead holder's record is torn, its block recycled, and that is reported") {
   for (const arctrace_scope scope : kScopes) {
     CAPTURE(scope);
-    TestSession test(held_buffer(scope));
+    TestSession test(buffer_options(scope));
     const int pid = start_child([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       reserve_text(77, "never___");
@@ -171,7 +171,7 @@ TEST_CASE(
 }
 
 TEST_CASE("held: a fork child has none, and its parent's are the parent's") {
-  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  TestSession test(buffer_options(ARCTRACE_SCOPE_THREAD));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     void* payload = reserve_text(5, "parents_");
@@ -193,7 +193,7 @@ void* reserved_in_handler;
 
 TEST_CASE("held: reserved in a signal handler, committed after it") {
   for (const arctrace_scope scope : kScopes) {
-    TestSession test(held_buffer(scope));
+    TestSession test(buffer_options(scope));
     CHECK_CHILD([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       signal(SIGUSR1, [](int) { reserved_in_handler = reserve_text(9, "handler_"); });
@@ -214,7 +214,7 @@ TEST_CASE("held: reserved in a signal handler, committed after it") {
 
 TEST_CASE("held: calls that interrupt another one leave the first place to it") {
   for (const arctrace_scope scope : kScopes) {
-    TestSession test(held_buffer(scope));
+    TestSession test(buffer_options(scope));
     CHECK_CHILD([&] {
       REQUIRE(arctrace_attach(test.path().c_str()) == 0);
       arctrace_instant(1);
@@ -248,28 +248,28 @@ void jump_out_of_nested_call() {
 }
 
 TEST_CASE("held: a block stays held when a handler has jumped") {
-  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  TestSession test(buffer_options(ARCTRACE_SCOPE_THREAD));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     arctrace_instant(1);
     writer::ThreadState& state = *writer::thread_local_state.state;
-    uint32_t held = writer::kNotHeld;
+    uint32_t pin = writer::kNotPinned;
     {
       const writer::WriterCall call;
-      held = writer::hold_block(state, state.block.taken.index);
+      pin = writer::pin_block(state, state.block.taken.index);
     }
-    REQUIRE(held != writer::kNotHeld);
+    REQUIRE(pin != writer::kNotPinned);
     jump_out_of_nested_call();
-    CHECK(test.view().slot(0).held[held] == state.block.taken.index + 1);
+    CHECK(test.view().slot(0).held[pin] == state.block.taken.index + 1);
     arctrace_discard(reserve_text(1, "another_"));
-    CHECK(test.view().slot(0).held[held] == state.block.taken.index + 1);
-    writer::unhold_block(state, held);
-    CHECK(test.view().slot(0).held[held] == 0);
+    CHECK(test.view().slot(0).held[pin] == state.block.taken.index + 1);
+    writer::unpin_block(state, pin);
+    CHECK(test.view().slot(0).held[pin] == 0);
   });
 }
 
 TEST_CASE("held: a place that a jump left half taken is free, and names no block") {
-  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  TestSession test(buffer_options(ARCTRACE_SCOPE_THREAD));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     arctrace_instant(1);
@@ -282,7 +282,7 @@ TEST_CASE("held: a place that a jump left half taken is free, and names no block
 
 // The stores of a fork child that continues with its parent's call, with a wiped state.
 TEST_CASE("held: a wiped state commits nothing, and stores in no slot") {
-  TestSession test(held_buffer(ARCTRACE_SCOPE_THREAD));
+  TestSession test(buffer_options(ARCTRACE_SCOPE_THREAD));
   CHECK_CHILD([&] {
     REQUIRE(arctrace_attach(test.path().c_str()) == 0);
     void* payload = reserve_text(5, "parents_");
@@ -291,13 +291,13 @@ TEST_CASE("held: a wiped state commits nothing, and stores in no slot") {
     CHECK_CHILD([payload] {
       writer::ThreadState& state = *writer::thread_local_state.state;
       REQUIRE(state.slot.is_wiped());
-      // The state of hold_first() when it was interrupted after the record was begun.
-      state.held[0] = {reinterpret_cast<uintptr_t>(payload),
-                       static_cast<std::byte*>(payload) - 12,
-                       ARCTRACE_WORD0(ARCTRACE_TYPE_EVENT, 20), false};
+      // The state of reserve_first() when it was interrupted after the record was begun.
+      state.places[0] = {reinterpret_cast<uintptr_t>(payload),
+                         static_cast<std::byte*>(payload) - 12,
+                         ARCTRACE_WORD0(ARCTRACE_TYPE_EVENT, 20), false};
       arctrace_commit(payload);
       arctrace_discard(payload);
-      writer::unhold_block(state, 0);
+      writer::unpin_block(state, 0);
     });
     CHECK(test.view().slot(0).held[0] == name);
     arctrace_discard(payload);

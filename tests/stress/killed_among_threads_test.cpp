@@ -29,7 +29,7 @@ constexpr uint32_t kAtOnce = 8;
 constexpr uint32_t kLivesMax = 1000;
 constexpr uint32_t kThreadsMax = 2000 - kAtOnce;
 constexpr uint32_t kWriterEvent = 1;
-constexpr uint32_t kCrowdEvent = 2;
+constexpr uint32_t kOtherEvent = 2;
 // How many records a burst has: more than a thread writes into the chain before the
 // writer decides again.
 constexpr uint32_t kBurst = 400;
@@ -63,7 +63,7 @@ struct Shared {
 
   void allow_more() { allowed = written + kAhead; }
   Life writers[kLivesMax];
-  Life crowd[kThreadsMax];
+  Life others[kThreadsMax];
 };
 
 Shared& new_shared() {
@@ -111,36 +111,37 @@ void join_in_haste(const TestSession& test) {
   }
 }
 
-struct CrowdThread {
+struct OtherThread {
   Shared* shared;
   uint32_t number;
   uint64_t seed;
 };
 
 // Writes little, and now and then much.
-void* run_in_crowd(void* argument) {
-  const CrowdThread& thread = *static_cast<CrowdThread*>(argument);
+void* run_beside_writers(void* argument) {
+  const OtherThread& thread = *static_cast<OtherThread*>(argument);
   Random random(thread.seed);
   while (!thread.shared->is_over) {
     const uint32_t records = random.below(20) == 0 ? kBurst : 1;
-    write_burst(*thread.shared, kCrowdEvent, thread.number,
-                thread.shared->crowd[thread.number], records);
+    write_burst(*thread.shared, kOtherEvent, thread.number,
+                thread.shared->others[thread.number], records);
     usleep(20'000 + random.below(200'000));
   }
   return nullptr;
 }
 
-void run_crowd(const TestSession& test, Shared& shared, uint32_t threads, uint64_t seed) {
+void run_other_threads(const TestSession& test, Shared& shared, uint32_t threads,
+                       uint64_t seed) {
   join_in_haste(test);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 256 << 10);
   Random random(seed);
-  std::vector<CrowdThread> all(threads);
+  std::vector<OtherThread> all(threads);
   std::vector<pthread_t> ids(threads);
   for (uint32_t i = 0; i < threads; ++i) {
     all[i] = {&shared, i, random.next()};
-    REQUIRE(pthread_create(&ids[i], &attributes, run_in_crowd, &all[i]) == 0);
+    REQUIRE(pthread_create(&ids[i], &attributes, run_beside_writers, &all[i]) == 0);
   }
   for (const pthread_t id : ids) pthread_join(id, nullptr);
 }
@@ -216,7 +217,8 @@ TEST_CASE("killed in a crowd: while threads get blocks of their own, and give th
   Shared& shared = new_shared();
   shared.allow_more();
   const uint64_t seed = random.next();
-  const int crowd = start_child([&] { run_crowd(test, shared, size.threads, seed); });
+  const int others =
+      start_child([&] { run_other_threads(test, shared, size.threads, seed); });
   std::vector<int> running;
   std::vector<uint32_t> lives;
   uint32_t started = 0;
@@ -247,7 +249,7 @@ TEST_CASE("killed in a crowd: while threads get blocks of their own, and give th
     wait_for_child(pid);
   }
   shared.is_over = true;
-  CHECK(wait_for_child(crowd) == "");
+  CHECK(wait_for_child(others) == "");
   check_all_is_free(test);
   CHECK(enough_changes());
   const DecodedTrace trace = test.finish();
@@ -255,7 +257,7 @@ TEST_CASE("killed in a crowd: while threads get blocks of their own, and give th
   CHECK(trace.lost() == 0);
   CHECK(trace.torn() <= started);
   check_lives(trace, kWriterEvent, shared.writers, started);
-  check_lives(trace, kCrowdEvent, shared.crowd, size.threads);
+  check_lives(trace, kOtherEvent, shared.others, size.threads);
   MESSAGE(started << " writers killed among " << size.threads << " threads, "
                   << shared.changes.load() << " changes of the form, " << trace.written()
                   << " records, " << trace.torn() << " torn");

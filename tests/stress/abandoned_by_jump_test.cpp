@@ -222,8 +222,8 @@ TEST_CASE("left by a jump: calls of every kind") {
           write_checked(2, number);
         }
         // A record that is never committed stays reserved, and few can be.
-        const uint64_t held_places = outer.name == "reserve" ? ARCTRACE_HELD_COUNT : 0;
-        check_at_rest(test, held_places);
+        const uint64_t places_in_use = outer.name == "reserve" ? ARCTRACE_HELD_COUNT : 0;
+        check_at_rest(test, places_in_use);
         // This can go on for ever.
         const uint32_t owned = test.blocks_in(ARCTRACE_PHASE_OWNED);
         CHECK(owned <= 1);
@@ -231,7 +231,7 @@ TEST_CASE("left by a jump: calls of every kind") {
         CHECK(joined(trace.problems) == "");
         CHECK(numbers_of(trace, 2).size() == number);
         CHECK(trace.torn() <= number);
-        CHECK(trace.lost() <= (held_places == 0 ? 0 : number));
+        CHECK(trace.lost() <= (places_in_use == 0 ? 0 : number));
       });
     }
   }

@@ -1,6 +1,6 @@
 // Reads limits of memory from files of the kernel, and explains what helps where there is
 // too little.
-#include "src/recorder/buffer/memory_room.hpp"
+#include "src/recorder/buffer/available_memory.hpp"
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
@@ -74,19 +74,20 @@ const std::array<Controller, 2>& controllers() {
   return both;
 }
 
-MemoryRoom room_of_cgroup(const Controller& controller, const std::string& directory) {
-  MemoryRoom room;
+AvailableMemory memory_of_cgroup(const Controller& controller,
+                                 const std::string& directory) {
+  AvailableMemory available;
   const auto limit = read_number(absl::StrCat(directory, "/", controller.limit));
   const auto usage = read_number(absl::StrCat(directory, "/", controller.usage));
   // Version 1 writes a number for "no limit" that no machine has.
-  if (!limit || !usage || *limit > (uint64_t{1} << 60)) return room;
+  if (!limit || !usage || *limit > (uint64_t{1} << 60)) return available;
   const uint64_t cache =
       sum_of_fields(absl::StrCat(directory, "/memory.stat"), controller.cache);
   const uint64_t used = *usage > cache ? *usage - cache : 0;
-  room.total = *limit;
-  room.free = *limit > used ? *limit - used : 0;
-  room.name = absl::StrCat("the memory limit of the cgroup, ", size_text(*limit));
-  return room;
+  available.total = *limit;
+  available.free = *limit > used ? *limit - used : 0;
+  available.name = absl::StrCat("the memory limit of the cgroup, ", size_text(*limit));
+  return available;
 }
 
 }  // namespace
@@ -109,8 +110,8 @@ std::string directory_remedies(const std::string& directory, bool is_too_small) 
   return text;
 }
 
-CgroupRoom cgroup_room(const std::string& root) {
-  CgroupRoom least;
+CgroupMemory cgroup_memory(const std::string& root) {
+  CgroupMemory least;
   // Each line is NUMBER:CONTROLLERS:PATH. In a container the path may be the host's,
   // which does not exist there; but the container's own cgroup is mounted at the top.
   for (const auto line :
@@ -122,10 +123,10 @@ CgroupRoom cgroup_room(const std::string& root) {
     if (!is_version_1 && !fields[1].empty()) continue;
     const Controller& controller = controllers()[is_version_1 ? 1 : 0];
     for (std::string path = fields[2];;) {
-      const MemoryRoom room = room_of_cgroup(
+      const AvailableMemory available = memory_of_cgroup(
           controller, absl::StrCat(root, "/", controller.mount, "/", path));
-      if (room.total < least.least_total.total) least.least_total = room;
-      if (room.free < least.least_free.free) least.least_free = room;
+      if (available.total < least.least_total.total) least.least_total = available;
+      if (available.free < least.least_free.free) least.least_free = available;
       const size_t slash = path.rfind('/');
       if (path.empty() || slash == std::string::npos) break;
       path.resize(slash);
@@ -134,18 +135,19 @@ CgroupRoom cgroup_room(const std::string& root) {
   return least;
 }
 
-MemoryRoom directory_room(const std::string& directory) {
-  MemoryRoom room;
+AvailableMemory directory_space(const std::string& directory) {
+  AvailableMemory available;
   struct statvfs system {};
-  if (statvfs(directory.c_str(), &system) != 0) return room;
-  room.total = uint64_t{system.f_blocks} * system.f_frsize;
-  room.free = uint64_t{system.f_bavail} * system.f_frsize;
-  if (room.total == 0) return {};  // a tmpfs without a limit
-  room.name = absl::StrCat("the room in ", directory, ", ", size_text(room.free));
-  return room;
+  if (statvfs(directory.c_str(), &system) != 0) return available;
+  available.total = uint64_t{system.f_blocks} * system.f_frsize;
+  available.free = uint64_t{system.f_bavail} * system.f_frsize;
+  if (available.total == 0) return {};  // a tmpfs without a limit
+  available.name =
+      absl::StrCat("the room in ", directory, ", ", size_text(available.free));
+  return available;
 }
 
-MemoryRoom machine_room() {
+AvailableMemory machine_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page <= 0) return {};
@@ -186,11 +188,12 @@ absl::Status explain_directory(int error, uint64_t size, const std::string& dire
             "; remove files there, or --buffer-dir=DIR, a directory of a "
             "tmpfs"));
       }
-      const MemoryRoom room = directory_room(directory);
-      const std::string has = room.total == UINT64_MAX
-                                  ? std::string(std::strerror(error))
-                                  : absl::StrCat("it has room for ", size_text(room.free),
-                                                 " of ", size_text(room.total));
+      const AvailableMemory available = directory_space(directory);
+      const std::string has =
+          available.total == UINT64_MAX
+              ? std::string(std::strerror(error))
+              : absl::StrCat("it has room for ", size_text(available.free), " of ",
+                             size_text(available.total));
       return absl::ResourceExhaustedError(absl::StrCat(
           "no room for a buffer of ", size_text(size), " in ", directory, ": ", has,
           "; -b sets a smaller size", directory_remedies(directory, true)));

@@ -1,5 +1,5 @@
 // Whether threads may have signal stacks.
-#include "writer_shim/base/room.hpp"
+#include "writer_shim/base/stack_space.hpp"
 
 namespace arctrace::shim {
 

@@ -1,5 +1,5 @@
 // Reserves events in place, and commits or discards them.
-#include "src/writer/held_records.hpp"
+#include "src/writer/in_place_records.hpp"
 
 #include <arctrace/arctrace.h>
 
@@ -16,29 +16,30 @@ constexpr uint32_t kEventSize = sizeof(arctrace_event_body);
 
 // Claims one of the thread's places for records that are reserved in place, in one step,
 // because a signal handler may claim one too. The first place is for calls that interrupt
-// none (hold_first()), and for events without a filter of fields: what is committed there
-// is not checked.
-HeldRecord* claim_held(bool may_be_first, ThreadState& state) {
+// none (reserve_first()), and for events without a filter of fields: what is committed
+// there is not checked.
+InPlaceRecord* claim_place(bool may_be_first, ThreadState& state) {
   for (uint32_t i = may_be_first ? 0 : 1; i < ARCTRACE_HELD_COUNT; ++i) {
-    HeldRecord& held = state.held[i];
-    uint64_t seen = HeldRecord::kUnused;
-    if (IpcAtomics::compare_exchange_acq_rel(held.payload, seen, HeldRecord::kClaimed)) {
-      return &held;
+    InPlaceRecord& place = state.places[i];
+    uint64_t seen = InPlaceRecord::kUnused;
+    if (IpcAtomics::compare_exchange_acq_rel(place.payload, seen,
+                                             InPlaceRecord::kClaimed)) {
+      return &place;
     }
   }
   return nullptr;
 }
 
-// The word of the thread's slot that names the block of `held`. A fork child that goes on
-// with a call of its parent must not change its parent's word.
-uint32_t& name_of(ThreadState& state, const HeldRecord& held) {
-  return state.slot.slot().held[&held - state.held];
+// The word of the thread's slot that names the block of `place`. A fork child that goes
+// on with a call of its parent must not change its parent's word.
+uint32_t& name_of(ThreadState& state, const InPlaceRecord& place) {
+  return state.slot.slot().held[&place - state.places];
 }
 
-// Stores `payload` last, because this store hands `held` over to other calls.
-void hand_over(HeldRecord& held, uint64_t payload) {
+// Stores `payload` last, because this store hands `place` over to other calls.
+void hand_over(InPlaceRecord& place, uint64_t payload) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  held.payload = payload;
+  place.payload = payload;
 }
 
 // Whether the filter admits the event, which is filled in. `length`: of its record, which
@@ -52,7 +53,8 @@ bool is_admitted(const std::byte* head, uint32_t length, const void* payload) {
 
 }  // namespace
 
-__attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr_t here) {
+__attribute__((noinline)) void* reserve_in_place(uint32_t event, size_t size,
+                                                 uintptr_t here) {
   const EventVerdict verdict = event_verdict_now(event);
   if (verdict == EventVerdict::kExcluded) return nullptr;
   const bool is_by_fields = verdict == EventVerdict::kByFields;
@@ -66,8 +68,8 @@ __attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr
   ThreadState* state = recording_thread(writer_call, ticks);
   if (state == nullptr) return nullptr;
   const Nesting nesting = writer_call;
-  HeldRecord* held = claim_held(!nesting.nested() && !is_by_fields, *state);
-  if (held == nullptr) {
+  InPlaceRecord* place = claim_place(!nesting.nested() && !is_by_fields, *state);
+  if (place == nullptr) {
     count_lost(state->slot.slot(), *state, ARCTRACE_LOST_NESTED, ticks);
     return nullptr;
   }
@@ -75,57 +77,57 @@ __attribute__((noinline)) void* hold_record(uint32_t event, size_t size, uintptr
   const Reservation record =
       reserve(writer_call, ARCTRACE_TYPE_EVENT, kEventSize + padded, ticks);
   if (record.word0 == nullptr) {
-    hand_over(*held, HeldRecord::kUnused);
+    hand_over(*place, InPlaceRecord::kUnused);
     return nullptr;
   }
   part_at<arctrace_event_body>(record.body).event = event;
   // The padding is in the last word.
   if (padded != size) word_at(record.body + kEventSize + padded - sizeof(uint32_t)) = 0;
-  held->word0 = record.word0;
-  held->committed = record.committed;
-  held->is_by_fields = is_by_fields;
+  place->word0 = record.word0;
+  place->committed = record.committed;
+  place->is_by_fields = is_by_fields;
   // B4 release: the block is named as pinned before its shared name goes, or before its
   // owner can close it.
-  IpcAtomics::store_release(name_of(*state, *held), record.block + 1);
+  IpcAtomics::store_release(name_of(*state, *place), record.block + 1);
   release(record);
   std::byte* payload = record.body + kEventSize;
-  hand_over(*held, reinterpret_cast<uintptr_t>(payload));
+  hand_over(*place, reinterpret_cast<uintptr_t>(payload));
   return payload;
 }
 
-uint32_t hold_block(ThreadState& state, uint32_t block) {
-  HeldRecord* held = claim_held(true, state);
-  if (held == nullptr) return kNotHeld;
-  IpcAtomics::store_release(name_of(state, *held), block + 1);  // B4, as for a record
-  hand_over(*held, HeldRecord::kOfBlock);
-  return static_cast<uint32_t>(held - state.held);
+uint32_t pin_block(ThreadState& state, uint32_t block) {
+  InPlaceRecord* place = claim_place(true, state);
+  if (place == nullptr) return kNotPinned;
+  IpcAtomics::store_release(name_of(state, *place), block + 1);  // B4, as for a record
+  hand_over(*place, InPlaceRecord::kOfBlock);
+  return static_cast<uint32_t>(place - state.places);
 }
 
-void unhold_block(ThreadState& state, uint32_t held) {
-  IpcAtomics::store_release(name_of(state, state.held[held]), uint32_t{0});  // F1
-  hand_over(state.held[held], HeldRecord::kUnused);
+void unpin_block(ThreadState& state, uint32_t pin) {
+  IpcAtomics::store_release(name_of(state, state.places[pin]), uint32_t{0});  // F1
+  hand_over(state.places[pin], InPlaceRecord::kUnused);
 }
 
-__attribute__((noinline)) void settle_record(const void* payload, bool keep) {
+__attribute__((noinline)) void end_in_place(const void* payload, bool keep) {
   const WriterCall writer_call;
   ThreadState* state = thread_local_state.state;
   if (payload == nullptr || state == nullptr || !state->attached) return;
-  for (HeldRecord& held : state->held) {
+  for (InPlaceRecord& place : state->places) {
     // The head is read before `payload` is compared: a handler may fork, and in the child
     // the state is wiped.
-    std::byte* const head = held.word0;
-    const uint32_t committed = held.committed;
+    std::byte* const head = place.word0;
+    const uint32_t committed = place.committed;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (held.payload != reinterpret_cast<uintptr_t>(payload)) continue;
+    if (place.payload != reinterpret_cast<uintptr_t>(payload)) continue;
     const uint32_t length = committed & ARCTRACE_LENGTH_MASK;
-    keep = keep && (!held.is_by_fields || is_admitted(head, length, payload));
+    keep = keep && (!place.is_by_fields || is_admitted(head, length, payload));
     const uint32_t word0 = keep ? committed : ARCTRACE_WORD0(ARCTRACE_TYPE_PAD, length);
     IpcAtomics::store_release(word_at(head), word0);  // I1
     if (!keep) {  // either count will do, because readers use their sum
       IpcAtomics::fetch_add_relaxed(state->slot.slot().written_shared, ~uint64_t{0});
     }
-    IpcAtomics::store_release(name_of(*state, held), uint32_t{0});  // F1
-    hand_over(held, HeldRecord::kUnused);
+    IpcAtomics::store_release(name_of(*state, place), uint32_t{0});  // F1
+    hand_over(place, InPlaceRecord::kUnused);
     return;
   }
 }

@@ -14,7 +14,7 @@ namespace arctrace::recorder {
 inline constexpr const char* kBufferDirectory = "/dev/shm";
 
 // A source of memory.
-struct MemoryRoom {
+struct AvailableMemory {
   uint64_t total = UINT64_MAX;  // bytes; UINT64_MAX: it sets no limit
   uint64_t free = UINT64_MAX;   // memory that is not used, or could be had back at once
   std::string name;             // as a message calls it
@@ -23,20 +23,20 @@ struct MemoryRoom {
 // The memory that the limits of the process' cgroups (version 1 and 2), and of those
 // around them, leave free. The lowest limit need not be the one with the least free
 // memory, because others use memory of an outer cgroup.
-struct CgroupRoom {
-  MemoryRoom least_total;
-  MemoryRoom least_free;
+struct CgroupMemory {
+  AvailableMemory least_total;
+  AvailableMemory least_free;
 };
 
 // `root`: the directory that stands for "/", which tests replace.
-CgroupRoom cgroup_room(const std::string& root = "/");
+CgroupMemory cgroup_memory(const std::string& root = "/");
 
 // The space in the file system of a directory: without a limit if it has none, or if the
 // directory does not exist.
-MemoryRoom directory_room(const std::string& directory);
+AvailableMemory directory_space(const std::string& directory);
 
 // The machine's memory; all of it counts as free.
-MemoryRoom machine_room();
+AvailableMemory machine_memory();
 
 // Whether the directory's files are in memory. True also if it does not exist.
 bool is_in_memory(const std::string& directory);

@@ -27,7 +27,7 @@ class File {
     ElfW(Shdr) section{};
     section.sh_offset = offset;
     section.sh_size = size;
-    return kept_strings(fd_, status, section);
+    return retained_strings(fd_, status, section);
   }
 
  private:
@@ -56,13 +56,13 @@ TEST_CASE("kept strings: of each file once, and of another one anew") {
   ElfW(Shdr) section{};
   section.sh_offset = 2;
   section.sh_size = 11;
-  CHECK(kept_strings(fd, status, section).bytes == first);
+  CHECK(retained_strings(fd, status, section).bytes == first);
   section.sh_offset = 7;
   section.sh_size = 6;
-  CHECK(kept_strings(fd, status, section).text(0) == std::string("other"));
+  CHECK(retained_strings(fd, status, section).text(0) == std::string("other"));
   // A table that is partly missing counts as none.
   section.sh_offset = 8;
-  CHECK(kept_strings(fd, status, section).size == 0);
+  CHECK(retained_strings(fd, status, section).size == 0);
   ::close(fd);
   const File changed(path, std::string("??NAME\0other\0", 13));
   CHECK(changed.strings(2, 11).text(0) == std::string("NAME"));

@@ -13,7 +13,7 @@ namespace arctrace {
 // there.
 
 // Each slow path needs at most so many bytes.
-constexpr uintptr_t kSlowPathRoom = 8192;
+constexpr uintptr_t kSlowPathStackBytes = 8192;
 
 // Whether the part of the stack that the thread is on may be too small for a slow path.
 inline bool stack_is_short() {
@@ -24,16 +24,16 @@ inline bool stack_is_short() {
   asm("movq %%fs:0x70, %0" : "=r"(asks_from));
   if (__builtin_expect(asks_from == 0, 1)) return false;
   return static_cast<intptr_t>(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) -
-                               asks_from) < static_cast<intptr_t>(kSlowPathRoom);
+                               asks_from) < static_cast<intptr_t>(kSlowPathStackBytes);
 #else
   return false;
 #endif
 }
 
 // Calls run(data) on a stack of ours, or on the present one if none can be had.
-void run_on_roomy_stack(void (*run)(void* data), void* data);
+void run_on_large_stack(void (*run)(void* data), void* data);
 
 // To be called in a fork child: the stacks that other threads were on are free.
-void free_roomy_stacks();
+void free_large_stacks();
 
 }  // namespace arctrace

@@ -33,7 +33,7 @@ for thread in all_threads: thread.join()
 
 
 class CrowdTest(TracedTest):
-    def check_crowd(self, threads, busy, depth, *options):
+    def check_threads(self, threads, busy, depth, *options):
         recorded = self.record(sys.executable, "-c", PROGRAM, str(threads), str(busy), str(depth),
                                options=("--no-libcall", *options))
         self.assertEqual(recorded.status, 0, recorded.stderr)
@@ -50,14 +50,14 @@ class CrowdTest(TracedTest):
     def test_all_at_a_low_rate(self):
         for mode in ("drop", "overwrite", "stop"):
             with self.subTest(mode=mode):
-                summary = self.check_crowd(2500, 0, 20, f"--mode={mode}")
+                summary = self.check_threads(2500, 0, 20, f"--mode={mode}")
                 # No thread writes enough to get a block of its own, however quick it is.
                 self.assertEqual(summary["own_blocks"]["threads"], 0)
 
     def test_all_were_busy_once(self):
         for mode in ("drop", "stop"):
             with self.subTest(mode=mode):
-                self.check_crowd(1500, 500, 2, f"--mode={mode}")
+                self.check_threads(1500, 500, 2, f"--mode={mode}")
 
 
 if __name__ == "__main__":
