@@ -6,12 +6,16 @@
 
 #include <regex.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "src/api/shim_interface.h"
 #include "src/base/function_names.hpp"
 #include "src/base/glob.hpp"
 #include "src/base/language_names.hpp"
 #include "src/base/memory.hpp"
+#include "src/base/raw_syscall.hpp"
+#include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 
@@ -25,6 +29,36 @@ constinit regex_t expressions[kPatternsMax]{};
 bool has_expression[kPatternsMax];
 uint64_t matched;  // patterns that some function has matched
 Demangler* demangler;
+
+// Memory for a decoded name, which is kept for the next one. It is mapped with the first
+// patterns, so that it is there when the process has confined itself; a thread that finds
+// it in use maps its own.
+uint64_t kept_memory;  // its address; 0: it is in use, or not mapped yet
+
+class NameMemory {
+ public:
+  NameMemory() : address_(IpcAtomics::exchange_acq_rel(kept_memory, uint64_t{0})) {
+    if (address_ != 0) return;
+    address_ = reinterpret_cast<uintptr_t>(
+        sys::map(kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1));
+  }
+  ~NameMemory() {
+    const uint64_t other = IpcAtomics::exchange_acq_rel(kept_memory, address_);
+    if (other != 0) raw_syscall(SYS_munmap, static_cast<long>(other), kSize);
+  }
+  NameMemory(const NameMemory&) = delete;
+  NameMemory& operator=(const NameMemory&) = delete;
+
+  // kDecodedNameMax bytes and one; null: there is no memory.
+  char* bytes() const {
+    return reinterpret_cast<char*>(static_cast<uintptr_t>(address_));
+  }
+
+ private:
+  static constexpr size_t kSize = kDecodedNameMax + 1;
+
+  uint64_t address_;
+};
 
 bool matches(size_t pattern, const char* name) {
   if (has_expression[pattern]) {
@@ -54,7 +88,6 @@ class Names {
   ~Names() {
     free(whole_);
     free(copy_);
-    free(decoded_);
   }
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;
@@ -87,15 +120,10 @@ class Names {
 
   // Sets decoded_, if the name is one of those languages'.
   void decode(std::string_view linked) {
-    if (!may_be_decoded(linked)) return;
-    decoded_ = static_cast<char*>(malloc(kDecodedNameMax + 1));
-    if (decoded_ == nullptr) return;
-    const DecodedName name = decode_name(linked, decoded_, kDecodedNameMax);
-    if (name.language == Language::kNone) {
-      free(decoded_);
-      decoded_ = nullptr;
-      return;
-    }
+    if (!may_be_decoded(linked) || memory_.bytes() == nullptr) return;
+    const DecodedName name = decode_name(linked, memory_.bytes(), kDecodedNameMax);
+    if (name.language == Language::kNone) return;
+    decoded_ = memory_.bytes();
     decoded_size_ = name.size;
     plain_size_ = name.plain_size;
     decoded_[decoded_size_] = '\0';
@@ -121,8 +149,9 @@ class Names {
   LinkerName base_;
   LinkerName linked_;  // of a copy
   bool is_copy_;
-  char* whole_ = nullptr;    // the base demangled
-  char* copy_ = nullptr;     // the linker's name of a copy demangled
+  char* whole_ = nullptr;  // the base demangled
+  char* copy_ = nullptr;   // the linker's name of a copy demangled
+  NameMemory memory_;
   char* decoded_ = nullptr;  // another language's name
   size_t decoded_size_ = 0;
   size_t plain_size_ = 0;  // of it, without what patterns need not have
@@ -139,6 +168,7 @@ void note_matched(uint64_t found) {
 void set_patterns(const ShimOptions& wanted) {
   const bool has_any = wanted.pattern_count != 0 || wanted.filters_sizes();
   options = has_any ? &wanted : nullptr;
+  if (has_any) NameMemory();
   matched = 0;
   for (size_t i = 0; i < kPatternsMax; ++i) {
     if (has_expression[i]) regfree(&expressions[i]);
