@@ -174,10 +174,14 @@ void set_filter(const ShimOptions& options) {
 }
 
 constinit ShimOptions options{};
+bool were_options_read;
 
+// The options have space for all that can be asked for, 64 pages, of which a program that
+// begins touches only those that it needs.
 void read_options(const char* text) {
   static_assert(std::is_trivially_copyable_v<ShimOptions>);
-  fill_zero(&options, sizeof options);  // as newly constructed
+  if (were_options_read) fill_zero(&options, sizeof options);  // as newly constructed
+  were_options_read = true;
   decode_options(text, options);
 }
 
