@@ -178,7 +178,8 @@ arctrace_shim_session_state session_state() {
   const long error = find_session_file(file);
   if (error == -ENOENT || error == -ENOTDIR ||
       (error == 0 && (file.st_dev != session.device || file.st_ino != session.inode))) {
-    return ARCTRACE_SHIM_REMOVED;
+    // While it is collected, the file is only out of sight, in another root directory.
+    return is_live(recorder) ? ARCTRACE_SHIM_GOES_ON : ARCTRACE_SHIM_REMOVED;
   }
   // After other errors, as those of a seccomp filter, nothing is known of the file. A
   // named session waits for its next collector, which is never its creator.

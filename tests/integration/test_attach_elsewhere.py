@@ -259,6 +259,15 @@ class Roots(NamespacesTest):
         self.assertEqual(os.readlink(f"/proc/{pid}/root"), str(root))
         self.assert_recorded(program, pid, place, names=("program", "true"))
 
+    def test_program_that_hides_the_buffer(self):
+        """What it executes cannot be recorded while the recording goes on, which is said."""
+        done = arctrace("record", "-o", self.directory / "arctrace.data", "--", "unshare", "--mount", "sh", "-c",
+                        "mount -t tmpfs none /dev/shm; env; exec /bin/true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("/env", "/bin/true"):
+            self.assertRegex(done.stderr, rf"can't trace \S*{name}: it is out of the session's reach")
+        self.assertIn("\nARCTRACE_SESSION=/dev/shm/", done.stdout)
+
 
 CONTAINER = ["--mount", "--pid", "--fork", "--kill-child", "--net", "--ipc", "--mount-proc"]
 HIDDEN = f"mount -t tmpfs none {LIBRARIES}; mount -t tmpfs none /dev/shm"

@@ -370,9 +370,10 @@ TEST_CASE("session: over when its file is gone, or the collector that made it ha
     CHECK(arctrace_shim_end_session() == -EBUSY);
     IpcAtomics::store_relaxed(control.collector_pid, writer::session.creator);
     CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_ABANDONED);
-    IpcAtomics::store_relaxed(control.collector_lock, uint32_t{0});
-    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_GOES_ON);
+    IpcAtomics::store_relaxed(control.collector_lock, uint32_t{1234});
     REQUIRE(unlink(test.path().c_str()) == 0);
+    CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_GOES_ON);
+    IpcAtomics::store_relaxed(control.collector_lock, uint32_t{0});
     CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_REMOVED);
     CHECK(arctrace_shim_end_session() == 0);
   });
