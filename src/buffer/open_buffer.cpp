@@ -163,7 +163,7 @@ int open_handed_buffer_untrusted(int fd, OpenedBuffer& out) {
   if (copy < 0) return static_cast<int>(copy);
   out.fd = static_cast<int>(copy);
   out.is_map = !S_ISREG(status.st_mode);
-  out.is_shared = true;
+  out.is_shared = false;  // it has no path for others
   out.size = out.is_map ? size_of_map(copy) : static_cast<uint64_t>(status.st_size);
   return examine_untrusted(out);
 }

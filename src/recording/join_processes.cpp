@@ -17,6 +17,7 @@
 
 #include "reader/trace/text_escape.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/recorder/attach/process_status.hpp"
 #include "src/recording/events.hpp"
 #include "src/recording/patching/joined_patches.hpp"
 #include "src/recording/patching/patch_check.hpp"
@@ -117,6 +118,13 @@ absl::StatusOr<recorder::JoinRequest> join_request(const RecordOptions& options,
   for (const pid_t pid : options.pids) {
     if (absl::Status status = recorder::can_join_process(pid, request); !status.ok())
       return status;
+    const bool has_kernel = buffer.view().geometry().cpu_count != 0;
+    if (has_kernel && recorder::has_own_numbers(recorder::read_status(pid))) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot join process ", pid,
+          " with --kernel: it is in another PID namespace, and its threads have other "
+          "numbers in the kernel's records; record it without --kernel"));
+    }
   }
   if (absl::Status status = can_match(options); !status.ok()) return status;
   return request;

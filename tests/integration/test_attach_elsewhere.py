@@ -12,6 +12,7 @@ import unittest
 import cases
 from attached_programs import JOINED, AttachTest
 from command import ARCTRACE, arctrace, read, read_report, run, start_arctrace
+from kernel_programs import NO_KERNEL
 from states import wait_until
 
 NOBODY = 65534
@@ -315,6 +316,16 @@ class Containers(NamespacesTest):
         names = {function["name"] for function in read_report(self.directory / "arctrace.data", "flat")["functions"]}
         self.assertIn("main", names)
 
+    @unittest.skipIf(NO_KERNEL, NO_KERNEL)
+    def test_kernel(self):
+        """The kernel's records have other numbers for its threads: their states would be wrong, so it is refused."""
+        program, pid, place = self.start_in(CONTAINER, HIDDEN, "./program", "sleeps")
+        done = self.attach(pid, options=("--kernel", "--duration=1ms"), trace="refused.data")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"cannot join process {pid} with --kernel: it is in another PID namespace", done.stderr)
+        self.assertFalse((self.directory / "refused.data").exists())
+        self.assert_unharmed(program, place)
+
     def test_patched(self):
         """With -P, functions of a program that nobody rebuilt."""
         program, pid, place = self.start_in(CONTAINER, HIDDEN, "./program", "sleeps")
@@ -368,6 +379,17 @@ class Filters(NamespacesTest):
             self.finish(recorder)
             self.assert_unharmed(program, place)
             self.assertGreater(self.functions()["getppid"], 0)
+
+    def test_without_the_right_to_read_them(self):
+        """Its threads are not even stopped."""
+        program, place = self.start_filtered(self.KILL, 169)
+        # Without the capability to read filters, and with that to trace.
+        without = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"] if IS_ROOT else []
+        done = run(*without, ARCTRACE, "record", "-o", self.directory / "refused.data", "-p", str(program.pid),
+                   "--duration=1ms")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        self.assertIn("a seccomp filter confines it, which only root may read", done.stderr)
+        self.assert_unharmed(program, place)
 
     @unittest.skipUnless(IS_ROOT, "needs root")
     def test_that_forbids(self):

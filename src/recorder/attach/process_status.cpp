@@ -1,6 +1,7 @@
 // Reads /proc/PID/status.
 #include "src/recorder/attach/process_status.hpp"
 
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
@@ -31,6 +32,10 @@ std::string text_of(const StatusFields& status, const char* key) {
 int64_t number_of(const StatusFields& status, const char* key) {
   int64_t number = 0;
   return absl::SimpleAtoi(text_of(status, key), &number) ? number : 0;
+}
+
+bool has_own_numbers(const StatusFields& status) {
+  return absl::StrContains(text_of(status, "NSpid"), '\t');
 }
 
 uint64_t capabilities_of(const StatusFields& status) {

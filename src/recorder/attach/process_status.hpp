@@ -24,6 +24,10 @@ int64_t number_of(const StatusFields& status, const char* key);
 // The effective user; nullopt: not known.
 std::optional<uint32_t> user_of(const StatusFields& status);
 
+// Whether it is in a PID namespace below this process', in which its threads have other
+// numbers.
+bool has_own_numbers(const StatusFields& status);
+
 // The effective capabilities, a bit for each.
 uint64_t capabilities_of(const StatusFields& status);
 

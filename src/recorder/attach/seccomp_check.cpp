@@ -5,11 +5,13 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -21,6 +23,7 @@
 
 #include "src/os/kernel_use.hpp"
 #include "src/os/seccomp_filter.hpp"
+#include "src/recorder/attach/process_status.hpp"
 #include "src/recorder/attach/stopped_thread.hpp"
 
 namespace arctrace::recorder {
@@ -72,6 +75,16 @@ absl::Status refused(const std::string& why) {
       absl::StrCat("a seccomp filter confines it, ", why));
 }
 
+constexpr char kOnlyRoot[] =
+    "which only root may read, outside of containers: run arctrace as root, or start it "
+    "with arctrace record";
+
+// Whether the kernel may show filters to this process.
+bool may_read_filters() {
+  constexpr uint64_t kAdmin = uint64_t{1} << CAP_SYS_ADMIN;
+  return (capabilities_of(read_status(getpid())) & kAdmin) != 0;
+}
+
 // The stopped thread's filter of this number, the newest being 0; an empty one: there is
 // none of this number.
 absl::StatusOr<std::vector<sock_filter>> read_filter(pid_t tid, unsigned long number) {
@@ -79,11 +92,9 @@ absl::StatusOr<std::vector<sock_filter>> read_filter(pid_t tid, unsigned long nu
   const long length = ptrace(kGetFilter, tid, number, nullptr);
   if (length < 0 && errno == ENOENT) return std::vector<sock_filter>();
   if (length < 0) {
-    return refused(
-        errno == EACCES
-            ? "which only root may read, outside of containers: run arctrace as "
-              "root, or start it with arctrace record"
-            : "which this kernel does not show: start it with arctrace record");
+    return refused(errno == EACCES ? kOnlyRoot
+                                   : "which this kernel does not show: start it with "
+                                     "arctrace record");
   }
   std::vector<sock_filter> filter(static_cast<size_t>(length));
   if (ptrace(kGetFilter, tid, number, filter.data()) != length) {
@@ -131,6 +142,7 @@ absl::Status check_seccomp(pid_t pid) {
     const int mode = mode_of(task->path().native()).value_or(kNone);
     if (mode == kNone) continue;
     if (mode == kStrict) return refused("in strict mode, which permits no other calls");
+    if (!may_read_filters()) return refused(kOnlyRoot);
     pid_t tid = 0;
     if (!absl::SimpleAtoi(task->path().filename().native(), &tid)) continue;
     if (absl::Status checked = check_thread(tid); !checked.ok()) return checked;
