@@ -321,7 +321,7 @@ TEST_CASE("session: a process leaves one that is over, and joins another") {
 }
 
 TEST_CASE("session: joined by a descriptor, it has no path and ends with its collector") {
-  TestSession test(small_buffer(1024, 8));
+  TestSession test(small_buffer(1024, 64));
   arctrace_control& control = test.view().control();
   const auto collector = static_cast<uint32_t>(getpid());
   IpcAtomics::store_relaxed(control.collector_lock, collector);
@@ -357,7 +357,7 @@ TEST_CASE("session: what is no buffer is refused as a descriptor, too") {
 }
 
 TEST_CASE("session: over when its file is gone, or the collector that made it has died") {
-  TestSession test(small_buffer(1024, 8));
+  TestSession test(small_buffer(1024, 64));
   arctrace_control& control = test.view().control();
   CHECK_CHILD([&] {
     CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_GOES_ON);  // there is none
