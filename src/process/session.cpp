@@ -182,7 +182,8 @@ arctrace_shim_session_state session_state() {
     return is_live(recorder) ? ARCTRACE_SHIM_GOES_ON : ARCTRACE_SHIM_REMOVED;
   }
   // After other errors, as those of a seccomp filter, nothing is known of the file. A
-  // named session waits for its next collector, which is never its creator.
+  // named session waits for its next collector, which is never its creator. Relaxed: no
+  // other data depends on it, and a wrong one changes an environment at most.
   return (recorder & kOwnerDied) != 0 &&
                  IpcAtomics::load_relaxed(control.collector_pid) == session.creator
              ? ARCTRACE_SHIM_ABANDONED

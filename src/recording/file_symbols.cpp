@@ -30,6 +30,7 @@
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/recorder/jit/process_rights.hpp"
 #include "src/recording/events.hpp"
 
 namespace arctrace::recording {
@@ -79,7 +80,7 @@ std::vector<std::string> roots_of(const std::vector<pid_t>& pids) {
 }
 
 // The search, in its own process. Returns whether it is done.
-bool search(const std::string& path, const std::vector<pid_t>& pids, int answer) {
+bool search(const std::string& path, const Recorded& recorded, int answer) {
   const auto within = [](uint64_t limit_ns) {
     return [limit_ns] { return time_on(CLOCK_PROCESS_CPUTIME_ID) < limit_ns; };
   };
@@ -88,12 +89,19 @@ bool search(const std::string& path, const std::vector<pid_t>& pids, int answer)
   const absl::StatusOr<std::unique_ptr<reader::Input>> input = reader::open_file(path);
   if (!input.ok()) return false;
   reader::UsedKeys keys;
+  // The paths of modules come from the processes: root reads for them only what their
+  // user may read.
+  std::optional<recorder::ActingWithRights> as_user;
+  if (recorded.owner >= 0) {
+    as_user.emplace(recorder::rights_of_user(static_cast<uid_t>(recorded.owner)));
+    if (!as_user->is_acting()) return false;
+  }
   const absl::StatusOr<bool> all =
       reader::scan_keys_untrusted(**input, *trace, within(kScanCpuNs), keys);
   if (!all.ok()) return false;
-  const reader::UsedSymbols used =
-      reader::find_used_symbols(trace->definitions(), keys, reader::WithSource::kNo,
-                                {.other_roots = roots_of(pids)}, within(kSoftCpuNs));
+  const reader::UsedSymbols used = reader::find_used_symbols(
+      trace->definitions(), keys, reader::WithSource::kNo,
+      {.other_roots = roots_of(recorded.pids)}, within(kSoftCpuNs));
   const bool is_partial = !*all || used.is_partial;
   const Payloads payloads =
       reader::encode_symbols(used.modules, is_partial ? ARCTRACE_SYMBOLS_PARTIAL : 0);
@@ -137,7 +145,7 @@ std::optional<Answer> parse(std::span<const std::byte> bytes) {
 // The process that searches, and the pipe that its answer comes from.
 class Search {
  public:
-  Search(const std::string& path, const std::vector<pid_t>& pids) {
+  Search(const std::string& path, const Recorded& recorded) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
     const pid_t parent = getpid();
@@ -145,7 +153,7 @@ class Search {
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       close(ends[0]);
-      const bool is_done = getppid() == parent && search(path, pids, ends[1]);
+      const bool is_done = getppid() == parent && search(path, recorded, ends[1]);
       _exit(is_done ? 0 : 1);
     }
     close(ends[1]);
@@ -217,7 +225,7 @@ void tell_left_out(const std::string& why, const OutputFile& output, Events& eve
 }  // namespace
 
 void store_symbols(recorder::Recorder& recorder, const OutputFile& output,
-                   const std::vector<pid_t>& pids, const SignalScope& signals,
+                   const Recorded& recorded, const SignalScope& signals,
                    recorder::CollectorSummary& summary, Events& events) {
   if (!output.has_symbols || summary.file_error != 0 || summary.totals.records == 0 ||
       !is_file_of(output.path, summary.file_bytes)) {
@@ -227,7 +235,7 @@ void store_symbols(recorder::Recorder& recorder, const OutputFile& output,
   std::string problem;
   std::optional<Answer> answer;
   {
-    const Search search(output.path, pids);
+    const Search search(output.path, recorded);
     problem = search.wait(signals, bytes);
     if (problem.empty()) answer = parse(bytes);
   }

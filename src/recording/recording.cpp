@@ -320,7 +320,8 @@ const recorder::CollectorSummary& Recording::finish(const SignalScope& signals) 
   close();
   summary_ = recorder_->finish();
   if (is_adopted_) recorder::set_gate(view, gate);  // the session goes on
-  store_symbols(*recorder_, options_.output, options_.pids, signals, *summary_, events_);
+  store_symbols(*recorder_, options_.output, {options_.pids, options_.buffer.owner},
+                signals, *summary_, events_);
   if (!is_adopted_) keep_unsaved();
   if (has_child()) count_living();
   return *summary_;

@@ -49,6 +49,44 @@ os.execv(command[0], command)
 """.replace("json_numbers", "[int(n) for n in sys.argv[2].split(',') if n]")
 
 
+# A program that calls a function which nobody hooks; it ends as the modes of attach_joined do. When there is a file
+# "fewer" it has one descriptor less.
+OWN_FUNCTION = """
+#include <stdio.h>
+#include "rounds.h"
+__attribute__((noinline)) unsigned work(unsigned n) {
+  unsigned sum = 0;
+  for (unsigned i = 0; i < n; ++i) sum = sum * 31 + i;
+  return sum;
+}
+int main(void) {
+  volatile unsigned sum = 0;
+  int extra = open("/dev/null", O_RDONLY);
+  puts("begins");
+  fflush(stdout);
+  while (!is_stopped()) {
+    sum += work(100);
+    if (extra >= 0 && access("fewer", F_OK) == 0) {
+      close(extra);
+      extra = -1;
+    }
+    usleep(1000);
+  }
+  puts("as always");
+  return 7;
+}
+"""
+
+
+def own_function(directory):
+    """Compiles OWN_FUNCTION."""
+    source = directory / "own.c"
+    source.write_text(OWN_FUNCTION, encoding="utf-8")
+    headers = pathlib.Path(__file__).resolve().parent / "attach"
+    subprocess.run(["gcc", "-O1", f"-I{headers}", source, "-o", directory / "own"], check=True)
+    return directory / "own"
+
+
 class Server:
     """The program SERVER, which executes commands."""
 
@@ -152,7 +190,7 @@ class Environment(ElsewhereTest):
 @unittest.skipUnless(IS_ROOT, "needs root")
 class AnotherUser(ElsewhereTest):
     def start_as(self, user, *command):
-        place = self.directory / f"place-{user}"
+        place = self.directory / f"place-{len(list(self.directory.iterdir()))}"
         place.mkdir()
         for directory in (self.directory, place):
             directory.chmod(0o755)
@@ -184,6 +222,20 @@ class AnotherUser(ElsewhereTest):
         read("check", trace)
         self.assertEqual((trace.stat().st_uid, trace.stat().st_mode & 0o777), (0, 0o600))
         self.assertEqual({thread["name"] for thread in read_report(trace, "tree")["threads"]}, {"attach_joined", "true"})
+
+    def test_files_that_its_user_may_not_read(self):
+        """Root reads no names for a program from files that its user may not read."""
+        for mode, is_named in ((0o755, True), (0o700, False)):
+            binary = self.directory / f"own-{mode:o}"
+            shutil.copy(own_function(self.directory), binary)
+            program, place = self.start_as(NOBODY, binary)
+            binary.chmod(mode)
+            recorder = self.recorder(program.pid)
+            self.wait_for_rounds(place)
+            self.finish(recorder)
+            self.assert_unharmed(program, place)
+            binary.unlink()
+            self.assertEqual("main" in self.functions(), is_named)
 
     def test_two_users(self):
         """Neither may see the other's records."""
@@ -289,18 +341,31 @@ class Containers(NamespacesTest):
                 self.assertEqual({thread["pid"] for thread in threads}, {1})
 
     def test_again(self):
-        """It is joined again, also after the recorder was killed, and whatever numbers its descriptors have."""
+        """It is joined again, also after the recorder was killed."""
         program, pid, place = self.start_in(CONTAINER, HIDDEN, "./program", "sleeps")
-        for number, end in enumerate((signal.SIGINT, signal.SIGKILL, *[signal.SIGINT] * 8)):
+        for number, end in enumerate((signal.SIGINT, signal.SIGKILL, signal.SIGINT)):
             recorder = self.recorder(pid, trace=f"{number}.data")
+            if end == signal.SIGKILL:
+                left = list(pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*"))
+                self.assertEqual(len(left), 1)
             self.wait_for_rounds(place, times=1)
             recorder.send_signal(end)
             recorder.communicate(timeout=600)
             self.assertEqual(recorder.returncode, 0 if end == signal.SIGINT else -end)
-        for left in (*self.directory.glob("1.data*"), *pathlib.Path("/dev/shm").glob(f"arctrace-*-{recorder.pid}-*")):
-            left.unlink()
+        for file in (*self.directory.glob("1.data*"), *left):
+            file.unlink()
         self.assertGreater(self.functions("0.data")["getppid"], 0)
         self.assert_recorded(program, pid, place, names=("program",))
+
+    def test_again_with_other_numbers(self):
+        """The shim is handed over by the number that the library had before, for which the loader must not take it."""
+        program, pid, place = self.start_in(CONTAINER, HIDDEN, own_function(self.directory))
+        recorder = self.recorder(pid)
+        self.wait_for_rounds(place, times=1)
+        self.finish(recorder)
+        (place / "fewer").touch()
+        self.wait_for_rounds(place)
+        self.assert_recorded(program, pid, place, names=("own",))
 
     def test_read_only_root(self):
         program, pid, place = self.start_in(
@@ -328,8 +393,9 @@ class Containers(NamespacesTest):
 
     def test_patched(self):
         """With -P, functions of a program that nobody rebuilt."""
-        program, pid, place = self.start_in(CONTAINER, HIDDEN, "./program", "sleeps")
-        self.assert_recorded(program, pid, place, "-P", "is_stopped", "-Z", "1", names=("program",))
+        program, pid, place = self.start_in(CONTAINER, HIDDEN, own_function(self.directory))
+        self.assert_recorded(program, pid, place, "-P", "work", names=("own",))
+        self.assertGreater(self.functions()["work"], 0)
 
     def test_what_it_executes(self):
         """It cannot find the shim, which is said."""
@@ -360,10 +426,10 @@ class Filters(NamespacesTest):
     nothing is tried."""
     KILL, ERROR = 0x80000000, 0x00050001
 
-    def start_filtered(self, action, *numbers):
+    def start_filtered(self, action, *numbers, command=(JOINED, "sleeps")):
         place = self.directory / f"place-{len(list(self.directory.iterdir()))}"
         place.mkdir()
-        program = subprocess.Popen([sys.executable, "-c", FILTERED, hex(action), ",".join(map(str, numbers)), JOINED, "sleeps"],
+        program = subprocess.Popen([sys.executable, "-c", FILTERED, hex(action), ",".join(map(str, numbers)), *command],
                                    cwd=place, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(self.end, program)
         self.assertEqual(program.stdout.readline(), "begins\n")
@@ -390,6 +456,17 @@ class Filters(NamespacesTest):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
         self.assertIn("a seccomp filter confines it, which only root may read", done.stderr)
         self.assert_unharmed(program, place)
+
+    @unittest.skipUnless(IS_ROOT, "needs root")
+    def test_with_patches(self):
+        """-P would make calls that a filter may answer with the program's end: it makes none, and that is said."""
+        memfd_create = 319
+        program, place = self.start_filtered(self.KILL, memfd_create, command=[own_function(self.directory)])
+        recorder = self.recorder(program.pid, "-P", "work")
+        self.wait_for_rounds(place)
+        self.assertRegex(self.finish(recorder), "nothing of some program was patched for -P: .*seccomp filter")
+        self.assert_unharmed(program, place)
+        self.assertGreater(self.functions()["usleep"], 0)
 
     @unittest.skipUnless(IS_ROOT, "needs root")
     def test_that_forbids(self):

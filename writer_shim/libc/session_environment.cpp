@@ -9,6 +9,7 @@
 
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
+#include "src/base/text.hpp"
 #include "src/shim_protocol/options.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/libc/hook.hpp"
@@ -182,10 +183,11 @@ char* put_preload(char* to, const EnvironmentChange& change) {
 
 void remember_own_path() {
   // This is the path by which the loader found the shim. A relative one is not used: the
-  // program may since have changed its working directory.
+  // program may since have changed its working directory. Neither is one in /proc, of a
+  // descriptor that was handed over: it is another file by then, or none.
   const char* path =
       file_of_function(reinterpret_cast<uintptr_t>(&plan_environment), "").path;
-  if (path[0] != '/') return;
+  if (path[0] != '/' || starts_with(path, "/proc/")) return;
   const size_t length = length_of(path);
   if (length >= sizeof own_path) return;
   copy_bytes(own_path, path, length + 1);
@@ -218,12 +220,13 @@ EnvironmentChange plan_environment(const arctrace_shim_program& program,
                                    char* const* environment) {
   EnvironmentChange change{nullptr, Preload::kKeep, true, false, 0};
   const char* session = arctrace_shim_session();
-  if (session == nullptr || own_path_length == 0) return change;
+  if (session == nullptr) return change;
   if (session[0] == '\0') {
     // Neither session nor shim has a path at which a program finds it.
     arctrace_shim_executes(&program);
     return change;
   }
+  if (own_path_length == 0) return change;
   // If a list cannot be read, the kernel will refuse it.
   if (arctrace_shim_can_read(environment) == 0) return change;
   const bool is_over = is_session_over();

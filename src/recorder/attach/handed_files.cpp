@@ -67,7 +67,9 @@ absl::Status send_descriptors(int socket, absl::Span<const int> files) {
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
   std::memcpy(CMSG_DATA(head), files.data(), files.size() * sizeof(int));
-  if (sendmsg(socket, &message, MSG_NOSIGNAL) == 1) return absl::OkStatus();
+  // The number came from the process: it may be another socket, for which nobody waits.
+  if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+    return absl::OkStatus();
   return absl::ErrnoToStatus(errno, "sending descriptors to it");
 }
 

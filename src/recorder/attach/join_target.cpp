@@ -100,8 +100,9 @@ struct ProgramFile {
 ProgramFile read_program(pid_t pid) {
   ProgramFile program;
   const int fd = open(proc_path(pid, "exe").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE) return program;
+  if (fd < 0) return program;
   const absl::Cleanup closer = [fd] { close(fd); };
+  if (elf_version(EV_CURRENT) == EV_NONE) return program;
   Elf* elf = elf_begin(fd, ELF_C_READ, nullptr);
   const absl::Cleanup ender = [elf] { elf_end(elf); };
   GElf_Ehdr header{};
@@ -166,6 +167,7 @@ std::string without_glibc(const ProgramFile& program) {
   return absl::StrCat("its loader is ", program.interpreter,
                       ", and it has not loaded glibc, without which it cannot be joined");
 }
+
 // Whether a process with this status may write into the file, by its user alone.
 bool may_write(const StatusFields& status, const std::string& path) {
   constexpr uint64_t kOverride = uint64_t{1} << CAP_DAC_OVERRIDE;

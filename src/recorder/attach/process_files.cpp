@@ -182,8 +182,9 @@ std::vector<CodeMemory> find_own_code(pid_t pid) {
 
 uint64_t find_function(const LoadedLibrary& library, const std::string& name) {
   const int fd = open(library.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE) return 0;
+  if (fd < 0) return 0;
   const absl::Cleanup closer = [fd] { close(fd); };
+  if (elf_version(EV_CURRENT) == EV_NONE) return 0;
   Elf* elf = elf_begin(fd, ELF_C_READ, nullptr);
   const absl::Cleanup ender = [elf] { elf_end(elf); };
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;

@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -15,8 +16,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -30,6 +29,7 @@ namespace arctrace::recorder {
 namespace {
 
 // A system call that the borrowed thread makes when it joins, beside those of the writer.
+// Functions are not patched under a filter (ARCTRACE_PATCH_CONFINED), which takes more.
 struct JoinCall {
   const char* name;
   ForeseenCall call;
@@ -51,24 +51,13 @@ constexpr JoinCall kJoinCalls[] = {
     {"rt_sigreturn", {SYS_rt_sigreturn, 0, {}}},
     {"rt_sigaction", {SYS_rt_sigaction, 0, {}}},
     {"fcntl", {SYS_fcntl, 0, {}}},
+    {"prctl", {SYS_prctl, 1, {PR_GET_SECCOMP}}},
+    {"mremap", {SYS_mremap, 0, {}}},  // to leave an earlier session
 };
 
-constexpr int kNone = 0;
-constexpr int kStrict = 1;
-
-// The thread's seccomp mode; nullopt: it has ended.
-std::optional<int> mode_of(const std::string& directory) {
-  std::ifstream file(directory + "/status");
-  constexpr char kKey[] = "Seccomp:\t";
-  for (std::string line; std::getline(file, line);) {
-    int mode = 0;
-    if (line.rfind(kKey, 0) == 0 &&
-        absl::SimpleAtoi(line.substr(sizeof kKey - 1), &mode)) {
-      return mode;
-    }
-  }
-  return std::nullopt;
-}
+// The modes, as /proc/PID/status has them; what has ended has none.
+constexpr int64_t kNone = 0;
+constexpr int64_t kStrict = 1;
 
 absl::Status refused(const std::string& why) {
   return absl::FailedPreconditionError(
@@ -122,8 +111,11 @@ absl::Status judge(const std::vector<sock_filter>& filter) {
 
 absl::Status check_thread(pid_t tid) {
   absl::StatusOr<StoppedThread> thread = StoppedThread::ask_to_stop(tid);
-  if (!thread.ok() || !thread->await_stop().ok())
-    return absl::OkStatus();  // it has ended
+  if (!thread.ok() || !thread->await_stop().ok()) {
+    const bool has_ended = read_status(tid).empty();
+    return has_ended ? absl::OkStatus()
+                     : refused("and one of its threads cannot be stopped to read it");
+  }
   for (unsigned long number = 0;; ++number) {
     const absl::StatusOr<std::vector<sock_filter>> filter = read_filter(tid, number);
     if (!filter.ok()) return filter.status();
@@ -139,12 +131,12 @@ absl::Status check_seccomp(pid_t pid) {
   std::error_code error;
   fs::directory_iterator task(absl::StrCat("/proc/", pid, "/task"), error);
   for (; !error && task != fs::directory_iterator(); task.increment(error)) {
-    const int mode = mode_of(task->path().native()).value_or(kNone);
+    pid_t tid = 0;
+    if (!absl::SimpleAtoi(task->path().filename().native(), &tid)) continue;
+    const int64_t mode = number_of(read_status(tid), "Seccomp");
     if (mode == kNone) continue;
     if (mode == kStrict) return refused("in strict mode, which permits no other calls");
     if (!may_read_filters()) return refused(kOnlyRoot);
-    pid_t tid = 0;
-    if (!absl::SimpleAtoi(task->path().filename().native(), &tid)) continue;
     if (absl::Status checked = check_thread(tid); !checked.ok()) return checked;
   }
   return absl::OkStatus();

@@ -12,6 +12,8 @@
 #include <optional>
 #include <string>
 
+#include "src/buffer/clock.hpp"
+
 namespace arctrace::recorder {
 
 CodeStream::CodeStream(int fd, uint64_t limit)
@@ -184,6 +186,9 @@ class JitDump {
   }
 
  private:
+  // A runtime is taken to be in the recorder's time namespace, whose clock it writes.
+  static uint64_t machine_time(uint64_t ns) { return ns - time_namespace_offset_ns; }
+
   bool read_header() {
     Header header;
     if (!take(stream_, header) || header.magic != kMagic || header.version != kVersion ||
@@ -192,7 +197,7 @@ class JitDump {
     }
     has_times_ = (header.flags & kOtherClock) == 0;
     stream_.skip(header.size - sizeof header);
-    return !has_times_ || header.time >= owner_.start_ns;
+    return !has_times_ || machine_time(header.time) >= owner_.start_ns;
   }
 
   // Reads a record. False: it was the last one.
@@ -205,7 +210,7 @@ class JitDump {
       return false;
     }
     if (head.id == kClose) return false;
-    const uint64_t time_ns = has_times_ ? head.time : 0;
+    const uint64_t time_ns = has_times_ ? machine_time(head.time) : 0;
     if (head.id == kLoad) summary_.count(load(head.size, time_ns));
     if (head.id == kMove) summary_.count(move(head.size, time_ns));
     stream_.skip(begin + head.size - stream_.offset());

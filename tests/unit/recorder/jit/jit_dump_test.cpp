@@ -1,6 +1,7 @@
 // The parser of jitdump files, on valid and invalid bytes.
 #include <doctest/doctest.h>
 
+#include "src/buffer/clock.hpp"
 #include "src/recorder/jit/perf_files.hpp"
 #include "tests/support/code_bytes.hpp"
 
@@ -43,6 +44,17 @@ TEST_CASE("what is loaded has its time, and is found again where it is moved to"
                                              {0x5000, 0x10, 140, "three"}});
   CHECK(read.summary.names == 4);
   CHECK(read.summary.left_out == 0);
+}
+
+TEST_CASE("times of a time namespace are the machine's") {
+  JitDumpBuilder dump(kPid, 1050);
+  dump.load(1100, 0x5000, 0x20, "one", 1);
+  time_namespace_offset_ns = 1000;
+  const ReadCode read = read_dump(dump, 50);
+  const ReadCode earlier = read_dump(dump, 51);
+  time_namespace_offset_ns = 0;
+  CHECK(read.taken == std::vector<TakenCode>{{0x5000, 0x20, 100, "one"}});
+  CHECK(earlier.taken.empty());
 }
 
 TEST_CASE("nothing counts after the end that the runtime wrote") {
