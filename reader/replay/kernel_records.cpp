@@ -54,6 +54,20 @@ Dispatches::Dispatches(const Definitions& definitions, bool all_threads,
   }
 }
 
+void Dispatches::set_own_numbers(OwnNumbers numbers) {
+  own_numbers_ = std::move(numbers);
+  for (const auto& [tid, own] : own_numbers_) named_.insert(own);
+}
+
+bool Dispatches::can_name(ThreadIndex thread) const {
+  const Thread& facts = definitions_.threads()[thread];
+  if (facts.of_kernel()) return true;
+  if (facts.tid == kIdleTid) return false;
+  const Process* process = definitions_.process(facts.process);
+  const uint32_t space = process == nullptr ? 0 : process->pid_namespace;
+  return space == 0 || named_.contains({space, facts.tid});
+}
+
 bool Dispatches::is_over(ThreadIndex thread) const {
   const ThreadStack* stack = stack_of_(thread);
   return stack != nullptr && stack->is_gone();
@@ -216,8 +230,10 @@ void Dispatches::apply(const Record& record) {
     }
     case ARCTRACE_TYPE_NUMBERED: {
       const auto body = load_part_untrusted<arctrace_numbered_body>(record.body);
-      own_numbers_[body.child_tid] = {body.pid_namespace, body.own_tid};
-      forked(record, running->tid, {body.pid_namespace, body.own_tid});
+      const OwnNumber own{body.pid_namespace, body.own_tid};
+      own_numbers_[body.child_tid] = own;
+      named_.insert(own);
+      forked(record, running->tid, own);
       break;
     }
     case ARCTRACE_TYPE_EXECED:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <cstdint>
 #include <functional>
@@ -36,7 +37,11 @@ class Dispatches {
   // The numbers up to the last applied record. To be set, if at all, before the first
   // one.
   const OwnNumbers& own_numbers() const { return own_numbers_; }
-  void set_own_numbers(OwnNumbers numbers) { own_numbers_ = std::move(numbers); }
+  void set_own_numbers(OwnNumbers numbers);
+  // Whether a record of the kernel's, up to the last applied one, could be about the
+  // thread. None can whose number is not known, or that is of another PID namespace and
+  // was made before the kernel recorded its process, which has joined by itself.
+  bool can_name(ThreadIndex thread) const;
 
   // Applies the next record of the kernel writer, in order of time. Records of other
   // writers, and INTERRUPT, change nothing.
@@ -65,6 +70,8 @@ class Dispatches {
   // The threads with each number, in the order of their starts.
   absl::flat_hash_map<OwnNumber, std::vector<ThreadIndex>> by_number_;
   OwnNumbers own_numbers_;
+  // All that own_numbers_ has named until now.
+  absl::flat_hash_set<OwnNumber> named_;
   // Threads that have no records of their own, by their number in the first namespace.
   absl::flat_hash_map<uint32_t, ThreadIndex> silent_;
   // The threads that wait for a vfork child, by the child's number.

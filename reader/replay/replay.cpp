@@ -148,6 +148,7 @@ ThreadStack* Replay::stack_of(ThreadIndex thread) {
     if (!entry.hidden || threads_of_parents_.contains(process)) {
       entry.stack =
           std::make_unique<ThreadStack>(entry.hidden ? hidden_ : state_, thread);
+      if (!dispatches_.can_name(thread)) entry.stack->not_named_by_kernel();
       inherit(thread, *entry.stack);
     }
   }

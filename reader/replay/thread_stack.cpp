@@ -29,11 +29,7 @@ ThreadStack::ThreadStack(ReplayState& state, ThreadIndex thread)
                 state.schedule) {
   const Process* process = state.definitions.process(process_);
   fork_child_ = process != nullptr && process->origin == ARCTRACE_ORIGIN_FORK;
-  // The kernel's records cannot name a thread whose number is not known.
-  const Thread& facts = state.definitions.threads()[thread];
-  if (facts.is_foreign || (facts.tid == 0 && state.has_dispatches)) {
-    schedule_.set_foreign();
-  }
+  if (state.definitions.threads()[thread].is_foreign) schedule_.set_foreign();
 }
 
 void ThreadStack::apply(const Record& record) {

@@ -148,6 +148,10 @@ class ThreadStack {
   // only the kernel's frames.
   ThreadStack(ReplayState& state, ThreadIndex thread);
 
+  // Says that no record of the kernel's can be about the thread, so that its state is
+  // known only at its own records. To be called before the first record.
+  void not_named_by_kernel() { schedule_.set_foreign(); }
+
   // Makes this the thread of a fork child, which begins in its parent's frames. To be
   // called before the first record. If the thread's own first STACK has frames, these are
   // the stack that fork copied.

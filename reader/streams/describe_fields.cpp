@@ -277,10 +277,13 @@ void put_hook_costs(BodyReader reader, FieldSink& out) {
   }
 }
 
-void put_helper(BodyReader reader, FieldSink& out) {
-  if (reader.read<arctrace_phase_body>().phase != ARCTRACE_LIFE_HELPER) return;
-  const auto pid = reader.read<uint32_t>();
-  if (reader.ok()) out.number("child_pid", pid);
+// Puts what stands in the place of a phase.
+void put_of_phase(BodyReader reader, FieldSink& out) {
+  const uint32_t phase = reader.read<arctrace_phase_body>().phase;
+  if (phase != ARCTRACE_LIFE_HELPER && phase != ARCTRACE_LIFE_THREAD_END) return;
+  const auto number = reader.read<uint32_t>();
+  if (!reader.ok()) return;
+  out.number(phase == ARCTRACE_LIFE_HELPER ? "child_pid" : "writer", number);
 }
 
 void put_process_fork(BodyReader reader, FieldSink& out) {
@@ -326,7 +329,7 @@ bool describe_fields(const Record& record, FieldSink& out) {
       break;
     case ARCTRACE_TYPE_PHASE:
       put_body(record.type, *layout, record.body, out);
-      put_helper(reader, out);
+      put_of_phase(reader, out);
       break;
     case ARCTRACE_TYPE_SIGNAL: {
       put_body(record.type, *layout, record.body, out);

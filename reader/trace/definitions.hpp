@@ -147,8 +147,11 @@ struct Thread {
   // READ-12).
   std::optional<uint32_t> interrupts_of;
   int64_t start_ns = 0;
-  int64_t end_ns = INT64_MAX;    // when the collector saw that the thread was gone
-  int64_t alive_ns = INT64_MIN;  // when the collector last saw the thread alive
+  // When the thread ended: as it said itself, or when the collector saw that it was gone.
+  int64_t end_ns = INT64_MAX;
+  int64_t alive_ns = INT64_MIN;  // when the thread was last known to be alive
+  // When the thread said last that it ends; INT64_MIN: it did not.
+  int64_t announced_ns = INT64_MIN;
   // The thread is gone and no collector saw when, or another file has its next records:
   // only its last record is known.
   bool ended_unseen = false;

@@ -229,6 +229,13 @@ void DefinitionsBuilder::phase(BodyReader reader) {
     if (process.helpers.size() < kHelpersMax) process.helpers.insert(pid);
     return;
   }
+  if (body.phase == ARCTRACE_LIFE_THREAD_END) {
+    const auto writer = reader.read<uint32_t>();
+    Thread* thread = definitions_.mutable_thread(definitions_.find_thread(writer));
+    if (thread != nullptr)
+      thread->announced_ns = std::max(thread->announced_ns, time_ns_);
+    return;
+  }
   int64_t& began = body.phase == ARCTRACE_LIFE_MAIN ? process.main_ns : process.exit_ns;
   began = std::min(began, time_ns_);
 }

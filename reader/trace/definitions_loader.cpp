@@ -200,6 +200,12 @@ void DefinitionsBuilder::finish() {
   if (kernel_off_ns_.has_value()) {
     definitions_.mutable_kernel_gaps().add(*kernel_off_ns_, INT64_MAX, kCpuNotKnown);
   }
+  for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+    Thread& thread = *definitions_.mutable_thread(i);
+    if (thread.announced_ns == INT64_MIN) continue;
+    thread.end_ns = std::min(thread.end_ns, thread.announced_ns);
+    thread.alive_ns = std::max(thread.alive_ns, thread.end_ns);
+  }
   lives_.finish(session_, definitions_);
 }
 

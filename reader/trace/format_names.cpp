@@ -63,7 +63,8 @@ std::string process_end_text(uint32_t how) {
 }
 
 std::string life_phase_text(uint32_t phase) {
-  return word(phase, ARCTRACE_LIFE_MAIN, "phase", {"main", "exit", "helper"});
+  return word(phase, ARCTRACE_LIFE_MAIN, "phase",
+              {"main", "exit", "helper", "thread_end"});
 }
 
 std::string hook_kind_text(uint32_t kind) {
@@ -107,7 +108,7 @@ PatchVerdictText patch_verdict_text(uint32_t verdict) {
       {"in_use", "in use",
        "a thread stood in its first bytes, or these are on two pages"},
       {"overwritten", "overwritten",
-       "without their hook, over which a uprobe has written"},
+       "without their hook, over which a uprobe or the program has written"},
   };
   if (verdict < texts.size()) return texts[verdict];
   const std::string word = absl::StrCat("verdict_", verdict);

@@ -244,6 +244,10 @@ void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
   record_name_of(tid, name);
 }
 
+void arctrace_shim_thread_end(void) {
+  if (session.joined && *arctrace_gate != 0) record_thread_end();
+}
+
 void arctrace_shim_process_end(uint32_t how, int32_t status) {
   follow_robust_list();
   if (*arctrace_gate == 0) return;

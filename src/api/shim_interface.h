@@ -290,6 +290,10 @@ ARCTRACE_API void arctrace_shim_modules_changed(void);
 /* Thread `tid` of this process is now called `name`. */
 ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name);
 
+/* The calling thread has left all its frames and is about to end. To be called again if
+ * it may have recorded something after that. */
+ARCTRACE_API void arctrace_shim_thread_end(void);
+
 /* The process is about to end by a call of its own. `how`: enum arctrace_process_end;
  * `status`: its exit status, or -1. Also called before an exec, and after one that
  * failed. */

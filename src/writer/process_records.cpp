@@ -270,6 +270,19 @@ void record_name_of(uint32_t tid, const char* name) {
       });
 }
 
+void record_thread_end() {
+  as_attached_thread(
+      [](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
+        if (!state.definitions.has_thread || !is_defined(process)) return;
+        const arctrace_thread_end_body body{.process = process.id,
+                                            .phase = ARCTRACE_LIFE_THREAD_END,
+                                            .writer = state.slot.writer,
+                                            .reserved = 0};
+        const BodyPart parts[] = {{&body, sizeof body}};
+        write_parts(state, process, ARCTRACE_TYPE_PHASE, parts, 1, ticks);
+      });
+}
+
 void record_untraced(const char* path, uint32_t why) {
   as_attached_thread([=](Nesting, ThreadState& state, ProcessState& process,
                          uint64_t ticks) {

@@ -28,6 +28,10 @@ void record_name_of(uint32_t tid, const char* name);
 // arctrace_untraced.
 void record_untraced(const char* path, uint32_t why);
 
+// The calling thread ends. A thread that has written no definitions is not known, and
+// writes nothing.
+void record_thread_end();
+
 // The process ends. `how`: enum arctrace_process_end; `status`: its exit status, or -1.
 // Called around an exec, it does nothing in a child that borrows this process' memory.
 void record_process_end(uint32_t how, int32_t status);

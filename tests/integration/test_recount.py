@@ -151,6 +151,8 @@ def recount(records, forked_ns):
     process_of = {r["pid"]: r["process"] for r in records if r["type"] == "PROCESS"}
     writers = {r["writer"]: (r["pid"], r["tid"]) for r in records if r["type"] == "THREAD"}
     thread_ends = {writers.get(r["writer"]): r["time_ns"] for r in records if r["type"] == "WRITER_END"}
+    thread_ends.update({writers.get(r["writer"]): r["time_ns"] for r in records
+                        if r["type"] == "PHASE" and r["phase"] == "thread_end"})
     # Both are by process. After its main function has returned, time is nobody's, but open frames stay open.
     exits = {r["process"]: r["time_ns"] for r in records if r["type"] == "PHASE" and r["phase"] == "exit"}
     ends = {r["process"]: r["time_ns"] for r in records if r["type"] == "PROCESS_END"}

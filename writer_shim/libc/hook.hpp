@@ -84,10 +84,18 @@ void prepare_thread_hooks();
 // The id of a living thread; 0: not known.
 uint32_t thread_id(pthread_t thread);
 
-// The hooks of pthread_exit() and thrd_exit() record when a thread's frames have ended by
-// them. This looks up libc's functions, because a thread may end itself in a signal
-// handler. To be called once.
+// The end of threads is recorded by the destructor of a key (thread_end_hooks.cpp).
+
+// Looks up libc's functions, because a thread may end itself in a signal handler. To be
+// called once.
 void prepare_thread_end_hooks();
+
+// Makes the key, if there is a session and no key yet. To be called before there is a
+// second thread.
+void make_thread_end_key();
+
+// Has the end of the calling thread recorded, if there is a key.
+void watch_thread_end();
 
 // The end of the process by exit(), return from main, or _exit() (process_hooks.cpp).
 // This finds the _exit() and _Exit() that come after ours in the symbol search. To be

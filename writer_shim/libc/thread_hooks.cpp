@@ -1,6 +1,5 @@
 // Hooks the creation of threads. The new thread begins in a function of ours, which
-// learns its stack, takes the slot and jumps to the program's routine. The hooks of
-// functions that end a thread early follow below.
+// learns its stack, takes the slot and jumps to the program's routine.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -101,6 +100,7 @@ __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
   arctrace_shim_libc_thread(thread_id(pthread_self()));
   arctrace_shim_signal_stack(0, 0);  // the kernel sets none for a new thread
   arctrace_shim_thread_start(low, high);
+  watch_thread_end();
   return beginning;
 }
 
@@ -156,6 +156,7 @@ ARCTRACE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
   arctrace_shim_before_thread();
   Beginning* beginning = take_beginning();
   if (beginning == nullptr) return real(thread, attributes, routine, argument);
+  make_thread_end_key();
   beginning->routine = routine;
   beginning->argument = argument;
   beginning->stack_size = stack_size(attributes);
@@ -170,6 +171,7 @@ ARCTRACE_HOOK int thrd_create(thrd_t* thread, thrd_start_t routine, void* argume
   arctrace_shim_before_thread();
   Beginning* beginning = take_beginning();
   if (beginning == nullptr) return real(thread, routine, argument);
+  make_thread_end_key();
   beginning->c11_routine = routine;
   beginning->argument = argument;
   beginning->stack_size = stack_size(nullptr);
@@ -207,75 +209,4 @@ ARCTRACE_HOOK int sigaltstack(const stack_t* stack, stack_t* former) noexcept {
     arctrace_shim_signal_stack(is_off ? 0 : low, is_off ? 0 : low + stack->ss_size);
   }
   return result;
-}
-
-// pthread_exit() ends the frames of its thread without calling any hook. So a key has a
-// destructor, which libc calls when they are gone. The key is made by the first such
-// call, and its value needs no memory: a thread may end itself in a signal handler,
-// anywhere.
-namespace arctrace::shim {
-namespace {
-
-// Before glibc 2.34 these functions are in libpthread, which a program need not have.
-RealFunction<void(void*)> real_pthread_exit("pthread_exit");
-RealFunction<void(int)> real_thrd_exit("thrd_exit");
-RealFunction<int(pthread_key_t*, void (*)(void*))> create_key("pthread_key_create");
-RealFunction<int(pthread_key_t)> delete_key("pthread_key_delete");
-RealFunction<int(pthread_key_t, const void*)> set_specific("pthread_setspecific");
-
-// Values of keys from this one on are in memory that libc allocates.
-constexpr pthread_key_t kInlineKeys = 32;
-
-uint32_t key_after;  // the key + 1; 0: there is none yet
-
-void frames_are_gone(void*) { arctrace_shim_thread_unwound(); }
-
-// The key; 0: there is none.
-uint32_t thread_end_key() {
-  uint32_t known = IpcAtomics::load_acquire(key_after);
-  if (known != 0) return known;
-  auto* create = create_key.get();
-  auto* remove = delete_key.get();
-  pthread_key_t key = 0;
-  if (create == nullptr || remove == nullptr || create(&key, frames_are_gone) != 0) {
-    return 0;
-  }
-  if (key < kInlineKeys &&
-      IpcAtomics::compare_exchange_acq_rel(key_after, known, uint32_t{key} + 1)) {
-    return key + 1;
-  }
-  remove(key);
-  return known;
-}
-
-void expect_end() {
-  auto* set = set_specific.get();
-  if (set == nullptr || !has_session()) return;
-  if (const uint32_t key = thread_end_key(); key != 0) set(key - 1, &key_after);
-}
-
-}  // namespace
-
-void prepare_thread_end_hooks() {
-  real_pthread_exit.get();
-  real_thrd_exit.get();
-  create_key.get();
-  delete_key.get();
-  set_specific.get();
-}
-
-}  // namespace arctrace::shim
-
-using namespace arctrace::shim;
-
-ARCTRACE_HOOK __attribute__((noreturn)) void pthread_exit(void* result) {
-  expect_end();
-  if (auto* real = real_pthread_exit.get(); real != nullptr) real(result);
-  __builtin_trap();
-}
-
-ARCTRACE_HOOK __attribute__((noreturn)) void thrd_exit(int result) {
-  expect_end();
-  if (auto* real = real_thrd_exit.get(); real != nullptr) real(result);
-  __builtin_trap();
 }

@@ -386,9 +386,10 @@ struct arctrace_phase_body {
 ARCTRACE_ASSERT_PART(arctrace_phase_body, 8);
 
 enum arctrace_phase_of_life {
-  ARCTRACE_LIFE_MAIN = 1,  /* main is called: the constructors have run */
-  ARCTRACE_LIFE_EXIT = 2,  /* main has returned */
-  ARCTRACE_LIFE_HELPER = 3 /* no phase: it has a child, `pid`, that is a tracer's own */
+  ARCTRACE_LIFE_MAIN = 1,   /* main is called: the constructors have run */
+  ARCTRACE_LIFE_EXIT = 2,   /* main has returned */
+  ARCTRACE_LIFE_HELPER = 3, /* no phase: it has a child, `pid`, that is a tracer's own */
+  ARCTRACE_LIFE_THREAD_END = 4 /* no phase: one of its threads ends, `writer` */
 };
 
 /* The body of ARCTRACE_LIFE_HELPER. */
@@ -399,6 +400,17 @@ struct arctrace_helper_body {
   uint32_t reserved;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_helper_body, 16);
+
+/* The body of ARCTRACE_LIFE_THREAD_END, which the thread itself writes when its routine
+ * has returned or it has ended itself. If it runs destructors that write records after
+ * that, it writes another one. */
+struct arctrace_thread_end_body {
+  uint32_t process;
+  uint32_t phase;
+  uint32_t writer;
+  uint32_t reserved;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_thread_end_body, 16);
 
 /* By the kernel's count, which is coarse, the process was no older than age_ns when it
  * took its identity (arctrace_process_body.start_ticks). */

@@ -219,9 +219,11 @@ void tell_overwritten(const recorder::CollectorSummary& summary) {
   if (count == 0) return;
   reader::print_message(absl::StrCat(
       "calls of ", reader::count_text(count, "function"),
-      " are missing since a uprobe has written over ", count == 1 ? "its" : "their",
-      " hook (arctrace info -v names ", count == 1 ? "it" : "them",
-      "): -fpatchable-function-entry=6 has room for both"));
+      " are missing since a uprobe, or code of the program such as XRay's, has written "
+      "over ",
+      count == 1 ? "its" : "their", " hook (arctrace info -v names ",
+      count == 1 ? "it" : "them",
+      "): -fpatchable-function-entry=6 has room for a uprobe beside it"));
 }
 
 void tell_program_refusal(const recorder::CollectorSummary& summary) {

@@ -209,6 +209,7 @@ absl::Status patch_functions(ShimCalls& calls, PatchImages& images, pid_t pid,
 // result.
 absl::StatusOr<uint64_t> load_library(StoppedThread& thread, const Functions& functions,
                                       Scratch& scratch, const std::string& path) {
+  if (absl::Status status = thread.check_time(); !status.ok()) return status;
   const absl::StatusOr<uint64_t> text = scratch.put(path);
   if (!text.ok()) return text.status();
   absl::StatusOr<uint64_t> handle =

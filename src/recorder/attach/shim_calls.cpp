@@ -30,6 +30,7 @@ ShimSymbols find_shim_symbols(const std::string& shim) {
 }
 
 absl::StatusOr<int> ShimCalls::leave(uint64_t& all_stopped_ns) {
+  if (absl::Status status = thread_.check_time(); !status.ok()) return status;
   absl::StatusOr<int> error = call_shim(symbols_.end, 0, 0);
   if (!error.ok() || *error != 0) return error;
   const std::vector<CodeMemory> code = find_own_code(pid_);
@@ -43,6 +44,7 @@ absl::StatusOr<int> ShimCalls::leave(uint64_t& all_stopped_ns) {
 }
 
 absl::Status ShimCalls::change_code(uint64_t& skipped, uint64_t& all_stopped_ns) {
+  if (absl::Status status = thread_.check_time(); !status.ok()) return status;
   int tries_left = 4;
   const CodeWriter writer(pid_, place_.low + symbols_.changes, thread_);
   const absl::StatusOr<bool> has_changes = writer.has_changes();
@@ -89,6 +91,7 @@ absl::StatusOr<int> ShimCalls::try_with_all_stopped(Act act, uint64_t& all_stopp
 }
 
 absl::StatusOr<int> ShimCalls::do_step(uint64_t want, uint64_t a, uint64_t b) {
+  if (absl::Status status = thread_.check_time(); !status.ok()) return status;
   absl::StatusOr<int> error = call_shim(want, a, b);
   if (!error.ok() || *error != 0) return error;
   return call(place_.dlsym, place_.handle, place_.step);

@@ -149,20 +149,26 @@ uint64_t own_stack_end(const StoppedState& state) {
 
 bool is_event_stop(int status) { return status >> 16 == PTRACE_EVENT_STOP; }
 
-// Waits for the thread's next stop; false: it has ended, or 10 s are over.
-bool await_any_stop(pid_t tid, int& status) {
-  constexpr auto kPatience = std::chrono::seconds(10);
+// The most that a thread is kept from its own work: no step begins later.
+constexpr auto kBorrowedMax = std::chrono::seconds(10);
+// What the calls of a step that has begun have at least, each.
+constexpr auto kCallMin = std::chrono::seconds(1);
+
+using Time = std::chrono::steady_clock::time_point;
+
+// Waits for the thread's next stop; false: it has ended, or did not stop until then.
+bool await_any_stop(pid_t tid, int& status, Time until) {
   // Most stops come at once, a hundred of them while the thread joins.
   constexpr auto kImpatience = std::chrono::microseconds(200);
   constexpr auto kPause = std::chrono::microseconds(50);
-  const auto begin = std::chrono::steady_clock::now();
+  const Time begin = std::chrono::steady_clock::now();
   for (;;) {
     const pid_t stopped = waitpid(tid, &status, __WALL | WNOHANG);
     if (stopped == tid) return WIFSTOPPED(status);
     if (stopped < 0 && errno != EINTR) return false;
-    const auto waited = std::chrono::steady_clock::now() - begin;
-    if (waited > kPatience) return false;
-    if (waited < kImpatience) {
+    const Time now = std::chrono::steady_clock::now();
+    if (now > until) return false;
+    if (now - begin < kImpatience) {
       std::this_thread::yield();
     } else {
       std::this_thread::sleep_for(kPause);
@@ -174,7 +180,9 @@ bool await_any_stop(pid_t tid, int& status) {
 // call. Such a stop takes the place of the one that was asked for, so that one is asked
 // for again.
 bool await_event(pid_t tid, int& status) {
-  while (await_any_stop(tid, status)) {
+  constexpr auto kPatience = std::chrono::seconds(10);
+  const Time until = std::chrono::steady_clock::now() + kPatience;
+  while (await_any_stop(tid, status, until)) {
     if (is_event_stop(status)) return true;
     const int signal = WSTOPSIG(status) == kSystemCallStop ? 0 : WSTOPSIG(status);
     if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 ||
@@ -323,18 +331,31 @@ absl::Status StoppedThread::borrow(const ReturnCode& code) {
   return absl::OkStatus();
 }
 
+absl::Status StoppedThread::check_time() const {
+  if (std::chrono::steady_clock::now() < stopped_at_ + kBorrowedMax) {
+    return absl::OkStatus();
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      "the CPUs are so busy that thread ", tid_, " was kept from its work for ",
+      std::chrono::seconds(kBorrowedMax).count(),
+      " s; run arctrace as root or with CAP_SYS_NICE, by which the thread has priority"));
+}
+
 absl::Status StoppedThread::run_to_system_call() {
+  const Time until =
+      std::max(stopped_at_ + kBorrowedMax, std::chrono::steady_clock::now() + kCallMin);
   int forwarded = 0;
   for (;;) {
     int status = 0;
     if (ptrace(PTRACE_SYSCALL, tid_, nullptr, forwarded) != 0) return lost();
-    if (!await_any_stop(tid_, status)) {
+    if (!await_any_stop(tid_, status, until)) {
       is_running_ = true;
       return absl::DeadlineExceededError(
           are_all_stopped_
               ? "it was stopped by a signal meanwhile; continue it (kill "
                 "-CONT), and try again"
-              : absl::StrCat("thread ", tid_, " has ended or does not go on"));
+              : absl::StrCat("thread ", tid_,
+                             " has ended, does not go on, or waits for a CPU"));
     }
     const int signal = WSTOPSIG(status);
     if (signal == kSystemCallStop) return absl::OkStatus();

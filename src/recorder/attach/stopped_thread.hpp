@@ -86,9 +86,13 @@ class StoppedThread {
 
   // To be called once before call(): signals are kept from the thread from now on.
   absl::Status borrow(const ReturnCode& code);
+  // To be called before each step of several calls. Error: the thread was stopped 10 s
+  // ago, which is the most that it is kept from its own work.
+  absl::Status check_time() const;
   // Calls the function at `address`, on the stack that ends at `stack`; 0: on its own
-  // stack. Error: the function raised a signal, or did not return in 10 s: then the
-  // thread goes on, the stack has to stay, and no other function can be called.
+  // stack. Error: the function raised a signal, or did not return until check_time() is
+  // an error and a second is over: then the thread goes on, the stack has to stay, and no
+  // other function can be called.
   absl::StatusOr<uint64_t> call(uint64_t address, const std::array<uint64_t, 6>& args,
                                 uint64_t stack);
   absl::Status write(uint64_t address, absl::Span<const char> bytes) const;

@@ -429,6 +429,32 @@ TEST_CASE("threads of other PID namespaces are found by their own numbers") {
   CHECK(is(replay.tree().cpu_total(replay.threads()[1].root), 30, 30, 1));
 }
 
+TEST_CASE(
+    "of a thread whose number in the first PID namespace nobody told nothing is known") {
+  KernelScript s;
+  constexpr uint32_t kSpace = 77;
+  const ProcessIndex process = s.script.process(2, "/bin/contained");
+  s.script.definitions.mutable_process(process)->pid_namespace = kSpace;
+  const ThreadIndex joined = s.script.thread(process, 3);
+  const ThreadIndex other = s.script.thread(s.process, 100);
+  s.script.enter(joined, 1000, "f");
+  s.script.enter(other, 1000, "g");
+  s.leaves(100, 1200, false);
+  s.comes(100, 1300);
+  // Another thread has this number in the first namespace.
+  s.leaves(3, 1400, false);
+  s.comes(3, 1500);
+  s.script.exit(joined, 2000);
+  s.script.exit(other, 2000);
+  Replay replay(s.script.definitions, nullptr);
+  s.script.replay(replay);
+  REQUIRE(replay.threads().size() == 2);
+  CHECK(is(replay.tree().cpu_total(replay.threads()[1].root), 100, 0, 1));
+  const auto& times = replay.tree().cpu_total(replay.threads()[0].root);
+  CHECK(times.off_ns == 0);
+  CHECK(times.unknown_ns == 1000);
+}
+
 TEST_CASE("a thread whose definition is missing is no idle thread of a CPU's") {
   KernelScript s;
   const ThreadIndex unknown = s.script.thread(s.process, 0);

@@ -137,6 +137,14 @@ TEST_CASE("what definitions define") {
   block.add_full(ARCTRACE_TYPE_EVENT_LAYOUT, 1, 60,
                  layout_body(1, 6, "tick", {{ARCTRACE_FIELD_U8, "a"}}, 3));
   block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body(facts));
+  // The thread 2 says twice that it ends; no thread is the writer 3.
+  block.add_full(ARCTRACE_TYPE_THREAD, 2, 60, thread_body(2, 1, 1235, "ends", 55));
+  for (const uint32_t writer : {2u, 3u}) {
+    for (const uint64_t ticks : {800u, 790u}) {
+      block.add_full(ARCTRACE_TYPE_PHASE, writer, ticks,
+                     Bytes().u32(1).u32(ARCTRACE_LIFE_THREAD_END).u32(writer).u32(0));
+    }
+  }
   file.block(block);
   Bytes records;
   records.append(full_record(ARCTRACE_TYPE_SYSTEM, 0, 10,
@@ -144,6 +152,8 @@ TEST_CASE("what definitions define") {
   records.append(full_record(ARCTRACE_TYPE_CHILD_STATUS, 0, 950, pair_body(1234, 768)));
   records.append(
       full_record(ARCTRACE_TYPE_WRITER_END, 0, 940, pair_body(1, ARCTRACE_WRITER_DIED)));
+  records.append(
+      full_record(ARCTRACE_TYPE_WRITER_END, 0, 930, pair_body(2, ARCTRACE_WRITER_DIED)));
   file.records(records).finish(1000);
   Trace trace = open_bytes(file.file());
   collect(trace);
@@ -169,11 +179,15 @@ TEST_CASE("what definitions define") {
   CHECK(process.modules[0].loaded_ns == 60);
   CHECK(process.modules[0].unloaded_ns == 90);
   CHECK(process.modules[0].hook_kind == ARCTRACE_HOOK_XRAY);
-  REQUIRE(definitions.threads().size() == 1);
-  CHECK(definitions.threads()[0].tid == 1234);
-  CHECK(definitions.threads()[0].end_ns == 940);
-  CHECK(definitions.thread_name(0, 79) == "main");
-  CHECK(definitions.thread_name(0, 80) == "renamed");
+  REQUIRE(definitions.threads().size() == 2);
+  const ThreadIndex thread = definitions.find_thread(1);
+  CHECK(definitions.threads()[thread].tid == 1234);
+  CHECK(definitions.threads()[thread].end_ns == 940);
+  const reader::Thread& ended = definitions.threads()[definitions.find_thread(2)];
+  CHECK(ended.end_ns == 800);
+  CHECK(ended.alive_ns == 800);
+  CHECK(definitions.thread_name(thread, 79) == "main");
+  CHECK(definitions.thread_name(thread, 80) == "renamed");
   CHECK(definitions.name(0, 5) == "five");
   REQUIRE(definitions.layout(0, 6) != nullptr);
   CHECK(definitions.layout(0, 6)->level == 3);
