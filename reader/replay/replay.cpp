@@ -300,7 +300,7 @@ void Replay::finish() {
   for (size_t i = 0; i < entries_.size(); ++i) {
     ThreadStack* stack = entries_[i].stack.get();
     if (stack == nullptr || entries_[i].hidden) continue;
-    stack->finish(last_ns_);
+    stack->finish(std::min(last_ns_, state_.definitions.known_until_ns()));
     if (!stack->in_report()) continue;
     threads_.push_back({static_cast<ThreadIndex>(i), stack->root(), stack->start_ns(),
                         stack->stop_ns(), stack->end_within_ns()});

@@ -209,7 +209,7 @@ ThreadStack::End ThreadStack::end(int64_t recording_end_ns) const {
   const int64_t now_ns = frames_.now_ns();
   if (is_gone_ || has_exited_ || thread.ended_unseen) return {now_ns, 0};
   const int64_t seen_ns = state_.definitions.life_end_ns(thread_);
-  const int64_t end_ns = std::min(recording_end_ns, seen_ns);
+  const int64_t end_ns = std::min(std::max(recording_end_ns, now_ns), seen_ns);
   const int64_t alive_ns = std::max(now_ns, thread.alive_ns);
   // Of the process' threads, the one that ended it lived until then, and so did most
   // likely the threads that were in functions. The others may have ended before, so

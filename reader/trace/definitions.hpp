@@ -254,6 +254,10 @@ class Definitions {
   // overwritten if they had records from before this time, including what signal handlers
   // wrote there. INT64_MIN: none were; INT64_MAX: all.
   int64_t chain_begin_ns() const { return chain_begin_ns_; }
+  // If the trace is a copy that was made while threads may have written: when that began.
+  // Of later records some are there, and a thread with none is not known to have written
+  // none. INT64_MAX: all records are there, as far as nothing else says.
+  int64_t known_until_ns() const { return known_until_ns_; }
   // Where the records of CPUs begin in overwrite mode, sorted by CPU.
   std::span<const CpuBegin> kernel_begins() const { return kernel_begins_; }
   // The times in which records of the kernel's are missing, for whatever cause.
@@ -287,6 +291,7 @@ class Definitions {
   bool add_name(ProcessIndex process, uint32_t id, std::string text);
   bool add_layout(ProcessIndex process, EventLayout layout);
   StoredSymbols& mutable_symbols() { return symbols_; }
+  void set_known_until(int64_t time_ns) { known_until_ns_ = time_ns; }
   void set_chain_begin(int64_t begin_ns) { chain_begin_ns_ = begin_ns; }
   void set_kernel_begins(std::vector<CpuBegin> begins) {
     kernel_begins_ = std::move(begins);
@@ -336,6 +341,7 @@ class Definitions {
   mutable std::vector<Scope> scopes_;  // by ProcessIndex
   std::vector<Thread> threads_;
   StoredSymbols symbols_;
+  int64_t known_until_ns_ = INT64_MAX;
   int64_t chain_begin_ns_ = INT64_MIN;
   std::vector<CpuBegin> kernel_begins_;
   KernelGaps kernel_gaps_;

@@ -156,7 +156,10 @@ void DefinitionsBuilder::session_event(BodyReader reader) {
     session_.finished = false;  // an earlier file of the recording was
     lives_.note_started(time_ns_);
   }
-  if (body.what == ARCTRACE_SESSION_DUMP_BEGIN) session_.copied_ns = time_ns_;
+  if (body.what == ARCTRACE_SESSION_DUMP_BEGIN) {
+    session_.copied_ns = time_ns_;
+    definitions_.set_known_until(time_ns_);
+  }
   if (body.what == ARCTRACE_SESSION_DISK_FULL) {
     session_.disk_full_errno = static_cast<int32_t>(body.detail);
   }
@@ -228,6 +231,17 @@ void end_at_last_records(Definitions& definitions) {
   }
 }
 
+// Marks ends as not seen that only the one who copied the buffer found: nobody looked
+// before.
+void forget_late_ends(int64_t copied_ns, Definitions& definitions) {
+  for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
+    Thread& thread = *definitions.mutable_thread(i);
+    if (thread.end_ns == INT64_MAX || definitions.life_end_ns(i) < copied_ns) continue;
+    thread.end_ns = INT64_MAX;
+    thread.ended_unseen = true;
+  }
+}
+
 }  // namespace
 
 // Returns the last of these up to `start_ns`, and removes it with those before it;
@@ -248,6 +262,7 @@ void ProcessLives::finish(const Session& session, Definitions& definitions) {
   if (session.finished && !has_session_totals_) end_at_last_records(definitions);
   const std::vector<ProcessIndex> programs = begin_programs(session, definitions);
   end_command(session, definitions);
+  if (session.copied_ns != INT64_MIN) forget_late_ends(session.copied_ns, definitions);
   drop_short_calls(definitions);
   note_deaths(definitions);
   absl::flat_hash_map<uint32_t, int64_t> last_seen_ns;  // by pid
@@ -354,7 +369,8 @@ void ProcessLives::drop_short_calls(Definitions& definitions) const {
   for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
     Thread& thread = *definitions.mutable_thread(i);
     if (thread.waiting.empty()) continue;
-    const int64_t end_ns = std::min(definitions.life_end_ns(i), finished_ns_);
+    const int64_t end_ns = std::min(
+        {definitions.life_end_ns(i), finished_ns_, definitions.known_until_ns()});
     std::erase_if(thread.waiting, [&](const WaitingCall& call) {
       return end_ns < INT64_MIN + thread.waiting_min_ns ||
              call.time_ns > end_ns - thread.waiting_min_ns;

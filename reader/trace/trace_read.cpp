@@ -301,7 +301,8 @@ void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
 // of the lifetimes in it counts.
 void Emitter::cover_lives(Summary& summary) const {
   if (ticks_ == 0) return;
-  const int64_t recording_end_ns = clock_.to_ns(ticks_);
+  const int64_t recording_end_ns =
+      std::min(clock_.to_ns(ticks_), definitions_.known_until_ns());
   const bool has_kernel = definitions_.has_dispatches();
   bool has_time = has_time_;
   const int64_t first_ns = has_time ? summary.first_ns : INT64_MIN;

@@ -108,6 +108,22 @@ TEST_CASE("open frames last until the thread's end, or the recording's") {
   CHECK(duration(unseen) == 0);
 }
 
+TEST_CASE("a copy tells nothing of the time after it began, but what threads wrote") {
+  RecordScript script;
+  const ThreadIndex quiet = script.program(1, "quiet");
+  const ThreadIndex busy = script.program(2, "busy");
+  script.enter(quiet, 1000, "f");
+  script.enter(busy, 1000, "g");
+  script.text(busy, 2500, "after the copy began");
+  script.text(kNoIndex, 9000, "the copy ends");
+  script.definitions.set_known_until(2000);
+  Replay replay(script.definitions, nullptr);
+  script.replay(replay);
+  REQUIRE(replay.threads().size() == 2);
+  CHECK(replay.tree()[replay.threads()[0].root].total_ns == 1000);
+  CHECK(replay.tree()[replay.threads()[1].root].total_ns == 1500);
+}
+
 TEST_CASE("recursion makes a node for each level") {
   OneThread t;
   for (int i = 0; i < 3; ++i) t.script.enter(t.thread, i, "f");

@@ -198,6 +198,35 @@ TEST_CASE("what definitions define") {
   CHECK(trace.session().child_wait_status == 768);
 }
 
+TEST_CASE("an end that only the copying of a buffer showed is not known") {
+  FileBuilder file;
+  BlockBuilder block = BlockBuilder::shared(0, 50, ARCTRACE_CLASS_DEFINITIONS);
+  block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body({}));
+  for (const uint32_t writer : {1u, 2u}) {
+    block.add_full(ARCTRACE_TYPE_THREAD, writer, 60, thread_body(writer, 1, writer, "t"));
+  }
+  file.block(block);
+  const auto end_of = [](uint32_t writer, uint64_t ticks) {
+    return full_record(ARCTRACE_TYPE_WRITER_END, 0, ticks,
+                       pair_body(writer, ARCTRACE_WRITER_DIED));
+  };
+  Bytes records;
+  records.append(end_of(1, 100));
+  records.append(full_record(ARCTRACE_TYPE_SESSION, 0, 900,
+                             pair_body(ARCTRACE_SESSION_DUMP_BEGIN, 0)));
+  records.append(end_of(2, 950));
+  file.records(records).finish(1000);
+  Trace trace = open_bytes(file.file());
+  const reader::Definitions& definitions = trace.definitions();
+  CHECK(definitions.known_until_ns() == 900);
+  const reader::Thread& seen = definitions.threads()[definitions.find_thread(1)];
+  CHECK(seen.end_ns == 100);
+  CHECK_FALSE(seen.ended_unseen);
+  const reader::Thread& unseen = definitions.threads()[definitions.find_thread(2)];
+  CHECK(unseen.end_ns == INT64_MAX);
+  CHECK(unseen.ended_unseen);
+}
+
 TEST_CASE("the last record of a process' end counts") {
   const auto end_of = [](const std::vector<std::pair<uint64_t, uint32_t>>& ends) {
     FileBuilder file;
