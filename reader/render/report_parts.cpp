@@ -14,21 +14,25 @@ namespace {
 // The columns that remain for a name and the blanks before it.
 constexpr size_t kNameColumns = 24;
 
+using enum KnownTimes;
+
 constexpr ColumnType kColumnTypes[] = {
-    {Column::kCalls, "calls", "Calls", 12, 3, true, false, false},
-    {Column::kSelfPercent, "self%", "%Self", 8, 9, true, false, false},
-    {Column::kTotalPercent, "total%", "%Total", 8, 6, true, false, false},
-    {Column::kSelf, "self", "Self", 13, 2, true, false, false},
-    {Column::kTotal, "total", "Total", 13, 1, true, false, false},
-    {Column::kOnCpu, "on-cpu", "On CPU", 13, 5, true, true, false},
-    {Column::kOffCpu, "off-cpu", "Off CPU", 13, 4, true, true, false},
-    {Column::kAvg, "avg", "Avg", 13, 8, false, false, true},
-    {Column::kMin, "min", "Min", 13, 13, false, false, true},
-    {Column::kP50, "p50", "p50", 13, 10, false, false, true},
-    {Column::kP90, "p90", "p90", 13, 11, false, false, true},
-    {Column::kP99, "p99", "p99", 13, 7, false, false, true},
-    {Column::kP999, "p99.9", "p99.9", 13, 12, false, false, true},
-    {Column::kMax, "max", "Max", 13, 7, false, false, true},
+    {Column::kCalls, "calls", "Calls", 12, 3, true, kNone, kReady, false},
+    {Column::kSelfPercent, "self%", "%Self", 8, 9, true, kNone, kReady, false},
+    {Column::kTotalPercent, "total%", "%Total", 8, 6, true, kNone, kReady, false},
+    {Column::kSelf, "self", "Self", 13, 2, true, kNone, kReady, false},
+    {Column::kTotal, "total", "Total", 13, 1, true, kNone, kReady, false},
+    {Column::kOnCpu, "on-cpu", "On CPU", 13, 5, true, kOffCpu, kReady, false},
+    {Column::kOffCpu, "off-cpu", "Off CPU", 13, 4, true, kOffCpu, kOffCpu, false},
+    {Column::kBlocked, "blocked", "Blocked", 13, 4, true, kReady, kReady, false},
+    {Column::kNoCpu, "no-cpu", "No CPU", 13, 7, true, kReady, kReady, false},
+    {Column::kAvg, "avg", "Avg", 13, 8, false, kNone, kReady, true},
+    {Column::kMin, "min", "Min", 13, 13, false, kNone, kReady, true},
+    {Column::kP50, "p50", "p50", 13, 10, false, kNone, kReady, true},
+    {Column::kP90, "p90", "p90", 13, 11, false, kNone, kReady, true},
+    {Column::kP99, "p99", "p99", 13, 7, false, kNone, kReady, true},
+    {Column::kP999, "p99.9", "p99.9", 13, 12, false, kNone, kReady, true},
+    {Column::kMax, "max", "Max", 13, 7, false, kNone, kReady, true},
 };
 
 const ColumnType& type_of(Column column) {
@@ -73,6 +77,10 @@ std::optional<uint64_t> column_value(Column column, const RowSums& sums) {
       return sums.cpu.cpu_ns;
     case Column::kOffCpu:
       return sums.cpu.off_ns;
+    case Column::kBlocked:
+      return sums.cpu.blocked_ns();
+    case Column::kNoCpu:
+      return sums.cpu.ready_ns;
     default:
       break;
   }
@@ -90,11 +98,11 @@ std::string column_text(Column column, const RowSums& sums) {
   return type_of(column).needs_times ? call_time_text(*value) : duration_text(*value);
 }
 
-Columns::Columns(const ViewOptions& options, bool has_dispatches, size_t other) {
+Columns::Columns(const ViewOptions& options, KnownTimes known, size_t other) {
   const bool is_default = options.columns.empty();
   if (is_default) {
     for (const ColumnType& type : kColumnTypes) {
-      if (type.by_default && (has_dispatches || !type.needs_dispatches)) {
+      if (type.by_default && known >= type.needs && known <= type.most) {
         shown_.push_back(&type);
       }
     }
@@ -268,9 +276,27 @@ void write_times_json(const DurationHistogram* times, JsonWriter& json) {
   }
 }
 
-void append_cpu(std::string& out, const CpuTime& cpu) {
+void append_cpu(std::string& out, const CpuTime& cpu, KnownTimes known) {
+  if (known == KnownTimes::kNone) return;
   append_right(out, duration_text(cpu.cpu_ns), 13);
-  append_right(out, duration_text(cpu.off_ns), 13);
+  if (known == KnownTimes::kReady) {
+    append_right(out, duration_text(cpu.blocked_ns()), 13);
+    append_right(out, duration_text(cpu.ready_ns), 13);
+  } else {
+    append_right(out, duration_text(cpu.off_ns), 13);
+  }
+}
+
+const char* cpu_head(KnownTimes known) {
+  switch (known) {
+    case KnownTimes::kNone:
+      return "";
+    case KnownTimes::kOffCpu:
+      return "       On CPU      Off CPU";
+    case KnownTimes::kReady:
+      return "       On CPU      Blocked       No CPU";
+  }
+  return "";
 }
 
 void append_name(std::string& row, const std::string& name, const std::string& notes,

@@ -31,6 +31,8 @@ enum class Column : uint8_t {
   kTotal,
   kOnCpu,
   kOffCpu,
+  kBlocked,
+  kNoCpu,
   kAvg,
   kMin,
   kP50,
@@ -57,10 +59,11 @@ struct ColumnType {
   const char* name;  // the value of --columns
   const char* head;
   size_t width;
-  uint8_t rank;           // the column with the largest one is the first to be dropped
-  bool by_default;        // shown if --columns does not say otherwise
-  bool needs_dispatches;  // by default it is shown only if the kernel recorded these
-  bool needs_times;       // it is about the times of single calls
+  uint8_t rank;      // the column with the largest one is the first to be dropped
+  bool by_default;   // shown if --columns does not say otherwise, and the next two hold
+  KnownTimes needs;  // what has to be known at least
+  KnownTimes most;   // if more is known, other columns tell it
+  bool needs_times;  // it is about the times of single calls
 };
 
 // All columns, in the order in which they stand by default.
@@ -85,7 +88,7 @@ class Columns {
   // Chooses the columns that options.columns wants, or the default ones. If the
   // terminal's width is known, columns are dropped until `other` columns, which the table
   // has beside them, and a name fit.
-  Columns(const ViewOptions& options, bool has_dispatches, size_t other);
+  Columns(const ViewOptions& options, KnownTimes known, size_t other);
 
   // Shows the column by which the table is sorted in one unit, that of its largest time,
   // which its head then names.
@@ -155,9 +158,10 @@ bool is_large_enough(uint64_t total_ns, uint64_t all_ns, const ViewOptions& opti
 // none.
 void write_times_json(const DurationHistogram* times, JsonWriter& json);
 
-// Appends the columns of time on and off the CPU, if the kernel recorded it.
-void append_cpu(std::string& out, const CpuTime& cpu);
-inline constexpr const char* kCpuHead = "       On CPU      Off CPU";
+// Appends the columns of time on and off the CPU, as far as the kernel recorded it: off
+// the CPU a thread is blocked, or could run and has no CPU.
+void append_cpu(std::string& out, const CpuTime& cpu, KnownTimes known);
+const char* cpu_head(KnownTimes known);
 
 // Ends a row whose columns are in `row` with a name and its notes, cut to fit.
 void append_name(std::string& row, const std::string& name, const std::string& notes,

@@ -37,6 +37,8 @@ struct CpuTime {
   // The part of this wall-clock time that was on a CPU, if these are the other parts of
   // it.
   uint64_t cpu_of(uint64_t wall_ns) const { return wall_ns - off_ns - unknown_ns; }
+  // The time off the CPU in which it could not have run.
+  uint64_t blocked_ns() const { return off_ns - ready_ns; }
   // Adds a time in which the thread was in this state; nothing is added if it ran.
   void add(RunState state, uint64_t time_ns) {
     if (state == RunState::kNotKnown) unknown_ns += time_ns;

@@ -259,7 +259,7 @@ class InvocationsView : public View {
         head, options_.style, Tint::kHead,
         absl::StrCat(
             "     Number            Start             Stop     Duration         Self",
-            replay.has_dispatches() ? kCpuHead : "", "  Process/thread   Name"));
+            cpu_head(replay.known_times()), "  Process/thread   Name"));
     head += '\n';
     if (!write(head)) return absl::OkStatus();
     const absl::StatusOr<uint64_t> hidden =
@@ -301,7 +301,7 @@ class InvocationsView : public View {
     append_right(line, seconds_text(row.stop_ns), 17);
     append_right(line, call_time_text(row.duration_ns), 13);
     append_right(line, duration_text(row.self_ns), 13);
-    if (replay.has_dispatches()) append_cpu(line, row.cpu);
+    append_cpu(line, row.cpu, replay.known_times());
     line += "  ";
     append_left(line, thread_ids_text(replay.definitions(), row.thread), 16);
     line += ' ';

@@ -55,7 +55,7 @@ class ArcsView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
-    const Columns columns(options_, replay.has_dispatches(), kSourceHead.size());
+    const Columns columns(options_, replay.known_times(), kSourceHead.size());
     for (const TreeGroup& group : groups.groups()) {
       const uint64_t all_ns = (*group.tree)[group.root].total_ns;
       const Rows rows = rows_of(group, replay.functions());
@@ -170,7 +170,7 @@ class GraphView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
-    const Columns columns(options_, replay.has_dispatches(), kLevelHead.size());
+    const Columns columns(options_, replay.known_times(), kLevelHead.size());
     bool more = true;
     for (const TreeGroup& group : groups.groups()) {
       bool is_first = groups.grouping() != Grouping::kAll;

@@ -42,7 +42,7 @@ class FlatView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
-    Columns columns(options_, replay.has_dispatches(), kIndexHead.size());
+    Columns columns(options_, replay.known_times(), kIndexHead.size());
     bool has_overhead = false;
     for (const TreeGroup& group : groups.groups()) {
       const uint64_t all_ns = (*group.tree)[group.root].total_ns;
@@ -119,7 +119,7 @@ class KindsView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
-    Columns columns(options_, replay.has_dispatches(), 0);
+    Columns columns(options_, replay.known_times(), 0);
     for (const TreeGroup& group : groups.groups()) {
       const uint64_t all_ns = (*group.tree)[group.root].total_ns;
       const Rows rows = rows_of(group, replay.functions());

@@ -195,7 +195,7 @@ class SlowestView : public View, private ReplayListener {
     std::string head = "\n";
     append_tinted(head, options_.style, Tint::kHead,
                   absl::StrCat("     Duration", is_wide() ? "         Self" : "",
-                               is_wide() && replay.has_dispatches() ? kCpuHead : "",
+                               is_wide() ? cpu_head(replay.known_times()) : "",
                                "            Start  Process/thread   Call"));
     if (!write(head + "\n")) return absl::OkStatus();
     const std::vector<SlowCall> calls = calls_.take();
@@ -266,7 +266,7 @@ class SlowestView : public View, private ReplayListener {
     append_right(text, call_time_text(frame.duration_ns), 13);
     if (is_wide()) {
       append_right(text, duration_text(frame.self_ns), 13);
-      if (replay.has_dispatches()) append_cpu(text, frame.cpu);
+      append_cpu(text, frame.cpu, replay.known_times());
     }
     append_right(text, seconds_text(frame.start_ns), 17);
     text += "  ";

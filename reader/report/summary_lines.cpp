@@ -351,7 +351,15 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
   if (replay.has_dispatches()) {
     const CpuTime& cpu = facts.all.tree->cpu_total(facts.all.root);
     absl::StrAppend(&times, times.empty() ? "" : ", ", "on the CPU ",
-                    duration_text(cpu.cpu_ns), ", waiting ", duration_text(cpu.off_ns));
+                    duration_text(cpu.cpu_ns));
+    if (replay.known_times() == KnownTimes::kReady) {
+      absl::StrAppend(&times, ", blocked ", duration_text(cpu.blocked_ns()));
+      if (cpu.ready_ns != 0) {
+        absl::StrAppend(&times, ", without a CPU ", duration_text(cpu.ready_ns));
+      }
+    } else {
+      absl::StrAppend(&times, ", off it ", duration_text(cpu.off_ns));
+    }
     if (cpu.unknown_ns != 0) {
       absl::StrAppend(&times, ", not known ", duration_text(cpu.unknown_ns));
     }
@@ -390,7 +398,7 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
       std::string loss;
       append_tinted(
           loss, style, Tint::kTrouble,
-          "  records of the kernel are missing: time on the CPU may be waiting");
+          "  records of the kernel are missing: time on the CPU may be time off it");
       section.rows.push_back(loss);
     }
   }

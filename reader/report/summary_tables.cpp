@@ -52,13 +52,27 @@ std::vector<CpuTime> own_cpu_times(const SummaryFacts& facts) {
   return times;
 }
 
+// The columns of time off the CPU: blocked, or without a CPU, as far as that is known.
+void append_off_head(std::string& head, KnownTimes known) {
+  if (known == KnownTimes::kNone) return;
+  append_right(head, known == KnownTimes::kReady ? "Blocked" : "Off CPU", 10);
+  if (known == KnownTimes::kReady) append_right(head, "No CPU", 9);
+}
+void append_off(std::string& row, const CpuTime& cpu, KnownTimes known) {
+  if (known == KnownTimes::kNone) return;
+  const bool has_ready = known == KnownTimes::kReady;
+  append_right(row, duration_text(has_ready ? cpu.blocked_ns() : cpu.off_ns), 10);
+  if (has_ready) append_right(row, duration_text(cpu.ready_ns), 9);
+}
+
 }  // namespace
 
 SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) {
   SummarySection section;
   const CallTree& tree = *facts.all.tree;
   const uint64_t all_ns = facts.all_ns();
-  const bool has_cpu = facts.replay.has_dispatches();
+  const KnownTimes known = facts.replay.known_times();
+  const bool has_cpu = known != KnownTimes::kNone;
   const Functions& functions = facts.replay.functions();
   std::vector<TimePart> parts = time_parts(tree, functions, facts.all.root);
   size_t shown = 0;
@@ -93,10 +107,8 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   std::string head;
   append_time_head(head, "", scale);
   head.append(1 + kPartBarColumns, ' ');
-  if (has_cpu) {
-    append_right(head, "On CPU", 10);
-    append_right(head, "Waiting", 10);
-  }
+  if (has_cpu) append_right(head, "On CPU", 10);
+  append_off_head(head, known);
   append_right(head, "Calls", 10);
   section.head = summary_head(head + "  Spent on", style);
   const auto row_of = [&](const TimePart& part) {
@@ -105,10 +117,8 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
     const std::string bar = bar_text(part.self_ns, all_ns, kPartBarColumns, style);
     absl::StrAppend(&row, " ", bar);
     row.append(kPartBarColumns - columns_of(bar), ' ');
-    if (has_cpu) {
-      append_right(row, duration_text(part.cpu.cpu_ns), 10);
-      append_right(row, duration_text(part.cpu.off_ns), 10);
-    }
+    if (has_cpu) append_right(row, duration_text(part.cpu.cpu_ns), 10);
+    append_off(row, part.cpu, known);
     append_right(row, part.calls == 0 ? "-" : grouped_text(part.calls), 10);
     const std::string notes =
         not_known_text(part.cpu.unknown_ns) + within_text(part.within_ns());
@@ -170,14 +180,16 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
 SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labels,
                                  const TextStyle& style) {
   SummarySection section;
-  const bool has_cpu = facts.replay.has_dispatches();
+  const KnownTimes known = facts.replay.known_times();
+  const bool has_cpu = known != KnownTimes::kNone;
   const uint64_t all_ns = facts.all_ns();
   const std::vector<FunctionTotal> totals = hottest_functions(facts);
   const TimeScale scale = time_scale(totals.empty() ? 0 : totals.front().self_ns);
   std::string head;
   append_time_head(head, "Self ", scale);
   append_right(head, "Calls", 12);
-  append_right(head, has_cpu ? "Waiting" : "Avg", 10);
+  append_off_head(head, known);
+  if (!has_cpu) append_right(head, "Avg", 10);
   append_right(head, "Max", 10);
   section.head = summary_head(head + "  Hottest functions", style);
   const std::vector<CpuTime> own = own_cpu_times(facts);
@@ -187,9 +199,8 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
     std::string row;
     append_time(row, total.self_ns, all_ns, scale);
     append_right(row, grouped_text(total.calls), 12);
-    if (has_cpu) {
-      append_right(row, duration_text(own[total.function].off_ns), 10);
-    } else {
+    append_off(row, own[total.function], known);
+    if (!has_cpu) {
       append_right(row, times == nullptr ? "-" : call_time_text(times->average_ns()), 10);
     }
     append_right(row, times == nullptr ? "-" : call_time_text(times->max_ns()), 10);
@@ -223,7 +234,8 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
     std::string row;
     append_time(row, rest_ns, all_ns, scale);
     append_right(row, grouped_text(calls), 12);
-    append_right(row, has_cpu ? duration_text(cpu.off_ns) : "-", 10);
+    append_off(row, cpu, known);
+    if (!has_cpu) append_right(row, "-", 10);
     append_right(row, "-", 10);
     return summary_row(row + "  ", others_name(count), not_known_text(cpu.unknown_ns),
                        false, style);

@@ -19,7 +19,7 @@ class TreeView : public GroupView {
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);
-    const Columns columns(options_, replay.has_dispatches(), kLevelsHead.size());
+    const Columns columns(options_, replay.known_times(), kLevelsHead.size());
     std::string head;
     append_tinted(head, options_.style, Tint::kHead,
                   absl::StrCat(std::string(kLevelsHead), columns.head(), "  Name"));

@@ -13,13 +13,19 @@ constexpr size_t kHashSize = 17;  // "h" and 16 digits
 // Other names could end like a hash, but hardly with five different digits.
 bool is_hash(std::string_view part) {
   if (part.size() != kHashSize || part[0] != 'h') return false;
+  constexpr uint32_t kDifferent = 5;
   uint32_t seen = 0;
+  // The digits are counted one by one, because the function of libgcc that counts bits
+  // has vector instructions on aarch64.
+  uint32_t different = 0;
   for (const char c : text_from(part, 1)) {
     const int value = hex_value(c);
     if (value < 0) return false;
-    seen |= uint32_t{1} << value;
+    const uint32_t digit = uint32_t{1} << value;
+    if ((seen & digit) == 0) ++different;
+    seen |= digit;
   }
-  return __builtin_popcount(seen) >= 5;
+  return different >= kDifferent;
 }
 
 // Reads a decimal number and as many bytes after it. Returns false if there are none.

@@ -285,8 +285,9 @@ std::string ReportOptions::needs_kernel() const {
   }
   if (all_threads) return "--all-threads";
   for (const reader::ColumnType& type : reader::column_types()) {
-    if (type.needs_dispatches && std::find(shown.columns.begin(), shown.columns.end(),
-                                           type.column) != shown.columns.end()) {
+    if (type.needs != reader::KnownTimes::kNone &&
+        std::find(shown.columns.begin(), shown.columns.end(), type.column) !=
+            shown.columns.end()) {
       return absl::StrCat("--columns=", type.name);
     }
   }

@@ -28,6 +28,12 @@ void write_lines(const char* name, const std::vector<std::string>& lines,
   json.end();
 }
 
+void write_cpu(const CpuTime& cpu, JsonWriter& json) {
+  json.member("off_ns", cpu.off_ns);
+  json.member("ready_ns", cpu.ready_ns);
+  json.member("not_known_ns", cpu.unknown_ns);
+}
+
 void write_parts(const PageFacts& facts, const TreeGroup& all, JsonWriter& json) {
   json.key("parts").begin_array();
   for (const TimePart& part : time_parts(*all.tree, facts.replay.functions(), all.root)) {
@@ -35,8 +41,7 @@ void write_parts(const PageFacts& facts, const TreeGroup& all, JsonWriter& json)
     json.member("name", safe_name(part.name));
     json.member("calls", part.calls);
     json.member("self_ns", part.self_ns);
-    json.member("off_ns", part.cpu.off_ns);
-    json.member("not_known_ns", part.cpu.unknown_ns);
+    write_cpu(part.cpu, json);
     json.end();
   }
   json.end();
@@ -201,8 +206,7 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
   json.member("has_cpu", replay.has_dispatches());
   json.member("has_wake_ups", has_wake_ups(facts));
   json.member("cpu_ns", cpu.cpu_ns);
-  json.member("off_ns", cpu.off_ns);
-  json.member("not_known_ns", cpu.unknown_ns);
+  write_cpu(cpu, json);
   if (facts.summary != nullptr) {
     json.member("records_text", summary_line(*facts.summary));
     json.member("records", facts.summary->records);
@@ -214,7 +218,6 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
               facts.session == nullptr ? std::vector<std::string>()
                                        : session_facts(*facts.session),
               json);
-  write_parts(facts, all, json);
   if (facts.gaps != nullptr) facts.gaps->write_json(json);
 }
 
@@ -265,6 +268,8 @@ void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
   const TreeGroups groups(facts.replay, Grouping::kAll,
                           TreeGroups::Of::kThreadsAndInterrupts);
   const TreeGroup& all = groups.groups().front();
+  write_parts(facts, all, json);
+  json.member("of_all_ns", (*all.tree)[all.root].total_ns);
   json.key("totals").begin_array();
   for (const FunctionTotal& total :
        function_totals(*all.tree, facts.replay.functions(), all.root, SortKey::kSelf)) {
@@ -275,6 +280,7 @@ void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
     json.value(total.self_ns);
     json.value(total.total_ns);
     json.value(total.cpu.off_ns);
+    json.value(total.cpu.ready_ns);
     if (times != nullptr && times->count() != 0) {
       json.value(times->count());
       json.value(times->average_ns());

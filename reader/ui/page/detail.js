@@ -1,6 +1,6 @@
 // The detail of the chosen call or function.
 function histogramTable(row, own) {
-  const histogram = row[12];
+  const histogram = row[13];
   if (!histogram) return null;
   const first = histogram[0], columns = histogram.slice(1);
   const most = Math.max(...columns, 1);
@@ -48,10 +48,10 @@ class Chosen {
         ["calls", !isKnown ? readingNote() : row ? [count(row[1]), leftOutNote(id)] : "none in this time"],
         row && ["in itself", duration(row[2]) + (facts.thread_ns ? ", " + share(row[2], facts.thread_ns) + " of all threads" : "")],
         row && ["with what it called", duration(row[3])],
-        row && facts.has_cpu && ["of that waiting", duration(row[4])],
-        row && row[5] && ["average", duration(row[6])],
-        row && row[5] && ["p50 · p90 · p99", [row[8], row[9], row[10]].map(duration).join(" · ")],
-        row && row[5] && ["shortest · longest", duration(row[7]) + " · " + duration(row[11])],
+        row && facts.has_cpu && ["of that off the CPU", offText(row[4], row[5])],
+        row && row[6] && ["average", duration(row[7])],
+        row && row[6] && ["p50 · p90 · p99", [row[9], row[10], row[11]].map(duration).join(" · ")],
+        row && row[6] && ["shortest · longest", duration(row[8]) + " · " + duration(row[12])],
       ]), make("p", {}, make("button", { onclick: () => change({ tab: "flame", flameSearch: nameOf(id).slice(0, 200) }) }, "show in the flame graph")), totals.notes.has(id) && leftOutLegend()),
       row && histogramTable(row, null)));
     const found = sourceSection(await source.source(id));
@@ -87,8 +87,8 @@ class Chosen {
         ...head(),
         ["in itself", duration(more.self_ns)],
         facts.has_cpu && ["on the CPU", duration(own - more.off_ns - more.not_known_ns)],
-        facts.has_cpu && ["waiting", duration(more.off_ns) + (more.ready_ns ? ", " + duration(more.ready_ns) + " of it for a CPU" : "")],
-        facts.has_cpu && more.not_known_ns > 0 && ["on the CPU or waiting, not known", duration(more.not_known_ns)],
+        facts.has_cpu && ["off the CPU", offText(more.off_ns, more.ready_ns)],
+        facts.has_cpu && more.not_known_ns > 0 && ["on the CPU or not: not known", duration(more.not_known_ns)],
         ["arguments", more.args && make("span", { class: "mono" }, more.args)],
         ["returned", more.retval && make("span", { class: "mono" }, more.retval)],
         ["marks", (more.flags || []).join(", ")],

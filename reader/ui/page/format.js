@@ -6,11 +6,16 @@ function threeDigits(value) {
   return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 function duration(ns) {
-  if (ns === null || ns === undefined || ns === 0) return "-";
+  if (ns === null || ns === undefined) return "-";
+  if (ns === 0) return "0";
   let unit = UNITS[0];
   for (const next of UNITS) if (ns >= next[1] * 0.9995) unit = next;
   const value = ns / unit[1];
   return (unit[1] === 1 && Number.isInteger(value) ? String(value) : threeDigits(value)) + " " + unit[0];
+}
+// The time off the CPU, in its two parts if they are known.
+function offText(off, ready) {
+  return facts.has_wake_ups ? "blocked " + duration(off - ready) + ", without a CPU " + duration(ready) : "off the CPU " + duration(off);
 }
 function bytesText(bytes) {
   const units = ["bytes", "KB", "MB", "GB"];

@@ -28,18 +28,18 @@ class SummaryPane {
       };
       return make("span", { "aria-hidden": "true" }, piece("", own - off - unknown), piece("off", off), piece("notknown", unknown));
     };
-    const most = Math.max(1, ...facts.parts.map((part) => part.self_ns));
-    const shown = facts.parts.filter((part) => part.self_ns > 0), others = shown.splice(14);
+    const most = Math.max(1, ...totals.parts.map((part) => part.self_ns));
+    const shown = totals.parts.filter((part) => part.self_ns > 0), others = shown.splice(14);
     const sumOf = (key) => others.reduce((sum, part) => sum + (part[key] || 0), 0);
     if (others.length > 0) {
-      shown.push({ name: "others (" + count(others.length) + ")", self_ns: sumOf("self_ns"), off_ns: sumOf("off_ns"), not_known_ns: sumOf("not_known_ns"), calls: sumOf("calls") });
+      shown.push({ name: "others (" + count(others.length) + ")", self_ns: sumOf("self_ns"), off_ns: sumOf("off_ns"), ready_ns: sumOf("ready_ns"), not_known_ns: sumOf("not_known_ns"), calls: sumOf("calls") });
     }
     const parts = shown.map((part) => make("tr", {},
-      make("td", {}, duration(part.self_ns)), make("td", {}, share(part.self_ns, facts.thread_ns)),
-      make("td", { class: "name" }, bar(part.self_ns, facts.has_cpu ? part.off_ns : 0, facts.has_cpu ? part.not_known_ns : 0, most)), make("td", {}, count(part.calls)), make("td", { class: "name" }, part.name)));
+      make("td", {}, duration(part.self_ns)), make("td", {}, share(part.self_ns, totals.ofAll)),
+      facts.has_wake_ups && [make("td", {}, duration(part.off_ns - part.ready_ns)), make("td", {}, duration(part.ready_ns))], make("td", { class: "name" }, bar(part.self_ns, facts.has_cpu ? part.off_ns : 0, facts.has_cpu ? part.not_known_ns : 0, most)), make("td", {}, count(part.calls)), make("td", { class: "name" }, part.name)));
     const hot = rows.map((row) => make("tr", { tabindex: 0, onclick: () => change({ func: row[0], call: null, tab: "chosen" }),
       onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "chosen" }); } },
-      make("td", {}, duration(row[2])), make("td", {}, count(row[1])), make("td", {}, duration(row[6])), make("td", {}, duration(row[11])),
+      make("td", {}, duration(row[2])), make("td", {}, count(row[1])), make("td", {}, duration(row[7])), make("td", {}, duration(row[12])),
       make("td", { class: "name" }, nameOf(row[0]).slice(0, 300), leftOutNote(row[0]), make("span", { class: "module" }, moduleOf(row[0])))));
     const head = (...texts) => make("thead", {}, make("tr", {}, texts.map((text, i) => make("th", { scope: "col", class: i === texts.length - 1 ? "name" : null }, text))));
     const gaps = (facts.gaps || []).slice(0, 12).map((gap) => make("li", {}, gap.reason +
@@ -47,8 +47,8 @@ class SummaryPane {
       (gap.records ? ", " + count(gap.records) + " records" : "") + (gap.tid ? ", thread " + gap.pid + "/" + gap.tid : "")));
     clear(main, facts.left_out && make("p", { class: "dim" }, facts.left_out),
       make("div", { class: "columns" },
-        make("section", {}, make("h2", {}, "What the time of all threads was spent on"), make("table", {}, head("time", "share", "", "calls", ""), make("tbody", {}, parts)),
-          facts.has_cpu ? make("p", { class: "dim" }, "Blue: on the CPU. Grey: waiting." + (facts.not_known_ns ? " Purple: not known, because records of the kernel are missing." : "")) : make("p", { class: "dim" }, "Time on the CPU and waiting are not told apart: arctrace record --kernel does.")),
+        make("section", {}, make("h2", {}, "What the time of all threads was spent on"), make("table", {}, head("time", "share", ...(facts.has_wake_ups ? ["blocked", "no CPU"] : []), "", "calls", ""), make("tbody", {}, parts)),
+          facts.has_cpu ? make("p", { class: "dim" }, "Blue: on the CPU. Grey: off it" + (facts.has_wake_ups ? ": blocked, or without a CPU because other threads had them." : ".") + (facts.not_known_ns ? " Purple: not known, because records of the kernel are missing." : "")) : make("p", { class: "dim" }, "Time on the CPU and off it are not told apart: arctrace record --kernel does.")),
         make("section", {}, make("h2", {}, "Hottest functions"), make("table", {}, head("self", "calls", "average", "longest", ""), make("tbody", {}, hot)), leftOutLegend()),
         gaps.length > 0 && make("section", {}, make("h2", { class: "hot" }, "Times without records"), make("ol", {}, gaps), facts.gaps_left_out ? make("p", {}, count(facts.gaps_left_out) + " more") : null),
         make("section", {}, make("h2", {}, "The recording"), this.recording())));

@@ -2,12 +2,14 @@
 const COLUMNS = [
   { id: "self", text: "self", of: (row) => row[2], show: duration, tip: "time in the function itself" },
   { id: "total", text: "total", of: (row) => row[3], show: duration, tip: "time with what it called" },
-  { id: "off", text: "waiting", of: (row) => row[4], show: duration, tip: "part of the total that was not on a CPU", cpu: true },
+  { id: "off", text: "off the CPU", of: (row) => row[4], show: duration, tip: "part of the total that was not on a CPU", shown: () => facts.has_cpu && !facts.has_wake_ups },
+  { id: "blocked", text: "blocked", of: (row) => row[4] - row[5], show: duration, tip: "part of the total in which the thread waited for something other than a CPU", shown: () => facts.has_wake_ups },
+  { id: "ready", text: "no CPU", of: (row) => row[5], show: duration, tip: "part of the total in which the thread could run, and other threads had the CPUs", shown: () => facts.has_wake_ups },
   { id: "calls", text: "calls", of: (row) => row[1], show: count },
-  { id: "avg", text: "average", of: (row) => row[6], show: duration },
-  { id: "p50", text: "p50", of: (row) => row[8], show: duration, tip: "half of the calls took no longer" },
-  { id: "p99", text: "p99", of: (row) => row[10], show: duration, tip: "99 % of the calls took no longer" },
-  { id: "max", text: "longest", of: (row) => row[11], show: duration },
+  { id: "avg", text: "average", of: (row) => row[7], show: duration },
+  { id: "p50", text: "p50", of: (row) => row[9], show: duration, tip: "half of the calls took no longer" },
+  { id: "p99", text: "p99", of: (row) => row[11], show: duration, tip: "99 % of the calls took no longer" },
+  { id: "max", text: "longest", of: (row) => row[12], show: duration },
   { id: "shape", text: "distribution", tip: "calls by duration, a column for each power of two" },
   { id: "name", text: "function", of: (row) => nameOf(row[0]) },
 ];
@@ -15,18 +17,20 @@ const ROWS = 300;
 
 // Totals of the present range. They stay in memory, because the detail of a call needs
 // them, too.
-const totals = { key: null, rows: [], byFunction: new Map(), notes: new Map(), legend: [] };
+const totals = { key: null, rows: [], parts: [], ofAll: 0, byFunction: new Map(), notes: new Map(), legend: [] };
 async function readTotals() {
   const key = pair(state.range);
   if (totals.key === key) return;
   totals.key = null;
-  totals.rows = [];
+  totals.rows = totals.parts = [];
   totals.byFunction = new Map();
   totals.notes = new Map();
   totals.legend = [];
   const answer = await source.totals(state.range && { from: state.range.from, until: state.range.until });
   totals.key = key;
   totals.rows = answer.totals;
+  totals.parts = answer.parts;
+  totals.ofAll = answer.of_all_ns;
   totals.byFunction = new Map(answer.totals.map((row) => [row[0], row]));
   totals.notes = new Map(answer.notes);
   totals.legend = answer.notes_legend;
@@ -78,7 +82,7 @@ class FunctionTable {
     const all = totals.rows.reduce((sum, row) => sum + row[2], 0);
     const shown = rows.reduce((sum, row) => sum + row[2], 0);
     this.note.textContent = count(rows.length) + " functions, " + duration(shown) + " in themselves" + (wanted ? ", " + share(shown, all) : "");
-    const columns = COLUMNS.filter((one) => !one.cpu || facts.has_cpu);
+    const columns = COLUMNS.filter((one) => !one.shown || one.shown());
     const head = columns.map((one) => make("th", {
       class: one.id === "name" ? "name" : null, scope: "col", title: one.tip,
       "aria-sort": one.id === state.sort ? (state.up ? "ascending" : "descending") : null,
@@ -95,7 +99,7 @@ class FunctionTable {
     if (column.id === "name") {
       return make("td", { class: "name", title: nameOf(row[0]).slice(0, 500) }, nameOf(row[0]).slice(0, 300), leftOutNote(row[0]), make("span", { class: "module" }, moduleOf(row[0])));
     }
-    if (column.id === "shape") return make("td", { class: "shape", title: row[12] ? "from " + duration(row[7]) + " to " + duration(row[11]) : null }, row[12] ? shapeOf(row[12]) : "");
+    if (column.id === "shape") return make("td", { class: "shape", title: row[13] ? "from " + duration(row[8]) + " to " + duration(row[12]) : null }, row[13] ? shapeOf(row[13]) : "");
     return make("td", {}, column.show(column.of(row)));
   }
 }

@@ -29,8 +29,10 @@ constexpr const char* kHelpLines[] = {
     "Self is the time in the function itself, Total includes all that it called; both "
     "are "
     "of all threads. Avg to Max are of the single calls whose begin and end were seen. "
-    "On CPU, Off CPU: with what the function called, if the kernel was recorded "
-    "(record --kernel). Screens with more columns show more of the table; the column "
+    "On CPU, Blocked, No CPU: with what the function called, if the kernel was recorded "
+    "(record --kernel); a thread without a CPU could have run, but another one did. "
+    "Off CPU: either of both. Screens with more columns show more of the table; the "
+    "column "
     "that "
     "it is sorted by is always there.",
 };

@@ -63,7 +63,7 @@ std::unique_ptr<Table> TraceTables::function_facts(const FunctionArcs& arcs) {
     where.erase(0, where.find_first_not_of(", "));
     lines.push_back({std::move(where), RowEmphasis::kPlain});
   }
-  const SumColumns columns(facts_.replay.has_dispatches(), true);
+  const SumColumns columns(facts_.replay.known_times(), true);
   const RowSums sums{total.calls,    total.self_ns,
                      total.total_ns, (*all().tree)[all().root].total_ns,
                      total.cpu,      facts_.calls.times().find(all(), total.function)};
@@ -78,10 +78,16 @@ std::unique_ptr<Table> TraceTables::function_facts(const FunctionArcs& arcs) {
 
 std::unique_ptr<Table> TraceTables::slowest_calls(const SlowestOfFunction& slowest) {
   const Replay& replay = facts_.replay;
+  const bool has_ready = replay.known_times() == KnownTimes::kReady;
   std::vector<TableColumn> columns = {{"Duration", 11, 0, true}, {"Self", 11, 3, true}};
   if (replay.has_dispatches()) {
     columns.push_back({"On CPU", 11, 4, true});
-    columns.push_back({"Off CPU", 11, 1, true});
+    if (has_ready) {
+      columns.push_back({"Blocked", 11, 1, true});
+      columns.push_back({"No CPU", 11, 6, true});
+    } else {
+      columns.push_back({"Off CPU", 11, 1, true});
+    }
   }
   columns.push_back({"Start", 14, 2, true});
   columns.push_back({"Thread", 16, 5, true});
@@ -91,7 +97,12 @@ std::unique_ptr<Table> TraceTables::slowest_calls(const SlowestOfFunction& slowe
     row.cells = {Cell::time(call.frame.duration_ns), Cell::time(call.frame.self_ns)};
     if (replay.has_dispatches()) {
       row.cells.push_back(Cell::time(call.frame.cpu.cpu_ns));
-      row.cells.push_back(Cell::time(call.frame.cpu.off_ns));
+      if (has_ready) {
+        row.cells.push_back(Cell::time(call.frame.cpu.blocked_ns()));
+        row.cells.push_back(Cell::time(call.frame.cpu.ready_ns));
+      } else {
+        row.cells.push_back(Cell::time(call.frame.cpu.off_ns));
+      }
     }
     row.cells.push_back(Cell::moment(call.frame.start_ns));
     row.cells.push_back(
@@ -115,7 +126,7 @@ std::unique_ptr<Table> TraceTables::slowest_calls(const SlowestOfFunction& slowe
 TableList TraceTables::function(FunctionId function, const SlowestOfFunction* slowest) {
   const FunctionArcs* arcs = arcs_of(function);
   if (arcs == nullptr) return nothing_to_show();
-  const SumsOfAll sums{all(), facts_.calls.times(), facts_.replay.has_dispatches()};
+  const SumsOfAll sums{all(), facts_.calls.times(), facts_.replay.known_times()};
   TableList tables;
   tables.push_back(function_facts(*arcs));
   tables.push_back(std::make_unique<ArcsTable>("Callers", arcs->parents, sums, labels_));

@@ -60,10 +60,12 @@ std::vector<TextLine> lines_of(const SummarySection& section) {
 
 std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
   const bool has_cpu = facts.replay.has_dispatches();
+  const bool has_ready = facts.replay.known_times() == KnownTimes::kReady;
   std::vector<TableColumn> columns = {{"Time", 11, 0, true}, {"%", 8, 1, false}};
   if (has_cpu) {
     columns.push_back({"On CPU", 11, 3, true});
-    columns.push_back({"Waiting", 11, 2, true});
+    columns.push_back({has_ready ? "Blocked" : "Off CPU", 11, 2, true});
+    if (has_ready) columns.push_back({"No CPU", 11, 5, true});
   }
   columns.push_back({"Calls", 11, 4, true});
   std::vector<CellRow> rows;
@@ -73,7 +75,9 @@ std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
     row.cells = {Cell::time(part.self_ns), Cell::share(part.self_ns, facts.all_ns())};
     if (has_cpu) {
       row.cells.push_back(Cell::time(part.cpu.cpu_ns));
-      row.cells.push_back(Cell::time(part.cpu.off_ns));
+      row.cells.push_back(
+          Cell::time(has_ready ? part.cpu.blocked_ns() : part.cpu.off_ns));
+      if (has_ready) row.cells.push_back(Cell::time(part.cpu.ready_ns));
     }
     row.cells.push_back(Cell::count_or_none(part.calls));
     row.name = escaped(part.name);
@@ -126,7 +130,7 @@ TableList TraceTables::summary() {
       function_totals(*busy.tree, facts_.replay.functions(), busy.root, SortKey::kEntry);
   tables.push_back(std::make_unique<FunctionsTable>(
       "Hottest functions", std::move(totals),
-      SumsOfAll{busy, facts_.calls.times(), facts_.replay.has_dispatches()}, labels_,
+      SumsOfAll{busy, facts_.calls.times(), facts_.replay.known_times()}, labels_,
       Column::kSelf, kHottestMax));
   auto paths = std::make_unique<SectionTable>([this](const TextStyle& style) {
     return paths_section(summary_facts(busy_.group()), labels_, style);

@@ -18,9 +18,9 @@ constexpr const char* kNoCaller = "[thread]";
 
 }  // namespace
 
-SumColumns::SumColumns(bool has_dispatches, bool has_times) {
+SumColumns::SumColumns(KnownTimes known, bool has_times) {
   for (const ColumnType& type : column_types()) {
-    if (type.needs_dispatches && !has_dispatches) continue;
+    if (known < type.needs || known > type.most) continue;
     if (type.needs_times && !has_times) continue;
     const bool is_share =
         type.column == Column::kSelfPercent || type.column == Column::kTotalPercent;
@@ -82,7 +82,7 @@ void SumsTable::set_sort(TableSort sort) {
 FunctionsTable::FunctionsTable(std::string head, std::vector<FunctionTotal> totals,
                                const SumsOfAll& all, FunctionLabels& labels,
                                Column sorted_by, size_t limit)
-    : SumsTable(std::move(head), SumColumns(all.has_dispatches, true), labels),
+    : SumsTable(std::move(head), SumColumns(all.known, true), labels),
       totals_(std::move(totals)),
       all_(all) {
   start(totals_.size(), sorted_by, limit);
@@ -109,7 +109,7 @@ RowName FunctionsTable::name(size_t row) {
 
 ArcsTable::ArcsTable(std::string head, std::vector<Arc> arcs, const SumsOfAll& all,
                      FunctionLabels& labels)
-    : SumsTable(std::move(head), SumColumns(all.has_dispatches, false), labels),
+    : SumsTable(std::move(head), SumColumns(all.known, false), labels),
       arcs_(std::move(arcs)),
       all_(all) {
   start(arcs_.size(), Column::kTotal);

@@ -17,7 +17,7 @@ namespace arctrace::reader {
 // The columns that a table of sums has.
 struct SumColumns {
   // `has_times`: the columns of the times of single calls are included.
-  SumColumns(bool has_dispatches, bool has_times);
+  SumColumns(KnownTimes known, bool has_times);
   // Returns the number of a column; the number of all columns if there is no such column.
   size_t find(Column column) const;
 
@@ -65,7 +65,7 @@ class SumsTable : public Table {
 struct SumsOfAll {
   const TreeGroup& group;
   const FunctionTimes& times;
-  bool has_dispatches = false;
+  KnownTimes known = KnownTimes::kNone;
 };
 
 // The functions of a group, as the view "flat" of a report has them.

@@ -60,9 +60,9 @@ std::vector<TableColumn> thread_columns(KnownTimes known) {
   std::vector<TableColumn> columns = {{"Wall", 11, 0, true}};
   if (known != KnownTimes::kNone) {
     columns.push_back({"On CPU", 11, 1, true});
-    columns.push_back({"Off CPU", 11, 3, true});
+    columns.push_back({known == KnownTimes::kReady ? "Blocked" : "Off CPU", 11, 3, true});
   }
-  if (known == KnownTimes::kReady) columns.push_back({"Ready", 11, 6, true});
+  if (known == KnownTimes::kReady) columns.push_back({"No CPU", 11, 6, true});
   if (known != KnownTimes::kNone) columns.push_back({"Switches", 9, 7, true});
   columns.push_back({"Calls", 11, 2, true});
   columns.push_back({"Start", 14, 5, true});
@@ -75,7 +75,8 @@ std::vector<Cell> thread_cells(const ThreadSums& sums, KnownTimes known, Cell ex
                                         static_cast<uint64_t>(sums.start_ns))};
   if (known != KnownTimes::kNone) {
     cells.push_back(Cell::time(sums.cpu.cpu_ns));
-    cells.push_back(Cell::time(sums.cpu.off_ns));
+    cells.push_back(Cell::time(known == KnownTimes::kReady ? sums.cpu.blocked_ns()
+                                                           : sums.cpu.off_ns));
   }
   if (known == KnownTimes::kReady) cells.push_back(Cell::time(sums.cpu.ready_ns));
   if (known != KnownTimes::kNone) cells.push_back(Cell::count(sums.cpu.switches));
@@ -112,7 +113,7 @@ TableList TraceTables::functions() {
   return list_of(std::make_unique<FunctionsTable>(
       "Function",
       function_totals(*all().tree, replay.functions(), all().root, SortKey::kEntry),
-      SumsOfAll{all(), facts_.calls.times(), replay.has_dispatches()}, labels_,
+      SumsOfAll{all(), facts_.calls.times(), replay.known_times()}, labels_,
       Column::kTotal));
 }
 

@@ -11,8 +11,8 @@ namespace arctrace::reader {
 namespace {
 
 // Trees are sorted by the columns by which reports sort trees.
-SumColumns tree_columns(bool has_dispatches) {
-  SumColumns columns(has_dispatches, false);
+SumColumns tree_columns(KnownTimes known) {
+  SumColumns columns(known, false);
   for (size_t i = 0; i < columns.types.size(); ++i) {
     const Column type = columns.types[i];
     columns.columns[i].can_sort =
@@ -32,9 +32,8 @@ SortKey sort_key(const SumColumns& columns, TableSort sort) {
 
 TreeTable::TreeTable(const Replay& replay, FunctionLabels& labels, Grouping grouping)
     : groups_(replay, grouping, TreeGroups::Of::kThreadsAndInterrupts),
-      has_dispatches_(replay.has_dispatches()),
       labels_(labels),
-      columns_(tree_columns(has_dispatches_)),
+      columns_(tree_columns(replay.known_times())),
       sort_{columns_.find(Column::kTotal), false} {
   rows_ = roots();
   if (!rows_.empty()) set_folded(0, false);

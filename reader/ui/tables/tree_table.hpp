@@ -56,7 +56,6 @@ class TreeTable : public Table {
   std::vector<Row> unfolded(std::vector<Row> tops) const;
 
   const TreeGroups groups_;
-  const bool has_dispatches_;
   FunctionLabels& labels_;
   const SumColumns columns_;
   TableSort sort_;

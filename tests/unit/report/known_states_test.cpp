@@ -148,7 +148,7 @@ TEST_CASE("all views have the same sums of what is not known") {
     CHECK(viewed.text(view).find("[state not known for 500 ns]") != std::string::npos);
   }
   CHECK(viewed.text("summary").find(
-            "on the CPU 400 ns, waiting 100 ns, not known 500 ns") != std::string::npos);
+            "on the CPU 400 ns, blocked 100 ns, not known 500 ns") != std::string::npos);
   CHECK(viewed.text("threads").find("not known 500 ns (50.0 %)") != std::string::npos);
 }
 

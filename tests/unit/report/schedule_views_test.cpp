@@ -201,7 +201,7 @@ TEST_CASE("time on and off the CPU stands in arcs, invocations and flow, too") {
     CHECK(arc["parents"][0]["cpu_ns"] == 580);
   }
   const std::string text = viewed.text("arcs");
-  CHECK(text.find("Off CPU") != std::string::npos);
+  CHECK(text.find("On CPU      Blocked       No CPU") != std::string::npos);
 
   viewed.settings.options = sorted(SortKey::kEntry);
   const Json calls = viewed.json("invocations");
