@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "src/base/glob.hpp"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/calls/call_filter.hpp"
@@ -24,7 +25,7 @@ constexpr uint32_t kVerdictShift = 3;
 
 // Verdicts are stored by id. Names with higher ids are judged each time.
 constexpr uint32_t kVerdicts = 1024;
-uint64_t name_verdicts[kVerdicts];
+ARCTRACE_LARGE_TABLE uint64_t name_verdicts[kVerdicts];
 
 uint64_t flags_of_name;  // address of a FlagsOfName; 0: there is none
 

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -33,8 +34,8 @@ struct PendingCallsArena {
 
 // Arenas are never unmapped. The tables themselves survive fork, so that a child reuses
 // the arenas.
-uint64_t arenas[kArenas];
-uint64_t pending_calls_arenas[kArenas];
+ARCTRACE_LARGE_TABLE uint64_t arenas[kArenas];
+ARCTRACE_LARGE_TABLE uint64_t pending_calls_arenas[kArenas];
 
 // The T at `address`, mapped anew if that is 0. Null: no memory.
 template <class T>

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/large_table.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
 #include "src/os/process_facts.hpp"
@@ -37,7 +38,7 @@ struct RetainedStrings {
 
 // With so many retained, others are copied each time.
 constexpr size_t kRetainedMax = 4096;
-constinit RetainedStrings retained[kRetainedMax]{};
+ARCTRACE_LARGE_TABLE constinit RetainedStrings retained[kRetainedMax]{};
 size_t retained_count;
 
 }  // namespace
@@ -215,7 +216,7 @@ struct FileSearch {
 };
 
 const char* program_path() {
-  static char path[PATH_MAX];
+  ARCTRACE_LARGE_TABLE static char path[PATH_MAX];
   if (path[0] == '\0') sys::readlink("/proc/self/exe", path, sizeof path - 1);
   return path;
 }

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "src/shim_protocol/arg_spec_code.hpp"
@@ -28,7 +29,8 @@ static_assert(1 + kTypesMax + std::size(kAutoArgsTable) + std::size(kLockCalls) 
               ARCTRACE_SHIM_CALL_ARGS_MAX);
 
 const ShimOptions* options;  // null: none were set
-constinit arctrace_shim_call_args table[ARCTRACE_SHIM_CALL_ARGS_MAX]{};
+ARCTRACE_LARGE_TABLE constinit arctrace_shim_call_args
+    table[ARCTRACE_SHIM_CALL_ARGS_MAX]{};
 uint32_t table_used = 1;  // entry 0 is that of functions without recorded values
 
 // The ids of a function's names in `options->types`, by index; 0: not defined yet. They
@@ -37,7 +39,7 @@ uint32_t table_used = 1;  // entry 0 is that of functions without recorded value
 struct NameIds {
   uint32_t args, retval;
 };
-constinit NameIds name_ids[kTypesMax]{};
+ARCTRACE_LARGE_TABLE constinit NameIds name_ids[kTypesMax]{};
 
 bool is_same(const arctrace_shim_arg_spec& a, const arctrace_shim_arg_spec& b) {
   return a.kind == b.kind && a.argument == b.argument && a.size == b.size &&
@@ -155,7 +157,8 @@ bool has_other_parameters(const char* name) {
 // Sets the conditions by the patterns' numbers; a pattern that is no condition is
 // fulfilled by no call.
 void set_conditions() {
-  static constinit arctrace_shim_call_condition conditions[kPatternsMax]{};
+  ARCTRACE_LARGE_TABLE static constinit arctrace_shim_call_condition
+      conditions[kPatternsMax]{};
   static_assert(kPatternsMax <= ARCTRACE_SHIM_CONDITIONS_MAX);
   uint32_t count = 0;
   for (uint32_t i = 0; i < options->pattern_count; ++i) {

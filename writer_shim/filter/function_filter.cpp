@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
@@ -219,7 +220,7 @@ struct Known {
   bool is_filtered_out;  // all its functions are
 };
 constexpr size_t kKnownMax = 4096;
-constinit Known known[kKnownMax]{};
+ARCTRACE_LARGE_TABLE constinit Known known[kKnownMax]{};
 size_t known_count;
 
 // Whether the module was there at the last reading already. `entry`: the one where it is

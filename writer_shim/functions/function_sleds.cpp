@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -43,7 +44,7 @@ struct NotedJumps {
   uintptr_t code;     // of the module
   size_t count;
 };
-constinit NotedJumps noted_jumps[kModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit NotedJumps noted_jumps[kModulesMax]{};
 size_t noted_jumps_used;
 
 void note_gated_jumps(GatedJumps* jumps, uintptr_t code, size_t count) {
@@ -294,7 +295,7 @@ struct SeenModule {
   AddressRange range;  // empty: a free entry
   bool seen;
 };
-constinit SeenModule seen_modules[kModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit SeenModule seen_modules[kModulesMax]{};
 size_t modules_used;
 
 SeenModule* find_seen(uintptr_t low) {

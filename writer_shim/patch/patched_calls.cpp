@@ -2,6 +2,7 @@
 #include "writer_shim/arch/patched_calls.h"
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/base/stack_space.hpp"
@@ -19,7 +20,7 @@ namespace {
 // Return addresses outside of the program that have unwind tables, each at the index that
 // its number gives; 0: none.
 constexpr size_t kKnownCallers = 1024;
-constinit uint64_t known_callers[kKnownCallers]{};
+ARCTRACE_LARGE_TABLE constinit uint64_t known_callers[kKnownCallers]{};
 
 constinit AddressRange own_code{};  // the shim's
 

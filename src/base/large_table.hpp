@@ -1,0 +1,14 @@
+// Where large tables of traced programs are.
+#pragma once
+
+// Keeps a zeroed table of more than a few hundred bytes apart from the other zeroed
+// variables of its library. Each page costs a program that starts a fault when it is
+// touched for the first time, and two if it is read before it is written. Of most tables
+// a small program touches nothing, or the beginning, but single variables between them
+// would each be on a page of their own. cmake/large_tables.ld puts the tables behind all
+// other variables. AddressSanitizer has no red zones around variables with a section.
+#if defined(__SANITIZE_ADDRESS__)
+#define ARCTRACE_LARGE_TABLE
+#else
+#define ARCTRACE_LARGE_TABLE __attribute__((section(".bss.large")))
+#endif
