@@ -40,6 +40,7 @@ struct NameIds {
   uint32_t args, retval;
 };
 ARCTRACE_LARGE_TABLE constinit NameIds name_ids[kTypesMax]{};
+bool have_name_ids;  // some are not 0
 
 bool is_same(const arctrace_shim_arg_spec& a, const arctrace_shim_arg_spec& b) {
   return a.kind == b.kind && a.argument == b.argument && a.size == b.size &&
@@ -108,6 +109,7 @@ uint32_t name_id(const char* name, uint32_t& known) {
 
 void read_typed(const FunctionTypes& types, Part part, arctrace_shim_call_args& specs) {
   NameIds& ids = name_ids[&types - options->types];
+  have_name_ids = true;
   read_specs(types.arg_specs, part, specs);
   if (part == Part::kArgs) specs.names = name_id(types.arg_names, ids.args);
   if (part == Part::kRetval) {
@@ -174,7 +176,8 @@ void set_conditions() {
 void set_arg_options(const ShimOptions& wanted) {
   options = &wanted;
   table_used = 1;
-  fill_zero(name_ids, sizeof name_ids);
+  if (have_name_ids) fill_zero(name_ids, sizeof name_ids);
+  have_name_ids = false;
   arctrace_shim_set_call_args(table);
   set_conditions();
 }

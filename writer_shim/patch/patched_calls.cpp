@@ -21,6 +21,7 @@ namespace {
 // its number gives; 0: none.
 constexpr size_t kKnownCallers = 1024;
 ARCTRACE_LARGE_TABLE constinit uint64_t known_callers[kKnownCallers]{};
+uint32_t have_known_callers;  // not 0: some are not 0
 
 constinit AddressRange own_code{};  // the shim's
 
@@ -39,7 +40,10 @@ bool has_unwind_tables(uintptr_t address) {
       found = find_loaded_object(address).eh_frame_hdr != nullptr;
     });
   });
-  if (found) IpcAtomics::store_relaxed(known, uint64_t{address});
+  if (found) {
+    IpcAtomics::store_relaxed(have_known_callers, uint32_t{1});
+    IpcAtomics::store_relaxed(known, uint64_t{address});
+  }
   return found;
 }
 
@@ -54,6 +58,7 @@ bool is_own_call(uintptr_t return_address) {
 void know_own_code(AddressRange code) { own_code = code; }
 
 void forget_patched_callers() {
+  if (IpcAtomics::load_relaxed(have_known_callers) == 0) return;
   for (uint64_t& known : known_callers) IpcAtomics::store_relaxed(known, uint64_t{0});
 }
 
