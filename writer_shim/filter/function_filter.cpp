@@ -248,7 +248,7 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
   if (!read_module(*info, image) || is_known(image.range, noted)) return 0;
   const bool calls = calls_compiled_in_hooks(image);
   const bool reads_all = may_be_open && filters_functions();
-  if (!calls && ModuleFile::is_of_system(*info)) {
+  if (!calls && (ModuleFile::is_of_system(*info) || ModuleFile::is_own(*info, image))) {
     if (!reads_all) return 0;
     if (noted != nullptr) {
       noted->is_filtered_out = is_module_filtered_out(info->dlpi_name);

@@ -319,7 +319,8 @@ void note_seen(const ModuleImage& image) {
 // with the hooks of -finstrument-functions are recorded by these.
 bool may_have_sleds(const dl_phdr_info& info, ModuleImage& image) {
   return !ModuleFile::is_of_system(info) && read_module(info, image) &&
-         image.code.low != image.code.high && !image.imports("__cyg_profile_func_enter");
+         !ModuleFile::is_own(info, image) && image.code.low != image.code.high &&
+         !image.imports("__cyg_profile_func_enter");
 }
 
 enum class NewModules : uint8_t { kPatched, kAwaited, kSkipped };
