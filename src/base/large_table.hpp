@@ -1,6 +1,9 @@
 // Where large tables of traced programs are.
 #pragma once
 
+#include <cstddef>
+#include <type_traits>
+
 // Keeps a zeroed table of more than a few hundred bytes apart from the other zeroed
 // variables of its library. Each page costs a program that starts a fault when it is
 // touched for the first time, and two if it is read before it is written. Of most tables
@@ -12,3 +15,20 @@
 #else
 #define ARCTRACE_LARGE_TABLE __attribute__((section(".bss.large")))
 #endif
+
+namespace arctrace {
+
+// A table whose first kFirst entries, which are all that a small program needs, are among
+// the other variables. `kRest` is a large table with the others.
+template <auto& kRest, size_t kFirst>
+class SplitTable {
+ public:
+  constexpr auto& operator[](size_t i) {
+    return i < kFirst ? first_[i] : kRest[i - kFirst];
+  }
+
+ private:
+  std::remove_reference_t<decltype(kRest[0])> first_[kFirst]{};
+};
+
+}  // namespace arctrace

@@ -122,8 +122,9 @@ const ProcessFacts& process_facts() {
   facts.parent_pid = sys::getppid();
   facts.user = sys::geteuid();
   facts.pid_namespace = read_pid_namespace();
-  facts.executable_size = read_executable(facts.executable, sizeof facts.executable);
-  facts.arguments_size = read_command_line(facts.arguments, sizeof facts.arguments);
+  facts.executable_size = read_executable(facts.texts, ProcessFacts::kTextMax);
+  facts.arguments_size =
+      read_command_line(facts.texts + facts.executable_size, ProcessFacts::kTextMax);
   raw_syscall(SYS_prctl, PR_GET_NAME, sys::pointer_argument(facts.thread_name));
   return facts;
 }

@@ -31,11 +31,13 @@ struct KnownModule {
 };
 
 constexpr uint32_t kMaxModules = 4096;
+constexpr uint32_t kFirstModules = 16;
 constexpr uint32_t kPathMax = 1024;
 constexpr uint32_t kBuildIdMax = 64;
 
 // Private memory, inherited by fork children, changed only under the loader's lock.
-ARCTRACE_LARGE_TABLE KnownModule known[kMaxModules];
+ARCTRACE_LARGE_TABLE constinit KnownModule other_known[kMaxModules - kFirstModules]{};
+constinit SplitTable<other_known, kFirstModules> known{};
 uint32_t known_count;
 uint32_t scan_number;
 

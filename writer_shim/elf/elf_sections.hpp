@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
-#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
@@ -151,17 +150,27 @@ class ModuleFile {
   int descriptor_ = -1;
 };
 
+// Space for the headers of a file's sections, enough for most files. Memory that is
+// mapped for each file would cost a fault for each part.
+struct alignas(ElfW(Shdr)) SectionSpace {
+  char head[sizeof(ElfW(Ehdr))];
+  char headers[40 * sizeof(ElfW(Shdr))];
+  char names[512];
+};
+extern SectionSpace section_space;
+
 // The headers of a file's sections. There is one such object at a time, because modules
 // are read under the loader's lock.
 class ElfSections {
  public:
   explicit ElfSections(int fd)
       : size_(size_of(fd)),
-        head_(fd, 0, sizeof space_.head, size_, {space_.head, sizeof space_.head}),
+        head_(fd, 0, sizeof section_space.head, size_,
+              {section_space.head, sizeof section_space.head}),
         headers_(fd, table_offset(), table_size(), size_,
-                 {space_.headers, sizeof space_.headers}),
+                 {section_space.headers, sizeof section_space.headers}),
         names_(fd, names_header().sh_offset, names_header().sh_size, size_,
-               {space_.names, sizeof space_.names}) {}
+               {section_space.names, sizeof section_space.names}) {}
 
   uint64_t file_size() const { return size_; }
   const FilePart& headers() const { return headers_; }  // ElfW(Shdr) each
@@ -205,15 +214,6 @@ class ElfSections {
       return {};
     return headers_.items<ElfW(Shdr)>()[head()->e_shstrndx];
   }
-
-  // Enough for most files. Memory that is mapped for each file would cost a fault for
-  // each part.
-  struct alignas(ElfW(Shdr)) Space {
-    char head[sizeof(ElfW(Ehdr))];
-    char headers[40 * sizeof(ElfW(Shdr))];
-    char names[512];
-  };
-  ARCTRACE_LARGE_TABLE inline static constinit Space space_{};
 
   uint64_t size_;
   FilePart head_;

@@ -17,6 +17,8 @@
 
 namespace arctrace::shim {
 
+ARCTRACE_LARGE_TABLE constinit SectionSpace section_space{};
+
 namespace {
 
 // A string table that is retained. A file that is written anew, in its place or under its

@@ -220,7 +220,9 @@ struct Known {
   bool is_filtered_out;  // all its functions are
 };
 constexpr size_t kKnownMax = 4096;
-ARCTRACE_LARGE_TABLE constinit Known known[kKnownMax]{};
+constexpr size_t kFirstKnown = 16;
+ARCTRACE_LARGE_TABLE constinit Known other_known[kKnownMax - kFirstKnown]{};
+constinit SplitTable<other_known, kFirstKnown> known{};
 size_t known_count;
 
 // Whether the module was there at the last reading already. `entry`: the one where it is

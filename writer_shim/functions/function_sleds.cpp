@@ -295,7 +295,9 @@ struct SeenModule {
   AddressRange range;  // empty: a free entry
   bool seen;
 };
-ARCTRACE_LARGE_TABLE constinit SeenModule seen_modules[kModulesMax]{};
+constexpr size_t kFirstSeen = 8;
+ARCTRACE_LARGE_TABLE constinit SeenModule other_seen_modules[kModulesMax - kFirstSeen]{};
+constinit SplitTable<other_seen_modules, kFirstSeen> seen_modules{};
 size_t modules_used;
 
 SeenModule* find_seen(uintptr_t low) {

@@ -39,7 +39,9 @@ struct Module {
   bool has_all_stubs;  // for all of its calls, not only for some
 };
 
-ARCTRACE_LARGE_TABLE constinit Module modules[kModulesMax]{};
+constexpr uint32_t kFirstModules = 16;
+ARCTRACE_LARGE_TABLE constinit Module other_modules[kModulesMax - kFirstModules]{};
+constinit SplitTable<other_modules, kFirstModules> modules{};
 uint32_t modules_used;
 
 LibraryCalls hooked_calls = LibraryCalls::kNone;
