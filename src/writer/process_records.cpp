@@ -225,7 +225,7 @@ bool is_defined(ProcessState& process) {
 void record_jit_dump(ThreadState& state, ProcessState& process, uint64_t ticks) {
   // The buffer is not on the stack, which may be a signal handler's small one. Only the
   // first thread that ends the process uses it.
-  ARCTRACE_LARGE_TABLE static char path[8192];
+  alignas(4096) ARCTRACE_LARGE_TABLE static char path[8192];
   static uint32_t claim;
   uint32_t unclaimed = 0;
   if (!may_call_kernel() ||

@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
+
 #include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
@@ -124,7 +126,9 @@ ThreadState* claim_from(uint32_t first, uint32_t tid) {
       // return from them, and has not yet claimed its state again.
       const bool is_forked = seen == 0 && stack.has_calls();
       if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
-      stack.is_compacting = 0;  // a store, before the first load from its page
+      // The first access to the page is a store, so that it costs one fault.
+      stack.is_compacting = 0;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
       if (stack.owner == nullptr) {
         stack.owner = &state.lock;
         stack.begin_use();

@@ -17,7 +17,7 @@
 
 namespace arctrace::shim {
 
-ARCTRACE_LARGE_TABLE constinit SectionSpace section_space{};
+alignas(4096) ARCTRACE_LARGE_TABLE constinit SectionSpace section_space{};
 
 namespace {
 

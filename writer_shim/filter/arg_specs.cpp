@@ -96,7 +96,7 @@ uint32_t number_of(const arctrace_shim_call_args& specs) {
 
 void read_auto_args(const char* name, Part part, arctrace_shim_call_args& specs) {
   for (const AutoArgs& function : kAutoArgsTable) {
-    if (equal(function.name, name)) read_specs(function.arg_specs, part, specs);
+    if (equal(function.name.text, name)) read_specs(function.arg_specs, part, specs);
   }
 }
 
@@ -139,7 +139,7 @@ const FunctionTypes* types_of(const char* name, const FileAddress* at) {
 // and no return value are recorded.
 void read_locks(const char* name, arctrace_shim_call_args& specs) {
   for (const LockCall& function : kLockCalls) {
-    if (!equal(function.name, name)) continue;
+    if (!equal(function.name.text, name)) continue;
     if (specs.argument_count == 0) specs.locks = function.locks;
     if (specs.result.kind == 0) read_specs(function.result, Part::kRetval, specs);
   }

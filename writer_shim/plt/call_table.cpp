@@ -71,7 +71,9 @@ uint32_t call_name_id(const char* name) {
   return id;
 }
 
-ARCTRACE_LARGE_TABLE constinit LibraryCall library_calls[ARCTRACE_STUB_COUNT]{};
+// A small program has all of its calls on one page.
+alignas(4096) ARCTRACE_LARGE_TABLE
+    constinit LibraryCall library_calls[ARCTRACE_STUB_COUNT]{};
 
 namespace {
 
