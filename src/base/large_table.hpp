@@ -9,11 +9,14 @@
 // touched for the first time, and two if it is read before it is written. Of most tables
 // a small program touches nothing, or the beginning, but single variables between them
 // would each be on a page of their own. cmake/large_tables.ld puts the tables behind all
-// other variables. AddressSanitizer has no red zones around variables with a section.
+// other variables. The first one, of which there is one in each library, begins on their
+// page. AddressSanitizer has no red zones around variables with a section.
 #if defined(__SANITIZE_ADDRESS__)
 #define ARCTRACE_LARGE_TABLE
+#define ARCTRACE_FIRST_LARGE_TABLE
 #else
 #define ARCTRACE_LARGE_TABLE __attribute__((section(".bss.large")))
+#define ARCTRACE_FIRST_LARGE_TABLE __attribute__((section(".bss.large.first")))
 #endif
 
 namespace arctrace {

@@ -45,7 +45,7 @@ const char* executable_path(const char* line, const char* end) {
 // The facts are static, because the first record may come from a handler on a small
 // signal stack. Two threads that read into them at once read the same facts, except that
 // one may get the other's name.
-ARCTRACE_LARGE_TABLE ProcessFacts facts;
+ARCTRACE_FIRST_LARGE_TABLE ProcessFacts facts;
 
 }  // namespace
 

@@ -70,8 +70,7 @@ bool claim(ThreadState& state, uint32_t seen, PendingCalls& calls, uint32_t tid)
     return false;
   }
   state.local = nullptr;
-  // All of a state that was never used, or was wiped, is zero.
-  if (seen != 0) clear_thread_state(state);
+  clear_thread_state(state);
   state.calls = &calls;
   return true;
 }
@@ -126,7 +125,8 @@ ThreadState* claim_from(uint32_t first, uint32_t tid) {
       // return from them, and has not yet claimed its state again.
       const bool is_forked = seen == 0 && stack.has_calls();
       if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
-      // The first access to the page is a store, so that it costs one fault.
+      // No owner is compacting the calls any more. And the first access to the page is a
+      // store, so that it costs one fault.
       stack.is_compacting = 0;
       std::atomic_signal_fence(std::memory_order_seq_cst);
       if (stack.owner == nullptr) {

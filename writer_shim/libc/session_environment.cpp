@@ -43,7 +43,7 @@ constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
 
 bool was_joined;  // by a recorder, as it ran
 
-ARCTRACE_LARGE_TABLE char own_path[4096];  // empty: not known, or not absolute
+ARCTRACE_FIRST_LARGE_TABLE char own_path[4096];  // empty: not known, or not absolute
 size_t own_path_length;
 
 size_t length_of(const char* text) { return text_length(text, SIZE_MAX); }
