@@ -23,11 +23,14 @@ target_compile_options(arctrace_traced INTERFACE
 # a copy relocation.
 target_link_options(arctrace_traced INTERFACE
   -static-libgcc
-  LINKER:-Bsymbolic-functions,-z,now,-z,relro,-z,defs,-z,nodelete,-z,noexecstack,--gc-sections)
+  LINKER:-Bsymbolic-functions,-z,now,-z,relro,-z,defs,-z,nodelete,-z,noexecstack,--gc-sections
+  LINKER:-T,${CMAKE_CURRENT_LIST_DIR}/large_tables.ld)
 
 # arctrace_traced_library(TARGET): link TARGET as C, so that no C++ runtime
 # becomes one of its dependencies.
 function(arctrace_traced_library target)
   target_link_libraries(${target} PRIVATE arctrace_warnings arctrace_traced)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+  set_property(TARGET ${target} APPEND PROPERTY
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/large_tables.ld)
 endfunction()

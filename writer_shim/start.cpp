@@ -8,6 +8,7 @@
 
 #include <type_traits>
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/shim_protocol/joining.hpp"
@@ -173,7 +174,7 @@ void set_filter(const ShimOptions& options) {
   arctrace_shim_set_filter_text(text.bytes, text.size);
 }
 
-constinit ShimOptions options{};
+ARCTRACE_LARGE_TABLE constinit ShimOptions options{};
 bool were_options_read;
 
 // The options have space for all that can be asked for, 64 pages, of which a program that

@@ -125,6 +125,25 @@ static_assert([] {
   return true;
 }());
 
+// A function's name as a part of a table. A pointer to it would have to be relocated
+// whenever the shim is loaded, which copies the page of the table.
+struct LibcFunctionName {
+  char text[40];
+
+  // REQUIRES: it fits.
+  static constexpr LibcFunctionName of(const LibcFunction& function) {
+    LibcFunctionName name{};
+    std::copy_n(function.name, std::string_view(function.name).size(), name.text);
+    return name;
+  }
+};
+
+static_assert(std::all_of(std::begin(kLibcFunctions), std::end(kLibcFunctions),
+                          [](const LibcFunction& function) {
+                            return std::string_view(function.name).size() <
+                                   sizeof LibcFunctionName::text;
+                          }));
+
 // The row of the function with this linker's or C++ name; null: there is none.
 constexpr const LibcFunction* find_libc_function(std::string_view name) {
   const auto* const found = std::lower_bound(

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "src/base/large_table.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/buffer/open_buffer.hpp"
 
@@ -60,7 +61,7 @@ struct Guarded {
   void (*on_cut)() = nullptr;
   std::atomic<bool> is_cut{false};
 };
-constinit Guarded guarded_mappings[kMappingsMax];
+ARCTRACE_LARGE_TABLE constinit Guarded guarded_mappings[kMappingsMax];
 constinit struct sigaction action_before {};
 constinit std::atomic<bool> is_installed;
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/uio.h>
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/os/kernel_use.hpp"
@@ -246,7 +247,7 @@ namespace {
 constexpr uint32_t kConditionsMax = 64;
 const arctrace_shim_call_condition* conditions;
 uint32_t condition_count;
-uint64_t ticks_of[kConditionsMax];  // of a condition about time
+ARCTRACE_LARGE_TABLE uint64_t ticks_of[kConditionsMax];  // of a condition about time
 
 uint64_t ticks_from_ns(uint64_t ns) {
   const auto& header =

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "src/base/glob.hpp"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/calls/call_filter.hpp"
@@ -24,7 +25,8 @@ constexpr uint32_t kVerdictShift = 3;
 
 // Verdicts are stored by id. Names with higher ids are judged each time.
 constexpr uint32_t kVerdicts = 1024;
-uint64_t name_verdicts[kVerdicts];
+ARCTRACE_LARGE_TABLE uint64_t name_verdicts[kVerdicts];
+uint32_t have_verdicts;  // not 0: some are not 0
 
 uint64_t flags_of_name;  // address of a FlagsOfName; 0: there is none
 
@@ -96,6 +98,7 @@ void set_flags_of_names(FlagsOfName* flags_of) {
     if (present == nullptr) return set_name_flags(definition, 0);
     judge_name_by(*present, definition);
   });
+  if (IpcAtomics::load_relaxed(have_verdicts) == 0) return;
   fill_zero(name_verdicts, sizeof name_verdicts);
 }
 
@@ -121,6 +124,7 @@ uint32_t named_frame_flags(uint64_t key) {
     return flags_of_verdict(stored);
   }
   const uint64_t found = judge(name, stored);
+  IpcAtomics::store_relaxed(have_verdicts, uint32_t{1});
   IpcAtomics::store_relaxed(verdict, found);
   return flags_of_verdict(found);
 }

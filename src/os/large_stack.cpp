@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/large_table.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
@@ -29,7 +30,7 @@ struct LargeStack {
   uint32_t is_taken;  // by a thread
   uintptr_t low;      // 0: not mapped; changed by the thread that has taken it
 };
-LargeStack large_stacks[kLargeStacks];
+ARCTRACE_LARGE_TABLE LargeStack large_stacks[kLargeStacks];
 
 bool is_mapped(LargeStack& stack) {
   if (IpcAtomics::load_relaxed(stack.low) != 0) return true;

@@ -3,6 +3,7 @@
 
 #include <sys/prctl.h>
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/buffer/clock.hpp"
@@ -44,7 +45,7 @@ const char* executable_path(const char* line, const char* end) {
 // The facts are static, because the first record may come from a handler on a small
 // signal stack. Two threads that read into them at once read the same facts, except that
 // one may get the other's name.
-ProcessFacts facts;
+ARCTRACE_FIRST_LARGE_TABLE ProcessFacts facts;
 
 }  // namespace
 
@@ -121,8 +122,9 @@ const ProcessFacts& process_facts() {
   facts.parent_pid = sys::getppid();
   facts.user = sys::geteuid();
   facts.pid_namespace = read_pid_namespace();
-  facts.executable_size = read_executable(facts.executable, sizeof facts.executable);
-  facts.arguments_size = read_command_line(facts.arguments, sizeof facts.arguments);
+  facts.executable_size = read_executable(facts.texts, ProcessFacts::kTextMax);
+  facts.arguments_size =
+      read_command_line(facts.texts + facts.executable_size, ProcessFacts::kTextMax);
   raw_syscall(SYS_prctl, PR_GET_NAME, sys::pointer_argument(facts.thread_name));
   return facts;
 }

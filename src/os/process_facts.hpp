@@ -46,9 +46,13 @@ struct ProcessFacts {
   uint32_t pid_namespace;  // see read_pid_namespace()
   uint32_t executable_size;
   uint32_t arguments_size;
-  char executable[kTextMax];
-  char arguments[kTextMax];
   char thread_name[16];  // the calling thread's, as the kernel has it
+  // The executable's path, and then the arguments: one after the other, so that they are
+  // on one page, most likely.
+  char texts[2 * kTextMax];
+
+  const char* executable() const { return texts; }
+  const char* arguments() const { return texts + executable_size; }
 };
 const ProcessFacts& process_facts();
 

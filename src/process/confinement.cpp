@@ -3,6 +3,7 @@
 
 #include <linux/bpf_common.h>
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
@@ -19,7 +20,7 @@ struct Judging {
   sock_filter program[BPF_MAXINSNS];
   FilterState states[BPF_MAXINSNS];
 };
-Judging judging;
+ARCTRACE_LARGE_TABLE Judging judging;
 
 }  // namespace
 

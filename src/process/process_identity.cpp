@@ -39,6 +39,8 @@ bool make_process_state(const BufferView& session_buffer) {
   if (page == nullptr || sys::advise(page, 4096, MADV_WIPEONFORK) != 0) return false;
   identities = &session_buffer;
   process_state = static_cast<ProcessState*>(page);
+  // If the first access to the page was not a store, it would cost two faults.
+  process_state->pid = 0;
   return true;
 }
 

@@ -57,7 +57,7 @@ std::vector<Spec> specs_of(const CallFilterOptions& options) {
 
 bool has_auto_args(const std::string& name) {
   return std::any_of(std::begin(shim::kAutoArgsTable), std::end(shim::kAutoArgsTable),
-                     [&](const auto& known) { return name == known.name; });
+                     [&](const auto& known) { return name == known.name.text; });
 }
 
 // Whether auto-args apply: not to functions with rules of their own, or without values.

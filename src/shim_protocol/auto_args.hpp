@@ -19,7 +19,7 @@ namespace arctrace::shim {
 // The auto-args of a function. -a records those of all functions, and -A and -R those of
 // the functions that they name without ARG.
 struct AutoArgs {
-  const char* name;  // of the function
+  LibcFunctionName name;  // of the function
   // The specs, zero-terminated; the return value's is the last.
   char arg_specs[(ARCTRACE_SHIM_RECORDED_ARGS_MAX + 1) * kArgSpecSize + 1];
 };
@@ -63,7 +63,7 @@ constexpr arctrace_shim_arg_spec spec_of_word(std::string_view word) {
 // REQUIRES: the function has a prototype, each of whose words is known; no more than
 // ARCTRACE_SHIM_RECORDED_ARGS_MAX of its arguments are recorded.
 constexpr AutoArgs auto_args_of(const LibcFunction& function) {
-  AutoArgs found{function.name, {}};
+  AutoArgs found{LibcFunctionName::of(function), {}};
   size_t used = 0;
   const auto add = [&](const arctrace_shim_arg_spec& spec) {
     for (const char letter : encode_arg_spec(spec).text) found.arg_specs[used++] = letter;
@@ -112,8 +112,8 @@ static_assert([] {
 // A function about locks: one that the reader's view of locks uses. The entry of each
 // call has the locks' addresses.
 struct LockCall {
-  const char* name;  // of the function
-  uint8_t locks;     // how many of its first arguments are addresses of locks
+  LibcFunctionName name;  // of the function
+  uint8_t locks;          // how many of its first arguments are addresses of locks
   // If the function may return without the lock: its return value, as an arg spec
   // (arg_spec_code.hpp). Else empty.
   char result[kArgSpecSize + 1];
@@ -123,7 +123,8 @@ constexpr LockCall lock_call_of(const LibcFunction& function) {
   const LockUse& lock = function.lock;
   const bool is_wait =
       lock.kind == LockKind::kCondition && lock.action == LockAction::kWait;
-  LockCall call{function.name, static_cast<uint8_t>(is_wait ? 2 : 1), {}};
+  LockCall call{
+      LibcFunctionName::of(function), static_cast<uint8_t>(is_wait ? 2 : 1), {}};
   if (lock.wait == LockWait::kForever) return call;
   const PrototypeWords words(function.prototype);
   const ArgSpecCode code = encode_arg_spec(spec_of_word(words.result()));

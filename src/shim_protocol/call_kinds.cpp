@@ -12,7 +12,7 @@ namespace arctrace::shim {
 namespace {
 
 struct NamedRule {
-  const char* name;
+  LibcFunctionName name;
   CallRule rule;
 };
 
@@ -25,14 +25,15 @@ constexpr auto kRules = [] {
   std::array<NamedRule, count> rules{};
   size_t used = 0;
   for (const LibcFunction& function : kLibcFunctions) {
-    if (has_rule(function)) rules[used++] = {function.name, function.rule};
+    if (has_rule(function))
+      rules[used++] = {LibcFunctionName::of(function), function.rule};
   }
   return rules;
 }();
 
 CallRule rule_of(const char* name) {
   for (const NamedRule& entry : kRules) {
-    if (equal(entry.name, name)) return entry.rule;
+    if (equal(entry.name.text, name)) return entry.rule;
   }
   // These are hooks of gcc's instrumentation, and its runtime of transactions.
   if (starts_with(name, "__cyg_profile_") || starts_with(name, "_ITM_")) {

@@ -111,6 +111,9 @@ struct FunctionTypes {
 
 // The decoded options. They take some 240 KiB, so they must be static or on the heap.
 struct ShimOptions {
+  // The tables are first, so that options without patterns touch one page, most likely.
+  FunctionTypes types[kTypesMax] = {};
+  Pattern patterns[kPatternsMax] = {};
   LibraryCalls library_calls = LibraryCalls::kNone;
   bool auto_args = false;  // record the arguments of the functions in auto_args.hpp
   uint32_t depth_max = 0;  // 0: any
@@ -119,8 +122,6 @@ struct ShimOptions {
   const char* patcher = nullptr;  // null: no functions are patched
   size_t pattern_count = 0;
   size_t type_count = 0;
-  Pattern patterns[kPatternsMax] = {};
-  FunctionTypes types[kTypesMax] = {};
   char texts[kOptionsTextMax + 1] = {};  // what the pointers above point to
 
   // Whether arguments or return values of any function are recorded, or calls have

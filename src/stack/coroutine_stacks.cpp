@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "src/base/large_table.hpp"
+
 namespace arctrace::writer {
 
 uint32_t coroutine_stacks_version;
@@ -23,8 +25,9 @@ struct Entry {
   PendingCalls* calls;  // of the thread whose current stack it is
 };
 
-Entry entries[kStacks];
-uint16_t order[kStacks];  // of the entries in use, from the lowest on; outer ones first
+ARCTRACE_LARGE_TABLE Entry entries[kStacks];
+ARCTRACE_LARGE_TABLE uint16_t
+    order[kStacks];  // of the entries in use, from the lowest on; outer ones first
 uint32_t order_count;
 uint32_t entries_used;        // entries from here on were never used
 uint16_t free_entry = kNone;  // the first of those that are free again

@@ -111,10 +111,10 @@ static_assert(offsetof(OpenFrames, frames) - offsetof(OpenFrames, outside) ==
 // The open frames of a thread that forks, for its child: in memory that fork does not
 // wipe.
 struct ForkFrames {
-  bool are_known;
-  uint32_t depth;                   // how many frames readers should know
-  uint32_t count;                   // how many of them are stored here: all, or none
   uint64_t keys[OpenFrames::kMax];  // outermost first
+  bool are_known;
+  uint32_t depth;  // how many frames readers should know
+  uint32_t count;  // how many of them are stored here: all, or none
 };
 
 // A call that is pending. The unwind rules in writer_shim/arch/*/call_stubs.S know this
@@ -194,14 +194,16 @@ struct PendingCalls {
   StackRange own;                // the thread's stack; empty: not known
   PendingCall outermost;         // further out than any call; see begin_use()
   PendingCall calls[kMaxCalls];  // some of those in use may have the return_slot 0
-  uint32_t* owner;               // lock of its thread's state; null: never used
-  uint64_t is_mixed;             // calls may be among those of other stacks
+  // The words from the end of `at_fork` to the beginning of `abandoned` are on one page,
+  // most likely: a thread that begins touches all of them.
+  ForkFrames at_fork;  // the frames at the last call of fork; a child finds them here
+  uint32_t* owner;     // lock of its thread's state; null: never used
+  uint64_t is_mixed;   // calls may be among those of other stacks
   uint64_t is_compacting;
   uint64_t full_top;  // innermost return slot when compact() last found nothing to drop
+  uint64_t large_edges;  // address of a CallEdges::LargeTable; 0: none was needed so far
   AbandonedCalls abandoned;
   TimedCalls timed;
-  ForkFrames at_fork;    // the frames at the last call of fork; a child finds them here
-  uint64_t large_edges;  // address of a CallEdges::LargeTable; 0: none was needed so far
 
   // To be called before the first use of memory that is all zero. All calls are inside of
   // `outermost`, so that no code needs to check whether there is a call.

@@ -37,6 +37,10 @@ struct FilteredFrames {
   static constexpr uint32_t kWaitingArgsMax = 8192;  // words
   using Reporting = FilteredFrame::Reporting;
 
+  FilteredFrame frames[OpenFrames::kMax];
+  uint32_t waiting_args[kWaitingArgsMax];  // bodies of ARGUMENTS records, and locks
+  // The words below are beside what follows in a thread's state, so that a thread without
+  // filtered frames touches one page for all of them.
   // Index + 1 of an open frame before which none waits to be recorded; 0: none waits.
   uint32_t first_waiting;
   // How many frames were open when the filter was first seen, also beyond
@@ -44,8 +48,6 @@ struct FilteredFrames {
   uint32_t reported_depth;
   bool seen;
   bool may_wait;  // calls wait to be recorded until they have lasted long enough
-  FilteredFrame frames[OpenFrames::kMax];
-  uint32_t waiting_args[kWaitingArgsMax];  // bodies of ARGUMENTS records, and locks
 
   // Whether readers know the open frame with index `i`.
   bool is_reported(uint32_t i) const {

@@ -56,8 +56,8 @@ bool write_process(ThreadState& state, ProcessState& process, const ProcessFacts
   const arctrace_process_fork fork{.forker = IpcAtomics::load_relaxed(process.forker),
                                    .forked_ticks = process.forked_ticks};
   const BodyPart parts[] = {{&body, sizeof body},
-                            {facts.executable, n},
-                            {facts.arguments, m},
+                            {facts.executable(), n},
+                            {facts.arguments(), m},
                             {&fork, sizeof fork}};
   const bool has_fork = fork.forker != 0 || fork.forked_ticks != 0;
   return write_parts(state, process, ARCTRACE_TYPE_PROCESS, parts, has_fork ? 4 : 3,

@@ -1,4 +1,5 @@
 // Saves the open frames of a thread that forks, for its child (definitions.hpp).
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/process/process_identity.hpp"
 #include "src/stack/abandoned_frames.hpp"
@@ -10,7 +11,7 @@ namespace {
 
 // The inherited frames of this process. They survive fork, so that a child that takes no
 // identity passes them to its own child.
-ForkFrames inherited;
+ARCTRACE_LARGE_TABLE ForkFrames inherited;
 uint32_t inherited_from;   // identity of the process that had them open; 0: none
 uint32_t inherited_ended;  // so many of them, the innermost, have ended since
 

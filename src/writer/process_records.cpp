@@ -6,6 +6,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -30,11 +31,13 @@ struct KnownModule {
 };
 
 constexpr uint32_t kMaxModules = 4096;
+constexpr uint32_t kFirstModules = 16;
 constexpr uint32_t kPathMax = 1024;
 constexpr uint32_t kBuildIdMax = 64;
 
 // Private memory, inherited by fork children, changed only under the loader's lock.
-KnownModule known[kMaxModules];
+ARCTRACE_LARGE_TABLE constinit KnownModule other_known[kMaxModules - kFirstModules]{};
+constinit SplitTable<other_known, kFirstModules> known{};
 uint32_t known_count;
 uint32_t scan_number;
 
@@ -222,7 +225,7 @@ bool is_defined(ProcessState& process) {
 void record_jit_dump(ThreadState& state, ProcessState& process, uint64_t ticks) {
   // The buffer is not on the stack, which may be a signal handler's small one. Only the
   // first thread that ends the process uses it.
-  static char path[8192];
+  alignas(4096) ARCTRACE_LARGE_TABLE static char path[8192];
   static uint32_t claim;
   uint32_t unclaimed = 0;
   if (!may_call_kernel() ||

@@ -1,6 +1,7 @@
 // Judges threads, events and names by the record filter, and stores the verdicts.
 #include "src/writer/record_filter.hpp"
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/os/kernel_use.hpp"
@@ -22,9 +23,10 @@ constexpr uint32_t kGenerationShift = 2;
 
 // Verdicts are stored by id. Events and names with higher ids are judged each time.
 constexpr uint32_t kVerdictsKept = 1024;
-uint64_t event_verdicts[kVerdictsKept];
-uint64_t instant_verdicts[kVerdictsKept];
-uint64_t event_layouts[kVerdictsKept];  // addresses of bodies; 0: not searched for yet
+ARCTRACE_LARGE_TABLE uint64_t event_verdicts[kVerdictsKept];
+ARCTRACE_LARGE_TABLE uint64_t instant_verdicts[kVerdictsKept];
+ARCTRACE_LARGE_TABLE uint64_t
+    event_layouts[kVerdictsKept];  // addresses of bodies; 0: not searched for yet
 
 // Relaxed: a caller that has the event's id got it after the definition was made.
 EventFacts facts_of_event(uint32_t event) {

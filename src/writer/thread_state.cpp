@@ -3,6 +3,9 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
+
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -31,10 +34,15 @@ struct PendingCallsArena {
   PendingCalls stacks[kArenaStates];
 };
 
-// Arenas are never unmapped. The tables themselves survive fork, so that a child reuses
-// the arenas.
-uint64_t arenas[kArenas];
-uint64_t pending_calls_arenas[kArenas];
+// Arenas are never unmapped. The table itself survives fork, so that a child reuses the
+// arenas.
+struct ArenaAddresses {
+  uint64_t states;
+  uint64_t calls;
+};
+constexpr uint32_t kFirstArenas = kPreparedArenas;
+ARCTRACE_LARGE_TABLE constinit ArenaAddresses other_arenas[kArenas - kFirstArenas]{};
+constinit SplitTable<other_arenas, kFirstArenas> arenas{};
 
 // The T at `address`, mapped anew if that is 0. Null: no memory.
 template <class T>
@@ -46,6 +54,8 @@ T* mapped(uint64_t& address, bool wiped_on_fork) {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (made == nullptr) return nullptr;
   if (wiped_on_fork && sys::advise(made, sizeof(T), MADV_WIPEONFORK) != 0) return nullptr;
+  // If the first access to a page was not a store, it would cost two faults.
+  word_at(static_cast<std::byte*>(made)) = 0;
   if (!IpcAtomics::compare_exchange_acq_rel(
           address, found, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(made)))) {
     raw_syscall(SYS_munmap, sys::pointer_argument(made), static_cast<long>(sizeof(T)));
@@ -104,8 +114,8 @@ void note_claim(uint32_t arena) {
 // A free state in one of the arenas from `first` on.
 ThreadState* claim_from(uint32_t first, uint32_t tid) {
   for (uint32_t a = first; a < kArenas; ++a) {
-    auto* arena = mapped<Arena>(arenas[a], true);
-    auto* calls = mapped<PendingCallsArena>(pending_calls_arenas[a], false);
+    auto* arena = mapped<Arena>(arenas[a].states, true);
+    auto* calls = mapped<PendingCallsArena>(arenas[a].calls, false);
     if (arena == nullptr || calls == nullptr) return nullptr;
     for (uint32_t i = 0; i < kArenaStates; ++i) {
       ThreadState& state = arena->states[i];
@@ -115,6 +125,10 @@ ThreadState* claim_from(uint32_t first, uint32_t tid) {
       // return from them, and has not yet claimed its state again.
       const bool is_forked = seen == 0 && stack.has_calls();
       if (is_live(seen) || is_forked || !claim(state, seen, stack, tid)) continue;
+      // No owner is compacting the calls any more. And the first access to the page is a
+      // store, so that it costs one fault.
+      stack.is_compacting = 0;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
       if (stack.owner == nullptr) {
         stack.owner = &state.lock;
         stack.begin_use();
@@ -145,8 +159,9 @@ void clear_thread_state(ThreadState& state) {
 
 void visit_claimed_states(void (*visit)(void* context, ThreadState& state),
                           void* context) {
-  for (uint32_t a = 0; a < kArenas && IpcAtomics::load_acquire(arenas[a]) != 0; ++a) {
-    auto* arena = reinterpret_cast<Arena*>(IpcAtomics::load_acquire(arenas[a]));
+  for (uint32_t a = 0; a < kArenas && IpcAtomics::load_acquire(arenas[a].states) != 0;
+       ++a) {
+    auto* arena = reinterpret_cast<Arena*>(IpcAtomics::load_acquire(arenas[a].states));
     for (ThreadState& state : arena->states) {
       if (IpcAtomics::load_acquire(state.lock) != 0) visit(context, state);
     }
@@ -174,8 +189,8 @@ CallEdges::LargeTable* make_large_edges(ThreadState& state) {
 
 void prepare_thread_states() {
   for (uint32_t a = 0; a < kPreparedArenas; ++a) {
-    if (mapped<Arena>(arenas[a], true) == nullptr ||
-        mapped<PendingCallsArena>(pending_calls_arenas[a], false) == nullptr) {
+    if (mapped<Arena>(arenas[a].states, true) == nullptr ||
+        mapped<PendingCallsArena>(arenas[a].calls, false) == nullptr) {
       return;
     }
   }
@@ -183,14 +198,15 @@ void prepare_thread_states() {
 
 void visit_arenas(void (*visit)(void* context, uintptr_t address, uint64_t size),
                   void* context) {
-  for (uint32_t a = 0; a < kArenas && IpcAtomics::load_acquire(arenas[a]) != 0; ++a) {
-    auto* arena = reinterpret_cast<Arena*>(IpcAtomics::load_acquire(arenas[a]));
+  for (uint32_t a = 0; a < kArenas && IpcAtomics::load_acquire(arenas[a].states) != 0;
+       ++a) {
+    auto* arena = reinterpret_cast<Arena*>(IpcAtomics::load_acquire(arenas[a].states));
     visit(context, reinterpret_cast<uintptr_t>(arena), sizeof(Arena));
     for (ThreadState& state : arena->states) {
       const uint64_t saved = IpcAtomics::load_acquire(state.saved_frames);
       if (saved != 0) visit(context, saved, sizeof(SavedFrames));
     }
-    const uint64_t calls = IpcAtomics::load_acquire(pending_calls_arenas[a]);
+    const uint64_t calls = IpcAtomics::load_acquire(arenas[a].calls);
     if (calls == 0) continue;
     visit(context, calls, sizeof(PendingCallsArena));
     for (PendingCalls& stack : reinterpret_cast<PendingCallsArena*>(calls)->stacks) {

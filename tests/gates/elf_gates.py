@@ -85,6 +85,17 @@ def text_relocations(library):
     return ["has text relocations"] if found else []
 
 
+def pages_at_start(library, most):
+    """The writable data without the large tables (src/base/large_table.hpp) are on at most so many pages: a start
+    of any program touches all of them."""
+    begin, size = next((int(row[0], 16), int(row[1], 16)) for row in re.findall(
+        r"^\s+LOAD\s+0x\w+ (0x\w+) 0x\w+ 0x\w+ (0x\w+) RW ", run("readelf", "-lW", library), re.M))
+    tables = re.search(r"\s\.bss\.large(?:\.first)?\s+NOBITS\s+(\w+)", run("readelf", "-SW", library))
+    end = int(tables[1], 16) if tables else begin + size
+    pages = (end - 1) // 4096 - begin // 4096 + 1
+    return [] if pages <= most else [f"{pages} pages of data beside the large tables"]
+
+
 def not_unloadable(library):
     """The library is NODELETE: hooks and thread-locals are still used after a dlclose."""
     if any(tag == "FLAGS_1" and "NODELETE" in value for tag, value in dynamic(library)):

@@ -53,6 +53,9 @@ class Gates:
     def test_text_relocations(self):
         self.assertEqual(elf_gates.text_relocations(self.library), [])
 
+    def test_pages_at_start(self):
+        self.assertEqual(elf_gates.pages_at_start(self.library, 4), [])
+
     def test_not_unloadable(self):
         self.assertEqual(elf_gates.not_unloadable(self.library), [])
 
@@ -132,6 +135,13 @@ class GatesFindFaults(FaultyLibraries):
     def test_soname(self):
         self.assertTrue(elf_gates.soname(self.library("", "-Wl,-soname,a.so"), "b.so"))
         self.assertTrue(elf_gates.soname(self.library(""), "b.so"))
+
+    def test_pages_at_start(self):
+        path = self.library("char table[4 * 4096];")
+        self.assertRegex(elf_gates.pages_at_start(path, 4)[0], "^[56] pages")
+        path = self.library("""__attribute__((section(".bss.large"))) char table[4 * 4096];""",
+                            f"-Wl,-T,{HERE.parent.parent / 'cmake/large_tables.ld'}")
+        self.assertEqual(elf_gates.pages_at_start(path, 4), [])
 
     def test_text_relocations(self):
         path = self.library("int f(void); int g(void) { return f(); }",

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -131,7 +132,7 @@ struct JumpMemory {
 };
 constexpr uint32_t kMost = 4096;
 // Entries are changed under the loader's lock, one at a time; any thread may read them.
-constinit JumpMemory jump_memory[kMost]{};
+ARCTRACE_LARGE_TABLE constinit JumpMemory jump_memory[kMost]{};
 uint32_t entries_used;
 
 }  // namespace
@@ -168,7 +169,7 @@ bool is_jump_memory(uintptr_t address) {
 
 namespace {
 
-constinit AddressRange images[kPatchedModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit AddressRange images[kPatchedModulesMax]{};
 uint32_t image_count;
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "src/api/shim_interface.h"
+#include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/module_slots.hpp"
@@ -25,16 +27,29 @@ struct StringTable {
   }
 };
 
+// Memory for a part of a file.
+struct FileSpace {
+  char* bytes = nullptr;
+  uint64_t size = 0;
+};
+
 // A copy of a part of a file. If the file shrinks meanwhile, the rest is zeros.
 class FilePart {
  public:
   FilePart() = default;
-  FilePart(int fd, uint64_t offset, uint64_t size, uint64_t file_size) {
+  // The copy is in `space` if it fits there, and in memory of its own otherwise.
+  FilePart(int fd, uint64_t offset, uint64_t size, uint64_t file_size,
+           const FileSpace& space = {}) {
     if (size == 0 || offset > file_size || size > file_size - offset) return;
-    void* memory =
-        sys::map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    if (memory == nullptr) return;
-    bytes_ = static_cast<char*>(memory);
+    is_mapped_ = size > space.size;
+    if (is_mapped_) {
+      bytes_ = static_cast<char*>(
+          sys::map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1));
+      if (bytes_ == nullptr) return;
+    } else {
+      bytes_ = space.bytes;
+      fill_zero(bytes_, size);
+    }
     size_ = size;
     for (uint64_t done = 0; done < size;) {
       const long n = sys::pread(fd, bytes_ + done, size - done, offset + done);
@@ -43,14 +58,14 @@ class FilePart {
     }
   }
   ~FilePart() {
-    if (bytes_ != nullptr) {
+    if (bytes_ != nullptr && is_mapped_) {
       raw_syscall(SYS_munmap, sys::pointer_argument(bytes_), static_cast<long>(size_));
     }
   }
   FilePart(const FilePart&) = delete;
   FilePart& operator=(const FilePart&) = delete;
 
-  // Keeps the memory mapped for good, and returns it.
+  // Keeps the memory mapped for good, and returns it. REQUIRES: there was no `space`.
   StringTable keep() {
     const StringTable kept = strings();
     bytes_ = nullptr;
@@ -75,6 +90,7 @@ class FilePart {
  private:
   char* bytes_ = nullptr;
   uint64_t size_ = 0;
+  bool is_mapped_ = false;
 };
 
 // The section in which -fpatchable-function-entry notes the addresses of its NOP areas.
@@ -91,6 +107,15 @@ class ModuleFile {
     return starts_with(info.dlpi_name, "/lib/") ||
            starts_with(info.dlpi_name, "/usr/lib/") ||
            starts_with(info.dlpi_name, "/lib64/");
+  }
+  // Neither have the shim and the library through which it writes. The program, which the
+  // loader gives no name, is neither: unit tests have the shim's code in their program.
+  static bool is_own(const dl_phdr_info& info, const ModuleImage& image) {
+    const auto contains = [&image](auto* function) {
+      return image.range.contains(reinterpret_cast<uintptr_t>(function));
+    };
+    return info.dlpi_name[0] != '\0' &&
+           (contains(&read_module) || contains(&arctrace_shim_patterns_matched));
   }
 
   ModuleFile(const dl_phdr_info& info, bool is_program) : path_(info.dlpi_name) {
@@ -125,13 +150,27 @@ class ModuleFile {
   int descriptor_ = -1;
 };
 
+// Space for the headers of a file's sections, enough for most files. Memory that is
+// mapped for each file would cost a fault for each part.
+struct alignas(ElfW(Shdr)) SectionSpace {
+  char head[sizeof(ElfW(Ehdr))];
+  char headers[40 * sizeof(ElfW(Shdr))];
+  char names[512];
+};
+extern SectionSpace section_space;
+
+// The headers of a file's sections. There is one such object at a time, because modules
+// are read under the loader's lock.
 class ElfSections {
  public:
   explicit ElfSections(int fd)
       : size_(size_of(fd)),
-        head_(fd, 0, sizeof(ElfW(Ehdr)), size_),
-        headers_(fd, table_offset(), table_size(), size_),
-        names_(fd, names_header().sh_offset, names_header().sh_size, size_) {}
+        head_(fd, 0, sizeof section_space.head, size_,
+              {section_space.head, sizeof section_space.head}),
+        headers_(fd, table_offset(), table_size(), size_,
+                 {section_space.headers, sizeof section_space.headers}),
+        names_(fd, names_header().sh_offset, names_header().sh_size, size_,
+               {section_space.names, sizeof section_space.names}) {}
 
   uint64_t file_size() const { return size_; }
   const FilePart& headers() const { return headers_; }  // ElfW(Shdr) each

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "src/base/large_table.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 
@@ -33,7 +34,7 @@ struct Entry {
   uint64_t bias;
   uint64_t dynamic;
 };
-constinit Entry entries[kModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit Entry entries[kModulesMax]{};
 uint32_t entries_used;
 
 // The code at `address` runs, so its module does not change meanwhile. Other entries may

@@ -10,11 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/large_table.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
 #include "src/os/process_facts.hpp"
 
 namespace arctrace::shim {
+
+alignas(4096) ARCTRACE_LARGE_TABLE constinit SectionSpace section_space{};
 
 namespace {
 
@@ -37,7 +40,7 @@ struct RetainedStrings {
 
 // With so many retained, others are copied each time.
 constexpr size_t kRetainedMax = 4096;
-constinit RetainedStrings retained[kRetainedMax]{};
+ARCTRACE_LARGE_TABLE constinit RetainedStrings retained[kRetainedMax]{};
 size_t retained_count;
 
 }  // namespace
@@ -215,7 +218,7 @@ struct FileSearch {
 };
 
 const char* program_path() {
-  static char path[PATH_MAX];
+  ARCTRACE_LARGE_TABLE static char path[PATH_MAX];
   if (path[0] == '\0') sys::readlink("/proc/self/exe", path, sizeof path - 1);
   return path;
 }

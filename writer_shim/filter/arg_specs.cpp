@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "src/shim_protocol/arg_spec_code.hpp"
@@ -28,7 +29,8 @@ static_assert(1 + kTypesMax + std::size(kAutoArgsTable) + std::size(kLockCalls) 
               ARCTRACE_SHIM_CALL_ARGS_MAX);
 
 const ShimOptions* options;  // null: none were set
-constinit arctrace_shim_call_args table[ARCTRACE_SHIM_CALL_ARGS_MAX]{};
+ARCTRACE_LARGE_TABLE constinit arctrace_shim_call_args
+    table[ARCTRACE_SHIM_CALL_ARGS_MAX]{};
 uint32_t table_used = 1;  // entry 0 is that of functions without recorded values
 
 // The ids of a function's names in `options->types`, by index; 0: not defined yet. They
@@ -37,7 +39,8 @@ uint32_t table_used = 1;  // entry 0 is that of functions without recorded value
 struct NameIds {
   uint32_t args, retval;
 };
-constinit NameIds name_ids[kTypesMax]{};
+ARCTRACE_LARGE_TABLE constinit NameIds name_ids[kTypesMax]{};
+bool have_name_ids;  // some are not 0
 
 bool is_same(const arctrace_shim_arg_spec& a, const arctrace_shim_arg_spec& b) {
   return a.kind == b.kind && a.argument == b.argument && a.size == b.size &&
@@ -93,7 +96,7 @@ uint32_t number_of(const arctrace_shim_call_args& specs) {
 
 void read_auto_args(const char* name, Part part, arctrace_shim_call_args& specs) {
   for (const AutoArgs& function : kAutoArgsTable) {
-    if (equal(function.name, name)) read_specs(function.arg_specs, part, specs);
+    if (equal(function.name.text, name)) read_specs(function.arg_specs, part, specs);
   }
 }
 
@@ -106,6 +109,7 @@ uint32_t name_id(const char* name, uint32_t& known) {
 
 void read_typed(const FunctionTypes& types, Part part, arctrace_shim_call_args& specs) {
   NameIds& ids = name_ids[&types - options->types];
+  have_name_ids = true;
   read_specs(types.arg_specs, part, specs);
   if (part == Part::kArgs) specs.names = name_id(types.arg_names, ids.args);
   if (part == Part::kRetval) {
@@ -135,7 +139,7 @@ const FunctionTypes* types_of(const char* name, const FileAddress* at) {
 // and no return value are recorded.
 void read_locks(const char* name, arctrace_shim_call_args& specs) {
   for (const LockCall& function : kLockCalls) {
-    if (!equal(function.name, name)) continue;
+    if (!equal(function.name.text, name)) continue;
     if (specs.argument_count == 0) specs.locks = function.locks;
     if (specs.result.kind == 0) read_specs(function.result, Part::kRetval, specs);
   }
@@ -155,7 +159,8 @@ bool has_other_parameters(const char* name) {
 // Sets the conditions by the patterns' numbers; a pattern that is no condition is
 // fulfilled by no call.
 void set_conditions() {
-  static constinit arctrace_shim_call_condition conditions[kPatternsMax]{};
+  ARCTRACE_LARGE_TABLE static constinit arctrace_shim_call_condition
+      conditions[kPatternsMax]{};
   static_assert(kPatternsMax <= ARCTRACE_SHIM_CONDITIONS_MAX);
   uint32_t count = 0;
   for (uint32_t i = 0; i < options->pattern_count; ++i) {
@@ -171,7 +176,8 @@ void set_conditions() {
 void set_arg_options(const ShimOptions& wanted) {
   options = &wanted;
   table_used = 1;
-  fill_zero(name_ids, sizeof name_ids);
+  if (have_name_ids) fill_zero(name_ids, sizeof name_ids);
+  have_name_ids = false;
   arctrace_shim_set_call_args(table);
   set_conditions();
 }

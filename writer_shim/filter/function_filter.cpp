@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
@@ -219,7 +220,9 @@ struct Known {
   bool is_filtered_out;  // all its functions are
 };
 constexpr size_t kKnownMax = 4096;
-constinit Known known[kKnownMax]{};
+constexpr size_t kFirstKnown = 16;
+ARCTRACE_LARGE_TABLE constinit Known other_known[kKnownMax - kFirstKnown]{};
+constinit SplitTable<other_known, kFirstKnown> known{};
 size_t known_count;
 
 // Whether the module was there at the last reading already. `entry`: the one where it is
@@ -247,7 +250,7 @@ int read_module_functions(dl_phdr_info* info, size_t, void* is_first) {
   if (!read_module(*info, image) || is_known(image.range, noted)) return 0;
   const bool calls = calls_compiled_in_hooks(image);
   const bool reads_all = may_be_open && filters_functions();
-  if (!calls && ModuleFile::is_of_system(*info)) {
+  if (!calls && (ModuleFile::is_of_system(*info) || ModuleFile::is_own(*info, image))) {
     if (!reads_all) return 0;
     if (noted != nullptr) {
       noted->is_filtered_out = is_module_filtered_out(info->dlpi_name);

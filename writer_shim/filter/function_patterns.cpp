@@ -13,6 +13,7 @@
 #include "src/base/function_names.hpp"
 #include "src/base/glob.hpp"
 #include "src/base/language_names.hpp"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -25,7 +26,7 @@ namespace {
 using Demangler = char*(const char* name, char* buffer, size_t* size, int* status);
 
 const ShimOptions* options;  // null: there is no pattern
-constinit regex_t expressions[kPatternsMax]{};
+ARCTRACE_LARGE_TABLE constinit regex_t expressions[kPatternsMax]{};
 bool has_expression[kPatternsMax];
 uint64_t matched;  // patterns that some function has matched
 Demangler* demangler;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/call_stubs.h"
 #include "writer_shim/arch/loader_calls.hpp"
@@ -26,7 +27,7 @@ namespace {
 
 // Addresses to which return hooks return in functions that are not recorded by them.
 constexpr size_t kUnrecordedMax = 4096;
-uint64_t unrecorded[kUnrecordedMax];
+ARCTRACE_LARGE_TABLE uint64_t unrecorded[kUnrecordedMax];
 uint32_t have_unrecorded;  // nonzero: some words are used
 
 uint64_t& entry_of(uintptr_t hook_site) {
@@ -100,7 +101,7 @@ constexpr uint64_t kSites = uint64_t{1} << 15;
 constexpr unsigned kDistanceBits = 15;
 constexpr unsigned kSiteShift = kDistanceBits + 1;
 constexpr uint64_t kHasFramePointer = uint64_t{1} << kDistanceBits;
-uint64_t sites[kSites];
+ARCTRACE_LARGE_TABLE uint64_t sites[kSites];
 uint32_t have_sites;  // nonzero: some words are used
 
 // A bit in a word's site: a hook of another kind records the function. No address of a

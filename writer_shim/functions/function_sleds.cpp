@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -43,7 +44,7 @@ struct NotedJumps {
   uintptr_t code;     // of the module
   size_t count;
 };
-constinit NotedJumps noted_jumps[kModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit NotedJumps noted_jumps[kModulesMax]{};
 size_t noted_jumps_used;
 
 void note_gated_jumps(GatedJumps* jumps, uintptr_t code, size_t count) {
@@ -294,7 +295,9 @@ struct SeenModule {
   AddressRange range;  // empty: a free entry
   bool seen;
 };
-constinit SeenModule seen_modules[kModulesMax]{};
+constexpr size_t kFirstSeen = 8;
+ARCTRACE_LARGE_TABLE constinit SeenModule other_seen_modules[kModulesMax - kFirstSeen]{};
+constinit SplitTable<other_seen_modules, kFirstSeen> seen_modules{};
 size_t modules_used;
 
 SeenModule* find_seen(uintptr_t low) {
@@ -318,7 +321,8 @@ void note_seen(const ModuleImage& image) {
 // with the hooks of -finstrument-functions are recorded by these.
 bool may_have_sleds(const dl_phdr_info& info, ModuleImage& image) {
   return !ModuleFile::is_of_system(info) && read_module(info, image) &&
-         image.code.low != image.code.high && !image.imports("__cyg_profile_func_enter");
+         !ModuleFile::is_own(info, image) && image.code.low != image.code.high &&
+         !image.imports("__cyg_profile_func_enter");
 }
 
 enum class NewModules : uint8_t { kPatched, kAwaited, kSkipped };

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
@@ -28,7 +29,7 @@ struct Kept {
   const char* name;
   const char* entry;  // "NAME=VALUE" in memory of our own; empty: it was not set
 };
-char options_entry[kVariableBytesMax];
+ARCTRACE_LARGE_TABLE char options_entry[kVariableBytesMax];
 #if !defined(__x86_64__)
 char bind_now_entry[64];
 #endif
@@ -42,7 +43,7 @@ constexpr size_t kAddedMax = 4;  // entries: the session, LD_PRELOAD and these
 
 bool was_joined;  // by a recorder, as it ran
 
-char own_path[4096];  // empty: not known, or not absolute
+ARCTRACE_FIRST_LARGE_TABLE char own_path[4096];  // empty: not known, or not absolute
 size_t own_path_length;
 
 size_t length_of(const char* text) { return text_length(text, SIZE_MAX); }

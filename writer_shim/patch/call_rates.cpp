@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -33,7 +34,7 @@ struct Watched {
   }
 };
 
-constinit Watched watched[kPatchedModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit Watched watched[kPatchedModulesMax]{};
 uint32_t watched_count;
 
 constexpr uint32_t kNone = UINT32_MAX;

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/filter/function_filter.hpp"
@@ -20,7 +21,7 @@
 extern "C" {
 // The recorder finds the list by this name.
 __attribute__((visibility("default")))
-arctrace::shim::WantedModules arctrace_wanted_modules;
+ARCTRACE_LARGE_TABLE arctrace::shim::WantedModules arctrace_wanted_modules;
 }
 
 namespace arctrace::shim {
@@ -34,7 +35,7 @@ struct Taken {
   uint32_t again;  // functions of earlier images
   uint64_t first;  // one of them
 };
-constinit Taken taken[kPatchedModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit Taken taken[kPatchedModulesMax]{};
 uint32_t taken_count;
 
 void list_module(const PatchedModule& module) {

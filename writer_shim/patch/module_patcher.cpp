@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
@@ -87,7 +88,7 @@ class TextWriter {
   const int memory_;
   uintptr_t low_ = 0;
   size_t size_ = 0;
-  static unsigned char bytes_[size_t{1} << 16];
+  ARCTRACE_LARGE_TABLE static unsigned char bytes_[size_t{1} << 16];
 };
 unsigned char TextWriter::bytes_[];
 

@@ -2,6 +2,7 @@
 #include "writer_shim/arch/patched_calls.h"
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "writer_shim/arch/loader_calls.hpp"
 #include "writer_shim/base/stack_space.hpp"
@@ -19,7 +20,8 @@ namespace {
 // Return addresses outside of the program that have unwind tables, each at the index that
 // its number gives; 0: none.
 constexpr size_t kKnownCallers = 1024;
-constinit uint64_t known_callers[kKnownCallers]{};
+ARCTRACE_LARGE_TABLE constinit uint64_t known_callers[kKnownCallers]{};
+uint32_t have_known_callers;  // not 0: some are not 0
 
 constinit AddressRange own_code{};  // the shim's
 
@@ -38,7 +40,10 @@ bool has_unwind_tables(uintptr_t address) {
       found = find_loaded_object(address).eh_frame_hdr != nullptr;
     });
   });
-  if (found) IpcAtomics::store_relaxed(known, uint64_t{address});
+  if (found) {
+    IpcAtomics::store_relaxed(have_known_callers, uint32_t{1});
+    IpcAtomics::store_relaxed(known, uint64_t{address});
+  }
   return found;
 }
 
@@ -53,6 +58,7 @@ bool is_own_call(uintptr_t return_address) {
 void know_own_code(AddressRange code) { own_code = code; }
 
 void forget_patched_callers() {
+  if (IpcAtomics::load_relaxed(have_known_callers) == 0) return;
   for (uint64_t& known : known_callers) IpcAtomics::store_relaxed(known, uint64_t{0});
 }
 

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/text.hpp"
@@ -46,7 +47,7 @@ struct Known {
   uint32_t chosen = 0;  // functions
 };
 
-constinit Known known[kPatchedModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit Known known[kPatchedModulesMax]{};
 uint32_t known_count;
 
 // An image that is mapped. A module that was patched while the program ran, or that was
@@ -55,11 +56,11 @@ struct Image {
   const PatchTable* table;
   uint32_t of;  // the index in `known`
 };
-constinit Image images[kPatchedModulesMax]{};
+ARCTRACE_LARGE_TABLE constinit Image images[kPatchedModulesMax]{};
 uint32_t image_count;
 
 const ShimOptions* wanted;  // null: no functions are patched
-char program_path[1024];
+ARCTRACE_LARGE_TABLE char program_path[1024];
 
 std::string_view view_of(const char* text) { return {text, text_length(text, SIZE_MAX)}; }
 

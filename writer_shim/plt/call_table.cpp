@@ -5,6 +5,7 @@
 #include <arctrace/format.h>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "writer_shim/arch/call_stubs.h"
@@ -29,7 +30,7 @@ struct KnownName {
 constexpr uint32_t kFirstNamesMax = 1024;
 constexpr uint32_t kOtherNamesMax = 2 * ARCTRACE_STUB_COUNT;
 constexpr uint32_t kNameProbes = 16;  // among the first names, then among the others
-constinit KnownName names[kFirstNamesMax + kOtherNamesMax]{};
+ARCTRACE_LARGE_TABLE constinit KnownName names[kFirstNamesMax + kOtherNamesMax]{};
 
 // The entry of the i-th probe for the name of `hash`.
 KnownName& probe(uint64_t hash, uint32_t i) {
@@ -70,7 +71,9 @@ uint32_t call_name_id(const char* name) {
   return id;
 }
 
-constinit LibraryCall library_calls[ARCTRACE_STUB_COUNT]{};
+// A small program has all of its calls on one page.
+alignas(4096) ARCTRACE_LARGE_TABLE
+    constinit LibraryCall library_calls[ARCTRACE_STUB_COUNT]{};
 
 namespace {
 

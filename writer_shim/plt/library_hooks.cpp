@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 
 #include "src/api/shim_interface.h"
+#include "src/base/large_table.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "src/shim_protocol/call_kinds.hpp"
@@ -38,7 +39,9 @@ struct Module {
   bool has_all_stubs;  // for all of its calls, not only for some
 };
 
-constinit Module modules[kModulesMax]{};
+constexpr uint32_t kFirstModules = 16;
+ARCTRACE_LARGE_TABLE constinit Module other_modules[kModulesMax - kFirstModules]{};
+constinit SplitTable<other_modules, kFirstModules> modules{};
 uint32_t modules_used;
 
 LibraryCalls hooked_calls = LibraryCalls::kNone;
@@ -118,8 +121,8 @@ Relocated relocated = Relocated::kAtStart;
 void hook_other_slots(const ModuleImage& image, PltCells& cells, Hooked which,
                       bool is_past_shim) {
   constexpr size_t kUsesMax = 1024;
-  static constinit SlotUse uses[kUsesMax]{};
-  static constinit const char* names[kUsesMax]{};
+  ARCTRACE_LARGE_TABLE static constinit SlotUse uses[kUsesMax]{};
+  ARCTRACE_LARGE_TABLE static constinit const char* names[kUsesMax]{};
   size_t count = 0;
   for (size_t i = 0; i < image.relocation_count && count < kUsesMax; ++i) {
     const ElfW(Rela)& relocation = image.relocations[i];

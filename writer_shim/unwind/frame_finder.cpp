@@ -2,6 +2,7 @@
 // stored in a table of packed words, because hooks need them at every call.
 #include "writer_shim/unwind/frame_finder.hpp"
 
+#include "src/base/large_table.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/arch/call_stubs.h"
@@ -91,7 +92,7 @@ struct KnownRule {
 constexpr uint64_t kKnownRules = uint64_t{1} << 18;
 constexpr uint64_t kProbes = 16;
 
-KnownRule known_rules[kKnownRules];
+ARCTRACE_LARGE_TABLE KnownRule known_rules[kKnownRules];
 uint64_t generation = 1;  // 16 bits; never 0
 void (*module_check)();   // null: none was set
 

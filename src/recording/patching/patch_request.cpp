@@ -51,8 +51,9 @@ constexpr std::string_view kSkippedInLibc[] = {
     "sigaction",        "sigprocmask",    "tcsetpgrp"};
 
 bool is_lock_call(std::string_view name) {
-  return std::any_of(std::begin(shim::kLockCalls), std::end(shim::kLockCalls),
-                     [name](const shim::LockCall& call) { return name == call.name; });
+  return std::any_of(
+      std::begin(shim::kLockCalls), std::end(shim::kLockCalls),
+      [name](const shim::LockCall& call) { return name == call.name.text; });
 }
 
 bool is_hooked_otherwise(const char* name) {

@@ -13,14 +13,14 @@ namespace arctrace::shim {
 
 TEST_CASE("auto-args: each function has one row, in the order of names") {
   for (size_t i = 1; i < std::size(kAutoArgsTable); ++i) {
-    CAPTURE(std::string(kAutoArgsTable[i].name));
-    CHECK(std::strcmp(kAutoArgsTable[i - 1].name, kAutoArgsTable[i].name) < 0);
+    CAPTURE(std::string(kAutoArgsTable[i].name.text));
+    CHECK(std::strcmp(kAutoArgsTable[i - 1].name.text, kAutoArgsTable[i].name.text) < 0);
   }
 }
 
 TEST_CASE("auto-args: arguments from the first on, then at most one return value") {
   for (const AutoArgs& function : kAutoArgsTable) {
-    CAPTURE(std::string(function.name));
+    CAPTURE(std::string(function.name.text));
     const size_t size = std::strlen(function.arg_specs);
     CHECK(size > 0);
     CHECK(size % kArgSpecSize == 0);
@@ -35,13 +35,13 @@ TEST_CASE("auto-args: arguments from the first on, then at most one return value
       ++args;
       CHECK(spec.failure == ARCTRACE_SHIM_FAILS_NEVER);
       // printf's arguments before its format need no record.
-      const bool is_checked = std::strstr(function.name, "printf_chk") != nullptr;
+      const bool is_checked = std::strstr(function.name.text, "printf_chk") != nullptr;
       CHECK((spec.argument == args || is_checked));
     }
     CHECK(args <= ARCTRACE_SHIM_ARGUMENTS_MAX);
     CHECK(args <= ARCTRACE_SHIM_RECORDED_ARGS_MAX);
-    if (call_kind(function.name) == CallKind::kLast) CHECK_FALSE(has_retval);
-    CHECK(call_kind(function.name) != CallKind::kSkipped);
+    if (call_kind(function.name.text) == CallKind::kLast) CHECK_FALSE(has_retval);
+    CHECK(call_kind(function.name.text) != CallKind::kSkipped);
   }
 }
 

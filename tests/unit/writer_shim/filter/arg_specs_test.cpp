@@ -220,7 +220,7 @@ TEST_CASE("arg specs: no options fill the table") {
   }
   CHECK(functions > 3400);
   CHECK(numbers.size() == functions);
-  for (const AutoArgs& function : kAutoArgsTable) hook(function.name);
+  for (const AutoArgs& function : kAutoArgsTable) hook(function.name.text);
 }
 
 TEST_CASE("arg specs: hostile text") {
