@@ -72,7 +72,7 @@ constexpr Refusal kRefusals[] = {
     {"report --view histogram", "report: --view=histogram needs -F FUNCTION"},
     {"report --view flat --columns calls,p98",
      "report: --columns: \"p98\" is not calls, self%, total%, self, total, on-cpu, "
-     "off-cpu, "
+     "off-cpu, blocked, no-cpu, "
      "avg, min, p50, p90, p99, p99.9 or max; did you mean \"p90\" or \"p99\"?"},
     {"report --view flow --columns calls",
      "report: --columns does not apply to --view=flow"},
