@@ -69,8 +69,8 @@ std::optional<FunctionKind> kind_around(const Replay& replay, NodeIndex node) {
 
 std::string_view path_state_name(PathState state) {
   constexpr std::string_view kStateNames[kPathStates] = {
-      "running", "preempted", "disk",      "timer",
-      "network", "thread",    "ambiguous", "not known"};
+      "running", "preempted", "disk",     "timer",    "network",
+      "thread",  "ambiguous", "arctrace", "not known"};
   return kStateNames[static_cast<size_t>(state)];
 }
 

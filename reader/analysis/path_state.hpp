@@ -32,11 +32,12 @@ enum class PathState : uint8_t {
   kNetwork,
   kThread,     // another thread ended the wait; the critical path goes on there instead
   kAmbiguous,  // an interrupt of unknown purpose ended the wait
+  kRecorder,   // the tracer worked in the thread, as to patch functions
   kNotKnown,   // what ended the wait, or what the thread did, is not in the trace
 };
 inline constexpr size_t kPathStates = static_cast<size_t>(PathState::kNotKnown) + 1;
 
-// "running", "preempted", ... "not known"
+// "running", "preempted", ... "arctrace", "not known"
 std::string_view path_state_name(PathState state);
 
 // Whether a thread itself ended a wait, and not an interrupt that came upon it.

@@ -62,9 +62,10 @@ void FrameStack::advance(int64_t time_ns, RunState state) {
   if (time_ns > now_) {
     const Frame& top = frames_.back();
     const uint64_t passed = elapsed(clip(now_), clip(time_ns));
-    if (top.is_patching && state_.costs.is_known()) charge_cost(top, passed * 1000);
-    // In a corrected report this time has not passed: neither on the CPU nor waiting.
-    if (!top.is_patching || !state_.is_corrected) {
+    // For the program this time has not passed: neither on the CPU nor off it.
+    if (top.is_own_work) {
+      charge_cost(top, passed * 1000);
+    } else {
       state_.tree[top.node].self_ns += passed;
       frames_[top.shown].self_ns += passed;
       wall_ += passed;
@@ -206,9 +207,9 @@ void FrameStack::enter_top() {
     frames_.pop_back();
     return;
   }
-  frame.is_patching =
-      parent.is_patching || (frame.function != kRootFunction &&
-                             frame.function == state_.resolver.functions().patching());
+  frame.is_own_work =
+      parent.is_own_work || (frame.function != kRootFunction &&
+                             frame.function == state_.resolver.functions().own_work());
   if (has_open_keys_) ++open_keys_[frame.key];
   if (decide_shown(parent, frame)) {
     frame.shown = static_cast<uint32_t>(frames_.size() - 1);
@@ -223,6 +224,8 @@ void FrameStack::enter_top() {
 }
 
 bool FrameStack::decide_shown(const Frame& parent, Frame& frame) {
+  // What the kernel does for the tracer is the tracer's.
+  if (parent.is_own_work) return false;
   const ReplayFilter& filter = state_.filter;
   if (filter.has_functions()) {
     const FunctionMatcher::Verdict verdict = state_.matcher.match(frame.function);
@@ -243,13 +246,13 @@ void FrameStack::enter(uint64_t key, FunctionId function) {
   const RecordCost& cost = cost_of(key, function);
   charge_cost(frames_.back(), cost.outside_ps);
   push(key, function, 0);
-  // All time of a wait for functions to be patched is charged as it passes.
-  if (!frames_.back().is_patching) charge_cost(frames_.back(), cost.inside_ps);
+  // All time of the tracer's own work is charged as it passes.
+  if (!frames_.back().is_own_work) charge_cost(frames_.back(), cost.inside_ps);
 }
 
 void FrameStack::exit() {
   const RecordCost& cost = cost_of(frames_.back().key, frames_.back().function);
-  if (!frames_.back().is_patching) charge_cost(frames_.back(), cost.inside_ps);
+  if (!frames_.back().is_own_work) charge_cost(frames_.back(), cost.inside_ps);
   leave(1, 0);
   charge_cost(frames_.back(), cost.outside_ps);
 }

@@ -112,7 +112,7 @@ class FrameStack {
     uint16_t flags;    // enum FrameFlag
     bool only;         // in a call that filter.only matches
     bool except;       // in a call that filter.except matches
-    bool is_patching;  // in a wait for functions to be patched
+    bool is_own_work;  // what the tracer does in the thread, which is not the program's
   };
 
   // `state` must outlive this object.

@@ -29,7 +29,7 @@ FunctionId Functions::intern(std::string_view module, std::string_view name,
       Function{intern_module(module), std::string(name), location,
                location.module == nullptr ? 0 : location.module->hook_kind});
   ids_.emplace(std::pair(added.module, std::string_view(added.name)), id);
-  if (added.module.empty() && added.name == "[patching]") patching_ = id;
+  if (added.module.empty() && added.name == "[arctrace]") own_work_ = id;
   return id;
 }
 

@@ -54,15 +54,16 @@ class Functions {
   FunctionId intern(std::string_view module, std::string_view name,
                     CodeLocation location);
   const Function& operator[](FunctionId id) const { return functions_[id]; }
-  // `[patching]`, the time in which a program waits for its functions to be patched
-  // (SPEC.md READ-8), which is recording's own. kRootFunction: there was none so far.
-  FunctionId patching() const { return patching_; }
+  // `[arctrace]`, what the tracer does in the program's threads, as while these wait for
+  // functions to be patched (SPEC.md READ-8). Its time is in no sum. kRootFunction: there
+  // was none so far.
+  FunctionId own_work() const { return own_work_; }
   size_t size() const { return functions_.size(); }
 
  private:
   std::string_view intern_module(std::string_view path);
 
-  FunctionId patching_ = kRootFunction;
+  FunctionId own_work_ = kRootFunction;
   std::deque<Function> functions_;
   std::deque<std::string> modules_;
   absl::flat_hash_map<std::string_view, std::string_view> module_by_path_;

@@ -101,24 +101,6 @@ std::string longest_gap_text(const SummaryFacts& facts) {
                       gap_reason_text(gap));
 }
 
-// Visits the outermost nodes of `[patching]`.
-template <class Visit>
-void for_each_patching(const CallTree& tree, const Functions& functions, NodeIndex root,
-                       const Visit& visit) {
-  if (functions.patching() == kRootFunction) return;
-  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
-    if (at != root && tree[at].function == functions.patching()) visit(at);
-  }
-}
-
-// Returns the overhead of `[patching]`, including the calls in it.
-uint64_t patching_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
-  uint64_t sum = 0;
-  for_each_patching(tree, functions, root,
-                    [&](NodeIndex node) { sum += total_overhead_ps(tree, node); });
-  return sum;
-}
-
 // Returns the cost of recording itself, on the CPU as far as that is known; empty if it
 // is not known, or nothing was recorded.
 std::string overhead_text(const SummaryFacts& facts) {
@@ -128,10 +110,10 @@ std::string overhead_text(const SummaryFacts& facts) {
        at = tree.next_in_preorder(at, facts.all.root)) {
     if (at != facts.all.root) calls += tree[at].calls;
   }
-  // The waits for patches have a line of their own.
+  // The tracer's own work has a line of its own.
   const uint64_t overhead_ns =
       (total_overhead_ps(tree, facts.all.root) -
-       patching_ps(tree, facts.replay.functions(), facts.all.root)) /
+       own_work_ps(tree, facts.replay.functions(), facts.all.root)) /
       1000;
   if (overhead_ns == 0 || calls == 0) return {};
   const bool is_corrected = facts.replay.is_corrected();
@@ -155,23 +137,14 @@ std::string overhead_text(const SummaryFacts& facts) {
   return text;
 }
 
-// Returns how long programs waited for their functions to be patched, which they would
-// not without recording; empty if it is less than 1 % of all.
-std::string patching_text(const SummaryFacts& facts) {
-  const CallTree& tree = *facts.all.tree;
-  const Functions& functions = facts.replay.functions();
-  const bool is_corrected = facts.replay.is_corrected();
-  uint64_t patching_ns = 0;
-  if (is_corrected) {
-    patching_ns = patching_ps(tree, functions, facts.all.root) / 1000;
-  } else {
-    for_each_patching(tree, functions, facts.all.root,
-                      [&](NodeIndex node) { patching_ns += tree[node].total_ns; });
-  }
-  const uint64_t all_ns = facts.all_ns() + (is_corrected ? patching_ns : 0);
-  if (patching_ns == 0 || patching_ns < all_ns / 100) return {};
-  return absl::StrCat("patching functions for -P took ", duration_text(patching_ns),
-                      is_corrected ? ", taken off" : " of it: [patching]");
+// Returns how long arctrace worked in the program's threads; empty if it is less than 1 %
+// of all.
+std::string own_work_text(const SummaryFacts& facts) {
+  const uint64_t own_ns =
+      own_work_ps(*facts.all.tree, facts.replay.functions(), facts.all.root) / 1000;
+  if (own_ns == 0 || own_ns < (facts.all_ns() + own_ns) / 100) return {};
+  return absl::StrCat("arctrace itself took ", duration_text(own_ns),
+                      " to patch functions for -P, which is in no sum: [arctrace]");
 }
 
 // The most filters that the head names.
@@ -291,12 +264,23 @@ std::string summary_text(std::vector<SummarySection> sections, size_t max_lines)
   return text;
 }
 
+uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
+  if (functions.own_work() == kRootFunction) return 0;
+  uint64_t sum = 0;
+  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
+    if (at != root && tree[at].function == functions.own_work()) {
+      sum += total_overhead_ps(tree, at);
+    }
+  }
+  return sum;
+}
+
 std::vector<FunctionTotal> hottest_functions(const SummaryFacts& facts) {
   const Functions& functions = facts.replay.functions();
   std::vector<FunctionTotal> totals =
       function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kSelf);
   std::erase_if(totals, [&](const FunctionTotal& total) {
-    return total.function != kRootFunction && total.function == functions.patching();
+    return total.function != kRootFunction && total.function == functions.own_work();
   });
   return totals;
 }
@@ -374,7 +358,7 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
                                              : "; see --corrected"));
     }
   }
-  if (const std::string cost = patching_text(facts); !cost.empty())
+  if (const std::string cost = own_work_text(facts); !cost.empty())
     section.rows.push_back(cost);
   if (facts.summary != nullptr) {
     section.rows.push_back(summary_line(*facts.summary));

@@ -64,7 +64,11 @@ struct SummaryFacts {
   uint64_t all_ns() const { return (*all.tree)[all.root].total_ns; }
 };
 
-// Returns the functions by self time, without `[patching]`, whose time the head tells.
+// Returns the time of the tracer's own work below `root`, which is in no sum.
+uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root);
+
+// Returns the functions by self time, without the tracer's own work, whose time the head
+// tells.
 std::vector<FunctionTotal> hottest_functions(const SummaryFacts& facts);
 
 // Returns a head, or a row, whose columns are in `row`, with its name and notes cut to

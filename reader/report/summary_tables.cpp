@@ -80,11 +80,6 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
          (shown == 0 || !is_small(parts[shown].self_ns, all_ns))) {
     ++shown;
   }
-  // This part comes last of those shown, because the program spent no work on it.
-  std::stable_partition(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(shown),
-                        [&](const TimePart& part) {
-                          return part.name != functions[functions.patching()].name;
-                        });
   const auto others_from = [&](size_t first) {
     TimePart others = {};
     uint64_t count = 0;
@@ -137,7 +132,7 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
   SummarySection section;
   const Functions& functions = facts.replay.functions();
   std::string calls_text, rest_text;
-  uint64_t calls = 0, patching_ns = 0;
+  uint64_t calls = 0;
   const auto append = [](std::string& text, const std::string& name, uint64_t time_ns,
                          const std::string& notes) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", duration_text(time_ns),
@@ -147,10 +142,7 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
        function_totals(*facts.all.tree, functions, facts.all.root, SortKey::kSelf)) {
     const Function& function = functions[total.function];
     if (is_signal(function)) continue;
-    if (total.function == functions.patching()) {
-      patching_ns = total.self_ns;
-      continue;
-    }
+    if (total.function == functions.own_work()) continue;
     if (function.module.empty() && function.name.starts_with('[')) {
       append(rest_text, labels.text(total.function), total.self_ns,
              within_text(total.marks.within_ns()));
@@ -165,9 +157,6 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
   if (const uint64_t outside_ns = tree[facts.all.root].self_ns; outside_ns != 0) {
     append(rest_text, "not in recorded functions", outside_ns,
            within_text(tree.marks(facts.all.root).within_ns()));
-  }
-  if (patching_ns != 0) {
-    append(rest_text, labels.text(functions.patching()), patching_ns, "");
   }
   section.head = summary_head(count_text(calls, "call") + ": too few for shares", style);
   if (!calls_text.empty()) section.rows.push_back(wrap_line("  " + calls_text, 4, style));
@@ -227,10 +216,7 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
       }
     }
     if (rest_ns == 0) return {};
-    uint64_t told_ns = (*facts.all.tree)[facts.all.root].self_ns;
-    if (told_ns != 0) ++count;
-    for (const FunctionTotal& total : totals) told_ns += total.self_ns;
-    if (told_ns != all_ns) ++count;  // [patching]
+    if ((*facts.all.tree)[facts.all.root].self_ns != 0) ++count;
     std::string row;
     append_time(row, rest_ns, all_ns, scale);
     append_right(row, grouped_text(calls), 12);
@@ -251,15 +237,13 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   SummarySection section;
   const CallTree& tree = *facts.all.tree;
   const uint64_t all_ns = facts.all_ns();
-  const FunctionId patching = facts.replay.functions().patching();
   std::vector<NodeIndex> nodes;
   uint64_t all_paths = (tree[facts.all.root].self_ns == 0) ? 0 : 1;
   for (NodeIndex at = tree.next_in_preorder(facts.all.root, facts.all.root);
        at != kNoNode; at = tree.next_in_preorder(at, facts.all.root)) {
     if (tree[at].self_ns != 0) ++all_paths;
     // A path of one function adds nothing to the function's row.
-    if (tree[at].parent != facts.all.root && tree[at].function != patching &&
-        !is_small(tree[at].self_ns, all_ns)) {
+    if (tree[at].parent != facts.all.root && !is_small(tree[at].self_ns, all_ns)) {
       nodes.push_back(at);
     }
   }
@@ -383,9 +367,7 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
     std::string notes;
     const auto totals =
         function_totals(merged, replay.functions(), like.root, SortKey::kSelf);
-    const auto most = std::find_if(totals.begin(), totals.end(), [&](const auto& total) {
-      return total.function != replay.functions().patching();
-    });
+    const auto most = totals.begin();
     if (most != totals.end() && most->self_ns != 0) {
       notes = absl::StrCat("  ", labels.text(most->function), " ",
                            duration_text(most->self_ns));

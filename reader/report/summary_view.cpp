@@ -85,7 +85,9 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     json.member("wall_ns", wall_ns(replay));
     json.member("thread_ns", tree[all.root].total_ns);
     write_cpu_json(tree.cpu_total(all.root), replay.known_times(), json);
-    write_overhead_json(total_overhead_ps(tree, all.root), replay, json);
+    const uint64_t own_ps = own_work_ps(tree, replay.functions(), all.root);
+    write_overhead_json(total_overhead_ps(tree, all.root) - own_ps, replay, json);
+    if (own_ps != 0) json.member("arctrace_ns", own_ps / 1000);
     write_parts_json(tree, all.root, replay, json);
     if (has_wake_ups_) write_serving_json(loops_.find(), replay, labels, json);
     write_functions_json(all, times_, options_, replay, labels, json);

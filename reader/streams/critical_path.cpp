@@ -83,10 +83,18 @@ class Walk {
       const auto fair_ns =
           static_cast<uint64_t>(absl::uint128(share.time_ns) * part_ns / all_ns);
       const uint64_t time_ns = is_last ? left_ns : std::min(left_ns, fair_ns);
-      if (time_ns != 0) path_.sums[{thread_, share.node, state}] += time_ns;
+      const PathState what = is_own_work(share.node) ? PathState::kRecorder : state;
+      if (time_ns != 0) path_.sums[{thread_, share.node, what}] += time_ns;
       left_ns -= time_ns;
     }
     go_back_to(since_ns);
+  }
+
+  // Whether the tracer works at the end of this path. Nobody waits for what it waits for.
+  bool is_own_work(NodeIndex node) const {
+    const FunctionId own_work = replay_.functions().own_work();
+    return node != kNoNode && own_work != kRootFunction &&
+           replay_.tree()[node].function == own_work;
   }
 
   bool go_to(ThreadIndex thread) {
@@ -161,8 +169,8 @@ class Walk {
         break;
     }
     const bool is_whole = state.stop_ns == now_;
-    if (is_whole && is_woken_by_thread(state.waker) && runs(state.waker.thread) &&
-        go_to(state.waker.thread)) {
+    if (is_whole && !is_own_work(last_node(*piece)) && is_woken_by_thread(state.waker) &&
+        runs(state.waker.thread) && go_to(state.waker.thread)) {
       return;
     }
     take_piece(

@@ -271,6 +271,18 @@ print(longest_ns)
         self.assertRegex(text, r"(?m)^Why f is slow: the slowest 2 calls of 200, by wall-clock ")
         self.assertRegex(text, r"(?m)^ +More  Path in it\n +\+ [0-9.]+ m?s  slow$")
 
+    def test_ranges_from_the_end(self):
+        """Plain numbers are seconds, and negative ends count from the end of the trace."""
+        trace, _ = self.recorded()
+        [thread] = read_report(trace, "tree")["threads"]
+        end_ns = thread["root"]["cum_ns"]
+        part = end_ns // 4
+        for option in (f"-{part}ns~", f"-{part / 1e9:.9f}~"):
+            [last] = read_report(trace, "tree", "-r", option)["threads"]
+            self.assertLess(abs(last["root"]["cum_ns"] - part), part // 4, option)
+        [first] = read_report(trace, "tree", "-r", f"~-{part}ns")["threads"]
+        self.assertEqual(first["root"]["cum_ns"] + last["root"]["cum_ns"], end_ns)
+
     def test_filters_that_match_nothing(self):
         trace, _ = self.recorded()
 
@@ -464,30 +476,36 @@ print(longest_ns)
 
     @cases.in_gate
     @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
-    def test_waiting_to_be_patched_is_taken_off(self):
-        """All time of the function, on the CPU and waiting, in the call itself and in those around it."""
+    def test_own_work_is_not_the_programs(self):
+        """While it patches, arctrace waits in the program's thread, and makes system calls. Neither is in any sum, nor
+        on the critical path; it is told once."""
         program = self.directory / "plain"
         subprocess.run(["gcc", "-O1", "-DTIMES=10", "-x", "c", "-", "-o", program], input=TWO_FUNCTIONS, text=True,
                        check=True)
-        done = self.record(program, options=("-P", "main", "-Z", "1", "--kernel=bpf"))
+        done = self.record(program, options=("-P", "main", "-Z", "1", "--kernel=bpf", "--syscalls"))
         self.assertEqual(done.status, 0, done.stderr)
 
         def nodes(*options):
             [thread] = read_report(done.trace, "tree", *options)["threads"]
             return {node["name"]: node for node, _ in walk(thread["root"])}
 
-        recorded, corrected = nodes(), nodes("--corrected")
-        waited = recorded["[patching]"]
-        self.assertGreater(waited["off_cpu_ns"], 0)
-        self.assertEqual(waited["overhead_ns"], waited["cum_ns"])
-        self.assertEqual([corrected["[patching]"][part] for part in ("base_ns", "cum_ns", "cpu_ns", "off_cpu_ns")],
-                         [0, 0, 0, 0])
-        around = "[constructors]"
-        self.assertLessEqual(corrected[around]["cum_ns"], recorded[around]["cum_ns"] - waited["cum_ns"])
-        self.assertEqual(corrected[around]["off_cpu_ns"], recorded[around]["off_cpu_ns"] - waited["off_cpu_ns"])
+        for options in ((), ("--corrected",)):
+            own = nodes(*options)["[arctrace]"]
+            self.assertEqual([own[part] for part in ("base_ns", "cum_ns", "cpu_ns", "off_cpu_ns")], [0, 0, 0, 0])
+            self.assertEqual(own["children"], [])
+            # The shim starts a process, which reads a program.
+            self.assertGreater(own["overhead_ns"], 300_000)
+        summary = read_report(done.trace, "summary")
+        self.assertEqual(summary["arctrace_ns"], own["overhead_ns"])
+        self.assertLess(summary["thread_ns"], summary["wall_ns"] - 0.9 * summary["arctrace_ns"])
+        self.assertNotIn("K:wait4", {row["name"] for row in read_report(done.trace, "flat")["functions"]})
+        path = read_report(done.trace, "critical-path")["critical_path"]
+        [row] = [row for row in path if row["state"] == "arctrace"]
+        self.assertEqual(row["path"][-1], "[arctrace]")
+        self.assertGreater(row["ns"], 0.9 * own["overhead_ns"])
         text = read("report", done.trace)
-        rest = text.split("the rest: ")[1].split("\n\n")[0]
-        self.assertRegex(rest, r"\[patching\] [0-9.]+ [mu]?s$")
+        self.assertIn("\narctrace itself took ", text)
+        self.assertEqual(text.count("[arctrace]"), 2)  # that line, and what the time depended on
 
     def summary(self, *command, options=(), status=0):
         """A recording's report: the text, and the JSON, which are checked for what always holds."""

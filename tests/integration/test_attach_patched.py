@@ -161,7 +161,7 @@ class AttachPatched(AttachTest):
             for _ in range(10):
                 self.attach_for_rounds(program, place, "--no-libcall", "-Z", "1", "-P", option)
                 read("check", self.directory / "arctrace.data")
-                # Functions that were open as the program was joined are there once, and so is [patching].
+                # Functions that were open as the program was joined are there once, and so is [arctrace].
                 functions = {name for name, calls in self.functions().items() if calls > 1}
                 if functions:  # the program may have waited for a CPU meanwhile
                     break

@@ -188,39 +188,33 @@ void prepare_calls(const PatchedModule& module, const PatchTable& table) {
   find_demangler();
 }
 
-// While the object exists, the thread is in a frame of its own, so that the time that the
-// program waits for a process of ours does not count for its constructors.
-class PatchingFrame {
+// While the object exists, the thread is in a frame of its own, by which readers know
+// that it works for the tracer: its time and its system calls are not the program's.
+class OwnWork {
  public:
   // The key is a library's, because the frame is no function of the program's own.
-  PatchingFrame()
-      : key_(arctrace_name_key(call_name_id(kPatchingFrame)) |
-             ARCTRACE_FRAME_LIBRARY_BIT) {
+  OwnWork() : key_(arctrace_name_key(call_name_id(kName)) | ARCTRACE_FRAME_LIBRARY_BIT) {
     arctrace_enter(key_);
   }
-  ~PatchingFrame() { arctrace_exit(key_); }
-  PatchingFrame(const PatchingFrame&) = delete;
-  PatchingFrame& operator=(const PatchingFrame&) = delete;
+  ~OwnWork() { arctrace_exit(key_); }
+  OwnWork(const OwnWork&) = delete;
+  OwnWork& operator=(const OwnWork&) = delete;
 
  private:
-  static constexpr const char* kPatchingFrame = "[patching]";
+  static constexpr const char* kName = "[arctrace]";
   const uint64_t key_;
 };
-
-void load_images(bool may_run_already) {
-  bool lacks_image = false;
-  for_each_new([&](const Known& one) { lacks_image |= one.table == nullptr; });
-  if (!lacks_image) return;
-  const PatchingFrame patching;
-  for_each_new([&](Known& one) {
-    if (one.table == nullptr) one.table = load_image(one.module, may_run_already);
-  });
-}
 
 // Steps that need libc are done for all modules, before the first function of any is
 // patched, because that may be libc's.
 void patch_those_found(bool may_run_already) {
-  load_images(may_run_already);
+  bool has_new = false;
+  for_each_new([&](const Known&) { has_new = true; });
+  if (!has_new) return;
+  const OwnWork patching;
+  for_each_new([&](Known& one) {
+    if (one.table == nullptr) one.table = load_image(one.module, may_run_already);
+  });
   for_each_new([](Known& one) {
     if (one.table == nullptr) return;
     one.chosen = prepare_patches(one.module, *one.table);

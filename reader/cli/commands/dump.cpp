@@ -218,6 +218,8 @@ Runner add_dump(CLI::App& root) {
     if (fields->count() != 0 && options->format == OutputFormat::kJson) {
       return absl::InvalidArgumentError("dump: --fields applies to --format=text only");
     }
+    absl::Status counted = count_from_end_of(options->paths, options->filter.range);
+    if (!counted.ok()) return counted;
     return dump(*options);
   };
 }

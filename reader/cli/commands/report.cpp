@@ -5,6 +5,7 @@
 
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
+#include "reader/cli/record/open_trace.hpp"
 
 namespace arctrace::cli {
 
@@ -16,6 +17,9 @@ Runner add_report(CLI::App& root) {
       root.add_subcommand("report", "show call stacks and the time spent in them");
   add_report_options(*app, *options);
   return [options]() -> absl::StatusOr<int> {
+    if (absl::Status s = count_from_end_of(options->paths, options->range); !s.ok()) {
+      return s;
+    }
     if (absl::Status s = complete_report_options(*options); !s.ok()) return s;
     return run_report(*options);
   };
@@ -29,6 +33,9 @@ Runner add_graph(CLI::App& root) {
       "graph", "show all paths to a function and all that it calls, with times");
   add_graph_options(*app, *options);
   return [options]() -> absl::StatusOr<int> {
+    if (absl::Status s = count_from_end_of(options->paths, options->range); !s.ok()) {
+      return s;
+    }
     if (absl::Status s = complete_report_options(*options); !s.ok()) return s;
     return run_report(*options);
   };
@@ -42,6 +49,12 @@ Runner add_export(CLI::App& root) {
       root.add_subcommand("export", "write a trace in the format of another program");
   add_export_options(*app, *options);
   return [options]() -> absl::StatusOr<int> {
+    if (absl::Status s = count_from_end_of(options->paths, options->range); !s.ok()) {
+      return s;
+    }
+    for (TimeRange& exact : options->exact) {
+      if (absl::Status s = count_from_end_of(options->paths, exact); !s.ok()) return s;
+    }
     if (absl::Status s = complete_export_options(*options); !s.ok()) return s;
     return run_export(*options);
   };

@@ -221,7 +221,10 @@ class TuiRun {
 
   void take_prompt(int key) {
     if (key == terminal::Screen::kKeyGone) has_quit_ = true;
-    if (const std::optional<TimeRange> range = prompt_.handle(key)) wanted_ = *range;
+    const std::optional<TimeRange> range = prompt_.handle(key);
+    if (!range.has_value()) return;
+    wanted_ = *range;
+    count_from_end(blocks_.times().until_ns, wanted_);
   }
 
   // The share of the records of the range that were read before a time.
@@ -316,6 +319,9 @@ Runner add_tui(CLI::App& root) {
       root.add_subcommand("tui", "show a trace in the terminal, to move through");
   add_tui_options(*app, *options);
   return [options]() -> absl::StatusOr<int> {
+    if (absl::Status s = count_from_end_of(options->paths, options->range); !s.ok()) {
+      return s;
+    }
     options->take_range();
     return run_tui(*options);
   };

@@ -60,8 +60,10 @@ CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range) {
           [&range](const std::string& text) {
             range = time_range_of("--time-range", text);
           },
-          "only from START up to STOP, which count from the start of the session, "
-          "such as 1.5ms~2s; each may be omitted")
+          "only from START up to STOP, such as 1.5ms~2s: they count from the start of "
+          "the "
+          "session, negative ones from the trace's end, -2s~; each may be omitted; plain "
+          "numbers are seconds")
       ->type_name("START~STOP");
 }
 
@@ -208,24 +210,37 @@ CLI::Validator not_negative() {
 absl::StatusOr<TimeRange> parse_time_range(std::string_view text) {
   const size_t tilde = text.find('~');
   if (tilde == std::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", std::string(text), "\" is not a range START~STOP such as 1.5ms~2s"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text),
+                     "\" is not a range START~STOP such as 1.5ms~2s, or -2s~"));
   }
   TimeRange range;
   const auto parse_end = [](std::string_view end, int64_t& out) {
     if (end.empty()) return absl::OkStatus();
-    const absl::StatusOr<int64_t> parsed = recording::parse_time_ns(end);
+    std::string time(end);
+    double seconds = 0;
+    if (absl::SimpleAtod(time, &seconds)) time += 's';
+    const absl::StatusOr<int64_t> parsed = recording::parse_time_ns(time);
     if (parsed.ok()) out = *parsed;
     return parsed.status();
   };
   if (absl::Status s = parse_end(text.substr(0, tilde), range.from_ns); !s.ok()) return s;
   if (absl::Status s = parse_end(text.substr(tilde + 1), range.until_ns); !s.ok())
     return s;
-  if (range.from_ns > range.until_ns) {
+  // Which of two ends is earlier is not known if one counts from the trace's end.
+  const bool is_alike = is_from_end(range.from_ns) == is_from_end(range.until_ns);
+  if (is_alike && range.from_ns > range.until_ns) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", std::string(text), "\" ends before it starts"));
   }
   return range;
+}
+
+bool is_from_end(int64_t time_ns) { return time_ns < 0 && time_ns != INT64_MIN; }
+
+void count_from_end(int64_t end_ns, TimeRange& range) {
+  if (is_from_end(range.from_ns)) range.from_ns += end_ns;
+  if (is_from_end(range.until_ns)) range.until_ns += end_ns;
 }
 
 CLI::Option* add_glob_option(CLI::App& app, const std::string& name,

@@ -126,8 +126,15 @@ TimeRange time_range_of(const std::string& option, const std::string& text);
 // -r, --time-range START~STOP
 CLI::Option* add_time_range_option(CLI::App& app, TimeRange& range);
 
-// Parses "1ms~2s", "~2s", "1ms~"; START is not after STOP. The error quotes the text and
-// says what it should be.
+// Whether an end of a range counts from the trace's end: it is negative.
+bool is_from_end(int64_t time_ns);
+
+// Makes such ends count from the session's start, as others do.
+void count_from_end(int64_t end_ns, TimeRange& range);
+
+// Parses "1ms~2s", "~2s", "1ms~", "-2s~", "1~2.5"; plain numbers are seconds, and
+// negative times count from the trace's end. START is not after STOP. The error quotes
+// the text and says what it should be.
 absl::StatusOr<TimeRange> parse_time_range(std::string_view text);
 
 // Adds an option whose values are globs (src/base/glob.hpp). Each time it is given, its

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "reader/analysis/block_times.hpp"
+#include "reader/cli/options/options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/streams/spools.hpp"
 #include "reader/trace/input.hpp"
@@ -223,6 +225,25 @@ absl::StatusOr<reader::Trace> open_with_abandoned_buffer(
       open_files_with_abandoned_buffer(paths, options, [] { return false; });
   if (!open.ok()) return open.status();
   return std::move(open->trace);
+}
+
+absl::Status count_from_end_of(const std::vector<std::string>& names,
+                               reader::TimeRange& range) {
+  if (!is_from_end(range.from_ns) && !is_from_end(range.until_ns)) {
+    return absl::OkStatus();
+  }
+  constexpr reader::TimeRange kNoTime = {INT64_MIN, INT64_MIN};
+  const absl::StatusOr<reader::TraceFiles> files =
+      reader::TraceFiles::open(files_or_sessions(names));
+  if (!files.ok()) return files.status();
+  const absl::StatusOr<reader::Trace> trace =
+      files->trace({.range = kNoTime}, [] { return false; });
+  if (!trace.ok()) return trace.status();
+  count_from_end(reader::BlockTimes(*trace).times().until_ns, range);
+  if (range.from_ns <= range.until_ns) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--time-range: it ends at ", reader::seconds_text(range.until_ns),
+      " s, before it starts at ", reader::seconds_text(range.from_ns), " s"));
 }
 
 std::unique_ptr<recorder::ActingWithRights> act_as_owner(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/trace/record.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/trace.hpp"
 #include "reader/trace/trace_files.hpp"
@@ -41,6 +42,12 @@ absl::StatusOr<OpenFiles> open_files_with_abandoned_buffer(
 // Does the same for a trace that is read once.
 absl::StatusOr<reader::Trace> open_with_abandoned_buffer(
     const std::vector<std::string>& paths, const reader::OpenOptions& options);
+
+// Makes the ends of the range that count from the end of the trace (is_from_end()) count
+// from the session's start. Opens the trace only if there are any. Errors: those of
+// TraceFiles; the range ends before it starts.
+absl::Status count_from_end_of(const std::vector<std::string>& names,
+                               reader::TimeRange& range);
 
 // Gives this thread the rights with which it opens the files that a trace names: modules,
 // debug files. If this process is root's and the trace at `path` is another user's, who

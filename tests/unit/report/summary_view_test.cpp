@@ -119,11 +119,13 @@ TEST_CASE("summary: the thread that a signal came upon stands once") {
         "  server 7/7: main");
 }
 
-TEST_CASE("summary: waiting to be patched is recording's own time") {
+TEST_CASE("summary: what the tracer does is in no sum") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "server");
   script.enter(t, 0, "start");
-  script.enter(t, 0, "[patching]");
+  script.enter(t, 0, "[arctrace]");
+  script.enter(t, 10'000, "K:wait4");
+  script.exit(t, 50'000);
   script.exit(t, 60'000);
   script.enter(t, 60'000, "load");
   script.exit(t, 70'000);
@@ -138,27 +140,29 @@ TEST_CASE("summary: waiting to be patched is recording's own time") {
   Viewed viewed(script);
   viewed.replay.hook_costs = {&cost, 1};
   const std::string text = viewed.text("summary");
-  CHECK(text.find("\npatching functions for -P took 60.0 us of it: [patching]\n") !=
-        std::string::npos);
+  const std::string line =
+      "\narctrace itself took 60.0 us to patch functions for -P, which is in no sum: "
+      "[arctrace]\n";
+  CHECK(text.find(line) != std::string::npos);
   CHECK(text.find("recording cost less than 1 %\n") != std::string::npos);
-  // The table of parts must have all of them, so it is the last one there.
-  const size_t row = text.find("  [patching]\n");
-  CHECK(row < text.find("Hottest functions"));
-  CHECK(row > text.find("functions of no module"));
-  CHECK(text.find("[patching]", row + 5) == std::string::npos);
-  CHECK(viewed.text("tree").find("[patching] [recording]\n") != std::string::npos);
-
-  viewed.replay.is_corrected = true;
-  const std::string corrected = viewed.text("summary");
-  CHECK(corrected.find("\npatching functions for -P took 60.0 us, taken off\n") !=
-        std::string::npos);
-  const Json root = viewed.json("summary").at("threads").at(0).at("root");
-  CHECK(root.at("cum_ns") <= 40'000);  // the cost of recording is subtracted, too
-  CHECK(root.at("cum_ns") > 39'900);
-  const Json& start = root.at("children").at(0).at("name") == "start"
-                          ? root.at("children").at(0)
-                          : root.at("children").at(1);
-  CHECK(start.at("cum_ns") < 20'000);
+  CHECK(text.find("[arctrace]", text.find(line) + line.size()) == std::string::npos);
+  for (const bool is_corrected : {false, true}) {
+    viewed.replay.is_corrected = is_corrected;
+    CHECK(viewed.text("summary").find(line) != std::string::npos);
+    const Json summary = viewed.json("summary");
+    CHECK(summary.at("arctrace_ns") == 60'000);
+    // A corrected report has taken off what recording cost, too.
+    const Json root = summary.at("threads").at(0).at("root");
+    CHECK(root.at("cum_ns") <= 40'000);
+    CHECK(root.at("cum_ns") > 39'900);
+    const Json& start = root.at("children").at(0).at("name") == "start"
+                            ? root.at("children").at(0)
+                            : root.at("children").at(1);
+    CHECK(start.at("cum_ns") <= 20'000);
+    for (const Json& child : start.at("children")) {
+      if (child.at("name") == "[arctrace]") CHECK(child.at("children").empty());
+    }
+  }
 }
 
 TEST_CASE("summary: functions that were switched off") {

@@ -180,7 +180,7 @@ TEST_CASE("what definitions define") {
   CHECK(process.modules[0].unloaded_ns == 90);
   CHECK(process.modules[0].hook_kind == ARCTRACE_HOOK_XRAY);
   REQUIRE(definitions.threads().size() == 2);
-  const ThreadIndex thread = definitions.find_thread(1);
+  const reader::ThreadIndex thread = definitions.find_thread(1);
   CHECK(definitions.threads()[thread].tid == 1234);
   CHECK(definitions.threads()[thread].end_ns == 940);
   const reader::Thread& ended = definitions.threads()[definitions.find_thread(2)];

@@ -19,12 +19,30 @@ TEST_CASE("ranges may be open") {
   CHECK(parse_time_range("1us~")->until_ns == INT64_MAX);
   CHECK(parse_time_range("~")->until_ns == INT64_MAX);
   CHECK(parse_time_range("1us").status().message() ==
-        "\"1us\" is not a range START~STOP such as 1.5ms~2s");
+        "\"1us\" is not a range START~STOP such as 1.5ms~2s, or -2s~");
   CHECK(parse_time_range("2us~1us").status().message() ==
         "\"2us~1us\" ends before it starts");
-  CHECK(parse_time_range("1~2").status().message() ==
-        "\"1\" is not a time such as 1.5ms, 20us, 300ns or 2s");
+  CHECK(parse_time_range("1.5~2")->from_ns == 1'500'000'000);
+  CHECK(parse_time_range("1.5~2")->until_ns == 2'000'000'000);
+  CHECK(parse_time_range("x~2").status().message() ==
+        "\"x\" is not a time such as 1.5ms, 20us, 300ns or 2s");
   CHECK_FALSE(parse_time_range("1us~2us~3us").ok());
+}
+
+TEST_CASE("negative ends of ranges count from the end of the trace") {
+  TimeRange range = *parse_time_range("-2s~");
+  CHECK(is_from_end(range.from_ns));
+  CHECK_FALSE(is_from_end(range.until_ns));
+  count_from_end(5'000'000'000, range);
+  CHECK(range.from_ns == 3'000'000'000);
+  CHECK(range.until_ns == INT64_MAX);
+  range = *parse_time_range("~-0.5");
+  count_from_end(5'000'000'000, range);
+  CHECK(range.from_ns == INT64_MIN);
+  CHECK(range.until_ns == 4'500'000'000);
+  range = *parse_time_range("1s~-1s");  // which end is earlier is not known yet
+  CHECK(range.until_ns == -1'000'000'000);
+  CHECK_FALSE(parse_time_range("-1s~-2s").ok());
 }
 
 TEST_CASE("validators of numbers") {
@@ -96,7 +114,7 @@ TEST_CASE("options that several subcommands have") {
   CHECK(size == 4096);
   CHECK(parse_error(app, {"-o", ""}) == "--output: the value is empty");
   CHECK(parse_error(app, {"-r", "x"}) ==
-        "--time-range: \"x\" is not a range START~STOP such as 1.5ms~2s");
+        "--time-range: \"x\" is not a range START~STOP such as 1.5ms~2s, or -2s~");
   CHECK(parse_error(app, {"-s", "x"}) ==
         "--size: \"x\" is not a size such as 64k or 1.5G");
   CHECK(parse_error(app, {"-s", "4G"}) == "--size: \"4G\" is too large");
