@@ -209,7 +209,7 @@ struct arctrace_reader_filter {
   uint64_t min_duration_ns;
   uint32_t max_depth; /* of calls within one another */
   uint32_t reserved;
-  /* Globs of function names, as in `report -F` and `-N`: shown are functions that match
+  /* Patterns of functions, as in `report -F` and `-N`: shown are functions that match
    * one of `only` and what they call, except those that match one of `except` and what
    * they call. */
   const char* const* only;

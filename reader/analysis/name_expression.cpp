@@ -3,11 +3,11 @@
 #include <absl/strings/ascii.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
+#include <vector>
 
+#include "reader/symbols/name_patterns.hpp"
 #include "src/base/function_names.hpp"
-#include "src/base/language_names.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -60,10 +60,7 @@ std::optional<NameExpression> NameExpression::compile_untrusted(std::string_view
 }
 
 bool NameExpression::match(const std::string& name) {
-  const std::string_view original = without_copy_suffix(name);
-  const std::array<std::string, 4> forms = {name, std::string(original),
-                                            std::string(without_parameters(original)),
-                                            std::string(without_ocaml_number(original))};
+  const std::vector<std::string> forms = name_forms(name);
   return std::any_of(forms.begin(), forms.end(), [this](const std::string& form) {
     matched_bytes_ += form.size();
     if (matched_bytes_ > kBytesBetweenCompilations) {

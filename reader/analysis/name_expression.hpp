@@ -20,7 +20,7 @@ class NameExpression {
   static std::optional<NameExpression> compile_untrusted(std::string_view text);
 
   // Whether a function with this demangled name matches, in one of the forms in which the
-  // shim matches names (src/base/function_names.hpp). Takes time linear in the name.
+  // shim matches names (name_forms()). Takes time linear in the name.
   bool match(const std::string& name);
   // Whether the shim may have matched it by its linker's name, which a trace does not
   // have: it is no C function, and the expression is not one that only a name of C begins

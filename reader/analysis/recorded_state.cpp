@@ -12,9 +12,11 @@
 #include "reader/analysis/name_expression.hpp"
 #include "reader/replay/functions.hpp"
 #include "reader/symbols/demangle.hpp"
+#include "reader/symbols/name_patterns.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/record.hpp"
 #include "reader/trace/recorded_times.hpp"
+#include "src/base/glob.hpp"
 #include "src/protocol/live_filter.hpp"
 #include "src/protocol/record_filter.hpp"
 
@@ -54,7 +56,13 @@ class FilterNames {
   }
   bool empty() const { return globs_.empty() && expressions_.empty(); }
   bool match(const std::string& name) {
-    return matches_any(globs_, name) ||
+    const std::vector<std::string> forms = name_forms(name);
+    const auto has_form = [&forms](const std::string& glob) {
+      return std::any_of(forms.begin(), forms.end(), [&glob](const std::string& form) {
+        return glob_matches(glob, form);
+      });
+    };
+    return std::any_of(globs_.begin(), globs_.end(), has_form) ||
            std::find(linked_.begin(), linked_.end(), name) != linked_.end() ||
            std::any_of(expressions_.begin(), expressions_.end(),
                        [&](NameExpression& one) { return one.match(name); });

@@ -80,7 +80,7 @@ class ChromeExport : public CallExporter {
 
 void ChromeExport::begin(Replay& replay, const WriteText& write) {
   replay_ = &replay;
-  names_.emplace(replay.definitions(), replay.functions());
+  names_.emplace(replay.definitions(), replay.shown_names());
   lanes_.emplace(*settings().definitions, *names_, events_);
   events_.begin_file(write, settings().session);
 }

@@ -14,8 +14,8 @@
 namespace arctrace::reader {
 
 const std::string& ExportNames::make(FunctionId function) {
-  if (function >= known_.size()) known_.resize(functions_.size());
-  known_[function] = {true, safe_name(functions_[function].name)};
+  if (function >= known_.size()) known_.resize(function + 1);
+  known_[function] = {true, safe_name(shown_[function])};
   return known_[function].name;
 }
 

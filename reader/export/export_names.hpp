@@ -26,8 +26,8 @@ namespace arctrace::reader {
 class ExportNames {
  public:
   // Both must outlive this object.
-  ExportNames(const Definitions& definitions, const Functions& functions)
-      : definitions_(definitions), functions_(functions) {}
+  ExportNames(const Definitions& definitions, ShownNames& shown)
+      : definitions_(definitions), shown_(shown) {}
 
   const std::string& function(FunctionId function) {
     if (function < known_.size() && known_[function].made) return known_[function].name;
@@ -59,7 +59,7 @@ class ExportNames {
   const std::string& make(FunctionId function);
 
   const Definitions& definitions_;
-  const Functions& functions_;
+  ShownNames& shown_;
   std::vector<Known> known_;  // by FunctionId
 };
 

@@ -17,7 +17,8 @@ constexpr std::string_view kFilteredEvents = "[events]";
 }  // namespace
 
 void RowsExport::begin(Replay& replay, const WriteText& write) {
-  names_.emplace(replay.definitions(), replay.functions());
+  whole_names_.emplace(replay.functions()).set_full(true);
+  names_.emplace(replay.definitions(), *whole_names_);
   replay_ = &replay;
   functions_ = &replay.functions();
   has_dispatches_ = replay.has_dispatches();

@@ -61,6 +61,7 @@ class RowsExport : public CallExporter {
   // Adds a row for `count` events that were left out; `by` says what excluded them.
   void left_out_events(const std::string& by, uint64_t count);
 
+  std::optional<ShownNames> whole_names_;  // as in other data, such as JSON
   std::optional<ExportNames> names_;
   Replay* replay_ = nullptr;
   const Functions* functions_ = nullptr;

@@ -94,7 +94,7 @@ class HtmlExport : public Exporter {
     write_facts_json(facts, json);
     write_lanes_json(facts, json);
     json.key("functions").begin_array();
-    write_names_json(replay_->functions(), 0, json);
+    write_names_json(replay_->resolver(), 0, json);
     json.end();
     write_totals_json(facts, {}, json);
     json.key("flames").begin_object();

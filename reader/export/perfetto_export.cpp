@@ -62,7 +62,7 @@ class PerfettoExport : public Exporter, private EventSink, private ScheduleListe
 
 void PerfettoExport::begin(Replay& replay, const WriteText& write) {
   replay_ = &replay;
-  names_.emplace(replay.definitions(), replay.functions());
+  names_.emplace(replay.definitions(), replay.shown_names());
   tracks_.emplace(*settings_.definitions, *names_, settings_.session, packets_);
   packets_.begin(write, settings_.session);
 }

@@ -111,7 +111,7 @@ class PprofExport : public Exporter {
                      text_id(weight == ExportWeight::kCount ? "count" : "nanoseconds"));
     }
     out.add_int64(profile::kDefaultType, text_id(type_of(settings_.weight)));
-    ExportNames names(replay_->definitions(), replay_->functions());
+    ExportNames names(replay_->definitions(), replay_->shown_names());
     const std::string missing = missing_line(settings_.summary, replay_->definitions());
     if (!missing.empty()) out.add_int64(profile::kComment, text_id(missing));
     for (const LeftOutLine& line : left_out_lines(*replay_, names)) {

@@ -159,7 +159,7 @@ std::string SpeedscopeExport::title_of_lacks() {
   std::string missing = missing_line(settings_.summary, replay_->definitions());
   if (!missing.empty()) parts.push_back(std::move(missing));
   if (std::string gaps = gaps_line(); !gaps.empty()) parts.push_back(std::move(gaps));
-  ExportNames names(replay_->definitions(), replay_->functions());
+  ExportNames names(replay_->definitions(), replay_->shown_names());
   const std::vector<LeftOutLine> lines = left_out_lines(*replay_, names);
   for (const LeftOutLine& line : lines) {
     if (parts.size() >= kPartsMax) {
@@ -212,7 +212,7 @@ absl::Status SpeedscopeExport::write_lane(size_t index, JsonWriter& json) {
   const Definitions& definitions = *settings_.definitions;
   const Thread* thread = definitions.thread(lane.thread);
   std::string name = absl::StrCat(
-      ExportNames(definitions, replay_->functions()).thread(lane.thread), " ",
+      ExportNames(definitions, replay_->shown_names()).thread(lane.thread), " ",
       definitions.pid_of(lane.thread), "/", thread == nullptr ? 0 : thread->tid);
   if (lane.coroutine != 0) absl::StrAppend(&name, " coroutine ", lane.coroutine);
   json.begin_object();
@@ -242,7 +242,7 @@ absl::Status SpeedscopeExport::write_lane(size_t index, JsonWriter& json) {
 
 void SpeedscopeExport::write_frames(JsonWriter& json) {
   const Functions& functions = replay_->functions();
-  ExportNames names(*settings_.definitions, functions);
+  ExportNames names(*settings_.definitions, replay_->shown_names());
   json.key("frames").begin_array();
   for (const auto& [function, flags] : frames_) {
     if (!json.good()) break;

@@ -105,7 +105,8 @@ class SqliteExport : public CallExporter {
   void begin(Replay& replay, const WriteText& write) override {
     replay_ = &replay;
     write_ = &write;
-    names_.emplace(replay.definitions(), replay.functions());
+    whole_names_.emplace(replay.functions()).set_full(true);
+    names_.emplace(replay.definitions(), *whole_names_);
     file_.create();
     file_.execute(kSqliteTables);
     paths_rows_.prepare(file_, "paths", 4);
@@ -327,6 +328,7 @@ class SqliteExport : public CallExporter {
 
   Replay* replay_ = nullptr;
   const WriteText* write_ = nullptr;
+  std::optional<ShownNames> whole_names_;  // as in other data, such as JSON
   std::optional<ExportNames> names_;
   SqliteFile file_;
   SqlInsert paths_rows_, frames_rows_, states_rows_, events_rows_, losses_rows_,

@@ -46,7 +46,7 @@ class FoldedExport : public Exporter {
   // Returns false if the receiver wants no more.
   bool write_group(const TreeGroup& group) {
     const CallTree& tree = *group.tree;
-    ExportNames names(replay_->definitions(), replay_->functions());
+    ExportNames names(replay_->definitions(), replay_->shown_names());
     std::string line = frame_text(group_name(group, settings_.grouping));
     // The path that `line` shows, and the length of `line` up to each of its nodes.
     std::vector<NodeIndex> nodes = {group.root};
@@ -105,7 +105,7 @@ class CallgrindExport : public Exporter {
     const TreeGroups groups(*replay_, settings_.grouping,
                             TreeGroups::Of::kThreadsAndInterrupts);
     for (const TreeGroup& group : groups.groups()) add_group(group);
-    ExportNames names(replay_->definitions(), replay_->functions());
+    ExportNames names(replay_->definitions(), replay_->shown_names());
     write_head(names);
     for (const auto& [caller, sums] : sums_) {
       write_place("", caller, names);

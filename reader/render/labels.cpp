@@ -33,7 +33,7 @@ const std::string& FunctionLabels::text(FunctionId function) {
   Known& found = known(function);
   if (!found.made) {
     found.made = true;
-    append_escaped(found.text, replay_.functions()[function].name);
+    append_escaped(found.text, replay_.shown_names()[function]);
     if (const std::string& where = line(function); !where.empty()) {
       found.text += " (";
       append_escaped(found.text, where);

@@ -1,16 +1,12 @@
-// Interns functions and names those of the kernel, and matches them with the globs of a
-// filter.
+// Interns functions and names those of the kernel, and matches them with the
+// patterns of a filter.
 #include "reader/replay/functions.hpp"
 
 #include <absl/strings/str_cat.h>
 
-#include <algorithm>
 #include <array>
 
 #include "reader/trace/format_names.hpp"
-#include "src/base/function_names.hpp"
-#include "src/base/glob.hpp"
-#include "src/base/language_names.hpp"
 
 namespace arctrace::reader {
 
@@ -117,28 +113,11 @@ FunctionId KernelFunctions::interrupt(uint32_t kind, uint32_t number,
   return found->second;
 }
 
-bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
-  const std::string_view original = without_copy_suffix(name);
-  const std::string_view plain = without_parameters(original);
-  const std::string_view unnumbered = without_ocaml_number(original);
-  return std::any_of(globs.begin(), globs.end(), [=](const std::string& glob) {
-    return glob_matches(glob, name) || glob_matches(glob, original) ||
-           glob_matches(glob, plain) || glob_matches(glob, unnumbered);
-  });
-}
-
-FunctionMatcher::Verdict FunctionMatcher::match(FunctionId function) {
-  if (function >= known_.size()) known_.resize(functions_.size(), Known::kNothing);
-  Known& known = known_[function];
-  if (known == Known::kNothing) {
-    const std::string& name = functions_[function].name;
-    const bool only = matches_any(filter_.only, name);
-    const bool except = matches_any(filter_.except, name);
-    known = only ? (except ? Known::kBoth : Known::kOnly)
-                 : (except ? Known::kExcept : Known::kNeither);
-  }
-  return {known == Known::kOnly || known == Known::kBoth,
-          known == Known::kExcept || known == Known::kBoth};
+bool FunctionPatterns::match(FunctionId function, const Functions& functions) {
+  if (function >= known_.size()) known_.resize(functions.size());
+  std::optional<bool>& known = known_[function];
+  if (!known.has_value()) known = patterns_.match(functions[function].name);
+  return *known;
 }
 
 }  // namespace arctrace::reader

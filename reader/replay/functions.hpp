@@ -9,11 +9,13 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "reader/symbols/name_patterns.hpp"
 #include "reader/trace/definitions.hpp"
 
 namespace arctrace::reader {
@@ -73,6 +75,9 @@ class Functions {
 
 // The module of the functions that stand for what the kernel does for a thread.
 inline constexpr std::string_view kKernelModule = "[kernel]";
+
+// The module of functions that were generated as the program ran.
+inline constexpr std::string_view kGeneratedModule = "[jit]";
 
 // Returns "read"; "syscall 999" if the number is not known. Numbers are those of the
 // machine for which this reader was built.
@@ -167,16 +172,12 @@ class ForkFunctions {
   std::vector<bool> is_fork_;  // by FunctionId
 };
 
-// Whether a function with this demangled name matches one of `globs` (src/base/glob.hpp),
-// with its parameters or without.
-bool matches_any(const std::vector<std::string>& globs, std::string_view name);
-
 // Which calls a report shows. The time of a call that is not shown counts for the nearest
 // shown frame around it.
 struct ReplayFilter {
-  // Globs of function names, with or without their parameters. If there are any in
-  // `only`, the functions that match one, and what they call, are shown; of these, the
-  // functions that match one of `except`, and what they call, are not.
+  // Patterns of functions (reader/symbols/name_patterns.hpp). If there are any in `only`,
+  // the functions that match one, and what they call, are shown; of these, the functions
+  // that match one of `except`, and what they call, are not.
   std::vector<std::string> only, except;
   uint32_t max_depth = UINT32_MAX;  // shown frames within one another
   // Only time in [from_ns, until_ns) counts. Calls that overlap this range are shown.
@@ -196,25 +197,38 @@ struct ReplayFilter {
   }
 };
 
-// Matches each function against the filter's globs once, and stores the result. Both
-// arguments must outlive it.
+// Patterns of functions (reader/symbols/name_patterns.hpp), which match each function
+// once and store the result.
+class FunctionPatterns {
+ public:
+  explicit FunctionPatterns(const std::vector<std::string>& patterns)
+      : patterns_(patterns) {}
+
+  // REQUIRES: `functions` are the same each time.
+  bool match(FunctionId function, const Functions& functions);
+
+ private:
+  NamePatterns patterns_;
+  std::vector<std::optional<bool>> known_;  // by FunctionId
+};
+
+// The patterns of a filter. `functions` must outlive this object.
 class FunctionMatcher {
  public:
   FunctionMatcher(const ReplayFilter& filter, const Functions& functions)
-      : filter_(filter), functions_(functions) {}
+      : only_(filter.only), except_(filter.except), functions_(functions) {}
 
   struct Verdict {
     bool only;    // matches one of filter.only
     bool except;  // matches one of filter.except
   };
-  Verdict match(FunctionId function);
+  Verdict match(FunctionId function) {
+    return {only_.match(function, functions_), except_.match(function, functions_)};
+  }
 
  private:
-  enum class Known : uint8_t { kNothing, kNeither, kOnly, kExcept, kBoth };
-
-  const ReplayFilter& filter_;
+  FunctionPatterns only_, except_;
   const Functions& functions_;
-  std::vector<Known> known_;  // by FunctionId
 };
 
 }  // namespace arctrace::reader

@@ -24,6 +24,7 @@ Replay::Replay(const Definitions& definitions, Symbolizer* symbolizer,
       interrupts_(state_, wants_thread_),
       has_wake_ups_(options.has_wake_ups),
       entries_(definitions.threads().size()) {
+  shown_names().set_full(options.full_names);
   dispatches_.set_own_numbers(std::move(options.own_numbers));
   for (ReplayState* state : {&state_, &hidden_}) {
     state->has_dispatches |= options.had_dispatches;

@@ -40,6 +40,7 @@ struct ReplayOptions {
   // The cost of recording, as the trace has it, and whether it is taken off all times.
   std::span<const arctrace_hook_cost> hook_costs = {};
   bool is_corrected = false;
+  bool full_names = false;  // functions are shown by their whole names
 };
 
 // Replays the records of a trace. Adding one takes constant time on average. Memory is
@@ -78,6 +79,7 @@ class Replay {
   std::span<const ThreadTree> interrupts() const { return interrupts_.trees(); }
   const CallTree& tree() const { return state_.tree; }
   const Functions& functions() const { return state_.resolver.functions(); }
+  ShownNames& shown_names() { return state_.resolver.shown_names(); }
   FunctionResolver& resolver() { return state_.resolver; }
   const Definitions& definitions() const { return state_.definitions; }
   // Whether the kernel's records say when threads had a CPU.

@@ -151,7 +151,7 @@ FunctionResolver::Entry FunctionResolver::find_generated(Cache& cache,
     return {address, until, functions_.intern({}, name, {})};
   }
   return {address, until,
-          functions_.intern("[jit]", demangle_untrusted(found.code->name), {})};
+          functions_.intern(kGeneratedModule, demangle_untrusted(found.code->name), {})};
 }
 
 std::string FunctionResolver::source_line(FunctionId function) {

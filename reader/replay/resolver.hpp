@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reader/replay/functions.hpp"
+#include "reader/replay/shown_names.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/definitions.hpp"
 
@@ -74,6 +75,7 @@ class FunctionResolver {
   const Functions& functions() const { return functions_; }
   // The functions, to which callers add those that have no key.
   Functions& mutable_functions() { return functions_; }
+  ShownNames& shown_names() { return shown_names_; }
 
   // "file:line" of a function's beginning, by its debug data; empty if not known.
   std::string source_line(FunctionId function);
@@ -109,6 +111,7 @@ class FunctionResolver {
   const Definitions& definitions_;
   Symbolizer* symbolizer_;
   Functions functions_;
+  ShownNames shown_names_{functions_};
   std::vector<std::unique_ptr<Cache>> caches_;  // by ProcessIndex + 1; [0]: no process
 };
 

@@ -148,7 +148,7 @@ class GraphView : public GroupView {
     uint64_t shown = 0;
     for (const FunctionTotal& total :
          function_totals(tree, replay.functions(), group.root, options_.sort)) {
-      if (!matches_any(functions_, replay.functions()[total.function].name)) continue;
+      if (!functions_.match(replay.functions()[total.function].name)) continue;
       if (!is_large_enough(total.total_ns, tree[group.root].total_ns, options_)) continue;
       if (shown++ >= options_.limit) return;
       if (!show(*function_graph(tree, replay.functions(), group.root, total,
@@ -285,7 +285,7 @@ class GraphView : public GroupView {
     json.end();
   }
 
-  const std::vector<std::string> functions_;
+  const NamePatterns functions_;
 };
 
 }  // namespace

@@ -125,12 +125,7 @@ class SlowestCall : public ReplayListener {
   void point(const PointInfo& /*point*/) override {}
 
  private:
-  bool matches(FunctionId function) {
-    if (function >= known_.size()) known_.resize(function + 1);
-    std::optional<bool>& known = known_[function];
-    if (!known.has_value()) known = matches_any(functions_, (*names_)[function].name);
-    return *known;
-  }
+  bool matches(FunctionId function) { return functions_.match(function, *names_); }
   void note(const FrameInfo& frame) {
     if (found_.has_value() &&
         frame.stop_ns - frame.start_ns <= found_->stop_ns - found_->start_ns) {
@@ -140,9 +135,8 @@ class SlowestCall : public ReplayListener {
   }
 
   ScheduleLog& log_;
-  const std::vector<std::string> functions_;
+  FunctionPatterns functions_;
   const Functions* names_ = nullptr;
-  std::vector<std::optional<bool>> known_;  // by FunctionId
   std::optional<PathEnd> found_;
 };
 

@@ -11,6 +11,8 @@
 #include "reader/render/left_out.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
+#include "reader/replay/functions.hpp"
+#include "reader/replay/shown_names.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -99,7 +101,12 @@ class DiffText {
       : table_(table),
         options_(options),
         is_total_(options.sort == SortKey::kTotal),
-        has_calls_(options.style.width == 0 || options.style.width >= kWideColumns) {}
+        has_calls_(options.style.width == 0 || options.style.width >= kWideColumns) {
+    names_.set_full(table.full_names);
+    for (const FunctionChange& change : table.changes) {
+      functions_.intern(change.module, change.name, {});
+    }
+  }
 
   std::string head() const {
     const WallTimes wall = wall_times(table_);
@@ -133,7 +140,7 @@ class DiffText {
     return text + "\n";
   }
 
-  std::string row(const FunctionChange& change) const {
+  std::string row(const FunctionChange& change) {
     const uint64_t before_ns = is_total_ ? change.before.total_ns : change.before.self_ns;
     const uint64_t after_ns = is_total_ ? change.after.total_ns : change.after.self_ns;
     const bool noise = is_noise(before_ns, after_ns,
@@ -148,7 +155,8 @@ class DiffText {
       append_right(row, calls_text(change.after.calls), 12);
     }
     row += "  ";
-    const std::string name = escaped(change.name);
+    const std::string name =
+        escaped(names_[functions_.intern(change.module, change.name, {})]);
     const size_t used = columns_of(row) + std::min(name.size(), kCutName);
     append_name(row, name, notes(change, noise, used), false, options_.style);
     return row;
@@ -189,6 +197,8 @@ class DiffText {
   const ViewOptions& options_;
   const bool is_total_;
   const bool has_calls_;
+  Functions functions_;  // those of the changes
+  ShownNames names_{functions_};
 };
 
 void write_runs_json(const char* key, const std::vector<DiffRun>& runs,
@@ -211,7 +221,7 @@ void write_runs_json(const char* key, const std::vector<DiffRun>& runs,
 
 void write_diff_text(const DiffTable& table, const ViewOptions& options,
                      const WriteText& write) {
-  const DiffText text(table, options);
+  DiffText text(table, options);
   if (!write(text.head())) return;
   uint64_t rows = 0;
   for (const FunctionChange& change : table.changes) {

@@ -25,6 +25,7 @@ struct DiffTable {
   const FunctionDiff& diff;
   std::vector<FunctionChange> changes;  // the shown ones, sorted
   std::vector<DiffRun> before, after;
+  bool full_names = false;  // functions are shown by their whole names
 };
 
 // Writes a line for each side and for the time of all its threads, and a row for each

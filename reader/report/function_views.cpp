@@ -211,7 +211,7 @@ class HistogramView : public GroupView {
   Rows rows_of(const TreeGroup& group, const Functions& functions) const {
     Rows rows{function_totals(*group.tree, functions, group.root, options_.sort)};
     std::erase_if(rows.shown, [&](const FunctionTotal& total) {
-      return !matches_any(functions_, functions[total.function].name);
+      return !functions_.match(functions[total.function].name);
     });
     rows.hidden = hide_rows(rows.shown, (*group.tree)[group.root].total_ns, options_,
                             [](const FunctionTotal& row) { return row.total_ns; });
@@ -323,7 +323,7 @@ class HistogramView : public GroupView {
     });
   }
 
-  const std::vector<std::string> functions_;
+  const NamePatterns functions_;
   FunctionTimes times_;
 };
 

@@ -15,6 +15,7 @@
 #include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/report/summary_lines.hpp"
+#include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -163,30 +164,56 @@ std::span<const std::string> recorder_options(const Session* session,
 }
 
 // Whether functions were to be patched.
-bool has_patching(const Session* session, const std::vector<std::string>& command) {
-  const std::span<const std::string> options = recorder_options(session, command);
+bool has_patching(std::span<const std::string> options) {
   return std::any_of(options.begin(), options.end(), [](const std::string& option) {
     return option.starts_with("-P") || option.substr(0, option.find('=')) == "--patch";
   });
 }
 
-// Whether the recorder's command line has an option that leaves functions out. Its last
-// arguments are the command that it ran, and are not checked if the trace tells that
-// command.
-bool has_functions_filter(const Session* session,
-                          const std::vector<std::string>& command) {
-  const std::span<const std::string> options = recorder_options(session, command);
-  return std::any_of(options.begin(), options.end(), [](const std::string& option) {
-    constexpr std::string_view kShort = "FNLDtZ";
-    constexpr std::string_view kLong[] = {"--filter", "--notrace",     "--module",
-                                          "--depth",  "--time-filter", "--size-filter"};
-    if (option.size() > 1 && option[0] == '-' && option[1] != '-') {
-      return kShort.find(option[1]) != std::string_view::npos;
-    }
-    return std::any_of(std::begin(kLong), std::end(kLong), [&](std::string_view name) {
-      return option.substr(0, option.find('=')) == name;
-    });
-  });
+// Whether the option at `i` leaves no function out, but has -P take small ones: "-Z 1",
+// "-Z1", "--size-filter=1".
+bool is_any_size(std::span<const std::string> options, size_t i) {
+  for (const std::string_view name : {"-Z", "--size-filter"}) {
+    std::string_view option = options[i];
+    if (option == name) return i + 1 < options.size() && options[i + 1] == "1";
+    if (!option.starts_with(name)) continue;
+    option.remove_prefix(name.size());
+    return option == "1" || option == "=1";
+  }
+  return false;
+}
+
+bool has_any_size(std::span<const std::string> options) {
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (is_any_size(options, i)) return true;
+  }
+  return false;
+}
+
+// Whether one of the recorder's options leaves functions out. The last arguments are the
+// command that it ran if the trace does not tell that command.
+bool has_functions_filter(std::span<const std::string> options) {
+  constexpr std::string_view kShort = "FNLDtZ";
+  constexpr std::string_view kLong[] = {"--filter", "--notrace",     "--module",
+                                        "--depth",  "--time-filter", "--size-filter"};
+  for (size_t i = 0; i < options.size(); ++i) {
+    const std::string& option = options[i];
+    if (is_any_size(options, i) || option.size() < 2 || option[0] != '-') continue;
+    const bool leaves_out =
+        option[1] != '-'
+            ? kShort.find(option[1]) != std::string_view::npos
+            : std::find(std::begin(kLong), std::end(kLong),
+                        option.substr(0, option.find('='))) != std::end(kLong);
+    if (leaves_out) return true;
+  }
+  return false;
+}
+
+// Why -P patched nothing of the program, and what may.
+std::string refusal_text(uint32_t refusal) {
+  return absl::StrCat(
+      "nothing was patched for -P: ", patch_refusal_text(refusal),
+      refusal == ARCTRACE_PATCH_THREADS ? "; record -p PID -P . patches it later" : "");
 }
 
 }  // namespace
@@ -204,13 +231,19 @@ std::string own_functions_hint(const Replay& replay, const Session* session,
   const std::string name = escaped(process_label(definitions, program));
   const std::string hint =
       absl::StrCat("functions of ", name, " itself are not recorded: ");
+  const uint32_t refusal = definitions.processes()[program].patch_refusal;
+  if (refusal != 0) return hint + refusal_text(refusal);
+  const std::span<const std::string> options = recorder_options(session, command);
   if ((enabled != nullptr && enabled->excludes_functions()) ||
-      has_functions_filter(session, command)) {
+      has_functions_filter(options)) {
     return hint + "functions were switched off or filtered out meanwhile";
+  }
+  if (has_patching(options) && has_any_size(options)) {
+    return hint + "none could be patched for -P: arctrace functions --list says why";
   }
   // In most programs, the functions that -P skips are small.
   const std::string record =
-      absl::StrCat("record it with -P .", has_patching(session, command) ? " -Z 1" : "");
+      absl::StrCat("record it with -P .", has_patching(options) ? " -Z 1" : "");
   const std::string advice = record + ", or compile it with -finstrument-functions";
   const bool fits = width == 0 || columns_of(hint) + advice.size() <= width;
   return hint + (fits ? advice : record);

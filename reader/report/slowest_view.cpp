@@ -249,8 +249,8 @@ class SlowestView : public View, private ReplayListener {
     causes_.set_replay(replay);
   }
 
-  bool wants(FunctionId function) const {
-    return matches_any(functions_, replay_->functions()[function].name);
+  bool wants(FunctionId function) {
+    return functions_.match(function, replay_->functions());
   }
 
   std::string content(const Record& record) const {
@@ -310,7 +310,7 @@ class SlowestView : public View, private ReplayListener {
   }
 
   const ViewOptions options_;
-  const std::vector<std::string> functions_;
+  FunctionPatterns functions_;
   const DescribeRecord describe_;
   const bool is_json_;
   const Session* const session_;

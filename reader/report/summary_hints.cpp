@@ -191,7 +191,8 @@ SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) 
   });
   section.rows.emplace_back("more:  arctrace report --view=tree");
   if (hottest != totals.end()) {
-    const std::string name = "'" + escaped(functions[hottest->function].name) + "'";
+    const std::string name =
+        absl::StrCat("'", escaped(facts.replay.shown_names()[hottest->function]), "'");
     section.rows.push_back("       arctrace graph " + name);
     section.rows.push_back("       arctrace report --view=slowest -F " + name);
   }

@@ -53,6 +53,16 @@ std::vector<uint32_t> string_ends(std::string_view names) {
   return ends;
 }
 
+// Whether the name has an "@" with a rest that is no symbol's version, such as Crystal's
+// "*Array(Int32)@Indexable(T)#each". GNU ld takes such a rest for a version, so that
+// .dynsym has the name only up to the "@".
+bool has_at_sign(std::string_view name) {
+  const std::string_view head = name.substr(0, kComparedBytesMax);
+  const size_t at = head.find('@');
+  return at != std::string_view::npos &&
+         head.find_first_of("#:<(", at) != std::string_view::npos;
+}
+
 size_t leading_underscores(std::string_view name) {
   const std::string_view head = name.substr(0, kComparedBytesMax);
   return std::min(head.find_first_not_of('_'), head.size());
@@ -94,8 +104,11 @@ void FunctionTable::add_candidates(std::span<const LoadSegment> executable,
     } else {
       continue;  // its end is not known
     }
-    candidates_.push_back({symbol.address, end, base + symbol.name,
-                           *name_end - symbol.name, sized, binding_rank(symbol.binding)});
+    candidates_.push_back(
+        {symbol.address, end, base + symbol.name, *name_end - symbol.name, sized,
+         binding_rank(symbol.binding),
+         has_at_sign(std::string_view(table.names)
+                         .substr(symbol.name, *name_end - symbol.name))});
   }
 }
 
@@ -114,6 +127,7 @@ std::string_view FunctionTable::name_of(const Candidate& candidate) const {
 
 bool FunctionTable::is_better_name(const Candidate& a, const Candidate& b) const {
   if (a.binding_rank != b.binding_rank) return a.binding_rank < b.binding_rank;
+  if (a.has_at_sign != b.has_at_sign) return a.has_at_sign;
   const std::string_view a_name = name_of(a);
   const std::string_view b_name = name_of(b);
   const size_t a_underscores = leading_underscores(a_name);

@@ -26,7 +26,8 @@ struct FunctionSymbol {
 // - An unsized symbol extends to the next symbol or to the end of its section, unless it
 //   stands inside a sized one.
 // - Of several names of one range the preferred one is global before local before weak,
-//   then the one with fewer leading underscores, then the shorter, then the first in byte
+//   then one with an "@" that begins no version before those that may be cut there, then
+//   the one with fewer leading underscores, then the shorter, then the first in byte
 //   order.
 class FunctionTable {
  public:
@@ -59,6 +60,7 @@ class FunctionTable {
     uint32_t name_size;
     bool sized;
     uint8_t binding_rank;  // 0 is best
+    bool has_at_sign;      // that begins no symbol's version
   };
   struct Range {
     uint64_t start, end;

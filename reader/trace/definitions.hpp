@@ -84,7 +84,9 @@ struct Process {
   // The open frames of the thread that forked the process, outermost first; 0 stands for
   // all frames further out.
   std::optional<std::vector<uint64_t>> inherited;
-  bool is_patched = false;     // functions without a compiled-in hook were patched
+  bool is_patched = false;  // functions without a compiled-in hook were patched
+  uint32_t patch_refusal =
+      0;  // why none of the program was (patch_refusal_text); 0: none
   std::set<uint32_t> helpers;  // its children that are a tracer's own, by pid
   // The patched functions whose calls filled the buffer: their addresses, and when they
   // were switched off.

@@ -264,6 +264,10 @@ void DefinitionsBuilder::waiting(BodyReader reader) {
 
 void DefinitionsBuilder::patches(BodyReader reader) {
   const auto patches = reader.read<arctrace_patches_body>();
+  // A refusal that lists an address is a library's.
+  if (patches.verdict >= ARCTRACE_PATCH_NO_ROOM && patches.listed == 0) {
+    definitions_.mutable_process(owner(patches.process))->patch_refusal = patches.verdict;
+  }
   if (patches.count == 0) return;
   if (patches.verdict == ARCTRACE_PATCH_DONE) {
     definitions_.mutable_process(owner(patches.process))->is_patched = true;

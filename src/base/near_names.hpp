@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,24 +32,60 @@ inline size_t name_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// "; did you mean "a" or "b"?" for those few of `names` that begin with `name` or
-// differ from it by a few letters, the nearest first; empty if there are none.
+// Whether `text` has `part` anywhere, in any case.
+inline bool contains_name(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char a, char b) {
+                       return std::tolower(static_cast<unsigned char>(a)) ==
+                              std::tolower(static_cast<unsigned char>(b));
+                     }) != text.end();
+}
+
+// How far `candidate` is from `name`: 0 if it begins with it, 1 if it contains it, or the
+// number of letters in which they differ, of all of it or of what follows the last "::".
+// nullopt: it is not near.
+inline std::optional<size_t> near_distance(std::string_view name,
+                                           std::string_view candidate) {
+  constexpr size_t kLongest = 64;      // longer names are no typing errors
+  constexpr size_t kShortestPart = 3;  // shorter parts are in too many names
+  if (!name.empty() && candidate.starts_with(name)) return 0;
+  if (name.size() >= kShortestPart && contains_name(candidate, name)) return 1;
+  if (name.size() > kLongest) return std::nullopt;
+  std::optional<size_t> nearest;
+  const auto compare = [&](std::string_view with) {
+    const size_t most = 1 + with.size() / 4;
+    if (with.size() > name.size() + most || name.size() > with.size() + most) return;
+    const size_t differs = name_distance(name, with);
+    if (differs <= most && (!nearest || differs < *nearest)) nearest = differs;
+  };
+  compare(candidate);
+  const size_t scope = candidate.rfind("::");
+  if (scope != std::string_view::npos) compare(candidate.substr(scope + 2));
+  return nearest;
+}
+
+// "; did you mean "a" or "b"?" for those few of `names` that begin with `name`, contain
+// it, or differ from it by a few letters, the nearest first and each once; empty if there
+// are none.
 inline std::string near_names(std::string_view name,
                               const std::vector<std::string>& names) {
-  constexpr size_t kLongest = 64;  // longer names are no typing errors
   constexpr size_t kShownMax = 6;
   std::vector<std::pair<size_t, std::string_view>> near;  // by distance
   for (const std::string& candidate : names) {
-    const bool begins = !name.empty() && candidate.starts_with(name);
-    if (!begins && name.size() > kLongest) continue;
-    const size_t differs = begins ? 0 : name_distance(name, candidate);
-    if (differs <= 1 + candidate.size() / 4) near.emplace_back(differs, candidate);
+    const std::optional<size_t> differs = near_distance(name, candidate);
+    if (differs) near.emplace_back(*differs, candidate);
   }
   std::stable_sort(near.begin(), near.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  near.resize(std::min(near.size(), kShownMax));
-  std::string found;
+  std::vector<std::string_view> shown;
   for (const auto& [differs, candidate] : near) {
+    if (shown.size() == kShownMax) break;
+    if (std::find(shown.begin(), shown.end(), candidate) == shown.end()) {
+      shown.push_back(candidate);
+    }
+  }
+  std::string found;
+  for (const std::string_view candidate : shown) {
     found += found.empty() ? "; did you mean \"" : " or \"";
     found += candidate;
     found += '"';

@@ -122,6 +122,14 @@ int main(void) {
 }
 """
 
+# A library whose constructor begins a thread, before main and before anything can be patched.
+EARLY_THREAD = """
+#include <pthread.h>
+#include <unistd.h>
+static void *wait_for_ever(void *nothing) { pause(); return nothing; }
+__attribute__((constructor)) static void begin(void) { pthread_t thread; pthread_create(&thread, 0, wait_for_ever, 0); }
+"""
+
 QUANTILES = {"p50_ns": 500, "p90_ns": 900, "p99_ns": 990, "p999_ns": 999}
 
 
@@ -463,6 +471,19 @@ print(longest_ns)
         hint = "functions of plain itself are not recorded: record it with -P ."
         self.assertIn(f"\n{hint}", read("report", "--view=slowest", done.trace, "-F", "labs"))
         self.assertIn(hint, refused("report", "--view=slowest", "-F", "work", done.trace))
+
+    def test_own_functions_that_a_thread_kept_from_being_patched(self):
+        """The report says why -P patched nothing, as the recorder does."""
+        library, program = self.directory / "libearly.so", self.directory / "early"
+        subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=EARLY_THREAD, text=True,
+                       check=True)
+        subprocess.run(["gcc", "-O1", "-DTIMES=10", "-Wl,--no-as-needed", library, "-x", "c", "-", "-o", program],
+                       input=TWO_FUNCTIONS, text=True, check=True)
+        done = self.record(program, options=("-P", ".", "-Z", "1"))
+        why = "patched for -P: it had other threads before its own code ran"
+        self.assertIn(why, done.stderr)
+        self.assertIn(f"functions of early itself are not recorded: nothing was {why}; record -p PID -P .",
+                      read("report", "--view=slowest", done.trace))
 
     @unittest.skipIf(SANITIZED, "the call of main() is not recorded by a sanitized shim")
     def test_own_functions_of_which_some_are_recorded(self):

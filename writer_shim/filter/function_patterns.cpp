@@ -1,13 +1,16 @@
 // Matches patterns against a function's names: the linker's, with and without the
 // suffixes of copies that compilers make, the C++ name by the program's own
-// __cxa_demangle, with its parameters and without, and the names of other languages
-// (src/base/language_names.hpp). Regular expressions are libc's.
+// __cxa_demangle, with its parameters and without, the names of other languages
+// (src/base/language_names.hpp), and the short forms of both (src/base/short_names.hpp).
+// Regular expressions are libc's.
 #include "writer_shim/filter/function_patterns.hpp"
 
 #include <regex.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+
+#include <iterator>
 
 #include "src/api/shim_interface.h"
 #include "src/base/function_names.hpp"
@@ -17,6 +20,7 @@
 #include "src/base/memory.hpp"
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/base/short_names.hpp"
 #include "src/base/text.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 
@@ -31,9 +35,9 @@ bool has_expression[kPatternsMax];
 uint64_t matched;  // patterns that some function has matched
 Demangler* demangler;
 
-// Memory for a decoded name, which is kept for the next one. It is mapped with the first
-// patterns, so that it is there when the process has confined itself; a thread that finds
-// it in use maps its own.
+// Memory for a decoded name and for short forms, which is kept for the next name. It is
+// mapped with the first patterns, so that it is there when the process has confined
+// itself; a thread that finds it in use maps its own.
 uint64_t kept_memory;  // its address; 0: it is in use, or not mapped yet
 
 class NameMemory {
@@ -54,9 +58,14 @@ class NameMemory {
   char* bytes() const {
     return reinterpret_cast<char*>(static_cast<uintptr_t>(address_));
   }
+  // Memory for a short form. REQUIRES: there is memory.
+  char* form(size_t i) const {
+    return bytes() + kDecodedNameMax + 1 + i * (kShortenedNameMax + 1);
+  }
 
  private:
-  static constexpr size_t kSize = kDecodedNameMax + 1;
+  static constexpr size_t kSize =
+      kDecodedNameMax + 1 + std::size(kNameForms) * (kShortenedNameMax + 1);
 
   uint64_t address_;
 };
@@ -82,9 +91,13 @@ class Names {
     is_copy_ = base.size() != linked.size();
     if (is_copy_) set(linked_, linked);
     decode(linked);
-    if (decoded_ != nullptr) return;
+    if (decoded_ != nullptr) {
+      make_forms({decoded_, decoded_size_});
+      return;
+    }
     whole_ = demangled(base_);
     if (is_copy_) copy_ = demangled(linked_);
+    if (whole_ != nullptr) make_forms({whole_, text_length(whole_, SIZE_MAX)});
   }
   ~Names() {
     free(whole_);
@@ -100,7 +113,8 @@ class Names {
             (matches(pattern, whole_) || matches_without_parameters(pattern))) ||
            (decoded_ != nullptr &&
             (matches(pattern, decoded_) ||
-             matches_up_to(decoded_, decoded_size_, plain_size_, pattern)));
+             matches_up_to(decoded_, decoded_size_, plain_size_, pattern))) ||
+           matches_form(pattern);
   }
 
  private:
@@ -130,6 +144,21 @@ class Names {
     decoded_[decoded_size_] = '\0';
   }
 
+  void make_forms(std::string_view name) {
+    has_forms_ = has_name_forms(name) && memory_.bytes() != nullptr;
+    for (size_t i = 0; has_forms_ && i < std::size(kNameForms); ++i) {
+      char* const form = memory_.form(i);
+      form[write_name_form(name, kNameForms[i], form)] = '\0';
+    }
+  }
+
+  bool matches_form(size_t pattern) const {
+    for (size_t i = 0; has_forms_ && i < std::size(kNameForms); ++i) {
+      if (matches(pattern, memory_.form(i))) return true;
+    }
+    return false;
+  }
+
   bool matches_without_parameters(size_t pattern) {
     const size_t size = text_length(whole_, SIZE_MAX);
     return matches_up_to(whole_, size, without_parameters({whole_, size}).size(),
@@ -155,7 +184,8 @@ class Names {
   NameMemory memory_;
   char* decoded_ = nullptr;  // another language's name
   size_t decoded_size_ = 0;
-  size_t plain_size_ = 0;  // of it, without what patterns need not have
+  size_t plain_size_ = 0;   // of it, without what patterns need not have
+  bool has_forms_ = false;  // memory_ has the short forms of the one or the other
 };
 
 void note_matched(uint64_t found) {

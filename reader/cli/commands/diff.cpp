@@ -14,6 +14,7 @@
 #include "reader/report/diff_table.hpp"
 #include "reader/report/summary_lines.hpp"
 #include "reader/streams/replay_run.hpp"
+#include "reader/symbols/name_patterns.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/trace/trace.hpp"
@@ -39,7 +40,7 @@ struct DiffOptions {
   OutputFormat format = OutputFormat::kText;
   SortKey sort = SortKey::kSelf;
   uint64_t limit = UINT64_MAX;
-  std::vector<std::string> only, except;  // globs
+  std::vector<std::string> only, except;  // patterns
   TerminalOptions terminal;
 };
 
@@ -88,20 +89,22 @@ std::vector<reader::FunctionChange> shown_changes(const DiffOptions& options,
   std::vector<std::string> names;
   names.reserve(changes.size());
   for (const reader::FunctionChange& change : changes) names.push_back(change.name);
-  if (const std::string problem = recording::unmatched_glob(options.only, names);
+  if (const std::string problem = recording::unmatched_pattern(options.only, names);
       !problem.empty()) {
     reader::print_warning(reader::escaped(problem));
   }
+  const reader::NamePatterns only(options.only);
+  const reader::NamePatterns except(options.except);
   std::erase_if(changes, [&](const reader::FunctionChange& change) {
-    return (!options.only.empty() && !reader::matches_any(options.only, change.name)) ||
-           reader::matches_any(options.except, change.name);
+    return (!options.only.empty() && !only.match(change.name)) ||
+           except.match(change.name);
   });
   return changes;
 }
 
 absl::StatusOr<int> diff(const DiffOptions& options) {
   reader::FunctionDiff diff;
-  reader::DiffTable table{diff, {}, {}, {}};
+  reader::DiffTable table{diff, {}, {}, {}, options.terminal.full_names};
   for (const auto side : {reader::DiffSide::kBefore, reader::DiffSide::kAfter}) {
     const bool is_before = side == reader::DiffSide::kBefore;
     for (const std::vector<std::string>& files :
@@ -156,10 +159,10 @@ Runner add_diff(CLI::App& root) {
   app->add_option("-n,--limit", options->limit, "show at most N functions")
       ->check(not_negative())
       ->type_name("N");
-  add_glob_option(*app, "-F,--function", options->only,
-                  "show only functions that match GLOB; may be repeated");
-  add_glob_option(*app, "-N,--exclude", options->except,
-                  "hide functions that match GLOB; may be repeated");
+  add_pattern_option(*app, "-F,--function", options->only,
+                     "show only functions that match PATTERN; may be repeated");
+  add_pattern_option(*app, "-N,--exclude", options->except,
+                     "hide functions that match PATTERN; may be repeated");
   add_terminal_options(*app, options->terminal, "Appearance");
   app->footer(kDiffNotes);
   return [options]() -> absl::StatusOr<int> {

@@ -111,6 +111,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   if (!json) options.terminal.apply_to(output);
   reader::DumpPrinter printer(*trace, describer, output, *fields);
 
+  reader::FunctionPatterns functions(filter.functions);
   reader::GapFinder gaps(definitions, &trace->clock(), trace->session().mode);
   int64_t now_ns = 0;
   uint64_t printed = 0;
@@ -144,7 +145,8 @@ absl::StatusOr<int> dump(DumpOptions& options) {
     const reader::ProcessIndex process =
         thread == nullptr ? reader::kNoIndex : thread->process;
     if (!filter.wants_time(record.time_ns) || !filter.wants_type(record.type) ||
-        !filter.wants_function(record, listener.effect(), process, replay.resolver()) ||
+        !filter.wants_function(record, listener.effect(), process, replay.resolver(),
+                               functions) ||
         !events->admits(record)) {
       return true;
     }
@@ -197,9 +199,9 @@ Runner add_dump(CLI::App& root) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("TYPE");
-  add_glob_option(
+  add_pattern_option(
       *app, "-F,--function", options->filter.functions,
-      "print only entries and exits of functions that match GLOB; may be repeated");
+      "print only entries and exits of functions that match PATTERN; may be repeated");
   add_where_option(*app, options->where, "");
   add_time_range_option(*app, options->filter.range);
   app->add_option("-n,--limit", options->limit, "stop after N records")
@@ -212,7 +214,7 @@ Runner add_dump(CLI::App& root) {
       "Times are seconds since the start of the session. JSON is one object per line:\n"
       "time_ns, pid, tid, type, and the fields of the type. An EXIT shows the function\n"
       "that it leaves, which follows from the records before it. Lines that begin with\n"
-      "# are not records. A GLOB is as for report.\n",
+      "# are not records. A PATTERN is as for report.\n",
       kFilesNote));
   return [options, fields]() -> absl::StatusOr<int> {
     if (fields->count() != 0 && options->format == OutputFormat::kJson) {

@@ -95,7 +95,7 @@ absl::StatusOr<Selected> select(const recorder::PatchPlan& plan,
     std::vector<std::string> names;
     for (const recorder::FunctionPlan& function : plan.functions) {
       if (!function.name.empty())
-        names.push_back(recording::FunctionNames(function.name).plain);
+        names.push_back(recording::FunctionNames(function.name).brief);
     }
     return absl::NotFoundError(
         absl::StrCat("no function of ", module, " matches -P ", patterns[i],

@@ -48,7 +48,6 @@ void LiveLines::begin(const reader::Trace& trace, reader::Replay& replay) {
   const bool is_json = format_ == OutputFormat::kJson;
   definitions_ = &trace.definitions();
   events_.set_definitions(trace.definitions());
-  replay_ = &replay;
   describer_ = std::make_unique<reader::RecordDescriber>(
       trace, replay.resolver(), reader::DescribeOptions{false, is_json});
   printer_ = std::make_unique<reader::DumpPrinter>(trace, *describer_, output_,
@@ -60,13 +59,7 @@ void LiveLines::before(const reader::Record& /*record*/) { listener_.clear(); }
 void LiveLines::after(const reader::Record& record) {
   last_ns_ = record.time_ns;
   if (!output_.good() || !filter_.wants_thread(*definitions_, record.thread)) return;
-  const reader::Thread* thread = definitions_->thread(record.thread);
-  const reader::ProcessIndex process =
-      thread == nullptr ? reader::kNoIndex : thread->process;
-  if (!filter_.wants_function(record, listener_.effect(), process, replay_->resolver()) ||
-      !events_.admits(record)) {
-    return;
-  }
+  if (!events_.admits(record)) return;
   if (format_ == OutputFormat::kJson) {
     printer_->print_json(record, listener_.effect(), false);
   } else {

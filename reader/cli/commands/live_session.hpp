@@ -60,7 +60,6 @@ class LiveLines : public reader::LiveTick {
   reader::EffectListener listener_;
   // The following are of the current tick.
   const reader::Definitions* definitions_ = nullptr;
-  reader::Replay* replay_ = nullptr;
   std::unique_ptr<reader::RecordDescriber> describer_;
   std::unique_ptr<reader::DumpPrinter> printer_;
 };

@@ -24,6 +24,7 @@ reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
   reader::ReplayOptions made = reader::replay_options_of(trace);
   made.filter = options.filter;
   made.all_threads = options.all_threads;
+  made.full_names = options.full_names;
   if (options.has_thread_filter()) {
     made.wants_thread = [&options, &trace](reader::ThreadIndex thread) {
       return options.wants_thread(trace.definitions(), thread);
@@ -106,7 +107,7 @@ std::string unmatched_functions(const std::vector<std::string>& globs,
   for (reader::FunctionId id = reader::kUnknownFunction; id < functions.size(); ++id) {
     names.push_back(functions[id].name);
   }
-  return recording::unmatched_glob(globs, names);
+  return recording::unmatched_pattern(globs, names);
 }
 
 void warn_of_empty_replay(const ReplayFilterOptions& options,

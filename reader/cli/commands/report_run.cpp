@@ -90,6 +90,7 @@ class ReportRun {
 
   reader::ReplayOptions made_replay_options() {
     reader::ReplayOptions made = replay_options(options_, trace_);
+    made.full_names = options_.terminal.full_names;
     made.clock = options_.clock;
     made.is_corrected = options_.corrected;
     made.hook_costs = costs_;

@@ -20,10 +20,11 @@ bool DumpFilter::wants_thread(const reader::Definitions& definitions,
 bool DumpFilter::wants_function(const reader::Record& record,
                                 const reader::StackEffect& effect,
                                 reader::ProcessIndex process,
-                                reader::FunctionResolver& resolver) const {
+                                reader::FunctionResolver& resolver,
+                                reader::FunctionPatterns& patterns) const {
   if (functions.empty()) return true;
   const auto matches = [&](reader::FunctionId id) {
-    return reader::matches_any(functions, resolver.functions()[id].name);
+    return patterns.match(id, resolver.functions());
   };
   if (record.type == ARCTRACE_TYPE_ENTER || record.type == ARCTRACE_TYPE_EXIT_NAMED) {
     const auto frame = load_part_untrusted<arctrace_frame_body>(record.body);

@@ -21,7 +21,7 @@ struct DumpFilter {
   absl::flat_hash_set<uint16_t>
       types;                   // of records; empty: all, unless only gaps are wanted
   bool asks_for_gaps = false;  // among the types
-  std::vector<std::string> functions;  // globs
+  std::vector<std::string> functions;  // patterns
   TimeRange range;
 
   bool wants_thread(const reader::Definitions& definitions,
@@ -42,9 +42,10 @@ struct DumpFilter {
     return time_ns >= range.from_ns && time_ns < range.until_ns;
   }
   // Whether the record is an entry into a wanted function, or an exit from one.
+  // `patterns`: those of `functions`.
   bool wants_function(const reader::Record& record, const reader::StackEffect& effect,
-                      reader::ProcessIndex process,
-                      reader::FunctionResolver& resolver) const;
+                      reader::ProcessIndex process, reader::FunctionResolver& resolver,
+                      reader::FunctionPatterns& patterns) const;
 };
 
 // Adds --pid and --tid, whose numbers are stored in `pids` and `tids`.

@@ -243,17 +243,35 @@ void count_from_end(int64_t end_ns, TimeRange& range) {
   if (is_from_end(range.until_ns)) range.until_ns += end_ns;
 }
 
+namespace {
+
+CLI::Option* add_checked_option(
+    CLI::App& app, const std::string& name, std::vector<std::string>& values,
+    const std::string& help, const char* type,
+    std::optional<recording::Problem> problem_of(const std::string&)) {
+  const auto message_of = [problem_of](const std::string& value) -> std::string {
+    const auto problem = problem_of(value);
+    if (!problem) return {};
+    return absl::StrCat("\"", value, "\": ", problem->second);
+  };
+  return app.add_option(name, values, help)
+      ->check(CLI::Validator(message_of, ""))
+      ->type_name(type)
+      ->allow_extra_args(false);
+}
+
+}  // namespace
+
 CLI::Option* add_glob_option(CLI::App& app, const std::string& name,
                              std::vector<std::string>& globs, const std::string& help) {
-  const auto problem_of = [](const std::string& glob) -> std::string {
-    const auto problem = recording::glob_problem(glob);
-    if (!problem) return {};
-    return absl::StrCat("\"", glob, "\": ", problem->second);
-  };
-  return app.add_option(name, globs, help)
-      ->check(CLI::Validator(problem_of, ""))
-      ->type_name("GLOB")
-      ->allow_extra_args(false);
+  return add_checked_option(app, name, globs, help, "GLOB", recording::glob_problem);
+}
+
+CLI::Option* add_pattern_option(CLI::App& app, const std::string& name,
+                                std::vector<std::string>& patterns,
+                                const std::string& help) {
+  return add_checked_option(app, name, patterns, help, "PATTERN",
+                            recording::pattern_problem);
 }
 
 namespace {
@@ -319,8 +337,13 @@ CLI::Option* add_where_option(CLI::App& app, std::vector<std::string>& condition
 }
 
 void add_text_options(CLI::App& app, TerminalOptions& options, const std::string& group) {
-  app.add_flag("--wide,--full-names", options.wide,
+  app.add_flag("--wide", options.wide,
                "do not cut names and columns to the width of the terminal")
+      ->group(group);
+  app.add_flag_callback(
+         "--full-names", [&options] { options.wide = options.full_names = true; },
+         "the same, and show C++ functions with return types, template arguments and "
+         "parameters, and copies by their own names")
       ->group(group);
   app.add_flag("--no-pager", options.no_pager,
                "do not show the text through $ARCTRACE_PAGER, else $PAGER, else less")

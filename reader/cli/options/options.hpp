@@ -142,6 +142,12 @@ absl::StatusOr<TimeRange> parse_time_range(std::string_view text);
 CLI::Option* add_glob_option(CLI::App& app, const std::string& name,
                              std::vector<std::string>& globs, const std::string& help);
 
+// Adds an option whose values are patterns of functions: globs, or regular expressions
+// after "re:" (reader/symbols/name_patterns.hpp).
+CLI::Option* add_pattern_option(CLI::App& app, const std::string& name,
+                                std::vector<std::string>& patterns,
+                                const std::string& help);
+
 // Returns what is wrong with "FIELD OP VALUE", such as "id >= 10", and where; nullopt:
 // nothing. The operator is the first of these signs in the text: = == != < <= > >= ~
 std::optional<recording::Problem> condition_problem(const std::string& text);
@@ -156,6 +162,7 @@ CLI::Option* add_where_option(CLI::App& app, std::vector<std::string>& condition
 struct TerminalOptions {
   reader::ColorMode color = reader::ColorMode::kAuto;
   bool wide = false;
+  bool full_names = false;  // of functions
   bool no_pager = false;
 
   reader::TextStyle style() const { return reader::terminal_style(color, wide); }
@@ -163,7 +170,7 @@ struct TerminalOptions {
   void apply_to(reader::Output& output) const { output.show_text(style(), !no_pager); }
 };
 
-// --wide (also --full-names) and --no-pager. `options` must outlive `app`.
+// --wide, --full-names and --no-pager. `options` must outlive `app`.
 void add_text_options(CLI::App& app, TerminalOptions& options,
                       const std::string& group = "Options");
 // Adds the options of add_text_options(), and --color.

@@ -37,10 +37,10 @@ constexpr const char* kReportNotes =
     "\n"
     "The time of a call that a filter hides goes to the nearest shown frame around\n"
     "it, or to the thread, so that the sums stay right. A time range counts the time\n"
-    "within it, and the calls that overlap it. In a GLOB, * stands for any\n"
+    "within it, and the calls that overlap it. In a PATTERN, * stands for any\n"
     "characters, ? for one, [abc] and [!a-z] for one of a set, and \\ makes the next\n"
-    "character plain, as in \"operator\\[]\". C++ functions match with or without their\n"
-    "parameters.\n"
+    "character plain, as in \"operator\\[]\"; re:EXPRESSION is an extended regular\n"
+    "expression. C++ functions match by the names that reports show, and by whole ones.\n"
     "The sums below a report are those of the whole trace; frames and orphans are\n"
     "those of the threads shown.\n"
     "\n"
@@ -264,7 +264,7 @@ void add_common_options(CLI::App& app, ReportOptions& options, bool with_functio
       app, options,
       with_functions
           ? absl::StrCat(
-                "show only functions that match GLOB, and what they call; may be "
+                "show only functions that match PATTERN, and what they call; may be "
                 "repeated. With ",
                 views_that([](const ViewType& type) { return type.is_about_functions; }),
                 ": the functions that the view is about")
@@ -298,12 +298,12 @@ std::string ReportOptions::needs_kernel() const {
 void add_report_options(CLI::App& app, ReportOptions& options) {
   add_files_option(app, options.paths);
   add_view_option(app, options);
-  add_glob_option(app, "--of", options.of,
-                  absl::StrCat("of the slowest call of a function that matches GLOB, "
-                               "instead of all time; with ",
-                               views_that([](const ViewType& type) {
-                                 return type.can_be_of_functions;
-                               })));
+  add_pattern_option(
+      app, "--of", options.of,
+      absl::StrCat(
+          "of the slowest call of a function that matches PATTERN, "
+          "instead of all time; with ",
+          views_that([](const ViewType& type) { return type.can_be_of_functions; })));
   add_where_option(app, options.where,
                    absl::StrCat("; with ", views_that([](const ViewType& type) {
                                   return type.shows_events;
@@ -320,8 +320,8 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
 void add_graph_options(CLI::App& app, ReportOptions& options) {
   options.command = "graph";
   options.view = reader::find_view_type("graph");
-  add_glob_option(app, "function", options.filter.only,
-                  "the function, or a GLOB for several")
+  add_pattern_option(app, "function", options.filter.only,
+                     "the function, or a PATTERN for several")
       ->required()
       ->expected(1);
   add_files_option(app, options.paths);

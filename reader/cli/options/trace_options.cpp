@@ -62,6 +62,17 @@ bool ReplayFilterOptions::wants_gap(const reader::Definitions& definitions,
          wants_thread(definitions, gap.thread);
 }
 
+namespace {
+
+void add_full_names_option(CLI::App& app, bool& full_names) {
+  app.add_flag(
+      "--full-names", full_names,
+      "show C++ functions with return types, template arguments and parameters, and "
+      "copies by their own names");
+}
+
+}  // namespace
+
 void add_replay_filter_options(CLI::App& app, ReplayFilterOptions& options,
                                const std::string& functions_help) {
   const std::string group = "Filters";
@@ -79,19 +90,19 @@ void add_replay_filter_options(CLI::App& app, ReplayFilterOptions& options,
   app.add_flag("--all-threads", options.all_threads,
                "show also threads of other processes that appear in the kernel's records")
       ->group(group);
-  const auto add_globs = [&](const char* name, std::vector<std::string>& globs,
-                             const std::string& help) {
-    add_glob_option(app, name, globs, help)->group(group);
-  };
-  add_globs("--process", options.processes,
-            "show only processes whose program matches GLOB: the name by which it was "
-            "called or that of its file, or its path if GLOB contains a /; may be "
-            "repeated");
+  add_glob_option(app, "--process", options.processes,
+                  "show only processes whose program matches GLOB: the name by which it "
+                  "was called or that of its file, or its path if GLOB contains a /; may "
+                  "be repeated")
+      ->group(group);
   if (!functions_help.empty()) {
-    add_globs("-F,--function", options.filter.only, functions_help);
+    add_pattern_option(app, "-F,--function", options.filter.only, functions_help)
+        ->group(group);
   }
-  add_globs("-N,--exclude", options.filter.except,
-            "hide functions that match GLOB, and what they call; may be repeated");
+  add_pattern_option(
+      app, "-N,--exclude", options.filter.except,
+      "hide functions that match PATTERN, and what they call; may be repeated")
+      ->group(group);
   app.add_option("-D,--depth", options.filter.max_depth,
                  "show at most N frames within one another")
       ->type_name("N")
@@ -228,8 +239,9 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
       ->type_name("START~STOP");
   app.add_flag("--debuginfod", options.download,
                "download debug files from the servers in DEBUGINFOD_URLS");
+  add_full_names_option(app, options.full_names);
   add_replay_filter_options(app, options,
-                            "show only functions that match GLOB, and what they call; "
+                            "show only functions that match PATTERN, and what they call; "
                             "may be repeated");
   add_where_option(app, options.where,
                    absl::StrCat("; with ", formats_that([](const ExportFormat& format) {
@@ -297,7 +309,8 @@ void add_tui_options(CLI::App& app, TuiOptions& options) {
   app.add_flag("--partial", options.partial, "show what a session's buffer holds now");
   add_replay_filter_options(
       app, options,
-      "show only functions that match GLOB, and what they call; may be repeated");
+      "show only functions that match PATTERN, and what they call; may be repeated");
+  add_full_names_option(app, options.full_names);
   app.add_flag("--debuginfod", options.download,
                "download debug files from the servers in DEBUGINFOD_URLS");
   app.footer(absl::StrCat(kTuiNotes, kFilesNote));

@@ -23,6 +23,7 @@ struct ReplayFilterOptions {
   std::vector<std::string> processes;  // globs
   reader::ReplayFilter filter;         // complete once `range` is taken over
   bool all_threads = false;            // with threads that only the kernel's records name
+  bool full_names = false;             // of functions; of reports the terminal's options
   TimeRange range;
 
   bool has_thread_filter() const {

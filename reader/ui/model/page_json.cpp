@@ -221,12 +221,13 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
   if (facts.gaps != nullptr) facts.gaps->write_json(json);
 }
 
-void write_names_json(const Functions& functions, size_t first, JsonWriter& json) {
-  for (size_t id = first; id < functions.size(); ++id) {
+void write_names_json(FunctionResolver& resolver, size_t first, JsonWriter& json) {
+  const Functions& functions = resolver.functions();
+  for (size_t i = first; i < functions.size(); ++i) {
     json.begin_array();
-    const Function& function = functions[static_cast<FunctionId>(id)];
-    json.value(safe_name(function.name));
-    json.value(safe_name(function.module));
+    const auto id = static_cast<FunctionId>(i);
+    json.value(safe_name(resolver.shown_names()[id]));
+    json.value(safe_name(functions[id].module));
     json.end();
   }
 }

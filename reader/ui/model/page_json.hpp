@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reader/render/gap_list.hpp"
+#include "reader/replay/resolver.hpp"
 #include "reader/streams/json_writer.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/ui/model/page_parts.hpp"
@@ -44,7 +45,7 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json);
 
 // Writes elements of the array that is open: [name, module], by FunctionId from `first`
 // on, safe.
-void write_names_json(const Functions& functions, size_t first, JsonWriter& json);
+void write_names_json(FunctionResolver& resolver, size_t first, JsonWriter& json);
 
 // name, pid, tid, program, coroutine, adopted, and key, by which the lane is found on
 // another page of the trace.

@@ -115,7 +115,7 @@ std::string TraceModel::summary() const {
       json.end();
     }
     json.key("functions").begin_array();
-    write_names_json(resolver().functions(), 0, json);
+    write_names_json(resolver(), 0, json);
     json.end();
   });
 }
@@ -123,7 +123,7 @@ std::string TraceModel::summary() const {
 std::string TraceModel::names(size_t function, size_t lane) const {
   return object([&](JsonWriter& json) {
     json.key("functions").begin_array();
-    write_names_json(resolver().functions(), function, json);
+    write_names_json(resolver(), function, json);
     json.end();
     json.key("lanes").begin_array();
     if (!is_whole_) early_->write_lanes_json(lane, json);

@@ -196,7 +196,7 @@ std::string problem_text(const std::string& pattern, const Unmatched& known,
   }
   std::vector<std::string> names;
   for (const recorder::FunctionPlan& function : plan.functions) {
-    if (!function.name.empty()) names.push_back(FunctionNames(function.name).plain);
+    if (!function.name.empty()) names.push_back(FunctionNames(function.name).brief);
   }
   return absl::StrCat("no function of ", program, " matches -P ", shown,
                       near_names(plain_part(pattern), names));

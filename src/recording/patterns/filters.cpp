@@ -3,7 +3,6 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
-#include <regex.h>
 
 #include <string_view>
 #include <utility>
@@ -64,35 +63,6 @@ namespace {
 using PatternKind = shim::Pattern::Kind;
 
 bool has_args(const PatternOption& option) { return option.kind == PatternKind::kArgs; }
-
-std::string regex_error(const std::string& expression) {
-  regex_t compiled;
-  const int error = regcomp(&compiled, expression.c_str(), REG_EXTENDED | REG_NOSUB);
-  if (error == 0) {
-    regfree(&compiled);
-    return {};
-  }
-  std::array<char, 128> text{};
-  regerror(error, &compiled, text.data(), text.size());
-  return text.data();
-}
-
-std::optional<Problem> regex_problem(const std::string& pattern) {
-  const std::string expression = pattern.substr(shim::kRegexMark.size());
-  if (expression.empty()) return Problem{pattern.size(), "nothing after re:"};
-  const std::string error = regex_error(expression);
-  if (error.empty()) return std::nullopt;
-  // regcomp does not return the error's offset. It is taken to be the end of the longest
-  // prefix that is correct by itself.
-  size_t offset = expression.size() - 1;
-  while (offset > 0 && !regex_error(expression.substr(0, offset)).empty()) --offset;
-  return Problem{shim::kRegexMark.size() + offset, error};
-}
-
-std::optional<Problem> pattern_problem(const std::string& pattern) {
-  return pattern.starts_with(shim::kRegexMark) ? regex_problem(pattern)
-                                               : glob_problem(pattern);
-}
 
 // A pattern of -P, which may be for libraries.
 std::optional<Problem> patch_problem(const std::string& text) {

@@ -158,7 +158,7 @@ class Maker {
   void warn(const std::string& option, const FunctionPattern& pattern) {
     std::vector<std::string> names;
     for (const SessionFunction& function : session_.functions) {
-      names.push_back(function.plain);
+      names.push_back(function.brief);
     }
     names.insert(names.end(), session_.scopes.begin(), session_.scopes.end());
     filter_.warnings.push_back(

@@ -165,18 +165,18 @@ class ProgramFunctions {
     for (const reader::ElfSymbolTable& table : file->function_symbols()) {
       for (const reader::ElfSymbol& symbol : table.symbols) {
         functions_.emplace_back(table.names.c_str() + symbol.name);
-        plain_names_.push_back(functions_.back().plain);
+        short_names_.push_back(functions_.back().brief);
       }
     }
     // Functions that the program calls in libraries count, too; some names are no
     // functions.
     const std::string dynamic = file->section_bytes(".dynstr").value_or("");
     for (const auto name : absl::StrSplit(dynamic, '\0', absl::SkipEmpty())) {
-      plain_names_.push_back(FunctionNames(std::string(name)).plain);
+      short_names_.push_back(FunctionNames(std::string(name)).brief);
     }
-    std::sort(plain_names_.begin(), plain_names_.end());
-    plain_names_.erase(std::unique(plain_names_.begin(), plain_names_.end()),
-                       plain_names_.end());
+    std::sort(short_names_.begin(), short_names_.end());
+    short_names_.erase(std::unique(short_names_.begin(), short_names_.end()),
+                       short_names_.end());
   }
 
   // A function that matches; null: none does.
@@ -187,8 +187,8 @@ class ProgramFunctions {
     return found == functions_.end() ? nullptr : &*found;
   }
 
-  // Its functions and those that it calls in libraries, demangled and without parameters.
-  const std::vector<std::string>& plain_names() const { return plain_names_; }
+  // The short names of its functions and of those that it calls in libraries.
+  const std::vector<std::string>& short_names() const { return short_names_; }
 
   // Whether the shim finds a demangler in it, so that patterns match C++ names. Runs the
   // program's loader.
@@ -201,7 +201,7 @@ class ProgramFunctions {
  private:
   const std::string path_;
   std::vector<FunctionNames> functions_;
-  std::vector<std::string> plain_names_;
+  std::vector<std::string> short_names_;
 };
 
 // The reason why a pattern matched no function, though the program has one that it
@@ -209,8 +209,9 @@ class ProgramFunctions {
 std::string why_unmatched(const PatternOption& option, const FunctionPattern& pattern,
                           const FunctionNames& function, const ProgramFunctions& program,
                           bool patches) {
-  const bool is_exact =
-      pattern.text() == function.plain || pattern.text() == function.base;
+  const bool is_exact = pattern.text() == function.plain ||
+                        pattern.text() == function.base ||
+                        pattern.text() == function.brief;
   const std::string is_there =
       is_exact
           ? "it is in the program"
@@ -265,11 +266,16 @@ std::string library_line(const std::string& text, const std::string& command,
         })) {
       return "";
     }
+    std::vector<std::string> short_names;
+    short_names.reserve(functions.size());
+    for (const std::string& name : functions) {
+      short_names.push_back(FunctionNames(name).brief);
+    }
     return absl::StrCat("no function of ", reader::escaped(names[i]),
                         " that can be patched "
                         "matches -P ",
                         reader::escaped(text),
-                        near_names(plain_part(split.function), functions));
+                        near_names(plain_part(split.function), short_names));
   }
   // The names in the form that patterns may have.
   for (size_t i = 0; i < paths.size(); ++i) {
@@ -294,7 +300,7 @@ std::string line_for(const PatternOption& option, const std::string& text,
     if (is_refused) return "";
     return line + why_unmatched(option, compiled, *function, program, patches);
   }
-  const std::vector<std::string>& names = program.plain_names();
+  const std::vector<std::string>& names = program.short_names();
   if (std::binary_search(names.begin(), names.end(), pattern)) {
     return line + "; it is a library's, and no call of it was hooked";
   }

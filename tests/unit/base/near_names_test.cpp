@@ -24,6 +24,15 @@ TEST_CASE("so are those that begin with the name") {
   CHECK(near_names("inf", kNames) == "; did you mean \"info\"?");
 }
 
+TEST_CASE("and those that contain it, or differ behind their scope") {
+  const std::vector<std::string> names = {"app::slow_sort", "app::slow_sort", "sorted",
+                                          "main"};
+  CHECK(near_names("sort", names) == "; did you mean \"sorted\" or \"app::slow_sort\"?");
+  CHECK(near_names("LOW_S", names) == "; did you mean \"app::slow_sort\"?");
+  CHECK(near_names("slwo_sort", names) == "; did you mean \"app::slow_sort\"?");
+  CHECK(near_names("or", names) == "");  // too short to be a part
+}
+
 TEST_CASE("suggestions are few, and cheap for long names") {
   const std::vector<std::string> many = {"a1", "a2", "a3", "a4", "a5", "a6", "a7"};
   CHECK(near_names("a", many) ==

@@ -40,7 +40,26 @@ RecordScript sample() {
   return s;
 }
 
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
+  return NamePatterns(patterns).match(name);
+}
+
 }  // namespace
+
+TEST_CASE("a name matches a pattern by its short forms, too") {
+  const std::string name = "int app::sort<int>(std::vector<int>) [clone .constprop.0]";
+  for (const char* pattern :
+       {"app::sort", "app::*", "*sort", "app::sort<int>", "app::sort<*>",
+        "app::sort<int>(std::vector<int>)", "int app::sort<int>", "re:^app::sort$",
+        "re:sort", "re:^(int )?app::sort<int>\\("}) {
+    CAPTURE(std::string(pattern));
+    CHECK(matches_any({pattern}, name));
+  }
+  for (const char* pattern : {"sort", "app::sort<long>", "app", "re:^sort", "re:("}) {
+    CAPTURE(std::string(pattern));
+    CHECK_FALSE(matches_any({pattern}, name));
+  }
+}
 
 TEST_CASE("a name matches a glob with its parameters or without") {
   CHECK(matches_any({"x", "f"}, "f(int)"));

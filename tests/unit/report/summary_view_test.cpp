@@ -234,6 +234,38 @@ TEST_CASE("summary: functions that a filter hides are recorded") {
   CHECK(viewed_without.text("summary").find(kHint) == std::string::npos);
 }
 
+TEST_CASE("summary: why the program's own functions are not recorded, and what to do") {
+  RecordScript script;
+  script.text(script.program(7, "prog"), 10, "a text");
+  Viewed viewed(script);
+  Session session;
+  session.finished = true;
+  viewed.settings.session = &session;
+  const auto has = [&](std::vector<std::string> options, const std::string& advice) {
+    session.recorder_command = {"arctrace", "record"};
+    for (std::string& option : options) session.recorder_command.push_back(option);
+    const std::string hint = "functions of prog itself are not recorded: ";
+    return viewed.text("summary").find("\n" + hint + advice) != std::string::npos;
+  };
+  CHECK(has({}, "record it with -P ., or"));
+  CHECK(has({"-P", "."}, "record it with -P . -Z 1, or"));
+  const std::string filtered = "functions were switched off or filtered out meanwhile\n";
+  CHECK(has({"-P", ".", "-Z", "100"}, filtered));
+  CHECK(has({"--size-filter=10"}, filtered));
+  CHECK(has({"-F", "x"}, filtered));
+  for (const std::vector<std::string>& any_size : std::vector<std::vector<std::string>>{
+           {"-P.", "-Z", "1"}, {"-P.", "-Z1"}, {"--patch=.", "--size-filter=1"}}) {
+    CHECK(has(any_size, "none could be patched for -P: arctrace functions --list"));
+  }
+  Process& process = *script.definitions.mutable_process(0);
+  process.patch_refusal = ARCTRACE_PATCH_THREADS;
+  CHECK(has({"-P", ".", "-Z", "1"},
+            "nothing was patched for -P: it had other threads before its own code ran; "
+            "record -p PID -P . patches it later\n"));
+  process.patch_refusal = ARCTRACE_PATCH_CONFINED;
+  CHECK(has({"-P", "."}, "nothing was patched for -P: it is under a seccomp filter\n"));
+}
+
 TEST_CASE("summary: all processes and threads that are known, in its head as below it") {
   RecordScript script;
   const ThreadIndex known = script.program(7, "server");

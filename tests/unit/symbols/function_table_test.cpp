@@ -107,6 +107,13 @@ TEST_CASE("aliases: global, local, weak; few underscores; short; first") {
               alias("cc@@V1", STB_GLOBAL)}) == "cc");
   CHECK(best({alias("_ZN1AC2Ev", STB_GLOBAL), alias("_ZN1AC1Ev", STB_GLOBAL)}) ==
         "_ZN1AC1Ev");
+  // Crystal's names, which GNU ld takes for names with versions.
+  for (const std::string whole :
+       {"*Array(Int32)@Indexable(T)#each", "*Foo@Bar::baz", "*Foo@Bar(T)", "_f@A<T>"}) {
+    CHECK(best({alias(whole, STB_GLOBAL), alias("f", STB_GLOBAL),
+                alias(whole.substr(0, whole.find('@')), STB_GLOBAL)}) == whole);
+  }
+  CHECK(best({alias("f(int)@V1", STB_GLOBAL), alias("f(int)", STB_GLOBAL)}) == "f(int)");
 }
 
 TEST_CASE("an alias of another size keeps what is only its own") {

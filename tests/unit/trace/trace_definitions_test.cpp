@@ -55,6 +55,9 @@ TEST_CASE("patched functions that were switched off, each since the first word o
                  patches(ARCTRACE_PATCH_THROTTLED, {0x10, 0x20}));
   block.add_full(ARCTRACE_TYPE_PATCHES, 1, 200,
                  patches(ARCTRACE_PATCH_THROTTLED, {0x20}));
+  block.add_full(ARCTRACE_TYPE_PATCHES, 1, 400, patches(ARCTRACE_PATCH_THREADS, {}));
+  // A refusal that lists an address is a library's.
+  block.add_full(ARCTRACE_TYPE_PATCHES, 1, 500, patches(ARCTRACE_PATCH_CONFINED, {0x30}));
   file.block(block);
   file.finish(1000);
   Trace trace = open_bytes(file.file());
@@ -62,6 +65,7 @@ TEST_CASE("patched functions that were switched off, each since the first word o
   REQUIRE(trace.definitions().processes().size() == 1);
   const reader::Process& process = trace.definitions().processes()[0];
   CHECK(process.is_patched);
+  CHECK(process.patch_refusal == ARCTRACE_PATCH_THREADS);
   REQUIRE(process.switched_off.size() == 2);
   CHECK(process.switched_off.at(0x20) < process.switched_off.at(0x10));
 }

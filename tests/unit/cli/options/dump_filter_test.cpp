@@ -47,12 +47,14 @@ TEST_CASE("dump filter: functions that are entered or left") {
   const auto wanted = [&](const char* glob) {
     DumpFilter filter;
     filter.functions = {"nothing", glob};
+    reader::FunctionPatterns patterns(filter.functions);
     std::string found;
     for (const reader::Record& record : script.records) {
       reader::StackEffect effect;
       if (record.type == ARCTRACE_TYPE_EXIT) effect.left = {f};
-      found +=
-          filter.wants_function(record, effect, process, replay.resolver()) ? 'y' : 'n';
+      found += filter.wants_function(record, effect, process, replay.resolver(), patterns)
+                   ? 'y'
+                   : 'n';
     }
     return found;
   };

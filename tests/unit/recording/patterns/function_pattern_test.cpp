@@ -72,6 +72,47 @@ TEST_CASE("a copy matches its own names and those of its function") {
   CHECK_FALSE(FunctionPattern("*.part.2").matches_any(part));
 }
 
+TEST_CASE("an instance of a template matches without its return type and arguments") {
+  const FunctionNames sort("_ZN3app4sortIiEEvSt6vectorIT_SaIS2_EE.constprop.0");
+  CHECK(sort.brief == "app::sort");
+  for (const char* pattern :
+       {"app::sort", "app::*", "*::sort", "app::sort<int>", "void app::sort<int>",
+        "app::sort<int>(std::vector<int, std::allocator<int> >)",
+        "void app::sort<int>(*)", "re:^app::sort$", "re:sort"}) {
+    CAPTURE(std::string(pattern));
+    CHECK(FunctionPattern(pattern).matches_any(sort));
+  }
+  for (const char* pattern : {"sort", "app::sort<long>", "app::sort(int)", "re:^sort"}) {
+    CAPTURE(std::string(pattern));
+    CHECK_FALSE(FunctionPattern(pattern).matches_any(sort));
+  }
+  const FunctionNames serve(
+      "_ZN4DeskIiE5serveERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
+  CHECK(serve.brief == "Desk::serve");
+  CHECK(FunctionPattern("Desk<int>::serve(std::string const&)").matches_any(serve));
+}
+
+TEST_CASE("what is wrong with a pattern") {
+  CHECK_FALSE(pattern_problem("f*").has_value());
+  CHECK_FALSE(pattern_problem("re:^f(o|a)$").has_value());
+  CHECK(pattern_problem("[f").has_value());
+  CHECK(pattern_problem("re:f(").has_value());
+  CHECK(pattern_problem("re:").has_value());
+}
+
+TEST_CASE("functions of a trace that are near a pattern have their short names") {
+  const std::vector<std::string> functions = {
+      "int bench::slow_sort<int>(std::vector<int>) [clone .constprop.0]",
+      "int bench::slow_sort<long>(std::vector<long>)", "main"};
+  CHECK(unmatched_pattern({"bench::slow_sort"}, functions).empty());
+  CHECK(unmatched_pattern({"re:sort<long>"}, functions).empty());
+  for (const char* near : {"slow_sor", "Slow_Sort", "slow_srot"}) {
+    CHECK(unmatched_pattern({near}, functions) ==
+          "no function of the trace matches \"" + std::string(near) +
+              "\"; did you mean \"bench::slow_sort\"?");
+  }
+}
+
 TEST_CASE("a regular expression matches a part, unless it is anchored") {
   const FunctionPattern part("re:op::a");
   CHECK(part.is_regex());

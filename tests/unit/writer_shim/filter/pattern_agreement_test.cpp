@@ -39,6 +39,11 @@ const std::vector<std::string>& linker_names() {
       "_ZlsRSoRKN4shop4DeskE",
       "_ZN12_GLOBAL__N_11fEi",
       "_ZN4shop3maxIiEET_S1_S1_",
+      "_ZN4shop3maxIiEET_S1_S1_.constprop.0",
+      "_ZN3app4sortIiEEvSt6vectorIT_SaIS2_EE",
+      "_ZN4DeskIiE5serveERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+      "_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc",
+      "_ZN4core3ptr44drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE",
       "_ZZ4mainENKUliE_clEi",
       "_ZZN4shop4Desk5serveEiENKUlvE_clEv",
       "_ZN4shop6handleEPFPFviEiE",
@@ -109,11 +114,12 @@ TEST_CASE("patterns: the command and the shim match the same functions") {
   for (int i = 0; i < 3000; ++i) {
     const std::string& name = names[random.next() % names.size()];
     const recording::FunctionNames forms(name);
-    const std::string* const texts[] = {&forms.linked,       &forms.base, &forms.whole,
-                                        &forms.plain,        &forms.copy, &forms.decoded,
-                                        &forms.decoded_plain};
+    std::vector<std::string> texts = {forms.linked,        forms.base, forms.whole,
+                                      forms.plain,         forms.copy, forms.decoded,
+                                      forms.decoded_plain, forms.brief};
+    texts.insert(texts.end(), forms.forms.begin(), forms.forms.end());
     const std::string pattern =
-        with_wildcards(*texts[random.next() % std::size(texts)], random);
+        with_wildcards(texts[random.next() % texts.size()], random);
     CAPTURE(pattern);
     CAPTURE(name);
     const bool found = command_matches(pattern, name);
@@ -139,7 +145,8 @@ TEST_CASE("patterns: the command knows which names of D the shim matches") {
 TEST_CASE("patterns: the command and the shim agree on regular expressions") {
   for (const char* pattern :
        {"re:^shop::", "re:serve$", "re:\\(int\\)", "re:^_ZN4", "re:operator", "re:^$",
-        "re:[[:upper:]]", "re:(main|work)", "re:\\.", "re:const$"}) {
+        "re:[[:upper:]]", "re:(main|work)", "re:\\.", "re:const$", "re:^shop::max$",
+        "re:^Desk::serve$", "re:std::string"}) {
     CAPTURE(std::string(pattern));
     bool any = false;
     for (const std::string& name : linker_names()) {
