@@ -237,7 +237,9 @@ void write_cpu_json(const CpuTime& cpu, KnownTimes known, JsonWriter& json) {
 }
 
 void write_overhead_json(uint64_t overhead_ps, const Replay& replay, JsonWriter& json) {
-  if (replay.knows_costs()) json.member("overhead_ns", overhead_ps / 1000);
+  // The time of the tracer's own work is known without the costs of hooks.
+  const bool is_known = replay.knows_costs() || overhead_ps != 0;
+  if (is_known) json.member("overhead_ns", overhead_ps / 1000);
 }
 
 std::string overhead_note(uint64_t self_ns, uint64_t overhead_ps, const Replay& replay) {
