@@ -244,23 +244,27 @@ const RecordCost& FrameStack::cost_of(uint64_t key, FunctionId function) const {
 
 void FrameStack::enter(uint64_t key, FunctionId function) {
   const RecordCost& cost = cost_of(key, function);
-  charge_cost(frames_.back(), cost.outside_ps);
+  charge_call_cost(frames_.back(), cost.outside_ps);
   push(key, function, 0);
-  // All time of the tracer's own work is charged as it passes.
-  if (!frames_.back().is_own_work) charge_cost(frames_.back(), cost.inside_ps);
+  charge_call_cost(frames_.back(), cost.inside_ps);
 }
 
 void FrameStack::exit() {
   const RecordCost& cost = cost_of(frames_.back().key, frames_.back().function);
-  if (!frames_.back().is_own_work) charge_cost(frames_.back(), cost.inside_ps);
+  charge_call_cost(frames_.back(), cost.inside_ps);
   leave(1, 0);
-  charge_cost(frames_.back(), cost.outside_ps);
+  charge_call_cost(frames_.back(), cost.outside_ps);
 }
 
 void FrameStack::charge_args_cost() {
   if (frames_.size() == 1) return;
   charge_cost(frames_.back(), state_.costs.of_args().inside_ps);
   charge_cost(frames_[frames_.size() - 2], state_.costs.of_args().outside_ps);
+}
+
+// All time of the tracer's own work is charged as it passes.
+void FrameStack::charge_call_cost(const Frame& frame, uint64_t ps) {
+  if (!frame.is_own_work) charge_cost(frame, ps);
 }
 
 // Notes how much of the frame's own time was recording.

@@ -262,6 +262,7 @@ class FrameStack {
   void charge(const CpuTime& cpu);
   const RecordCost& cost_of(uint64_t key, FunctionId function) const;
   void charge_cost(const Frame& frame, uint64_t ps);
+  void charge_call_cost(const Frame& frame, uint64_t ps);
   uint64_t removed_from(const Frame& frame) const;
   void report_time(int64_t until_ns, RunState state, NodeIndex node) const;
   void change_phase();
