@@ -273,10 +273,10 @@ constexpr OwnCall kOwnCalls[] = {
 uint32_t forbidden_uses(const sock_filter* program, uint32_t length, bool is_map,
                         FilterState* states) {
   uint32_t forbidden = 0;
-  for (const OwnCall& own : kOwnCalls) {
-    if (own.call.number == SYS_bpf && !is_map) continue;
-    const FilterVerdict verdict = judge_call(program, length, own.call, states);
-    if (verdict != FilterVerdict::kAllowed) forbidden |= own.needed_for;
+  for (const OwnCall& made : kOwnCalls) {
+    if (made.call.number == SYS_bpf && !is_map) continue;
+    const FilterVerdict verdict = judge_call(program, length, made.call, states);
+    if (verdict != FilterVerdict::kAllowed) forbidden |= made.needed_for;
     if (verdict == FilterVerdict::kHarms) forbidden |= kOrdinaryUse;
   }
   return forbidden;

@@ -221,7 +221,9 @@ class AnotherUser(ElsewhereTest):
         trace = self.directory / "arctrace.data"
         read("check", trace)
         self.assertEqual((trace.stat().st_uid, trace.stat().st_mode & 0o777), (0, 0o600))
-        self.assertEqual({thread["name"] for thread in read_report(trace, "tree")["threads"]}, {"attach_joined", "true"})
+        # The recording may end while a program begins that has not said yet what it is.
+        names = {thread["name"] for thread in read_report(trace, "tree")["threads"]} - {"process"}
+        self.assertEqual(names, {"attach_joined", "true"})
 
     def test_files_that_its_user_may_not_read(self):
         """Root reads no names for a program from files that its user may not read."""
