@@ -45,6 +45,11 @@ void SlowCauses::call_ended(const FrameInfo& frame, bool shown) {
 
 void SlowCauses::time_passed(const PathTime& time) {
   if (time.thread >= open_.size()) return;
+  // The tracer's own work is no part of the time of a call.
+  const FunctionId own_work = replay_->functions().own_work();
+  if (own_work != kRootFunction && replay_->tree()[time.node].function == own_work) {
+    return;
+  }
   std::vector<Open>& stack = open_[time.thread];
   const auto open = std::find_if(stack.rbegin(), stack.rend(), [&](const Open& call) {
     return call.coroutine == time.coroutine;

@@ -250,6 +250,12 @@ std::string overhead_note(uint64_t self_ns, uint64_t overhead_ps, const Replay& 
   return overhead_ns != 0 && self_ns <= least_ns ? " [recording]" : "";
 }
 
+std::string own_work_note(FunctionId function, uint64_t overhead_ps,
+                          const Replay& replay) {
+  if (function == kRootFunction || function != replay.functions().own_work()) return {};
+  return absl::StrCat(" [", duration_text(overhead_ps / 1000), ", in no sum]");
+}
+
 std::string overhead_legend(bool has_note, const Replay& replay) {
   if (!has_note) return {};
   return replay.is_corrected()

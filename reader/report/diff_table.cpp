@@ -38,6 +38,21 @@ std::string change_text(uint64_t before, uint64_t after) {
   return absl::StrFormat("%+.1f", 100 * (ratio - 1));
 }
 
+uint64_t mean(const std::vector<double>& all) {
+  double sum = 0;
+  for (const double value : all) sum += value;
+  return static_cast<uint64_t>(std::max(sum / static_cast<double>(all.size()), 0.0));
+}
+
+// The values of one member of all runs of a side.
+std::vector<double> values_of(const std::vector<DiffRun>& runs,
+                              uint64_t DiffRun::*member) {
+  std::vector<double> found;
+  found.reserve(runs.size());
+  for (const DiffRun& run : runs) found.push_back(static_cast<double>(run.*member));
+  return found;
+}
+
 // The mean times from the first thread's begin to the last one's end, with their noise,
 // if it is known.
 struct WallTimes {
@@ -46,20 +61,8 @@ struct WallTimes {
 };
 
 WallTimes wall_times(const DiffTable& table) {
-  const auto values = [](const std::vector<DiffRun>& runs) {
-    std::vector<double> found;
-    found.reserve(runs.size());
-    for (const DiffRun& run : runs) {
-      found.push_back(static_cast<double>(run.wall_ns));
-    }
-    return found;
-  };
-  const auto mean = [](const std::vector<double>& all) {
-    double sum = 0;
-    for (const double value : all) sum += value;
-    return static_cast<uint64_t>(std::max(sum / static_cast<double>(all.size()), 0.0));
-  };
-  const std::vector<double> before = values(table.before), after = values(table.after);
+  const std::vector<double> before = values_of(table.before, &DiffRun::wall_ns);
+  const std::vector<double> after = values_of(table.after, &DiffRun::wall_ns);
   WallTimes wall = {mean(before), mean(after), std::nullopt};
   if (const std::optional<double> noise = noise_of(before, after)) {
     wall.noise_ns = static_cast<uint64_t>(*noise);
@@ -118,7 +121,7 @@ class DiffText {
                     is_noise(wall.before_ns, wall.after_ns, wall.noise_ns)
                         ? ", within the noise"
                         : "",
-                    "\n");
+                    "\n", own_work_text(wall));
     if (const std::optional<ProgramPair> pair = table_.diff.paired_programs()) {
       absl::StrAppend(&text, "functions of ", escaped(pair->before),
                       " are compared with those of ", escaped(pair->after), "\n");
@@ -163,6 +166,16 @@ class DiffText {
   }
 
  private:
+  // A line that says which part of the wall times was the tracer's own work; empty if it
+  // is less than 1 % of each.
+  std::string own_work_text(const WallTimes& wall) const {
+    const uint64_t before_ns = mean(values_of(table_.before, &DiffRun::own_work_ns));
+    const uint64_t after_ns = mean(values_of(table_.after, &DiffRun::own_work_ns));
+    if (before_ns <= wall.before_ns / 100 && after_ns <= wall.after_ns / 100) return {};
+    return absl::StrCat("        of which arctrace itself took ",
+                        duration_text(before_ns), " -> ", duration_text(after_ns), "\n");
+  }
+
   // A name is cut to this width before its notes are dropped.
   static constexpr size_t kCutName = 16;
 
@@ -211,6 +224,7 @@ void write_runs_json(const char* key, const std::vector<DiffRun>& runs,
     json.member("lost", run.summary.lost);
     json.member("duration_ns", run.summary.duration_ns);
     json.member("wall_ns", run.wall_ns);
+    if (run.own_work_ns != 0) json.member("arctrace_ns", run.own_work_ns);
     write_left_out_json(run.left_out, json);
     json.end();
   }

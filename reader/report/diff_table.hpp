@@ -18,6 +18,7 @@ struct DiffRun {
   std::string path;
   Summary summary;
   uint64_t wall_ns = 0;                // as the summary has it
+  uint64_t own_work_ns = 0;            // what the tracer did in the threads
   std::vector<CallsLeftOut> left_out;  // on purpose, while it was recorded
 };
 

@@ -65,12 +65,13 @@ class FlatView : public GroupView {
                              total.cpu, times_.find(group, total.function)});
         append_right(row, absl::StrCat(++index), kIndexHead.size());
         row += "  ";
+        const std::string own = own_work_note(total.function, total.overhead_ps, replay);
         const std::string overhead =
-            overhead_note(total.self_ns, total.overhead_ps, replay);
+            own.empty() ? overhead_note(total.self_ns, total.overhead_ps, replay) : "";
         has_overhead |= !overhead.empty();
         append_name(row, labels.text(total.function),
-                    total_notes(total, labels) + overhead, is_hot(total.self_ns, all_ns),
-                    options_.style);
+                    total_notes(total, labels) + overhead + own,
+                    is_hot(total.self_ns, all_ns), options_.style);
         if (!write(row)) return;
       }
       if (!write(hidden_rows_text(rows.hidden))) return;

@@ -35,6 +35,7 @@ class TreeView : public GroupView {
             has_overhead |= !overhead.empty();
             const std::string notes =
                 signals_text(*group.tree, at.node, replay.functions()) + overhead +
+                own_note_of(group, at, replay) +
                 (at.level == 0 ? ""
                                : labels.recorded_note((*group.tree)[at.node].function));
             more = write(row_text(group, groups.grouping(), at, columns, labels, notes));
@@ -52,7 +53,14 @@ class TreeView : public GroupView {
                              const Replay& replay) {
     if (at.level == 0) return {};  // no function
     const CallNode& node = (*group.tree)[at.node];
+    if (!own_note_of(group, at, replay).empty()) return {};
     return overhead_note(node.self_ns, node.overhead_ps, replay);
+  }
+
+  static std::string own_note_of(const TreeGroup& group, const TreePosition& at,
+                                 const Replay& replay) {
+    const CallNode& node = (*group.tree)[at.node];
+    return own_work_note(node.function, node.overhead_ps, replay);
   }
 
   std::string row_text(const TreeGroup& group, Grouping grouping, const TreePosition& at,

@@ -279,17 +279,20 @@ print(longest_ns)
         self.assertRegex(text, r"(?m)^Why f is slow: the slowest 2 calls of 200, by wall-clock ")
         self.assertRegex(text, r"(?m)^ +More  Path in it\n +\+ [0-9.]+ m?s  slow$")
 
+    @cases.in_gate
     def test_ranges_from_the_end(self):
         """Plain numbers are seconds, and negative ends count from the end of the trace."""
-        trace, _ = self.recorded()
-        [thread] = read_report(trace, "tree")["threads"]
-        end_ns = thread["root"]["cum_ns"]
-        part = end_ns // 4
-        for option in (f"-{part}ns~", f"-{part / 1e9:.9f}~"):
-            [last] = read_report(trace, "tree", "-r", option)["threads"]
-            self.assertLess(abs(last["root"]["cum_ns"] - part), part // 4, option)
-        [first] = read_report(trace, "tree", "-r", f"~-{part}ns")["threads"]
-        self.assertEqual(first["root"]["cum_ns"] + last["root"]["cum_ns"], end_ns)
+        trace = self.record("sleep", "0.2").trace
+
+        def time_in(*options):
+            [thread] = read_report(trace, "tree", *options)["threads"]
+            return thread["root"]["cum_ns"]
+
+        whole_ns = time_in()
+        part_ns = whole_ns // 4
+        for option in (f"-{part_ns}ns~", f"-{part_ns / 1e9:.9f}~"):
+            self.assertLess(abs(time_in("-r", option) - part_ns), part_ns // 4, option)
+        self.assertEqual(time_in("-r", f"~-{part_ns}ns") + time_in("-r", f"-{part_ns}ns~"), whole_ns)
 
     def test_filters_that_match_nothing(self):
         trace, _ = self.recorded()
@@ -483,7 +486,7 @@ print(longest_ns)
         why = "patched for -P: it had other threads before its own code ran"
         self.assertIn(why, done.stderr)
         self.assertIn(f"functions of early itself are not recorded: nothing was {why}; record -p PID -P .",
-                      read("report", "--view=slowest", done.trace))
+                      refused("report", "--view=slowest", "-F", "work", done.trace))
 
     @unittest.skipIf(SANITIZED, "the call of main() is not recorded by a sanitized shim")
     def test_own_functions_of_which_some_are_recorded(self):
@@ -527,6 +530,10 @@ print(longest_ns)
         text = read("report", done.trace)
         self.assertIn("\narctrace itself took ", text)
         self.assertEqual(text.count("[arctrace]"), 1)
+        for view in ("tree", "flat"):
+            self.assertRegex(read("report", f"--view={view}", done.trace),
+                             r"\[arctrace\] \[[0-9.]+ [mu]?s, in no sum\]\n")
+        self.assertIn("\n        of which arctrace itself took ", read("diff", done.trace, done.trace))
 
     def summary(self, *command, options=(), status=0):
         """A recording's report: the text, and the JSON, which are checked for what always holds."""

@@ -480,6 +480,7 @@ class LifetimesTest(TracedTest):
         self.assertGreaterEqual(early["end_within_ns"], 300_000_000)
         self.assertLessEqual(early["end_within_ns"], early["root"]["base_ns"])
 
+    @cases.in_gate
     def test_threads_tell_their_ends(self):
         """Threads that return, leave by pthread_exit or are cancelled last as long as they do, in each mode: here one
         after the other, each joined by the first, so together not longer than that one. Their destructors count."""
@@ -492,6 +493,7 @@ class LifetimesTest(TracedTest):
             for thread in others:
                 self.assertEqual(children(thread["root"])["destroy"]["calls"], 4, mode)
 
+    @cases.in_gate
     def test_a_program_has_all_keys(self):
         """The key by which ends are told is taken from no program that makes all keys, with their numbers in order
         but for that one."""

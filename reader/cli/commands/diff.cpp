@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/analysis/tree_groups.hpp"
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/record/open_trace.hpp"
@@ -76,9 +77,12 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   }
   diff.add_run(side, replay);
   const reader::RecordedStates recorded(replay);
+  const reader::TreeGroups groups(replay, reader::Grouping::kAll);
+  const reader::TreeGroup& all = groups.groups().front();
   return reader::DiffRun{files.front(),
                          trace->summary(),
                          reader::wall_ns(replay),
+                         own_work_ps(*all.tree, replay.functions(), all.root) / 1000,
                          {recorded.causes().begin(), recorded.causes().end()}};
 }
 

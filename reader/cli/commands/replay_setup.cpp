@@ -98,7 +98,7 @@ std::string lives_text(const reader::Replay& replay) {
 
 }  // namespace
 
-std::string unmatched_functions(const std::vector<std::string>& globs,
+std::string unmatched_functions(const std::vector<std::string>& patterns,
                                 const ReplayFilterOptions& options,
                                 const reader::Replay& replay) {
   if (!options.filter.read_range().is_all()) return {};
@@ -107,7 +107,7 @@ std::string unmatched_functions(const std::vector<std::string>& globs,
   for (reader::FunctionId id = reader::kUnknownFunction; id < functions.size(); ++id) {
     names.push_back(functions[id].name);
   }
-  return recording::unmatched_pattern(globs, names);
+  return recording::unmatched_pattern(patterns, names);
 }
 
 void warn_of_empty_replay(const ReplayFilterOptions& options,

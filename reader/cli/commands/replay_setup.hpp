@@ -31,10 +31,10 @@ double share_read(const reader::Trace& trace, uint64_t records);
 absl::Status check_whole(const reader::Session& session, const std::string& path,
                          bool partial, const char* does);
 
-// Returns what is wrong with the first of `globs` that matches no function of a finished
-// replay; empty if each matches one, or if only a range was read, which does not tell all
-// functions.
-std::string unmatched_functions(const std::vector<std::string>& globs,
+// Returns what is wrong with the first of `patterns` that matches no function of a
+// finished replay; empty if each matches one, or if only a range was read, which does not
+// tell all functions.
+std::string unmatched_functions(const std::vector<std::string>& patterns,
                                 const ReplayFilterOptions& options,
                                 const reader::Replay& replay);
 

@@ -239,8 +239,10 @@ absl::StatusOr<TimeRange> parse_time_range(std::string_view text) {
 bool is_from_end(int64_t time_ns) { return time_ns < 0 && time_ns != INT64_MIN; }
 
 void count_from_end(int64_t end_ns, TimeRange& range) {
-  if (is_from_end(range.from_ns)) range.from_ns += end_ns;
-  if (is_from_end(range.until_ns)) range.until_ns += end_ns;
+  // The end is what a trace says, which may be anything. Not negative, it can't overflow.
+  const int64_t since_start_ns = std::max(end_ns, int64_t{0});
+  if (is_from_end(range.from_ns)) range.from_ns += since_start_ns;
+  if (is_from_end(range.until_ns)) range.until_ns += since_start_ns;
 }
 
 namespace {
