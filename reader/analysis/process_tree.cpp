@@ -160,12 +160,14 @@ class Commands {
   // A run that did not record its end lasted at least until its last sign of life. If the
   // collector did not check for it, as in the modes stop and overwrite, that may be all
   // that is known.
-  static void add_wall(CommandSums& sums, const Command& command) {
+  void add_wall(CommandSums& sums, const Command& command) const {
     const uint64_t wall_ns =
         static_cast<uint64_t>(command.stop_ns) - static_cast<uint64_t>(command.start_ns);
     const uint64_t within_ns =
         static_cast<uint64_t>(command.stop_ns) - static_cast<uint64_t>(command.alive_ns);
-    if (wall_ns == 0 || within_ns > wall_ns / 2) {
+    const Process& last = process(command.identities.back());
+    const bool is_unseen = last.ended_ns() == INT64_MAX && last.died_unseen;
+    if (wall_ns == 0 || within_ns > wall_ns / 2 || is_unseen) {
       ++sums.ends_not_known;
       return;
     }
@@ -191,7 +193,7 @@ std::string process_exit_text(const Process& process) {
       process.end_how == ARCTRACE_END_EXIT_DIRECT) {
     return process.end_status < 0 ? "exited" : absl::StrCat(process.end_status & 0xff);
   }
-  return process.ended_ns() == INT64_MAX ? "open" : "not known";
+  return process.ended_ns() == INT64_MAX && !process.died_unseen ? "open" : "not known";
 }
 
 std::vector<CommandSums> process_tree(const Replay& replay) {

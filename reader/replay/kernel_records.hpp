@@ -39,8 +39,9 @@ class Dispatches {
   const OwnNumbers& own_numbers() const { return own_numbers_; }
   void set_own_numbers(OwnNumbers numbers);
   // Whether a record of the kernel's, up to the last applied one, could be about the
-  // thread. None can whose number is not known, or that is of another PID namespace and
-  // was made before the kernel recorded its process, which has joined by itself.
+  // thread. No record names a thread whose number is not known, nor one of another PID
+  // namespace if no NUMBERED gave its number in the first: its process has joined by
+  // itself, and the kernel's records are not about it.
   bool can_name(ThreadIndex thread) const;
 
   // Applies the next record of the kernel writer, in order of time. Records of other

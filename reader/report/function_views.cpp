@@ -70,7 +70,7 @@ class FlatView : public GroupView {
             own.empty() ? overhead_note(total.self_ns, total.overhead_ps, replay) : "";
         has_overhead |= !overhead.empty();
         append_name(row, labels.text(total.function),
-                    total_notes(total, labels) + overhead + own,
+                    absl::StrCat(total_notes(total, labels), overhead, own),
                     is_hot(total.self_ns, all_ns), options_.style);
         if (!write(row)) return;
       }

@@ -97,6 +97,8 @@ struct Process {
   // If the process did not record its end, such as by a signal: when the collector saw
   // the last of its threads end; INT64_MAX: it saw no end.
   int64_t died_ns = INT64_MAX;
+  // Who copied the buffer found the process gone, and nobody had looked before.
+  bool died_unseen = false;
   std::optional<int32_t> wait_status;  // of the recorder's command
   uint32_t end_writer = 0;  // the thread that ended it, by its session identity
   std::string executable;

@@ -239,6 +239,8 @@ void forget_late_ends(int64_t copied_ns, Definitions& definitions) {
     if (thread.end_ns == INT64_MAX || definitions.life_end_ns(i) < copied_ns) continue;
     thread.end_ns = INT64_MAX;
     thread.ended_unseen = true;
+    Process* process = definitions.mutable_process(thread.process);
+    if (process != nullptr) process->died_unseen = true;
   }
 }
 

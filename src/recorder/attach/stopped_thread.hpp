@@ -90,9 +90,9 @@ class StoppedThread {
   // ago, which is the most that it is kept from its own work.
   absl::Status check_time() const;
   // Calls the function at `address`, on the stack that ends at `stack`; 0: on its own
-  // stack. Error: the function raised a signal, or did not return until check_time() is
-  // an error and a second is over: then the thread goes on, the stack has to stay, and no
-  // other function can be called.
+  // stack. Error: the function raised a signal, or has not returned 10 s after the thread
+  // was stopped, or after a second, if that is later. Then the thread goes on, the stack
+  // has to stay, and no other function can be called.
   absl::StatusOr<uint64_t> call(uint64_t address, const std::array<uint64_t, 6>& args,
                                 uint64_t stack);
   absl::Status write(uint64_t address, absl::Span<const char> bytes) const;

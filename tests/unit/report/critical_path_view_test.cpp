@@ -376,6 +376,33 @@ Why f is slow: the slowest call of 21, by wall-clock time, takes 2.00 us, the me
 )") != std::string::npos);
 }
 
+TEST_CASE("slowest: what the tracer does in a call is no cause, and none of its time") {
+  PathScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "first");
+  for (const uint32_t task : {0U, 7U, 100U}) s.task(task);
+  for (int64_t i = 0; i < 20; ++i) {
+    s.script.enter(thread, 1000 + 100 * i, "f");
+    s.script.exit(thread, 1050 + 100 * i);
+  }
+  s.script.enter(thread, 10000, "f");
+  s.script.enter(thread, 10100, "[arctrace]");
+  s.blocks(100, 10200, 1);
+  s.woken(100, 11000, 7, 0);
+  s.comes(100, 11000);
+  s.script.exit(thread, 11100);
+  s.script.exit(thread, 11500);
+  Viewed viewed(s.script);
+  viewed.settings.functions = {"f"};
+  const Json json = viewed.json("slowest");
+  CHECK(json.at("slowest").at(0).at("delta_ns") == 500);
+  CHECK(json.at("slowest").at(0).at("off_cpu_ns") == 0);
+  const Json causes = json.at("why").at(0).at("causes");
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0]["path"].empty());
+  CHECK(causes[0]["state"] == "running");
+  CHECK(causes[0]["more_ns"] == 450);
+}
+
 TEST_CASE("critical path: of the slowest call, and of a time range") {
   PathScript s = one_wait("nanosleep", 1, 0, ARCTRACE_WAKING_INTERRUPT);
   CHECK(times_of(s, {"nano*"}) ==

@@ -229,6 +229,7 @@ TEST_CASE("an end that only the copying of a buffer showed is not known") {
   const reader::Thread& unseen = definitions.threads()[definitions.find_thread(2)];
   CHECK(unseen.end_ns == INT64_MAX);
   CHECK(unseen.ended_unseen);
+  CHECK(definitions.processes()[unseen.process].died_unseen);
 }
 
 TEST_CASE("the last record of a process' end counts") {
