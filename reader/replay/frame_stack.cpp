@@ -416,6 +416,12 @@ void FrameStack::args(const Record& record) {
   state_.listener->args({thread_, top.function, top.token, event_ns(), &record});
 }
 
+void FrameStack::syscall_result(int64_t result) {
+  const Frame& top = frames_.back();
+  if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
+  state_.listener->syscall_result({top.function, top.token, result});
+}
+
 void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {
   if (state_.listener == nullptr || !in_range()) return;
   state_.listener->point(

@@ -67,7 +67,7 @@ class ExportRun {
   reader::ExportSettings export_settings() {
     reader::ExportSettings settings;
     settings.weight = options_.weight;
-    settings.grouping = options_.grouping;
+    settings.grouping = options_.grouping.value_or(options_.format->grouping);
     settings.min_duration_ns = options_.filter.min_duration_ns;
     for (const TimeRange& range : options_.exact) {
       settings.exact.push_back({range.from_ns, range.until_ns});
@@ -107,10 +107,8 @@ class ExportRun {
                               options_.weight == reader::ExportWeight::kCpu ||
                               options_.weight == reader::ExportWeight::kOffCpu;
     if (needs_kernel && !trace_.definitions().has_dispatches()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path, " has no records of the kernel, which ",
-                       options_.all_threads ? "--all-threads" : "--weight",
-                       " needs: record with --kernel"));
+      return lacks_kernel_records(path,
+                                  options_.all_threads ? "--all-threads" : "--weight");
     }
     return absl::OkStatus();
   }

@@ -41,6 +41,12 @@ double share_read(const reader::Trace& trace, uint64_t records) {
   return static_cast<double>(records) * kRecordBytes / static_cast<double>(bytes + 1);
 }
 
+absl::Status lacks_kernel_records(const std::string& path, const std::string& option) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " has no records of the kernel, which ", option,
+                   " needs: record with --kernel"));
+}
+
 absl::Status check_whole(const reader::Session& session, const std::string& path,
                          bool partial, const char* does) {
   if (session.finished || partial) return absl::OkStatus();

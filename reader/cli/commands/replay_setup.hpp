@@ -31,6 +31,9 @@ double share_read(const reader::Trace& trace, uint64_t records);
 absl::Status check_whole(const reader::Session& session, const std::string& path,
                          bool partial, const char* does);
 
+// The error about a trace without records of the kernel. `option`: what needs them.
+absl::Status lacks_kernel_records(const std::string& path, const std::string& option);
+
 // Returns what is wrong with the first of `patterns` that matches no function of a
 // finished replay; empty if each matches one, or if only a range was read, which does not
 // tell all functions.

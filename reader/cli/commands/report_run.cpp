@@ -105,9 +105,7 @@ class ReportRun {
   absl::Status check_kernel_records() const {
     const std::string needs = options_.needs_kernel();
     if (!needs.empty() && !replay_.has_dispatches()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(options_.paths.front(), " has no records of the kernel, which ",
-                       needs, " needs: record with --kernel"));
+      return lacks_kernel_records(options_.paths.front(), needs);
     }
     if (options_.view->needs == KernelRecords::kWakeUps &&
         trace_.session().has_perf_records) {
