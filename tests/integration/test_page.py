@@ -103,6 +103,72 @@ class PageTest(ServedTest):
                 page.close()
         self.assertEqual(dict(zip(SHORT_NAMES, found)), SHORT_NAMES)
 
+    def test_numbers_and_times(self):
+        """Nothing is "0"; what is not known is "-"; microseconds have their sign."""
+        script = (pathlib.Path(__file__).resolve().parents[2] / "reader/ui/page/format.js").read_text()
+        shown = {
+            "count(0)": "0", "count(null)": "-", "count(undefined)": "-", "count(12345)": "12,345",
+            "duration(0)": "0", "duration(null)": "-", "duration(7)": "7 ns", "duration(1500)": "1.50 µs",
+            "share(0, 10)": "0", "share(null, 10)": "-", "share(1, 0)": "-", "share(1, 10)": "10 %", "share(1, 1e6)": "< 0.1 %",
+            "moment(2500, 1)": "2.500 µs", "micro('[until 12.0 us] of usr')": "[until 12.0 µs] of usr",
+        }
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                found = page.run(f"(() => {{ {script}\n return [{', '.join(shown)}]; }})()")
+            finally:
+                page.close()
+        self.assertEqual(dict(zip(shown, found)), shown)
+
+    def test_a_range_is_chosen(self):
+        """The page shows at once that it reads, instead of what it showed of another time; then it shows the sums of
+        the range, in the same tab."""
+        server = self.serve()
+        summary = server.api("summary")
+        quarter = (summary["until_ns"] - summary["from_ns"]) // 4
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                for number, tab in enumerate(("summary", "flame", "functions", "locks")):
+                    begin = summary["from_ns"] + quarter + number
+                    page.call("Page.navigate", url="about:blank")
+                    page.wait("location.href === 'about:blank'")
+                    page.open(f"{server.url}#tab={tab}")
+                    page.wait("!document.querySelector('#pane[aria-busy]')")
+                    whole = page.run(f"document.querySelector('{READ[tab]}').textContent")
+                    self.assertEqual(page.run(f"(() => {{ arctracePage.change({{ range: {{ from: {begin}, until: {begin + 2 * quarter} }} }});"
+                                              f" return {SAYS_THAT_IT_READS}; }})()"), ["reading…", "true", False])
+                    page.wait("!document.querySelector('#pane[aria-busy]')")
+                    page.wait("document.getElementById('busy').hidden")
+                    self.assertEqual(page.run("arctracePage.state.tab"), tab)
+                    if tab != "locks":  # which may have no wait that differs
+                        self.assertNotEqual(page.run(f"document.querySelector('{READ[tab]}').textContent"), whole)
+                # Two ranges at once: the one that was chosen last is shown.
+                page.run("document.getElementById('tab-functions').click()")
+                for begin in (summary["from_ns"] + 2 * quarter, summary["from_ns"] + 100):
+                    page.run(f"void arctracePage.change({{ range: {{ from: {begin}, until: {begin + quarter} }} }})")
+                page.wait("!document.querySelector('#pane[aria-busy]')")
+                rows = server.api("totals", **{"from": begin, "until": begin + quarter})["totals"]
+                self.assertIn(f"{len(rows)} functions", page.run("document.querySelector('#pane .bar').textContent"))
+                self.drag_in_summary(page)
+                self.assertEqual(page.problems, [])
+            finally:
+                page.close()
+
+    def drag_in_summary(self, page):
+        """A range that is dragged while the summary is shown is one of the summary."""
+        page.run("document.getElementById('tab-summary').click()")
+        page.key("Escape")
+        page.wait("arctracePage.state.range === null && !document.querySelector('#pane[aria-busy]')")
+        x, y = page.run("(() => { const box = arctracePage.timeLine.canvas.getBoundingClientRect(); return [box.left + 300, box.top + 60]; })()")
+        page.mouse("mousePressed", x, y, button="left", clickCount=1, modifiers=SHIFT)
+        for moved in (60, 200):
+            page.mouse("mouseMoved", x + moved, y, button="left", buttons=1, modifiers=SHIFT)
+        page.mouse("mouseReleased", x + 200, y, button="left", clickCount=1, modifiers=SHIFT)
+        page.wait("arctracePage.state.range !== null")
+        page.wait("!document.querySelector('#pane[aria-busy]')")
+        self.assertEqual(page.run("arctracePage.state.tab"), "summary")
+
     def walk(self, page, url, pictures, served):
         """Goes through all of the page, without an error."""
         name = "served" if served else "file"
@@ -112,8 +178,12 @@ class PageTest(ServedTest):
         self.assertNotEqual(page.run("document.title"), "owned")
         self.assertEqual(page.run("document.querySelectorAll('script').length"), 1 if served else 2)
         self.assertEqual(page.run("document.querySelectorAll('#app img').length"), 0)
+        self.assertEqual(page.run(f"{state}.weight"), "wall" if NO_KERNEL else "cpu")
+        legend = page.run("document.querySelector('.legend').textContent")
+        self.assertIn("too short to be drawn", legend)
+        self.assertEqual("on the CPU" in legend, not NO_KERNEL)
         for tab, sign in (("functions", "table tbody tr"), ("flame", "canvas"), ("locks", "table tbody tr"),
-                          ("critical", "p" if NO_KERNEL else "table tbody tr"), ("chosen", "p"), ("summary", "table")):
+                          ("critical", "p" if NO_KERNEL else "table tbody tr"), ("details", "p"), ("summary", "table")):
             page.run(f"document.getElementById('tab-{tab}').click()")
             page.wait(f"document.querySelector('#pane {sign}')")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
@@ -128,7 +198,7 @@ class PageTest(ServedTest):
         page.key("t")
         page.wait("document.documentElement.dataset.theme === 'light'")
         self.search(page, state)
-        page.screenshot(pictures / f"{name}-chosen.png")
+        page.screenshot(pictures / f"{name}-details.png")
         if served:
             page.key("r")
             page.wait(f"{state}.range !== null")
@@ -140,7 +210,7 @@ class PageTest(ServedTest):
         last, nor a tab."""
         page.call("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=1, mobile=False)
         page.wait("innerWidth === 420")
-        for tab in ("functions", "flame", "locks", "critical", "chosen", "summary"):
+        for tab in ("functions", "flame", "locks", "critical", "details", "summary"):
             page.run(f"document.getElementById('tab-{tab}').click()")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             self.assertEqual(page.run(CUT_OFF), [], tab)
@@ -232,7 +302,7 @@ class PageTest(ServedTest):
             page.key(letter)
         page.wait("document.querySelectorAll('.found li').length > 0")
         page.key("Enter")
-        page.wait(f"{state}.func !== null && {state}.tab === 'chosen'")
+        page.wait(f"{state}.func !== null && {state}.tab === 'details'")
         page.wait("document.querySelector('.histogram')")
         page.run("document.activeElement.blur()")
 
@@ -248,7 +318,7 @@ class PageTest(ServedTest):
         self.assertTrue(address.startswith(url))
         page.open(address)
         self.assertEqual(page.run(f"Math.floor({state}.view.from)"), view)
-        self.assertEqual(page.run(f"{state}.tab"), "chosen")
+        self.assertEqual(page.run(f"{state}.tab"), "details")
 
 
 @unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
@@ -259,7 +329,7 @@ class EarlyPageTest(TracedTest):
 
     @cases.not_in_gate
     def test_before_and_after_the_whole_is_read(self):
-        trace = record_program(self.directory, self.TURNS)
+        self.trace = trace = record_program(self.directory, self.TURNS)
         pictures = pathlib.Path(os.environ.get("ARCTRACE_PICTURES", self.directory))
         with tempfile.TemporaryDirectory() as directory:
             page = browser.Browser(directory)
@@ -311,7 +381,8 @@ class EarlyPageTest(TracedTest):
         self.assertNotIn("at least", page.run("document.querySelector('#pane').textContent"))
         self.assertEqual(page.run(f"[{state}.view.from, {state}.call.level, arctracePage.facts.functions[{state}.call.what][0]]"), self.kept)
         self.assertNotIn("not known yet", page.run("document.querySelector('header').textContent"))
-        self.assertIn("records, none lost", page.run("document.querySelector('header').textContent"))
+        records = read_report(self.trace, "flat")["summary"]["records"]
+        self.assertIn(f"{records:,} records, none lost", page.run("document.querySelector('header').textContent"))
         for tab in ("summary", "functions", "flame", "locks"):
             page.run(f"document.getElementById('tab-{tab}').click()")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
@@ -320,6 +391,13 @@ class EarlyPageTest(TracedTest):
         page.wait("!arctracePage.timeLine.asking && [...arctracePage.timeLine.whole.values()].every((part) => !part.density)")
         page.screenshot(pictures / "late.png")
 
+
+SHIFT = 8  # of Input.dispatchMouseEvent
+
+# What a tab shows of its data; and what the page shows while it reads these.
+READ = {"summary": "#pane table", "flame": "#pane .bar [role=status]", "functions": "#pane table", "locks": "#pane"}
+SAYS_THAT_IT_READS = """[document.getElementById('pane').textContent, document.getElementById('pane').getAttribute('aria-busy'),
+  document.getElementById('busy').hidden]"""
 
 # Elements that are outside of the window, or have more text than space.
 CUT_OFF = """[...document.querySelectorAll('header, header .facts, header button, nav, nav button, .bar > *, main')].filter((one) => {

@@ -378,6 +378,18 @@ class ViewTest(ServedTest):
             self.assertEqual(sum(row_sums(answer)), in_lanes + inherited, pixel)
         self.assertGreater(row_sums(server.api("timeline", pixel=1000, **whole))[1], 0)
 
+    def test_records_are_those_of_the_whole(self):
+        """A page that shows a small part of the time from its beginning on counts all records, too."""
+        self.server = server = Server(self.trace)
+        trace = read_report(self.trace, "flat")["summary"]
+        early = server.api("summary")
+        middle = (early["from_ns"] + early["until_ns"]) // 2
+        server.api("timeline", pixel=1, lanes="0", exact=1, **{"from": middle, "until": middle + 1000})
+        server.wait_whole()
+        server.api("totals", **{"from": middle, "until": middle + 1000})
+        whole = server.api("summary")
+        self.assertEqual((whole["records"], whole["lost"]), (trace["records"], trace["lost"]))
+
     def test_names_are_escaped_once(self):
         server = self.serve()
         summary = server.api("summary")

@@ -10,14 +10,14 @@ function histogramTable(row, own) {
     const meter = make("span", { class: "meter", "aria-hidden": "true" });
     meter.style.width = Math.round(170 * calls / most) + "px";
     return make("tr", { class: here ? "here" : null },
-      make("td", {}, (from(i) === 0 ? "0 ns" : duration(from(i))) + " – " + duration(2 ** (first + i + 1))),
+      make("td", {}, duration(from(i)) + " – " + duration(2 ** (first + i + 1))),
       make("td", { class: "name" }, calls ? meter : ""), make("td", {}, count(calls)), make("td", {}, here ? "◂ this call" : ""));
   });
   return make("section", {}, make("h2", {}, "How long its calls took"), make("table", { class: "histogram" }, make("tbody", {}, lines)));
 }
 
 function functionLink(id) {
-  return make("button", { class: "link mono", onclick: () => change({ func: id, call: null, tab: "chosen" }) }, nameOf(id).slice(0, 300));
+  return make("button", { class: "link mono", onclick: () => change({ func: id, call: null, tab: "details" }) }, nameOf(id).slice(0, 300));
 }
 const facts_ = (pairs) => make("dl", {}, pairs.filter((entry) => entry && entry[1]).map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 
@@ -30,17 +30,16 @@ function sourceSection(answer) {
     lines.length > 0 ? make("table", { class: "lines" }, make("tbody", {}, lines)) : make("p", { class: "dim" }, "The file is not on this machine."));
 }
 
-class Chosen {
-  async show(main) {
-    main.classList.remove("fills");
-    if (state.call) return this.showCall(main, state.call);
+class Details {
+  async show(main, isCurrent) {
+    if (state.call) return this.showCall(main, isCurrent, state.call);
     timeLine.wakes = null;
-    if (state.func !== null) return this.showFunction(main, state.func);
+    if (state.func !== null) return this.showFunction(main, isCurrent, state.func);
     clear(main, make("p", { class: "dim" }, "Choose a call in the time line, or a function in one of the tables."));
   }
-  async showFunction(main, id) {
+  async showFunction(main, isCurrent, id) {
     const isKnown = await hasTotals();
-    if (state.tab !== "chosen") return;
+    if (!isCurrent()) return;
     const row = totals.byFunction.get(id);
     clear(main, make("h2", { class: "mono" }, nameOf(id)), make("div", { class: "columns" },
       make("section", {}, facts_([
@@ -55,13 +54,13 @@ class Chosen {
       ]), make("p", {}, make("button", { onclick: () => change({ tab: "flame", flameSearch: nameOf(id).slice(0, 200) }) }, "show in the flame graph")), totals.notes.has(id) && leftOutLegend()),
       row && histogramTable(row, null)));
     const found = sourceSection(await source.source(id));
-    if (found && state.func === id && state.tab === "chosen") main.querySelector(".columns").append(found);
+    if (found && isCurrent()) main.querySelector(".columns").append(found);
   }
-  async showCall(main, call) {
+  async showCall(main, isCurrent, call) {
     const lane = facts.lanes[call.lane];
     const own = call.stop - call.start;
     await hasTotals();
-    if (state.call !== call || state.tab !== "chosen") return;
+    if (!isCurrent()) return;
     const row = totals.byFunction.get(call.what);
     const isCut = Boolean(call.flags & CUT);
     const head = () => [
@@ -78,7 +77,7 @@ class Chosen {
     } catch (error) {
       main.append(make("p", { class: "dim" }, error.message));
     }
-    if (!more || state.call !== call || state.tab !== "chosen") return;
+    if (!more || !isCurrent()) return;
     const waits = more.waits.map(([start, stop, , waker, path]) => make("li", {}, duration(stop - start) + " at " + moment(start, 1000) +
       (waker ? ", ended by " + waker : "") + (path.length ? " in " + path.slice(-3).map((id) => shortName(nameOf(id))).join(" › ") : "")));
     const callees = more.callees.map(([id, calls, ns]) => make("tr", {}, make("td", {}, duration(ns)), make("td", {}, share(ns, own)), make("td", {}, count(calls)), make("td", { class: "name" }, functionLink(id))));
@@ -101,6 +100,6 @@ class Chosen {
     timeLine.wakes = more.waits;
     timeLine.draw();
     const found = sourceSection(await source.source(call.what));
-    if (found && state.call === call && state.tab === "chosen") main.querySelector(".columns").append(found);
+    if (found && isCurrent()) main.querySelector(".columns").append(found);
   }
 }

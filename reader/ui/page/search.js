@@ -28,7 +28,7 @@ class Search {
     for (let id = 1; id < texts.length && items.length < 40; ++id) {
       if (!texts[id].includes(wanted)) continue;
       items.push({ kind: "function", text: nameOf(id), rank: nameOf(id).toLowerCase().startsWith(wanted) ? 0 : 1,
-        go: () => change({ func: id, call: null, tab: "chosen" }) });
+        go: () => change({ func: id, call: null, tab: "details" }) });
     }
     items.sort((a, b) => a.rank - b.rank);
     items.length = Math.min(items.length, 20);
@@ -51,7 +51,7 @@ class Search {
       const answer = await source.search(this.input.value.trim());
       const items = answer.found.map(([lane, level, start, stop, what, text]) => ({
         kind: duration(stop - start), text: shortName(nameOf(what)) + "  " + text,
-        go: () => { const call = { lane, level, start, stop, what, flags: 0 }; change({ call, func: null, tab: "chosen" }); timeLine.show(call); },
+        go: () => { const call = { lane, level, start, stop, what, flags: 0 }; change({ call, func: null, tab: "details" }); timeLine.show(call); },
       }));
       if (answer.is_cut) items.push({ kind: "", text: "there are more", go: () => {} });
       this.show(items.length ? items : [{ kind: "", text: "no argument contains it", go: () => {} }], 0);

@@ -5,7 +5,8 @@ class ServedSource {
   constructor(stale) { this.canReadAgain = true; this.stale = stale; }
   // An error is `isEarly` if the whole trace has not been read yet, or the page has not
   // taken it yet.
-  async ask(name, values, page = facts) {
+  ask(name, values, page = facts) { return whileBusy(this.answerOf(name, values, page)); }
+  async answerOf(name, values, page) {
     const query = new URLSearchParams({ ...(values || {}), ...(page ? { whole: page.is_whole ? 1 : 0 } : {}) }).toString();
     const answer = await fetch("api/" + name + (query ? "?" + query : ""));
     if (answer.ok) return answer.json();
@@ -26,7 +27,7 @@ class ServedSource {
     return answer;
   }
   summary() { return this.ask("summary", {}, null); }
-  progress() { return this.ask("progress", {}, null); }
+  progress() { return this.answerOf("progress", {}, null); }
   // Reads data that may be of the whole trace: the server does not know that before it is
   // read.
   async readOf(range, name, values) {

@@ -6,7 +6,7 @@ const state = {
   func: null,      // a FunctionId
   wanted: {},      // call and function of the address, while the page does not know them yet
   tab: "summary",
-  weight: "wall", per: "all", inverted: false, flameSearch: "",
+  weight: null, per: "all", inverted: false, flameSearch: "",
   sort: "self", up: false, filter: "",
   theme: null,     // null: the system's
 };

@@ -14,11 +14,10 @@ class SummaryPane {
       return [make("dt", {}, at > 0 ? line.slice(0, at) : ""), make("dd", { class: "mono" }, at > 0 ? line.slice(at + 1).trim() : line)];
     }));
   }
-  async show(main) {
-    main.classList.remove("fills");
-    if (!facts.is_whole) return clear(main, readingNote(), this.early());
+  async show(main, isCurrent) {
+    if (!facts.is_whole && !state.range) return clear(main, readingNote(), this.early());
     await readTotals();
-    if (state.tab !== "summary") return;
+    if (!isCurrent()) return;
     const rows = totals.rows.slice().sort((a, b) => b[2] - a[2]).slice(0, 12);
     const bar = (own, off, unknown, most) => {
       const piece = (kind, ns) => {
@@ -37,15 +36,15 @@ class SummaryPane {
     const parts = shown.map((part) => make("tr", {},
       make("td", {}, duration(part.self_ns)), make("td", {}, share(part.self_ns, totals.ofAll)),
       facts.has_wake_ups && [make("td", {}, duration(part.off_ns - part.ready_ns)), make("td", {}, duration(part.ready_ns))], make("td", { class: "name" }, bar(part.self_ns, facts.has_cpu ? part.off_ns : 0, facts.has_cpu ? part.not_known_ns : 0, most)), make("td", {}, count(part.calls)), make("td", { class: "name" }, part.name)));
-    const hot = rows.map((row) => make("tr", { tabindex: 0, onclick: () => change({ func: row[0], call: null, tab: "chosen" }),
-      onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "chosen" }); } },
+    const hot = rows.map((row) => make("tr", { tabindex: 0, onclick: () => change({ func: row[0], call: null, tab: "details" }),
+      onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "details" }); } },
       make("td", {}, duration(row[2])), make("td", {}, count(row[1])), make("td", {}, duration(row[7])), make("td", {}, duration(row[12])),
       make("td", { class: "name" }, nameOf(row[0]).slice(0, 300), leftOutNote(row[0]), make("span", { class: "module" }, moduleOf(row[0])))));
     const head = (...texts) => make("thead", {}, make("tr", {}, texts.map((text, i) => make("th", { scope: "col", class: i === texts.length - 1 ? "name" : null }, text))));
     const gaps = (facts.gaps || []).slice(0, 12).map((gap) => make("li", {}, gap.reason +
       (gap.from_ns !== null ? " for " + duration(gap.to_ns - gap.from_ns) : "") + " until " + moment(gap.to_ns, 1000) +
       (gap.records ? ", " + count(gap.records) + " records" : "") + (gap.tid ? ", thread " + gap.pid + "/" + gap.tid : "")));
-    clear(main, facts.left_out && make("p", { class: "dim" }, facts.left_out),
+    clear(main, facts.left_out && make("p", { class: "dim" }, micro(facts.left_out)),
       make("div", { class: "columns" },
         make("section", {}, make("h2", {}, "What the time of all threads was spent on"), make("table", {}, head("time", "share", ...(facts.has_wake_ups ? ["blocked", "no CPU"] : []), "", "calls", ""), make("tbody", {}, parts)),
           facts.has_cpu ? make("p", { class: "dim" }, "Blue: on the CPU. Grey: off it" + (facts.has_wake_ups ? ": blocked, or without a CPU because other threads had them." : ".") + (facts.not_known_ns ? " Purple: not known, because records of the kernel are missing." : "")) : make("p", { class: "dim" }, "Time on the CPU and off it are not told apart: arctrace record --kernel does.")),

@@ -183,7 +183,7 @@ class TimeLine extends TimeLinePicture {
   choose(hit) {
     if (hit && hit.what !== undefined) {
       change({ call: { lane: hit.lane, level: hit.level, start: hit.start, stop: hit.stop, what: hit.what, flags: hit.flags || 0 },
-        func: null, tab: "chosen" });
+        func: null, tab: "details" });
     }
   }
   show(call) {
@@ -300,7 +300,7 @@ class TimeLine extends TimeLinePicture {
       if (selects) {
         const range = this.dragged;
         this.dragged = null;
-        if (moved && range.until > range.from) change({ range, tab: ["flame", "functions", "locks", "critical"].includes(state.tab) ? state.tab : "functions" });
+        if (moved && range.until > range.from) change({ range, tab: state.tab === "details" ? "functions" : state.tab });
         return;
       }
       if (moved || event.type === "pointercancel") return;
