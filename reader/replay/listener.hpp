@@ -103,6 +103,10 @@ class ReplayListener {
 
   virtual void point(const PointInfo& point) = 0;
 
+  // A part of the process' lifetime has ended, such as "[loader]": a made-up frame that
+  // is no call and has no depth. Calls may have been inside it.
+  virtual void part_ended(const FrameInfo& /*part*/) {}
+
   virtual void args(const ArgsInfo& /*args*/) {}
 
   // Called only if the instruction is recorded.
@@ -128,6 +132,7 @@ class EventFilterListener : public ReplayListener {
   void point(const PointInfo& point) override {
     if (filter_.admits(*point.record)) next_.point(point);
   }
+  void part_ended(const FrameInfo& part) override { next_.part_ended(part); }
   void args(const ArgsInfo& args) override { next_.args(args); }
   void signal_came(const SignalInfo& signal) override { next_.signal_came(signal); }
 

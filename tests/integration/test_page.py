@@ -120,6 +120,70 @@ class PageTest(ServedTest):
                 page.close()
         self.assertEqual(dict(zip(shown, found)), shown)
 
+    def test_slow_calls_and_deep_lanes(self):
+        """From the table of functions one gets to a slow call among many short ones; a deep lane is folded until
+        somebody unfolds it; a tip has thread, arguments and share of the CPU."""
+        program = self.directory / "deep"
+        run("gcc", "-O0", "-finstrument-functions", "-x", "c", "-", "-o", program, check=True, input="""
+            #include <unistd.h>
+            static void deep(int levels) { if (levels > 0) deep(levels - 1); }
+            static void request(int turn) { if (turn == 77) usleep(201000); }
+            int main(void) { deep(30); for (int i = 0; i < 200; ++i) request(i); return 0; }""")
+        trace = self.record(program, options=("-a", *([] if NO_KERNEL else ["--kernel=bpf"]))).trace
+        html = self.directory / "deep.html"
+        read("export", "--to=html", "-o", html, trace, timeout=SECONDS)
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            self.server = Server(trace)
+            try:
+                self.server.wait_whole()
+                for url in (self.server.url, html.as_uri()):
+                    self.slow_call(page, url)
+                    self.tip(page, "(201000)" if url == self.server.url else None)
+                    self.deep_lane(page)
+                self.assertEqual(page.problems, [])
+            finally:
+                page.close()
+
+    def slow_call(self, page, url):
+        page.call("Page.navigate", url="about:blank")
+        page.wait("location.href === 'about:blank'")
+        page.open(url + "#tab=functions&sort=calls")
+        page.wait("document.querySelector('#pane tbody tr')")
+        page.run("[...document.querySelectorAll('#pane tbody tr')].find((row) => row.lastChild.firstChild.textContent === 'request').click()")
+        page.wait("document.querySelector('#pane .slowest tbody tr')")
+        self.assertRegex(page.run("document.querySelector('#pane .slowest tbody tr').textContent"), r"^20\d ms.*deep \d+/\d+$")
+        page.run("document.querySelector('#pane .slowest tbody tr').click()")
+        call = page.run("arctracePage.state.call")
+        self.assertGreater(call["stop"] - call["start"], 201e6)
+        page.wait(f"arctracePage.state.view.from < {call['start']} && arctracePage.state.view.until > {call['stop']}")
+
+    def tip(self, page, args):
+        """That of the call of usleep within the slow one."""
+        page.wait(f"{USLEEP} !== undefined")
+        page.run(f"arctracePage.timeLine.pointAt({USLEEP}, 300, 100)")
+        tip = "document.querySelector('.tip').textContent"
+        if args is not None:
+            page.wait(f"{tip}.includes('{args}')")
+        self.assertRegex(page.run(tip), r"(?s)^usleep\n.*20\d ms.*\nthread deep \d+/\d+$")
+        if not NO_KERNEL:
+            self.assertRegex(page.run(tip), "on the CPU (0|< 0.1 %|[0-9.]+ %)")
+        page.run("arctracePage.timeLine.pointAt(null)")
+
+    def deep_lane(self, page):
+        lane = "arctracePage.facts.lanes[arctracePage.timeLine.order[0]]"
+        rows = f"arctracePage.timeLine.shownRows({lane})"
+        page.key("Escape")
+        page.key("0")
+        self.assertEqual(page.run(rows), 8)
+        self.assertGreater(page.run(f"arctracePage.timeLine.deeperRows({lane})"), 20)
+        for action in (lambda: page.click(*page.run(DEEPER)), lambda: page.run("document.getElementById('depth').click()")):
+            action()
+            self.assertGreater(page.run(rows), 30)
+            page.run(f"{lane}.isDeep = false")
+        page.key("e")
+        self.assertEqual(page.run(rows), 8)
+
     def test_a_range_is_chosen(self):
         """The page shows at once that it reads, instead of what it showed of another time; then it shows the sums of
         the range, in the same tab."""
@@ -188,6 +252,8 @@ class PageTest(ServedTest):
             page.wait(f"document.querySelector('#pane {sign}')")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             page.screenshot(pictures / f"{name}-{tab}.png")
+        if not NO_KERNEL:
+            self.path(page)
         self.narrow(page)
         self.sort(page)
         self.keyboard(page, state)
@@ -204,6 +270,25 @@ class PageTest(ServedTest):
             page.wait(f"{state}.range !== null")
         self.address(page, url, state)
         self.assertEqual(page.problems, [])
+
+    def path(self, page):
+        """The critical path is drawn, and hidden on request; its rows lead to their place; the summary tells of it."""
+        page.wait("arctracePage.critical.key !== null")
+        page.wait(PATH_PIXELS + " > 300")
+        page.key("p")
+        page.wait(PATH_PIXELS + " === 0")
+        page.key("p")
+        self.assertRegex(page.run("document.querySelector('#pane').textContent"), "What the .* depended on.*in all: ")
+        page.run("document.getElementById('tab-critical').click()")
+        page.wait("document.querySelector('#pane tbody tr[tabindex]')")
+        page.run("document.querySelector('#pane tbody tr[tabindex]').click()")
+        row = page.run("arctracePage.critical.answer.critical_path.find((one) => one.lane !== null)")
+        self.assertEqual(page.run("[arctracePage.timeLine.spot.lane, arctracePage.timeLine.spot.from]"), [row["lane"], row["at_ns"]])
+        page.wait(f"arctracePage.state.view.from <= {row['at_ns']} && arctracePage.state.view.until >= {row['until_ns']}")
+        self.assertTrue(page.run(f"arctracePage.timeLine.visible().some(({{ index }}) => index === {row['lane']})"))
+        page.key("Escape")
+        page.key("0")
+        page.run("document.getElementById('tab-summary').click()")
 
     def narrow(self, page):
         """The page is as narrow as on a telephone: nothing is cut at the edge, neither the facts, which have losses
@@ -287,7 +372,7 @@ class PageTest(ServedTest):
                 page.run(f"(() => {{ const select = [...document.querySelectorAll('.bar select')].find((one) =>"
                          f" [...one.options].some((option) => option.value === {value})); select.value = {value};"
                          " select.dispatchEvent(new Event('change')); })()")
-            page.wait("arctracePage.flame.root.total > 0")
+            page.wait("!document.querySelector('#pane[aria-busy]') && arctracePage.flame.root.total > 0")
         page.run("(() => { const input = document.querySelector('.bar input[type=search]'); input.value = 'inner';"
                  " input.dispatchEvent(new Event('input')); })()")
         page.wait("arctracePage.flame.matches && arctracePage.flame.matches.size > 0")
@@ -421,16 +506,33 @@ SHORT_CALL, LONG_CALL = (f"""(() => {{
 }})()""" for condition in ("row.level > 5 && row.start[k] > state.view.from && row.stop[k] < state.view.until && !row.flags[k]",
                              "(row.flags[k] & 384) === 384"))
 
-# Pixels of the time line in the light theme's colour for gaps, which no call and no state has.
-HATCHED = """(() => {
-  const { canvas } = arctracePage.timeLine;
-  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
-  copy.drawImage(canvas, 0, 0);
-  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
-  let found = 0;
-  for (let i = 0; i < data.length; i += 4) if (data[i] > 165 && data[i + 1] < 125 && data[i + 2] < 125) ++found;
-  return found;
+# The call of usleep, as something at the pointer; and where the row below the first lane is, which unfolds it.
+USLEEP = """(() => {
+  const { timeLine, facts } = arctracePage;
+  for (const { index } of timeLine.visible()) {
+    for (const row of timeLine.dataOf(index)?.rows ?? []) {
+      const i = row.level < 4 ? -1 : [...row.what.keys()].find((k) => facts.functions[row.what[k]][0] === 'usleep') ?? -1;
+      if (i >= 0) return { lane: index, level: row.level, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] };
+    }
+  }
 })()"""
+DEEPER = """(() => {
+  const box = arctracePage.timeLine.canvas.getBoundingClientRect(), lane = arctracePage.timeLine.visible()[0];
+  return [box.left + 60, box.top + lane.y + lane.height - 14];
+})()"""
+
+# Pixels of the time line in the light theme's colours for gaps and for the critical path, which no call and no state has.
+HATCHED, PATH_PIXELS = (f"""(() => {{
+  const {{ canvas }} = arctracePage.timeLine;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {{ willReadFrequently: true }});
+  copy.drawImage(canvas, 0, 0);
+  const {{ data }} = copy.getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) if ({condition}) ++found;
+  return found;
+}})()""" for condition in
+                         ("data[i] > 165 && data[i + 1] < 125 && data[i + 2] < 125",
+                          "data[i] > 180 && data[i + 1] < 30 && data[i + 2] > 130 && data[i + 2] < 160"))
 
 
 # The longest gap of the threads that have a lane, because some have no records any more.

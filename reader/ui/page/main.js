@@ -8,7 +8,7 @@ const KEYS = [
   ["↑ ↓ ← →", "choose the caller, the first callee, the call before, the one after"], ["Enter  f", "zoom to the chosen call"],
   ["shift ↑ ↓", "scroll the lanes"], ["drag", "move"], ["shift drag", "choose a range of time for tables and flame graph"],
   ["r", "the range that is shown becomes that range"], ["Esc", "back to the whole time"],
-  ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"],
+  ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"], ["e", "all rows of deep threads, or the first ones"], ["p", "the critical path in the time line"],
   ["1 – 6", "the tabs"], ["/", "search"], ["t", "light or dark"], ["?", "this list"],
 ];
 let timeLine = null;
@@ -69,6 +69,7 @@ function makeTabs(main, panes) {
     main.setAttribute("aria-labelledby", "tab-" + state.tab);
     // What was there is of another tab, range or call. If the data are there already, this is
     // not painted.
+    const focused = main.contains(document.activeElement) ? document.activeElement : null;
     main.classList.remove("fills");
     main.setAttribute("aria-busy", "true");
     clear(main, make("p", { class: "dim", role: "status" }, "reading…"));
@@ -83,7 +84,9 @@ function makeTabs(main, panes) {
       main.classList.remove("fills");
       clear(main, error.isEarly ? readingNote() : make("p", { class: "failure", role: "alert" }, "The server does not answer: " + error.message));
     }
-    if (mine === turn) main.removeAttribute("aria-busy");
+    if (mine !== turn) return;
+    main.removeAttribute("aria-busy");
+    if (focused && main.contains(focused)) focused.focus();
   };
   return { nav, show };
 }
@@ -118,8 +121,9 @@ function listenToKeys(search) {
     if (event.key === "/") search.input.focus();
     else if (event.key === "?") document.querySelector("dialog").showModal();
     else if (event.key === "t") change({ theme: isDark() ? "light" : "dark" });
+    else if (event.key === "p" && facts.has_wake_ups) togglePath();
     else if (event.key === "r" && source.canReadAgain) shownRange();
-    else if (event.key === "Escape") change({ range: null, call: null, func: null });
+    else if (event.key === "Escape") { timeLine.spot = null; change({ range: null, call: null, func: null }); }
     else if (event.key >= "1" && event.key <= String(TABS.length)) change({ tab: TABS[Number(event.key) - 1].id });
     else if (target.tagName === "BUTTON" && ["Enter", " "].includes(event.key)) return;
     else if (target.tagName === "TR" || !timeLine.key(event)) return;
@@ -170,6 +174,7 @@ async function start() {
       if (isAll) state.view = { from: facts.from_ns, until: Math.max(facts.until_ns, facts.from_ns + 1) };
       colors.clear();
       forgetTotals();
+      forgetCritical();
       flame.key = null;
       const next = makeHeader(search), nextLegend = makeLegend();
       header.replaceWith(next);
@@ -179,6 +184,7 @@ async function start() {
       timeLine.restart(before);
       await tabs.show();
       writeAddress();
+      followCritical();
     } catch (error) {
       say("The server does not answer: " + error.message);
     } finally {
@@ -194,17 +200,19 @@ async function start() {
     else if (state.tab === "flame" && flames) flame.build();
     else if (state.tab === "functions" && ["sort", "up", "filter"].some((name) => changed.has(name))) table.fill();
     if (changed.has("theme")) flame.draw();
+    if (changed.has("range")) followCritical();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { setTheme(); timeLine.draw(); flame.draw(); });
   window.addEventListener("hashchange", () => location.reload());  // by hand: all follows from the address
   listenToKeys(search);
   timeLine.fetch();  // it is asked for before the tab's data
   await tabs.show();
+  followCritical();
   timeLine.ask();
   timeLine.draw();
   if (state.call) timeLine.show(state.call);
   document.documentElement.dataset.ready = "true";
-  window.arctracePage = { state, change, get facts() { return facts; }, timeLine, flame };
+  window.arctracePage = { state, change, critical, get facts() { return facts; }, timeLine, flame };
   followReading(refresh);
 }
 start();

@@ -33,17 +33,10 @@ class Search {
     items.sort((a, b) => a.rank - b.rank);
     items.length = Math.min(items.length, 20);
     facts.lanes.forEach((lane, index) => {
-      if (items.length < 40 && laneTitle(lane).toLowerCase().includes(wanted)) items.push({ kind: "thread", text: laneTitle(lane), go: () => this.goLane(index) });
+      if (items.length < 40 && laneTitle(lane).toLowerCase().includes(wanted)) items.push({ kind: "thread", text: laneTitle(lane), go: () => timeLine.goLane(index) });
     });
     if (source.canReadAgain && wanted.length > 1) items.push({ kind: "arguments", text: "calls whose arguments contain “" + this.input.value.trim() + "”", stays: true, go: () => this.findArguments() });
     this.show(items.length ? items : [{ kind: "", text: facts.is_whole ? "nothing has this name" : "nothing that has been read so far has this name", go: () => {} }], 0);
-  }
-  goLane(index) {
-    let y = 0;
-    for (const one of timeLine.order) { if (one === index) break; y += timeLine.laneHeight(facts.lanes[one]); }
-    facts.lanes[index].folded = false;
-    timeLine.setScroll(y);
-    timeLine.canvas.focus();
   }
   async findArguments() {
     this.show([{ kind: "", text: "reading the trace…", go: () => {}, stays: true }], 0);

@@ -52,6 +52,9 @@ class ServedSource {
   flame(range, per) { return this.readOf(range, "flame", { per }); }
   locks(range) { return this.readOf(range, "locks"); }
   critical(range) { return this.readOf(range, "critical-path"); }
+  processes(range) { return this.readOf(range, "processes"); }
+  slowest(id, range) { return this.readOf(range, "slowest", { function: id }); }
+  args(call) { return this.answerOf("args", { lane: call.lane, level: call.level, start: call.start }, facts); }
   call(call) { return this.read("call", { lane: call.lane, level: call.level, start: call.start, stop: call.stop }); }
   source(id) { return this.ask("source", { function: id }); }
   search(text) { return this.readOf(null, "search", { text }); }
@@ -86,6 +89,8 @@ class FileSource {
   async flame(range, per) { return this.data.flames[per]; }
   async locks() { return this.data; }
   async critical() { return this.data.critical; }
+  async processes() { return this.data; }
+  async slowest(id) { return { slowest: this.data.slowest[id] || [] }; }
   async call() { return null; }
   async source() { return {}; }
   async search() { return { found: [], is_cut: false }; }

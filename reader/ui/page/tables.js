@@ -1,4 +1,4 @@
-// The tables: functions, locks, the critical path.
+// The tables: functions, locks.
 const COLUMNS = [
   { id: "self", text: "self", of: (row) => row[2], show: duration, tip: "time in the function itself" },
   { id: "total", text: "total", of: (row) => row[3], show: duration, tip: "time with what it called" },
@@ -94,9 +94,7 @@ class FunctionTable {
       "aria-sort": one.id === state.sort ? (state.up ? "ascending" : "descending") : null,
     }, one.of ? make("button", { onclick: () => change({ sort: one.id, up: one.id === state.sort ? !state.up : one.id === "name" }) }, one.text) : one.text));
     const body = rows.slice(0, this.limit).map((row) => make("tr", {
-      tabindex: 0, class: state.func === row[0] ? "chosen" : null,
-      onclick: () => change({ func: row[0], call: null, tab: "details" }),
-      onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "details" }); },
+      class: state.func === row[0] ? "chosen" : null, ...actionOf(() => change({ func: row[0], call: null, tab: "details" })),
     }, columns.map((one) => this.cell(one, row))));
     clear(this.place, leftOutLegend(), make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)),
       rows.length > this.limit && make("button", { onclick: () => { this.limit *= 4; this.fill(); } }, "show more of " + count(rows.length)));
@@ -133,27 +131,5 @@ class LockTable {
         : make("table", {}, make("thead", {}, make("tr", {}, head.map((text, i) => make("th", { scope: "col", class: i > 5 ? "name" : null }, text)))), make("tbody", {}, rows)),
       answer.holds_without_end ? make("p", { class: "dim" }, count(answer.holds_without_end) + " holds of which the end was not seen are not counted.") : null,
       make("p", { class: "dim" }, "Seen are calls of the program; locks inside libraries need arctrace record --nest-libcall."));
-  }
-}
-
-class CriticalTable {
-  async show(main, isCurrent) {
-    if (!facts.has_wake_ups) {
-      clear(main, make("p", {}, "What each wait was ended by is not in this trace: arctrace record --kernel=bpf records it."));
-      return;
-    }
-    const answer = await source.critical(presentRange());
-    if (!isCurrent()) return;
-    const rows = answer.critical_path.map((row) => {
-      const meter = make("span", { class: row.state === "running" ? "meter" : "meter off", "aria-hidden": "true" });
-      meter.style.width = Math.round(170 * row.ns / Math.max(1, answer.wall_ns)) + "px";
-      return make("tr", {}, make("td", {}, duration(row.ns)), make("td", {}, share(row.ns, answer.wall_ns)), make("td", { class: "name" }, meter),
-        make("td", { class: "name" }, row.state), make("td", { class: "name" }, plain(row.process), make("span", { class: "module" }, row.pid + "/" + row.tid)),
-        make("td", { class: "name" }, row.path.slice(-5).map(shortName).map(plain).join(" › ") || make("span", { class: "dim" }, "outside of recorded functions")));
-    });
-    const head = ["time", "share", "", "state", "thread", "where"];
-    clear(main, make("p", {}, "What the " + duration(answer.wall_ns) + " from begin to end depended on: from the last end back through each wait to what ended it."),
-      rows.length === 0 ? make("p", {}, "No thread has time in this stretch.")
-        : make("table", {}, make("thead", {}, make("tr", {}, head.map((text, i) => make("th", { scope: "col", class: i > 1 ? "name" : null }, text)))), make("tbody", {}, rows)));
   }
 }
