@@ -472,6 +472,13 @@ class EarlyPageTest(TracedTest):
             page.run(f"document.getElementById('tab-{tab}').click()")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             self.assertEqual(page.run("document.querySelectorAll('#pane .reading').length"), 0)
+        # A page that begins at a small part of the time counts all records, too.
+        page.run("(() => { const { timeLine, state } = arctracePage; timeLine.look(state.call.start, state.call.start + 1000); })()")
+        page.wait("location.hash.includes('view=' + Math.floor(arctracePage.state.view.from))")
+        page.run("document.documentElement.dataset.ready = ''")
+        page.run("location.reload()")
+        page.wait("document.documentElement?.dataset.ready === 'true' && arctracePage.facts.is_whole")
+        self.assertIn(f"{records:,} records, none lost", page.run("document.querySelector('header').textContent"))
         page.key("0")
         page.wait("!arctracePage.timeLine.asking && [...arctracePage.timeLine.whole.values()].every((part) => !part.density)")
         page.screenshot(pictures / "late.png")

@@ -39,7 +39,7 @@ function makeHeader(search) {
       make("div", { class: "facts", title: facts.records_text },
         make("b", {}, words.filter(Boolean).join(" · ")),
         !facts.is_whole ? [" · " + bytesText(facts.bytes) + " of records, losses not known yet · reading: ", make("span", { class: "reading" }, reading.text)]
-          : facts.lost ? make("span", { class: "hot" }, " · ! " + facts.records_text) : " · " + count(facts.records) + " records, none lost")),
+          : facts.lost ? make("span", { class: "hot" }, " · ! " + facts.records_text) : make("span", { class: "whole" }, " · " + count(facts.records) + " records, none lost"))),
     search.element,
     make("button", { id: "theme", "aria-label": "Light or dark", title: "light or dark (t)",
       onclick: () => change({ theme: isDark() ? "light" : "dark" }) }, "◐"),

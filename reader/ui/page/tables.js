@@ -90,7 +90,7 @@ class FunctionTable {
     this.note.textContent = count(rows.length) + " functions, " + duration(shown) + " in themselves" + (wanted ? ", " + share(shown, all) : "");
     const columns = COLUMNS.filter((one) => !one.shown || one.shown());
     const head = columns.map((one) => make("th", {
-      class: one.id === "name" ? "name" : null, scope: "col", title: one.tip,
+      class: ["name", "shape"].includes(one.id) ? one.id : null, scope: "col", title: one.tip,
       "aria-sort": one.id === state.sort ? (state.up ? "ascending" : "descending") : null,
     }, one.of ? make("button", { onclick: () => change({ sort: one.id, up: one.id === state.sort ? !state.up : one.id === "name" }) }, one.text) : one.text));
     const body = rows.slice(0, this.limit).map((row) => make("tr", {

@@ -171,7 +171,9 @@ class TimeLinePicture extends TimeLineLanes {
       if (right - left < 0.3) continue;
       context.fillStyle = this.ink.line;
       context.fillRect(left, y, Math.max(1, right - left - 0.6), ROW - 1);
-      if (right - left > 24) this.labels.push([fitted(nameOf(what), right - left - 6), left + 3, y + ROW / 2, this.ink.dim]);
+      if (right - left <= 24) continue;
+      context.fillStyle = this.ink.dim;
+      context.fillText(fitted(nameOf(what), right - left - 6), left + 3, y + ROW / 2);
     }
   }
   // Makes calls paler where their thread was blocked.
