@@ -70,6 +70,22 @@ std::optional<FunctionKind> function_kind(const Function& function) {
   return found ? found : find(plain_name(name));
 }
 
+bool is_wait(FunctionKind kind) {
+  switch (kind) {
+    case FunctionKind::kCondition:
+    case FunctionKind::kFutex:
+    case FunctionKind::kLock:
+    case FunctionKind::kPoll:
+    case FunctionKind::kProcess:
+    case FunctionKind::kSemaphore:
+    case FunctionKind::kSleep:
+    case FunctionKind::kThread:
+      return true;
+    default:
+      return false;
+  }
+}
+
 const char* lock_kind_name(LockKind kind) {
   switch (kind) {
     case LockKind::kMutex:

@@ -110,6 +110,10 @@ class ReplayListener {
 
   virtual void point(const PointInfo& point) = 0;
 
+  // A part of the process' lifetime has ended, such as "[loader]": a made-up frame that
+  // is no call and has no depth. Calls may have been inside it.
+  virtual void part_ended(const FrameInfo& /*part*/) {}
+
   virtual void args(const ArgsInfo& /*args*/) {}
   virtual void syscall_result(const SyscallResult& /*result*/) {}
 
@@ -136,6 +140,7 @@ class EventFilterListener : public ReplayListener {
   void point(const PointInfo& point) override {
     if (filter_.admits(*point.record)) next_.point(point);
   }
+  void part_ended(const FrameInfo& part) override { next_.part_ended(part); }
   void args(const ArgsInfo& args) override { next_.args(args); }
   void syscall_result(const SyscallResult& result) override {
     next_.syscall_result(result);
