@@ -70,20 +70,29 @@ std::optional<FunctionKind> function_kind(const Function& function) {
   return found ? found : find(plain_name(name));
 }
 
-bool is_wait(FunctionKind kind) {
+bool may_wait(FunctionKind kind) {
   switch (kind) {
+    case FunctionKind::kAllocation:
+    case FunctionKind::kFile:
+    case FunctionKind::kLoader:
+    case FunctionKind::kMemory:
+    case FunctionKind::kTime:
+    case FunctionKind::kOther:
+      return false;
     case FunctionKind::kCondition:
     case FunctionKind::kFutex:
+    case FunctionKind::kIo:
     case FunctionKind::kLock:
+    case FunctionKind::kNetwork:
     case FunctionKind::kPoll:
     case FunctionKind::kProcess:
     case FunctionKind::kSemaphore:
+    case FunctionKind::kSignal:
     case FunctionKind::kSleep:
     case FunctionKind::kThread:
-      return true;
-    default:
-      return false;
+      break;
   }
+  return true;
 }
 
 const char* lock_kind_name(LockKind kind) {

@@ -18,8 +18,8 @@ std::string_view kind_name(FunctionKind kind);
 // __read_chk, __isoc99_fscanf) are of the kind of their function.
 std::optional<FunctionKind> function_kind(const Function& function);
 
-// Whether functions of this kind mostly wait for something else to happen.
-bool is_wait(FunctionKind kind);
+// Whether a thread may wait for others in calls of this kind: a process, a peer, a time.
+bool may_wait(FunctionKind kind);
 
 // "mutex", "rwlock", "spinlock", "condition", "semaphore"
 const char* lock_kind_name(LockKind kind);

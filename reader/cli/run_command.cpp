@@ -122,10 +122,13 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) 
       return name_in(what) + " needs a value";
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    const std::string given = what.substr(what.rfind(' ') + 1);
-    const std::string near =
-        near_names(given.substr(0, given.find('=')), options_of(app));
-    if (!near.empty()) return what + near;
+    if (const size_t option = what.find(" -"); option != std::string::npos) {
+      const size_t begin = option + 1;
+      const size_t end = std::min(what.find_first_of(" =", begin), what.size());
+      const std::string near =
+          near_names(what.substr(begin, end - begin), options_of(app));
+      if (!near.empty()) return what + near;
+    }
     const bool is_root = app.get_parent() == nullptr;
     return absl::StrCat(what, "; try arctrace ", is_root ? "" : app.get_name() + " ",
                         "--help");

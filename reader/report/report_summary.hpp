@@ -49,8 +49,9 @@ std::string report_end_text(const ReportSummary& summary);
 void write_report_end_json(const ReportSummary& summary, JsonWriter& json);
 
 // Returns what to do if a recording has none of the program's own functions: "functions
-// of server itself are not recorded: record it with -P ." Empty if one was recorded, or
-// may be among the missing records. `replay` is finished; null arguments are not known.
+// of server itself are not recorded: record it with -P ." It is about the program that
+// worked most, not about a shell that waited for it. Empty if one was recorded, or may be
+// among the missing records. `replay` is finished; null arguments are not known.
 // `width`: the columns, 0 for any number.
 std::string own_functions_hint(const Replay& replay, const Session* session,
                                const Summary* summary, const EnabledList* enabled,

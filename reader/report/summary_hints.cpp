@@ -1,11 +1,14 @@
 // Sections of the summary: where a program was that a signal ended, what to do next, and
 // what the recording lacks.
+#include <absl/container/btree_map.h>
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -16,8 +19,11 @@
 #include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
+#include "reader/render/shell_text.hpp"
+#include "reader/report/record_again.hpp"
 #include "reader/report/report_summary.hpp"
 #include "reader/report/summary_lines.hpp"
+#include "reader/symbols/debug_package.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/function_names.hpp"
 
@@ -166,6 +172,96 @@ std::string joined_text(const Definitions& definitions) {
   return absl::StrCat("  what ", what, " is not in the trace");
 }
 
+namespace {
+
+// The least part of the time that is worth a hint.
+constexpr uint64_t kNoticeablePercent = 5;
+
+bool is_noticeable(uint64_t part_ns, uint64_t all_ns) {
+  return part_ns != 0 && part_ns >= all_ns / 100 * kNoticeablePercent;
+}
+
+std::vector<std::string> with_files(std::vector<std::string> words,
+                                    const SummaryFacts& facts) {
+  if (facts.files != nullptr) {
+    words.insert(words.end(), facts.files->begin(), facts.files->end());
+  }
+  return words;
+}
+
+// Appends a row with a command that can be pasted into a shell.
+void add_command(SummarySection& section, const std::string& before,
+                 const std::vector<std::string>& words, const TextStyle& style) {
+  if (words.empty()) return;
+  section.rows.push_back(
+      absl::StrCat(before, shell_command(words, before.size(), style.width)));
+}
+
+constexpr const char* kIndent = "       ";
+
+// The module whose functions without a name took the most time.
+struct NamelessModule {
+  std::string path;
+  uint64_t self_ns = 0;
+};
+
+NamelessModule nameless_module(const std::vector<FunctionTotal>& totals,
+                               const Functions& functions) {
+  absl::btree_map<std::string, uint64_t> times;
+  for (const FunctionTotal& total : totals) {
+    const Function& function = functions[total.function];
+    if (is_nameless(function)) times[std::string(function.module)] += total.self_ns;
+  }
+  const auto most =
+      std::max_element(times.begin(), times.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == times.end()) return {};
+  return {most->first, most->second};
+}
+
+// Adds what to do about functions without names, if much of the time was in them.
+void add_names_hint(SummarySection& section, const SummaryFacts& facts,
+                    const std::vector<FunctionTotal>& totals, const TextStyle& style) {
+  const NamelessModule module = nameless_module(totals, facts.replay.functions());
+  if (!is_noticeable(module.self_ns, facts.all_ns())) return;
+  const std::string package = debug_package_of(module.path);
+  if (package.empty() && facts.has_debuginfod) return;
+  std::string row = absl::StrCat(
+      "functions of ", escaped(module.path.substr(module.path.rfind('/') + 1)),
+      " without a name took ", share_text(module.self_ns, facts.all_ns()), " of the time",
+      package.empty() ? "" : absl::StrCat(": install ", escaped(package)));
+  if (facts.has_debuginfod) {
+    section.rows.push_back(std::move(row));
+    return;
+  }
+  section.rows.push_back(absl::StrCat(
+      row, package.empty() ? ": its symbols may be" : ", or their names may be",
+      " on a server"));
+  std::vector<std::string> words = {"arctrace", "report", "--debuginfod"};
+  if (std::getenv("DEBUGINFOD_URLS") == nullptr) {
+    words.insert(words.begin(), "DEBUGINFOD_URLS=https://debuginfod.elfutils.org");
+  }
+  add_command(section, kIndent, with_files(std::move(words), facts), style);
+}
+
+// Returns a pattern that matches the function and can stand in quotes, on a terminal and
+// in any shell.
+std::string pattern_of(std::string_view name) {
+  constexpr std::string_view kSpecial = "'\\*?[]";
+  const bool is_harmless = printable(name) == name;
+  std::string pattern;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_kept = byte < 0x80 ? absl::ascii_isprint(byte) &&
+                                           kSpecial.find(c) == std::string_view::npos
+                                     : is_harmless;
+    pattern += is_kept && !(pattern.empty() && c == '-') ? c : '?';
+  }
+  return absl::StrCat("'", pattern, "'");
+}
+
+}  // namespace
+
 SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) {
   SummarySection section;
   const Functions& functions = facts.replay.functions();
@@ -174,6 +270,11 @@ SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) 
                                             facts.enabled, style.width);
       !hint.empty()) {
     section.rows.push_back(std::move(hint));
+    const std::vector<std::string> option =
+        own_functions_option(facts.replay, facts.session, facts.summary, facts.enabled);
+    if (!option.empty()) {
+      add_command(section, kIndent, record_again(facts.session, option), style);
+    }
   }
   if (!facts.replay.has_dispatches()) {
     section.rows.emplace_back(
@@ -183,18 +284,22 @@ SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) 
     std::string missing = missing_lines_text(*facts.symbol_findings);
     if (!missing.empty()) section.rows.push_back(std::move(missing));
   }
+  add_names_hint(section, facts, totals, style);
+  add_command(section,
+              "more:  ", with_files({"arctrace", "report", "--view=tree"}, facts), style);
   const auto hottest = std::find_if(totals.begin(), totals.end(), [&](const auto& total) {
     // Frames that are no functions have no useful graph.
     return facts.times.find(facts.all, total.function) != nullptr &&
-           !functions[total.function].name.starts_with('[') &&
-           escaped(functions[total.function].name).find('\'') == std::string::npos;
+           !functions[total.function].name.starts_with('[');
   });
-  section.rows.emplace_back("more:  arctrace report --view=tree");
   if (hottest != totals.end()) {
-    const std::string name =
-        absl::StrCat("'", escaped(facts.replay.shown_names()[hottest->function]), "'");
-    section.rows.push_back("       arctrace graph " + name);
-    section.rows.push_back("       arctrace report --view=slowest -F " + name);
+    const std::string pattern = pattern_of(facts.replay.shown_names()[hottest->function]);
+    add_command(section, kIndent, with_files({"arctrace", "graph", pattern}, facts),
+                style);
+    add_command(
+        section, kIndent,
+        with_files({"arctrace", "report", "--view=slowest", "-F", pattern}, facts),
+        style);
   }
   return section;
 }

@@ -59,6 +59,10 @@ struct SummaryFacts {
   const GapList* gaps = nullptr;
   // Modules without their files; null: source lines are not asked for.
   const std::vector<std::string>* symbol_findings = nullptr;
+  // The files of the trace, as words of a command; null, as none: the one that is read by
+  // default.
+  const std::vector<std::string>* files = nullptr;
+  bool has_debuginfod = false;  // debug files are downloaded
 
   // The time of all threads.
   uint64_t all_ns() const { return (*all.tree)[all.root].total_ns; }

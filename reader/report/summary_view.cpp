@@ -25,6 +25,8 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
         gaps_(settings.gaps),
         enabled_(settings.enabled),
         symbol_findings_(settings.options.lines ? settings.symbol_findings : nullptr),
+        files_(settings.files),
+        has_debuginfod_(settings.has_debuginfod),
         keeps_log_(!settings.is_json),
         has_wake_ups_(settings.definitions->has_dispatches() && session_ != nullptr &&
                       !session_->has_perf_records),
@@ -130,8 +132,9 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
 
   SummaryFacts facts_of(Replay& replay, const TreeGroup& all,
                         const Serving& serving) const {
-    return {replay,  session_, summary_, all,   times_,          ends_,
-            nullptr, serving,  enabled_, gaps_, symbol_findings_};
+    return {replay,         session_, summary_, all,   times_,           ends_,
+            nullptr,        serving,  enabled_, gaps_, symbol_findings_, &files_,
+            has_debuginfod_};
   }
 
   static void write_serving_json(const Serving& serving, Replay& replay,
@@ -179,6 +182,8 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
   const GapList* const gaps_;
   const EnabledList* const enabled_;
   const std::vector<std::string>* const symbol_findings_;
+  const std::vector<std::string> files_;
+  const bool has_debuginfod_;
   const bool keeps_log_;
   const bool has_wake_ups_;
   const Replay* replay_ = nullptr;

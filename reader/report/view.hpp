@@ -37,6 +37,10 @@ struct ViewSettings {
   const EnabledList* enabled = nullptr;  // the same
   // The symbolizer's findings about the modules that were looked up so far.
   const std::vector<std::string>* symbol_findings = nullptr;
+  // The files of the trace, as words of a command; empty for the one that is read by
+  // default.
+  std::vector<std::string> files;
+  bool has_debuginfod = false;  // debug files are downloaded
   // Globs of the functions, for views about single functions.
   std::vector<std::string> functions;
   DescribeRecord describe;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "reader/render/session_text.hpp"
+#include "reader/render/shell_text.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/control_events.hpp"
@@ -339,12 +340,16 @@ void Recording::keep_unsaved() {
   // the buffer.
   const std::string& file = options_.output.path;
   const bool has_definitions = std::filesystem::is_regular_file(file, error);
+  const std::string from = reader::shell_word(buffer.path());
+  const std::string recover =
+      has_definitions
+          ? absl::StrCat("arctrace recover --merge=", reader::shell_word(file), " -o ",
+                         reader::shell_file(file + ".whole"), " ")
+          : "arctrace recover -o recovered.data ";
   events_.tell(absl::StrCat(reader::count_text(count, "record"),
                             " did not fit on the disk and ", count == 1 ? "is" : "are",
-                            " in ", buffer.path(),
-                            ": make room, then run arctrace recover ",
-                            has_definitions ? absl::StrCat("--merge=", file, " ") : "",
-                            buffer.path(), ", and arctrace destroy ", buffer.path()));
+                            " in ", buffer.path(), ": make room, then run ", recover,
+                            from, " && arctrace destroy ", from));
 }
 
 // Counts also those that have recorded nothing so far. Some may be about to end.

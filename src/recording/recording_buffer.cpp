@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reader/render/session_text.hpp"
+#include "reader/render/shell_text.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/open_buffer.hpp"
 #include "src/recorder/buffer/buffer_fit.hpp"
@@ -57,10 +58,11 @@ void warn_of_abandoned_buffers(Events& events) {
     example = session.path;
   }
   if (count == 0) return;
+  const std::string from = reader::shell_word(example);
   events.warn(absl::StrCat(
       reader::count_text(count, "buffer"),
-      " in kernel memory left behind by killed recorders: run arctrace recover ", example,
-      ", then arctrace destroy ", example));
+      " in kernel memory left behind by killed recorders: run arctrace recover ",
+      "-o recovered.data ", from, " && arctrace destroy ", from));
 }
 
 absl::StatusOr<recorder::Buffer> create_fitting(recorder::BufferOptions options,

@@ -107,5 +107,5 @@ def lines_without(errors, *parts):
 def destroy_left_buffer(errors):
     """Destroys the buffer, if there is one, that a recorder abandoned with records that it could not write, and
     which it says how to recover."""
-    for buffer in re.findall(r"run arctrace recover (?:--merge=\S+ )?(\S+),", errors):
+    for buffer in re.findall(r"run arctrace recover .* && arctrace destroy (\S+)", errors):
         read("destroy", buffer)

@@ -446,7 +446,7 @@ class KernelTest(ProgramTest):
         done = arctrace("record", "-o", self.directory / "next", "--kernel=bpf", "--", "true")
         # The message names one of the buffers, perhaps another test's, where it has no /run of its own.
         told = re.search(r"([0-9]+) buffers? in kernel memory left behind by killed recorders: run arctrace "
-                         r"recover (\S+), then arctrace destroy (\S+)\n", done.stderr)
+                         r"recover -o \S+ (\S+) && arctrace destroy (\S+)\n", done.stderr)
         self.assertTrue(told, done.stderr)
         self.assertEqual(told[2], told[3])
         if told[2] != session:

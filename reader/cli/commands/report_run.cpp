@@ -15,6 +15,7 @@
 #include "reader/render/labels.hpp"
 #include "reader/render/left_out.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/shell_text.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/replay/listener.hpp"
 #include "reader/replay/replay.hpp"
@@ -82,6 +83,12 @@ class ReportRun {
     settings.gaps = &gaps_;
     settings.enabled = &enabled_;
     settings.symbol_findings = &symbolizer_.findings();
+    if (options_.paths != std::vector<std::string>{kDefaultFile}) {
+      for (const std::string& path : options_.paths) {
+        settings.files.push_back(reader::shell_file(path));
+      }
+    }
+    settings.has_debuginfod = options_.download;
     settings.describe = [this](const reader::Record& record, reader::FieldSink& out) {
       describer_.describe(record, {}, out);
     };

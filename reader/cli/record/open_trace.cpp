@@ -2,6 +2,7 @@
 
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <arctrace/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "reader/analysis/block_times.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/shell_text.hpp"
 #include "reader/streams/spools.hpp"
 #include "reader/trace/input.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -85,9 +87,11 @@ void warn_of(const AbandonedBuffer& left, const reader::Session& session,
   reader::print_warning(left.is_collected
                             ? absl::StrCat(file, " is still being recorded")
                             : absl::StrCat(file, " was cut off, and the rest ", where,
-                                           " ", left.found.name, ": arctrace recover ",
-                                           left.found.name, " -m ", file,
-                                           " -o NEW writes both"));
+                                           " ", left.found.name,
+                                           "; both in one file: arctrace recover ",
+                                           reader::shell_word(left.found.name), " -m ",
+                                           reader::shell_word(session.path), " -o ",
+                                           reader::shell_file(session.path + ".whole")));
 }
 
 // Returns the error of a file that cannot be read, with a hint. In overwrite mode a
@@ -99,7 +103,7 @@ absl::Status with_hint(const absl::Status& error, const std::string& path) {
       std::filesystem::file_size(path, unknown) != 0) {
     return error;
   }
-  std::string left;
+  std::vector<std::string> left;
   for (const recorder::FoundSession& found : recorder::find_sessions()) {
     if (found.user != geteuid()) continue;
     const absl::StatusOr<recorder::Buffer> buffer =
@@ -108,13 +112,15 @@ absl::Status with_hint(const absl::Status& error, const std::string& path) {
         is_live(IpcAtomics::load_acquire(buffer->view().control().collector_lock))) {
       continue;
     }
-    absl::StrAppend(&left, left.empty() ? "" : " or ", found.name);
+    left.push_back(found.name);
   }
   if (left.empty()) return error;
   return absl::Status(
       error.code(), absl::StrCat(error.message(),
                                  "; if its recorder was killed, what it recorded is in ",
-                                 left, ": arctrace recover SESSION -o NEW writes that"));
+                                 absl::StrJoin(left, " or "), ": arctrace recover ",
+                                 reader::shell_word(left.front()), " -o ",
+                                 reader::shell_file(path + ".whole")));
 }
 
 // A file that has another name in messages and heads of reports.

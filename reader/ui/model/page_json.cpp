@@ -229,7 +229,7 @@ void write_names_json(FunctionResolver& resolver, size_t first, JsonWriter& json
     const auto id = static_cast<FunctionId>(i);
     json.value(safe_name(resolver.shown_names()[id]));
     json.value(safe_name(functions[id].module));
-    if (const auto kind = function_kind(functions[id]); kind && is_wait(*kind)) {
+    if (const auto kind = function_kind(functions[id]); kind && may_wait(*kind)) {
       json.value(true);
     }
     json.end();

@@ -12,7 +12,7 @@ bool WaitFunctions::contains(FunctionId function) {
   while (is_wait_.size() <= function) {
     const std::optional<FunctionKind> kind =
         function_kind((*functions_)[static_cast<FunctionId>(is_wait_.size())]);
-    is_wait_.push_back(kind.has_value() && is_wait(*kind));
+    is_wait_.push_back(kind.has_value() && may_wait(*kind));
   }
   return is_wait_[function];
 }

@@ -1,0 +1,33 @@
+// What to record differently to see more: the program whose own functions are missing,
+// and the command that records the same again with further options.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reader/replay/replay.hpp"
+#include "reader/trace/definitions.hpp"
+#include "reader/trace/session.hpp"
+
+namespace arctrace::reader {
+
+// Returns the words of the command that made the trace, with `option` in front of its
+// own: "arctrace", "record", "-P", ".", "--", "git", "status", each as a shell takes it.
+// Empty if the trace does not tell it, or not `record` ran the command.
+std::vector<std::string> record_again(const Session* session,
+                                      const std::vector<std::string>& option);
+
+// Returns the program that worked most: by its time on the CPU or, where that is not
+// recorded, outside of calls in which threads may wait for others, as a shell waits for
+// its children. kNoIndex: no program was executed.
+ProcessIndex busiest_program(const Replay& replay);
+
+// Returns the option that own_functions_hint() advises to record with: "-P" and "."; or
+// "-Z" and "1". Empty if it advises none, or gives no hint. The arguments are the same.
+std::vector<std::string> own_functions_option(const Replay& replay,
+                                              const Session* session,
+                                              const Summary* summary,
+                                              const EnabledList* enabled);
+
+}  // namespace arctrace::reader

@@ -1,0 +1,101 @@
+// The end of the view `summary`: what to do next.
+#include <string>
+#include <vector>
+
+#include "reader/trace/session.hpp"
+#include "tests/unit/report/viewed.hpp"
+
+using namespace arctrace::reader;
+using namespace arctrace::testing;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A recording of `arctrace record [OPTIONS] -- COMMAND` that ended.
+Session session_of(std::vector<std::string> words) {
+  Session session;
+  session.finished = true;
+  session.child_wait_status = 0;
+  session.recorder_command = {"/usr/bin/arctrace", "record"};
+  for (std::string& word : words) session.recorder_command.push_back(std::move(word));
+  return session;
+}
+
+}  // namespace
+
+TEST_CASE("hints: commands name the file that is read") {
+  const RecordScript script = treetest();
+  Viewed viewed(script);
+  viewed.settings.files = {"'an other.data'", "second.data"};
+  const std::string text = viewed.text("summary");
+  CHECK(has(text,
+            "\nmore:  arctrace report --view=tree 'an other.data' second.data\n"
+            "       arctrace graph 'mainBB' 'an other.data' second.data\n"
+            "       arctrace report --view=slowest -F 'mainBB' 'an other.data' "
+            "second.data\n"));
+  viewed.settings.options.style.width = 40;
+  CHECK(has(viewed.text("summary"),
+            "       arctrace graph 'mainBB' \\\n"
+            "         'an other.data' second.data\n"));
+}
+
+TEST_CASE("hints: a pattern matches the function, whatever its name") {
+  const auto graph_of = [](const char* name) {
+    RecordScript script;
+    const ThreadIndex thread = script.program(7, "prog");
+    script.enter(thread, 0, name);
+    script.exit(thread, 100);
+    const std::string text = Viewed(script).text("summary");
+    const size_t begin = text.find("arctrace graph ") + 15;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK(graph_of("work") == "'work'");
+  CHECK(graph_of("it's") == "'it?s'");
+  CHECK(graph_of("-[Shape draw]") ==
+        "'?"
+        "?Shape draw?'");
+  CHECK(graph_of("a*b?c\\d") == "'a?b?c?d'");
+  CHECK(graph_of("caf\xc3\xa9") == "'caf\xc3\xa9'");
+  CHECK(graph_of("\x1b[31m\xc3\xa9") ==
+        "'?"
+        "?31m?"
+        "?'");
+}
+
+TEST_CASE("hints: own functions are those of the program that worked most") {
+  RecordScript script;
+  const ThreadIndex shell = script.program(7, "sh");
+  const ThreadIndex work = script.program(8, "work");
+  script.text(shell, 0, "a text");
+  script.text(shell, 100, "a text");
+  script.text(work, 100, "a text");
+  script.text(work, 900, "a text");
+  script.definitions.mutable_thread(shell)->end_ns = 100;
+  Session session = session_of({"-o", "a b", "--", "sh", "-c", "work; x=$1"});
+  Viewed viewed(script);
+  viewed.settings.session = &session;
+  const std::string hint =
+      "functions of work itself are not recorded: record it with -P ., or compile it "
+      "with "
+      "-finstrument-functions\n";
+  CHECK(has(viewed.text("summary"),
+            hint + "       arctrace record -P . -o 'a b' -- sh -c 'work; x=$1'\n"));
+  // A report of some other record, and one that was cut off.
+  session.recorder_command[1] = "attach";
+  CHECK(has(viewed.text("summary"), hint + "time on the CPU"));
+  session.recorder_command[1] = "record";
+  session.child_wait_status.reset();
+  CHECK(has(viewed.text("summary"), hint + "time on the CPU"));
+}
+
+TEST_CASE("hints: functions that -P left out for their size") {
+  RecordScript script;
+  script.text(script.program(7, "prog"), 10, "a text");
+  const Session session = session_of({"-P", ".", "./prog"});
+  Viewed viewed(script);
+  viewed.settings.session = &session;
+  CHECK(has(viewed.text("summary"), "       arctrace record -Z 1 -P . ./prog\n"));
+}
