@@ -9,6 +9,7 @@
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/report_options.hpp"
 #include "reader/cli/record/open_trace.hpp"

@@ -194,13 +194,13 @@ TEST_CASE("summary: the function with the most calls, if recording cost much") {
 TEST_CASE("summary: leaving out a function leaves out what it calls") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "prog");
-  for (int call = 0; call < 20; ++call) {
-    script.enter(t, call * 100, "a function");
-    if (call == 5) {
-      script.enter(t, call * 100 + 10, "leaf");
-      script.exit(t, call * 100 + 20);
+  for (int64_t at = 0; at < 2'000; at += 100) {
+    script.enter(t, at, "a function");
+    if (at == 500) {
+      script.enter(t, at + 10, "leaf");
+      script.exit(t, at + 20);
     }
-    script.exit(t, call * 100 + 50);
+    script.exit(t, at + 50);
   }
   const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, 20'000, 20'000};
   Viewed viewed(script);
