@@ -447,6 +447,8 @@ class EarlyPageTest(TracedTest):
         page.wait("document.querySelector('#pane .reading')")
         page.key("r")
         page.wait("document.querySelectorAll('#pane tbody tr').length > 3")
+        page.run("document.getElementById('tab-summary').click()")
+        page.wait("document.querySelectorAll('#pane tbody tr').length > 3 && !document.querySelector('#pane .reading')")
         page.run(f"arctracePage.timeLine.choose({SHORT_CALL})")
         page.wait("document.querySelector('#pane').textContent.includes('called by')")
         page.screenshot(pictures / "early-call.png")

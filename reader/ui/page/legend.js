@@ -5,6 +5,7 @@ const SIGNS = [
   { sign: "blocked", what: "blocked", isThere: () => facts.has_cpu },
   { sign: "notknown", what: "not known: records of the kernel are missing", isThere: () => facts.not_known_ns > 0 },
   { sign: "pale", what: "calls, paler where blocked", isThere: () => facts.has_cpu },
+  { sign: "waits", what: "calls that wait", isThere: () => true },
   { sign: "path", what: "the critical path", isThere: () => facts.has_wake_ups },
   { sign: "gap", what: "records are missing", isThere: () => gapsOfCalls.length > 0 },
   { sign: "crowd", what: "calls too short to be drawn: zoom in", isThere: () => true },
