@@ -168,6 +168,14 @@ class PageTest(ServedTest):
         self.assertRegex(page.run(tip), r"(?s)^usleep\n.*20\d ms.*\nthread deep \d+/\d+$")
         if not NO_KERNEL:
             self.assertRegex(page.run(tip), "on the CPU (0|< 0.1 %|[0-9.]+ %)")
+            # The bar of `main` is paler where the thread is blocked, in the same colour.
+            page.run(f"(() => {{ const {{ stop }} = {USLEEP}; arctracePage.timeLine.look(stop - 1e5, stop + 1e5); }})()")
+            page.wait(f"!arctracePage.timeLine.asking && {USLEEP} !== undefined")
+            pale, full = page.run(f"[{USLEEP}.stop - 8e4, {USLEEP}.stop + 1e4].map((ns) => ({MAIN_PIXEL})(ns))")
+            self.assertTrue(all(a >= b for a, b in zip(pale, full)) and sum(pale) > sum(full) + 60, (pale, full))
+        # A function that waits is nearly grey.
+        waits = page.run(f"({MAIN_PIXEL})({USLEEP}.stop - 8e4, {USLEEP}.level)")
+        self.assertLess(max(waits) - min(waits), 30)
         page.run("arctracePage.timeLine.pointAt(null)")
 
     def deep_lane(self, page):
@@ -252,6 +260,8 @@ class PageTest(ServedTest):
             page.wait(f"document.querySelector('#pane {sign}')")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             page.screenshot(pictures / f"{name}-{tab}.png")
+        self.lanes(page)
+        self.processes(page)
         if not NO_KERNEL:
             self.path(page)
         self.narrow(page)
@@ -270,6 +280,30 @@ class PageTest(ServedTest):
             page.wait(f"{state}.range !== null")
         self.address(page, url, state)
         self.assertEqual(page.problems, [])
+
+    def lanes(self, page):
+        """The lanes that worked most come first, and begin with the parts of their process' life."""
+        work = page.run("arctracePage.timeLine.order.map((index) => arctracePage.facts.lanes[index])"
+                        f".map((lane) => lane.{'work_ns' if NO_KERNEL else 'cpu_ns'})")
+        self.assertEqual(work, sorted(work, reverse=True))
+        self.assertGreater(work[0], 0)
+        tip = page.run(LOADER_TIP)
+        self.assertRegex(tip, r"^\[loader\]\n.* [mµn]?s\nprogram \d+/\d+$")
+
+    def processes(self, page):
+        """The summary has the tree of processes, which leads to their lanes."""
+        page.run("document.getElementById('tab-summary').click()")
+        page.wait("!document.querySelector('#pane[aria-busy]')")
+        row = ("[...document.querySelectorAll('#pane section')].find((one) => one.firstChild.textContent === 'Processes')"
+               ".querySelectorAll('tbody tr')[1]")
+        self.assertRegex(page.run(f"{row}.textContent"), r"^[\d.]+ [mµ]?s.*/program .*\d+$")
+        page.run("arctracePage.timeLine.setScroll(1e6)")
+        page.run("document.activeElement.blur()")
+        page.run(f"{row}.click()")
+        self.assertEqual(page.run("document.activeElement.tagName"), "CANVAS")
+        pid = page.run(f"{row}.querySelector('.module').textContent")
+        self.assertTrue(page.run("arctracePage.timeLine.visible().some(({ index }) =>"
+                                 f" arctracePage.facts.lanes[index].pid === {pid})"))
 
     def path(self, page):
         """The critical path is drawn, and hidden on request; its rows lead to their place; the summary tells of it."""
@@ -524,6 +558,22 @@ USLEEP = """(() => {
       if (i >= 0) return { lane: index, level: row.level, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] };
     }
   }
+})()"""
+# The colour of a bar of the first lane at a time, at a level: of `main` without one.
+MAIN_PIXEL = """(ns, level) => {
+  const { timeLine } = arctracePage, { canvas } = timeLine, ratio = devicePixelRatio;
+  timeLine.paint();
+  const y = timeLine.topOf(timeLine.visible()[0].y) + (level > 4 ? level - 4 : 0) * 15 + 1;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  return [...copy.getImageData(Math.floor(timeLine.xOf(ns) * ratio), Math.floor(y * ratio), 1, 1).data].slice(0, 3);
+}"""
+# The tip at the pointer in the middle of the loader's work in the first lane that has it.
+LOADER_TIP = """(() => {
+  const { timeLine, facts } = arctracePage;
+  const lane = timeLine.visible().find(({ index }) => facts.lanes[index].parts.some(([what]) => facts.functions[what][0] === '[loader]'));
+  const [, start, stop] = facts.lanes[lane.index].parts.find(([what]) => facts.functions[what][0] === '[loader]');
+  return timeLine.tipOf(timeLine.at(timeLine.xOf((start + stop) / 2), timeLine.topOf(lane.y) + 3));
 })()"""
 DEEPER = """(() => {
   const box = arctracePage.timeLine.canvas.getBoundingClientRect(), lane = arctracePage.timeLine.visible()[0];

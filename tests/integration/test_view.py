@@ -267,7 +267,7 @@ class EarlyTest(ServedTest):
                     name = row["name"] if row["name"].isprintable() and "\\" not in row["name"] else None
                     calls.append((name, int(row["tid"]), start, duration))
         path.unlink()
-        harmful = next(name for name, _ in self.server.api("names", function=0, lane=0)["functions"] if "<script>" in name)
+        harmful = next(name for name, *_ in self.server.api("names", function=0, lane=0)["functions"] if "<script>" in name)
         return sorted((name or harmful, *rest) for name, *rest in calls)
 
     def is_that_of_the_file(self):
