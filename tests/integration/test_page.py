@@ -169,12 +169,13 @@ class PageTest(ServedTest):
         if not NO_KERNEL:
             self.assertRegex(page.run(tip), "on the CPU (0|< 0.1 %|[0-9.]+ %)")
             # The bar of `main` is paler where the thread is blocked, in the same colour.
-            page.run(f"(() => {{ const {{ stop }} = {USLEEP}; arctracePage.timeLine.look(stop - 1e5, stop + 1e5); }})()")
+            end = page.run(END_OF_WAIT)
+            page.run(f"arctracePage.timeLine.look({end} - 1e5, {end} + 1e5)")
             page.wait(f"!arctracePage.timeLine.asking && {USLEEP} !== undefined")
-            pale, full = page.run(f"[{USLEEP}.stop - 8e4, {USLEEP}.stop + 1e4].map((ns) => ({MAIN_PIXEL})(ns))")
+            pale, full = page.run(f"[{end} - 5e4, {end} + 1e3].map((ns) => ({MAIN_PIXEL})(ns))")
             self.assertTrue(all(a >= b for a, b in zip(pale, full)) and sum(pale) > sum(full) + 60, (pale, full))
         # A function that waits is nearly grey.
-        waits = page.run(f"({MAIN_PIXEL})({USLEEP}.stop - 8e4, {USLEEP}.level)")
+        waits = page.run(f"({MAIN_PIXEL})({USLEEP}.stop - 1e3, {USLEEP}.level)")
         self.assertLess(max(waits) - min(waits), 30)
         page.run("arctracePage.timeLine.pointAt(null)")
 
@@ -568,6 +569,13 @@ MAIN_PIXEL = """(ns, level) => {
   copy.drawImage(canvas, 0, 0);
   return [...copy.getImageData(Math.floor(timeLine.xOf(ns) * ratio), Math.floor(y * ratio), 1, 1).data].slice(0, 3);
 }"""
+# When the first lane's longest wait ended.
+END_OF_WAIT = """(() => {
+  const { timeLine } = arctracePage;
+  const row = timeLine.dataOf(timeLine.visible()[0].index).rows.find((one) => one.level === 2);
+  const long = [...row.start.keys()].sort((a, b) => row.stop[b] - row.start[b] - row.stop[a] + row.start[a]);
+  return row.stop[long[0]];
+})()"""
 # The tip at the pointer in the middle of the loader's work in the first lane that has it.
 LOADER_TIP = """(() => {
   const { timeLine, facts } = arctracePage;
