@@ -223,10 +223,24 @@ class PageTest(ServedTest):
                 page.wait("!document.querySelector('#pane[aria-busy]')")
                 rows = server.api("totals", **{"from": begin, "until": begin + quarter})["totals"]
                 self.assertIn(f"{len(rows)} functions", page.run("document.querySelector('#pane .bar').textContent"))
+                self.call_beyond_a_range(page, server)
                 self.drag_in_summary(page)
                 self.assertEqual(page.problems, [])
             finally:
                 page.close()
+
+    def call_beyond_a_range(self, page, server):
+        """The slowest call of a range goes on beyond it: one gets to the whole call."""
+        names = [name for name, *_ in server.api("summary")["functions"]]
+        work = names.index("work")
+        _, _, start, stop, *_ = server.api("slowest", function=work)["slowest"][0]
+        quarter = (stop - start) // 4
+        page.run(f"void arctracePage.change({{ range: {{ from: {start + quarter}, until: {stop - quarter} }}, func: {work}, tab: 'details' }})")
+        page.wait("document.querySelector('#pane .slowest tbody tr')")
+        self.assertIn("at least", page.run("document.querySelector('#pane .slowest tbody tr').textContent"))
+        page.run("document.querySelector('#pane .slowest tbody tr').click()")
+        page.wait(f"arctracePage.state.call && arctracePage.state.call.start < {start + quarter} && arctracePage.state.call.stop > {stop - quarter}")
+        page.wait("document.querySelector('#pane').textContent.includes('What it called')")
 
     def drag_in_summary(self, page):
         """A range that is dragged while the summary is shown is one of the summary."""

@@ -440,6 +440,7 @@ class ViewTest(ServedTest):
                 self.assertEqual(stop - start, call["delta_ns"])
             lane, level, start, stop, *_ = rows[0]
             self.assertEqual((start, summary["lanes"][lane]["tid"]), (report[0]["start_ns"], report[0]["tid"]))
+        lane, level, start, stop, *_ = server.api("slowest", function=function)["slowest"][0]
         call = server.api("call", lane=lane, level=level, start=start, stop=stop)
         self.assertEqual(call["function"], function)
         self.assertEqual(server.status("api/slowest"), 400)
