@@ -168,6 +168,15 @@ class PageTest(ServedTest):
         self.assertRegex(page.run(tip), r"(?s)^usleep\n.*20\d ms.*\nthread deep \d+/\d+$")
         if not NO_KERNEL:
             self.assertRegex(page.run(tip), "on the CPU (0|< 0.1 %|[0-9.]+ %)")
+            # The bar of `main` is paler where the thread is blocked, in the same colour.
+            end = page.run(END_OF_WAIT)
+            page.run(f"arctracePage.timeLine.look({end} - 1e5, {end} + 1e5)")
+            page.wait(f"!arctracePage.timeLine.asking && {USLEEP} !== undefined")
+            pale, full = page.run(f"[{end} - 5e4, {end} + 1e3].map((ns) => ({MAIN_PIXEL})(ns))")
+            self.assertTrue(all(a >= b for a, b in zip(pale, full)) and sum(pale) > sum(full) + 60, (pale, full))
+        # A function that waits is nearly grey.
+        waits = page.run(f"({MAIN_PIXEL})({USLEEP}.stop - 1e3, {USLEEP}.level)")
+        self.assertLess(max(waits) - min(waits), 30)
         page.run("arctracePage.timeLine.pointAt(null)")
 
     def deep_lane(self, page):
@@ -214,10 +223,24 @@ class PageTest(ServedTest):
                 page.wait("!document.querySelector('#pane[aria-busy]')")
                 rows = server.api("totals", **{"from": begin, "until": begin + quarter})["totals"]
                 self.assertIn(f"{len(rows)} functions", page.run("document.querySelector('#pane .bar').textContent"))
+                self.call_beyond_a_range(page, server)
                 self.drag_in_summary(page)
                 self.assertEqual(page.problems, [])
             finally:
                 page.close()
+
+    def call_beyond_a_range(self, page, server):
+        """The slowest call of a range goes on beyond it: one gets to the whole call."""
+        names = [name for name, *_ in server.api("summary")["functions"]]
+        work = names.index("work")
+        _, _, start, stop, *_ = server.api("slowest", function=work)["slowest"][0]
+        quarter = (stop - start) // 4
+        page.run(f"void arctracePage.change({{ range: {{ from: {start + quarter}, until: {stop - quarter} }}, func: {work}, tab: 'details' }})")
+        page.wait("document.querySelector('#pane .slowest tbody tr')")
+        self.assertIn("at least", page.run("document.querySelector('#pane .slowest tbody tr').textContent"))
+        page.run("document.querySelector('#pane .slowest tbody tr').click()")
+        page.wait(f"arctracePage.state.call && arctracePage.state.call.start < {start + quarter} && arctracePage.state.call.stop > {stop - quarter}")
+        page.wait("document.querySelector('#pane').textContent.includes('What it called')")
 
     def drag_in_summary(self, page):
         """A range that is dragged while the summary is shown is one of the summary."""
@@ -252,6 +275,8 @@ class PageTest(ServedTest):
             page.wait(f"document.querySelector('#pane {sign}')")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             page.screenshot(pictures / f"{name}-{tab}.png")
+        self.lanes(page)
+        self.processes(page)
         if not NO_KERNEL:
             self.path(page)
         self.narrow(page)
@@ -270,6 +295,30 @@ class PageTest(ServedTest):
             page.wait(f"{state}.range !== null")
         self.address(page, url, state)
         self.assertEqual(page.problems, [])
+
+    def lanes(self, page):
+        """The lanes that worked most come first, and begin with the parts of their process' life."""
+        work = page.run("arctracePage.timeLine.order.map((index) => arctracePage.facts.lanes[index])"
+                        f".map((lane) => lane.{'work_ns' if NO_KERNEL else 'cpu_ns'})")
+        self.assertEqual(work, sorted(work, reverse=True))
+        self.assertGreater(work[0], 0)
+        tip = page.run(LOADER_TIP)
+        self.assertRegex(tip, r"^\[loader\]\n.* [mµn]?s\nprogram \d+/\d+$")
+
+    def processes(self, page):
+        """The summary has the tree of processes, which leads to their lanes."""
+        page.run("document.getElementById('tab-summary').click()")
+        page.wait("!document.querySelector('#pane[aria-busy]')")
+        row = ("[...document.querySelectorAll('#pane section')].find((one) => one.firstChild.textContent === 'Processes')"
+               ".querySelectorAll('tbody tr')[1]")
+        self.assertRegex(page.run(f"{row}.textContent"), r"^[\d.]+ [mµ]?s.*/program .*\d+$")
+        page.run("arctracePage.timeLine.setScroll(1e6)")
+        page.run("document.activeElement.blur()")
+        page.run(f"{row}.click()")
+        self.assertEqual(page.run("document.activeElement.tagName"), "CANVAS")
+        pid = page.run(f"{row}.querySelector('.module').textContent")
+        self.assertTrue(page.run("arctracePage.timeLine.visible().some(({ index }) =>"
+                                 f" arctracePage.facts.lanes[index].pid === {pid})"))
 
     def path(self, page):
         """The critical path is drawn, and hidden on request; its rows lead to their place; the summary tells of it."""
@@ -447,6 +496,8 @@ class EarlyPageTest(TracedTest):
         page.wait("document.querySelector('#pane .reading')")
         page.key("r")
         page.wait("document.querySelectorAll('#pane tbody tr').length > 3")
+        page.run("document.getElementById('tab-summary').click()")
+        page.wait("document.querySelectorAll('#pane tbody tr').length > 3 && !document.querySelector('#pane .reading')")
         page.run(f"arctracePage.timeLine.choose({SHORT_CALL})")
         page.wait("document.querySelector('#pane').textContent.includes('called by')")
         page.screenshot(pictures / "early-call.png")
@@ -522,6 +573,29 @@ USLEEP = """(() => {
       if (i >= 0) return { lane: index, level: row.level, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] };
     }
   }
+})()"""
+# The colour of a bar of the first lane at a time, at a level: of `main` without one.
+MAIN_PIXEL = """(ns, level) => {
+  const { timeLine } = arctracePage, { canvas } = timeLine, ratio = devicePixelRatio;
+  timeLine.paint();
+  const y = timeLine.topOf(timeLine.visible()[0].y) + (level > 4 ? level - 4 : 0) * 15 + 1;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  return [...copy.getImageData(Math.floor(timeLine.xOf(ns) * ratio), Math.floor(y * ratio), 1, 1).data].slice(0, 3);
+}"""
+# When the first lane's longest wait ended.
+END_OF_WAIT = """(() => {
+  const { timeLine } = arctracePage;
+  const row = timeLine.dataOf(timeLine.visible()[0].index).rows.find((one) => one.level === 2);
+  const long = [...row.start.keys()].sort((a, b) => row.stop[b] - row.start[b] - row.stop[a] + row.start[a]);
+  return row.stop[long[0]];
+})()"""
+# The tip at the pointer in the middle of the loader's work in the first lane that has it.
+LOADER_TIP = """(() => {
+  const { timeLine, facts } = arctracePage;
+  const lane = timeLine.visible().find(({ index }) => facts.lanes[index].parts.some(([what]) => facts.functions[what][0] === '[loader]'));
+  const [, start, stop] = facts.lanes[lane.index].parts.find(([what]) => facts.functions[what][0] === '[loader]');
+  return timeLine.tipOf(timeLine.at(timeLine.xOf((start + stop) / 2), timeLine.topOf(lane.y) + 3));
 })()"""
 DEEPER = """(() => {
   const box = arctracePage.timeLine.canvas.getBoundingClientRect(), lane = arctracePage.timeLine.visible()[0];

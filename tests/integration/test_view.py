@@ -267,7 +267,7 @@ class EarlyTest(ServedTest):
                     name = row["name"] if row["name"].isprintable() and "\\" not in row["name"] else None
                     calls.append((name, int(row["tid"]), start, duration))
         path.unlink()
-        harmful = next(name for name, _ in self.server.api("names", function=0, lane=0)["functions"] if "<script>" in name)
+        harmful = next(name for name, *_ in self.server.api("names", function=0, lane=0)["functions"] if "<script>" in name)
         return sorted((name or harmful, *rest) for name, *rest in calls)
 
     def is_that_of_the_file(self):
@@ -440,6 +440,7 @@ class ViewTest(ServedTest):
                 self.assertEqual(stop - start, call["delta_ns"])
             lane, level, start, stop, *_ = rows[0]
             self.assertEqual((start, summary["lanes"][lane]["tid"]), (report[0]["start_ns"], report[0]["tid"]))
+        lane, level, start, stop, *_ = server.api("slowest", function=function)["slowest"][0]
         call = server.api("call", lane=lane, level=level, start=start, stop=stop)
         self.assertEqual(call["function"], function)
         self.assertEqual(server.status("api/slowest"), 400)

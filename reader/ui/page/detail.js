@@ -29,7 +29,7 @@ function slowestSection(id, calls, own) {
       make("td", {}, moment(start, 1000)), make("td", { class: "name" }, laneTitle(facts.lanes[lane])));
   });
   const head = ["took", ...(facts.has_cpu ? ["on the CPU"] : []), "at", "thread"];
-  return rows.length === 0 ? null : make("section", {}, make("h2", {}, "Its slowest calls"), make("table", { class: "slowest" },
+  return rows.length === 0 ? null : make("section", {}, make("h2", {}, "Slowest calls of " + shortName(nameOf(id)).slice(0, 60)), make("table", { class: "slowest" },
     make("thead", {}, make("tr", {}, head.map((text) => make("th", { scope: "col", class: text === "thread" ? "name" : null }, text)))), make("tbody", {}, rows)));
 }
 // Reads them; an empty list: they are not known yet.

@@ -1,13 +1,14 @@
 // The signs of the time line, and the legend with those that this trace has.
 const SIGNS = [
   { sign: "running", what: "on the CPU", isThere: () => facts.has_cpu },
-  { sign: "ready", what: "ready to run, waits for a CPU", isThere: () => facts.has_wake_ups },
+  { sign: "ready", what: "ready, waits for a CPU", isThere: () => facts.has_wake_ups },
   { sign: "blocked", what: "blocked", isThere: () => facts.has_cpu },
   { sign: "notknown", what: "not known: records of the kernel are missing", isThere: () => facts.not_known_ns > 0 },
-  { sign: "pale", what: "calls, paler where blocked", isThere: () => facts.has_cpu },
-  { sign: "path", what: "the critical path", isThere: () => facts.has_wake_ups },
+  { sign: "pale", what: "calls while blocked", isThere: () => facts.has_cpu },
+  { sign: "waits", what: "calls that wait", isThere: () => true },
+  { sign: "path", what: "critical path", isThere: () => facts.has_wake_ups },
   { sign: "gap", what: "records are missing", isThere: () => gapsOfCalls.length > 0 },
-  { sign: "crowd", what: "calls too short to be drawn: zoom in", isThere: () => true },
+  { sign: "crowd", what: "too short to be drawn: zoom in", isThere: () => true },
   { sign: "density", what: "not read yet: how densely records were written", isThere: () => !facts.is_whole },
 ];
 

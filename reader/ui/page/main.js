@@ -6,7 +6,7 @@ const TABS = [
 const KEYS = [
   ["w  s", "zoom in and out"], ["a  d", "move left and right"], ["0", "all of the time"],
   ["↑ ↓ ← →", "choose the caller, the first callee, the call before, the one after"], ["Enter  f", "zoom to the chosen call"],
-  ["shift ↑ ↓", "scroll the lanes"], ["drag", "move"], ["shift drag", "choose a range of time for tables and flame graph"],
+  ["shift ↑ ↓", "scroll the lanes"], ["drag", "move"], ["shift drag", "choose a range of time for summary, tables and flame graph"],
   ["r", "the range that is shown becomes that range"], ["Esc", "back to the whole time"],
   ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"], ["e", "all rows of deep threads, or the first ones"], ["p", "the critical path in the time line"],
   ["1 – 6", "the tabs"], ["/", "search"], ["t", "light or dark"], ["?", "this list"],

@@ -37,8 +37,9 @@ class SummaryPane {
     if (!facts.is_whole && !state.range) return clear(main, readingNote(), this.early());
     await readTotals();
     const { processes, process_count } = await source.processes(presentRange());
-    const path = facts.has_wake_ups ? await readCritical() : null;
     if (!isCurrent()) return;
+    // The critical path may take longer than the rest.
+    const depends = facts.has_wake_ups && make("section", {}, make("p", { class: "dim", role: "status" }, "reading the critical path…"));
     const rows = totals.rows.slice().sort((a, b) => b[2] - a[2]).slice(0, 12);
     const bar = (own, off, unknown, most) => {
       const piece = (kind, ns) => {
@@ -66,12 +67,17 @@ class SummaryPane {
       (gap.records ? ", " + count(gap.records) + " records" : "") + (gap.tid ? ", thread " + gap.pid + "/" + gap.tid : "")));
     clear(main, facts.left_out && make("p", { class: "dim" }, micro(facts.left_out)),
       make("div", { class: "columns" },
-        dependsSection(path),
+        depends,
         make("section", {}, make("h2", {}, "What the time of all threads was spent on"), make("table", {}, head("time", "share", ...(facts.has_wake_ups ? ["blocked", "no CPU"] : []), "", "calls", ""), make("tbody", {}, parts)),
           facts.has_cpu ? make("p", { class: "dim" }, "Blue: on the CPU. Grey: off it" + (facts.has_wake_ups ? ": blocked, or without a CPU because other threads had them." : ".") + (facts.not_known_ns ? " Purple: not known, because records of the kernel are missing." : "")) : make("p", { class: "dim" }, "Time on the CPU and off it are not told apart: arctrace record --kernel does.")),
         make("section", {}, make("h2", {}, "Hottest functions"), make("table", {}, head("self", "calls", "average", "longest", ""), make("tbody", {}, hot)), leftOutLegend()),
         processes.length > 1 && make("section", {}, make("h2", {}, "Processes"), processTable(processes, process_count, PROCESSES)),
         gaps.length > 0 && make("section", {}, make("h2", { class: "hot" }, "Times without records"), make("ol", {}, gaps), facts.gaps_left_out ? make("p", {}, count(facts.gaps_left_out) + " more") : null),
         make("section", {}, make("h2", {}, "The recording"), this.recording())));
+    if (!depends) return;
+    const section = dependsSection(await readCritical());
+    if (!isCurrent()) return;
+    if (section) depends.replaceWith(section);
+    else depends.remove();
   }
 }
