@@ -73,10 +73,10 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   reader::ReplayOptions replay_options = reader::replay_options_of(*trace);
   replay_options.clock = clock;
   reader::Replay replay(trace->definitions(), &symbolizer, replay_options);
-  reader::Progress progress(true);
+  ReadProgress progress(*trace);
   reader::ReplayWatch watch;
   watch.goes = [&progress](const reader::ReadSoFar& so_far) {
-    progress.update(so_far.records);
+    progress.update(so_far);
     return true;
   };
   if (const auto read = run_replay(*trace, replay, watch); !read.ok()) {

@@ -138,7 +138,11 @@ class ExportRun {
     reader::Replay replay(trace_.definitions(), nullptr, made);
     reader::ReplayWatch watch;
     watch.finishes_when_stopped = true;
-    watch.goes = [this](const reader::ReadSoFar& /*so_far*/) { return wants_more(); };
+    ReadProgress progress(trace_);
+    watch.goes = [&](const reader::ReadSoFar& so_far) {
+      progress.update(so_far);
+      return wants_more();
+    };
     if (const auto read = run_replay(trace_, replay, watch); !read.ok()) {
       return read.status();
     }
@@ -146,14 +150,12 @@ class ExportRun {
   }
 
   absl::Status read() {
-    reader::Progress progress(true);
-    const uint64_t total = trace_.bytes_to_read();
+    ReadProgress progress(trace_);
     reader::ReplayWatch watch;
     watch.finishes_when_stopped = true;
     watch.gap = [this](const reader::Gap& gap) { add(gap); };
     watch.goes = [&](const reader::ReadSoFar& so_far) {
-      progress.update(so_far.records,
-                      static_cast<double>(so_far.bytes) / static_cast<double>(total + 1));
+      progress.update(so_far);
       return wants_more();
     };
     return run_replay(trace_, replay_, watch, reader::Reading::kConcurrent).status();
