@@ -299,6 +299,11 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
       if (const std::string advice = larger_buffer_text(facts); !advice.empty()) {
         section.rows.push_back("  " + advice);
       }
+      if (facts.session != nullptr) {
+        if (const auto kept = kept_span(*facts.session, replay.definitions())) {
+          section.rows.push_back("  " + kept_span_text(*kept));
+        }
+      }
     }
     if (const std::string row = joined_text(replay.definitions()); !row.empty()) {
       section.rows.push_back(row);

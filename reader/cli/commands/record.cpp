@@ -23,6 +23,8 @@ namespace {
 
 // The least time between snapshots that calls ask for.
 constexpr uint64_t kSnapshotWhenIntervalNs = 1'000'000'000;
+// The size of a buffer that is to hold the last seconds.
+constexpr uint64_t kKeptBufferBytes = uint64_t{256} << 20;
 
 }  // namespace
 
@@ -77,6 +79,7 @@ Runner add_record(CLI::App& root) {
                        "all) until arctrace ctl --on switches them on");
   });
   add_group(*app, kPartsGroup, [&] {
+    add_keep_option(*app, options->keep_ns);
     add_snapshot_options(*app, options->flight);
     add_snapshot_when_option(*app, options->filter);
   });
@@ -95,6 +98,16 @@ Runner add_record(CLI::App& root) {
     if (const auto problem = recording::find_problem(options->filter)) {
       reader::print_message("record: " + problem->text());
       return 2;
+    }
+    if (options->keep_ns != 0) {
+      if (app->get_option("--mode")->count() == 0) {
+        options->buffer.mode = ARCTRACE_MODE_OVERWRITE;
+      }
+      if (options->buffer.mode != ARCTRACE_MODE_OVERWRITE) {
+        return absl::InvalidArgumentError(
+            "record: --keep needs --mode=overwrite, the flight recorder");
+      }
+      if (!options->buffer.is_size_asked) options->buffer.buffer_size = kKeptBufferBytes;
     }
     if (!options->filter.snapshot_when.empty()) {
       if (options->buffer.mode != ARCTRACE_MODE_OVERWRITE) {

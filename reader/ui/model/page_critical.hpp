@@ -62,12 +62,12 @@ class PageCritical : public ReplayListener, public ScheduleListener {
   void point(const PointInfo& /*point*/) override {}
   void state_ended(const StateInfo& state) override {
     log_.state_ended(state);
-    loops_.state_ended(state);
+    if (is_known_) loops_.state_ended(state);
   }
   void time_passed(const PathTime& time) override { log_.time_passed(time); }
   void thread_made(const ThreadMade& made) override {
     log_.thread_made(made);
-    loops_.thread_made(made);
+    if (is_known_) loops_.thread_made(made);
   }
 
  private:
