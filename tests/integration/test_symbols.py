@@ -193,7 +193,7 @@ class Symbols(TracedTest):
         here = read("report", "--lines", trace)
         self.assertRegex(here, r"inner \(.*:\d+\)")
         # The command that is suggested has a name, without its line.
-        self.assertRegex(here, r"arctrace graph '\w+'\n")
+        self.assertRegex(here, rf"arctrace graph '\w+' {trace}\n")
         self.take_away()
         for view in views:
             self.assertIn(said, read("report", "--lines", *view, trace))
