@@ -73,6 +73,8 @@ void LockTable::args(const ArgsInfo& args) {
   if (args.record->type == ARCTRACE_TYPE_RESULT || had_lock || !call.lock.has_value()) {
     return;
   }
+  const auto [sums, is_first] = locks_.try_emplace(*call.lock);
+  if (is_first) sums->second.first_path = call.path;
   if (is_acquire(call.use) && call.use.wait != LockWait::kTries) {
     wait_for(*call.lock, args.thread, args.token, call);
   }

@@ -76,6 +76,8 @@ struct LockSums {
   // waited for, in the order in which their waits began.
   std::vector<LockShare> longest_hold_waiters;
   uint64_t wakes = 0;  // calls that ended waits of others
+  // The frames around the first call that named the lock.
+  std::vector<FunctionId> first_path;
 };
 
 // A thread that waited for a lock when the trace ended, and the thread that had it.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "reader/symbols/data_symbols.hpp"
 #include "reader/symbols/demangle.hpp"
 #include "reader/symbols/symbolizer.hpp"
 
@@ -180,15 +181,20 @@ using Variables = absl::btree_map<uint64_t, StoredFunction>;  // by address
 
 std::optional<StoredFunction> find_variable(const Definitions& definitions,
                                             DataSymbols& files, const ModuleKey& module,
-                                            uint64_t address) {
+                                            uint64_t address, WithSource lines) {
   const auto& [path, build_id] = module;
+  StoredFunction found;
   if (const StoredFunction* stored =
           definitions.symbols().find(path, build_id, address)) {
-    return *stored;
+    found = *stored;
+  } else {
+    const DataSymbols::Variable* variable = files.find(path, build_id, address);
+    if (variable == nullptr) return std::nullopt;
+    found = {variable->start, variable->name, {}, 0};
   }
-  const DataSymbols::Variable* variable = files.find(path, build_id, address);
-  if (variable == nullptr) return std::nullopt;
-  return StoredFunction{variable->start, variable->name, {}, 0};
+  if (lines == WithSource::kNo || found.start >= address) return found;
+  return StoredFunction{
+      address, files.name_in(path, build_id, found.name, found.start, address), {}, 0};
 }
 
 // Adds functions; those that are there already stay as they are.
@@ -204,16 +210,18 @@ void add_to(std::vector<std::pair<uint64_t, StoredFunction>>& functions,
 }  // namespace
 
 size_t add_lock_symbols(const Definitions& definitions, const UsedKeys& locks,
-                        UsedSymbols& symbols) {
-  DataSymbols files;
+                        WithSource lines, const SymbolOptions& options,
+                        const std::function<bool()>& goes_on, UsedSymbols& symbols) {
+  DataSymbols files(options);
   absl::btree_map<ModuleKey, Variables> found;
   for (const auto& [process, address] : locks) {
+    if (!goes_on()) break;
     // The view of locks finds the module in the same way.
     const Module* module = definitions.module_at(process, address, INT64_MAX - 1);
     if (module == nullptr) continue;
     const ModuleKey key{module->path, module->build_id};
     const uint64_t in_file = address - module->bias;
-    if (auto variable = find_variable(definitions, files, key, in_file)) {
+    if (auto variable = find_variable(definitions, files, key, in_file, lines)) {
       found[key].emplace(in_file, *std::move(variable));
     }
   }

@@ -35,8 +35,10 @@ UsedSymbols find_used_symbols(const Definitions& definitions, const UsedKeys& ke
 // Finds the names of the locks in a trace that are variables, to be stored in it. Adds to
 // `symbols`, as functions are stored, those of `locks` that lie in a variable of a
 // module, from the symbols that the trace has stored already, and else from the module's
-// file. Returns how many.
+// file or debug file; with `lines` kYes also the names of members. `goes_on` is asked
+// between two locks. Returns how many.
 size_t add_lock_symbols(const Definitions& definitions, const UsedKeys& locks,
-                        UsedSymbols& symbols);
+                        WithSource lines, const SymbolOptions& options,
+                        const std::function<bool()>& goes_on, UsedSymbols& symbols);
 
 }  // namespace arctrace::reader

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "reader/render/gap_list.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/trace/definitions.hpp"
 #include "reader/trace/session.hpp"
+#include "reader/trace/trace.hpp"
 
 namespace arctrace::reader {
 

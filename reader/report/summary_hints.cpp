@@ -5,6 +5,7 @@
 #include <absl/strings/str_cat.h>
 #include <arctrace/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/analysis/function_kinds.hpp"
 #include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
@@ -174,11 +176,11 @@ std::string joined_text(const Definitions& definitions) {
 
 namespace {
 
-// The least part of the time that is worth a hint.
-constexpr uint64_t kNoticeablePercent = 5;
+// A twentieth of the time is worth a hint.
+constexpr uint64_t kNoticeable = 20;
 
 bool is_noticeable(uint64_t part_ns, uint64_t all_ns) {
-  return part_ns != 0 && part_ns >= all_ns / 100 * kNoticeablePercent;
+  return part_ns != 0 && part_ns >= all_ns / kNoticeable;
 }
 
 std::vector<std::string> with_files(std::vector<std::string> words,
@@ -244,6 +246,46 @@ void add_names_hint(SummarySection& section, const SummaryFacts& facts,
   add_command(section, kIndent, with_files(std::move(words), facts), style);
 }
 
+// The time in calls of library functions that may wait, and those of them about locks.
+// Waits for conditions and semaphores are none for a lock.
+struct WaitTimes {
+  uint64_t all_ns = 0, lock_ns = 0;
+};
+
+WaitTimes wait_times(const std::vector<FunctionTotal>& totals,
+                     const Functions& functions) {
+  WaitTimes times;
+  for (const FunctionTotal& total : totals) {
+    const std::optional<FunctionKind> kind = function_kind(functions[total.function]);
+    if (!kind.has_value() || !may_wait(*kind)) continue;
+    times.all_ns += total.self_ns;
+    if (*kind == FunctionKind::kLock || *kind == FunctionKind::kFutex) {
+      times.lock_ns += total.self_ns;
+    }
+  }
+  return times;
+}
+
+// Says that the kernel was not recorded. If waits dominate, root, who may record it, gets
+// the command, too.
+void add_kernel_hint(SummarySection& section, const SummaryFacts& facts,
+                     const WaitTimes& waits, const TextStyle& style) {
+  section.rows.emplace_back(
+      "time on the CPU and waiting are not told apart: record with --kernel");
+  if (waits.all_ns < facts.all_ns() / 4 || geteuid() != 0) return;
+  add_command(section, kIndent, record_again(facts.session, {"--kernel"}), style);
+}
+
+void add_locks_hint(SummarySection& section, const SummaryFacts& facts,
+                    const WaitTimes& waits, const TextStyle& style) {
+  if (!is_noticeable(waits.lock_ns, facts.all_ns())) return;
+  section.rows.push_back(absl::StrCat(
+      share_text(waits.lock_ns, facts.all_ns()),
+      " of the time was in calls that take locks; which, and who had them:"));
+  add_command(section, kIndent, with_files({"arctrace", "report", "--view=locks"}, facts),
+              style);
+}
+
 // Returns a pattern that matches the function and can stand in quotes, on a terminal and
 // in any shell.
 std::string pattern_of(std::string_view name) {
@@ -276,10 +318,9 @@ SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) 
       add_command(section, kIndent, record_again(facts.session, option), style);
     }
   }
-  if (!facts.replay.has_dispatches()) {
-    section.rows.emplace_back(
-        "time on the CPU and waiting are not told apart: record with --kernel");
-  }
+  const WaitTimes waits = wait_times(totals, functions);
+  if (!facts.replay.has_dispatches()) add_kernel_hint(section, facts, waits, style);
+  add_locks_hint(section, facts, waits, style);
   if (facts.symbol_findings != nullptr) {
     std::string missing = missing_lines_text(*facts.symbol_findings);
     if (!missing.empty()) section.rows.push_back(std::move(missing));

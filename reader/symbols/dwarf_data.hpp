@@ -6,6 +6,7 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,11 @@ namespace arctrace::reader {
 // Returns the DWARF data of a file. The caller ends it by dwarf_end() before `file` is
 // closed. Null if the file has no DWARF data, or data that libdw must not be given.
 Dwarf* begin_dwarf_untrusted(const ElfFile& file);
+
+struct DwarfEnd {
+  void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
+};
+using DwarfHandle = std::unique_ptr<Dwarf, DwarfEnd>;
 
 // Sets `found` to the dwz file that the DWARF data of `file` at `path` needs, or to
 // nullopt if it needs none. Without this libdw would open that file itself, by a path

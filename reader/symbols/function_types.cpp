@@ -132,11 +132,6 @@ class Finder {
   Dwarf_Off last_ = 0;  // the offset of the entry that was visited last
 };
 
-struct DwarfEnd {
-  void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
-};
-using DwarfHandle = std::unique_ptr<Dwarf, DwarfEnd>;
-
 // Returns false if the file has no DWARF data, or not what libdw needs.
 bool search_file(const ElfFile& file, const std::string& path,
                  const DebugFiles& debug_files, Finder& finder) {

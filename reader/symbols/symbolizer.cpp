@@ -2,9 +2,6 @@
 
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
-#include <gelf.h>
-
-#include <algorithm>
 
 #include "reader/symbols/demangle.hpp"
 
@@ -143,71 +140,6 @@ Symbolizer::Loaded Symbolizer::load(const std::string& path, const BuildId& buil
 std::optional<DebugFile> Symbolizer::find_debug_file(const BuildId& build_id) const {
   if (auto file = debug_files_.find_by_build_id_untrusted(build_id)) return file;
   return debug_files_.download_untrusted(build_id);
-}
-
-namespace {
-
-constexpr uint64_t kTableBytesMax = uint64_t{64} << 20;
-
-}  // namespace
-
-std::string DataSymbols::name_at(const std::string& path, const BuildId& build_id,
-                                 uint64_t address) {
-  const Variable* variable = find(path, build_id, address);
-  return variable == nullptr ? "" : name_in(variable->name, variable->start, address);
-}
-
-const DataSymbols::Variable* DataSymbols::find(const std::string& path,
-                                               const BuildId& build_id,
-                                               uint64_t address) {
-  const auto [known, is_new] = modules_.try_emplace({path, build_id});
-  if (is_new) known->second = read_untrusted(path, build_id);
-  const Variables& variables = known->second;
-  auto found = std::upper_bound(
-      variables.begin(), variables.end(), address,
-      [](uint64_t wanted, const Variable& variable) { return wanted < variable.start; });
-  if (found == variables.begin()) return nullptr;
-  --found;
-  return address - found->start < found->size ? &*found : nullptr;
-}
-
-std::string DataSymbols::name_in(const std::string& linker_name, uint64_t start,
-                                 uint64_t address) {
-  const std::string name = demangle_untrusted(linker_name);
-  return address == start ? name : absl::StrCat(name, "+0x", absl::Hex(address - start));
-}
-
-DataSymbols::Variables DataSymbols::read_untrusted(const std::string& path,
-                                                   const BuildId& build_id) {
-  Variables variables;
-  const absl::StatusOr<ElfFile> file = ElfFile::open_untrusted(path);
-  if (!file.ok() || (!build_id.empty() && file->build_id() != build_id)) return variables;
-  for (Elf_Scn* section = elf_nextscn(file->handle(), nullptr); section != nullptr;
-       section = elf_nextscn(file->handle(), section)) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_size > kTableBytesMax ||
-        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM)) {
-      continue;
-    }
-    Elf_Data* const data = elf_getdata(section, nullptr);
-    if (data == nullptr || data->d_type != ELF_T_SYM) continue;
-    const size_t count =
-        data->d_size / gelf_fsize(file->handle(), ELF_T_SYM, 1, EV_CURRENT);
-    for (size_t i = 0; i < count; ++i) {
-      GElf_Sym symbol;
-      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-      if (GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF ||
-          symbol.st_size == 0) {
-        continue;
-      }
-      const char* name = elf_strptr(file->handle(), header.sh_link, symbol.st_name);
-      if (name == nullptr || *name == '\0') continue;
-      variables.push_back({symbol.st_value, symbol.st_size, name});
-    }
-  }
-  std::stable_sort(variables.begin(), variables.end(),
-                   [](const auto& a, const auto& b) { return a.start < b.start; });
-  return variables;
 }
 
 }  // namespace arctrace::reader

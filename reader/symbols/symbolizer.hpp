@@ -1,6 +1,6 @@
-// Names for addresses of recorded modules: of functions and of variables, demangled. The
-// files on this machine may not be those that were recorded; names are taken only from
-// files with the recorded build-id.
+// Names for addresses of functions in recorded modules, demangled. The files on this
+// machine may not be those that were recorded; names are taken only from files with the
+// recorded build-id.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -98,37 +98,6 @@ class Symbolizer {
   absl::node_hash_map<std::string, std::string> stored_names_;
   absl::node_hash_map<std::string, std::string> stored_ada_names_;
   std::vector<std::string> findings_;
-};
-
-// Names of variables, for addresses in the data of recorded modules. Opens each module
-// once, when it is first asked for: that reads its symbol tables. Later look-ups are a
-// binary search. Not thread-safe.
-class DataSymbols {
- public:
-  // Returns the variable that includes the file address (run-time address - bias), as
-  // "pool", or "pool+0x28" if it does not begin there; demangled, untrusted bytes. Empty:
-  // there is none, or the file at `path` is missing or not the recorded one. An empty
-  // build-id matches every file.
-  std::string name_at(const std::string& path, const BuildId& build_id, uint64_t address);
-
-  struct Variable {
-    uint64_t start, size;
-    std::string name;  // the linker's
-  };
-  // Returns the variable itself; nullptr: there is none. Valid as long as this object.
-  const Variable* find(const std::string& path, const BuildId& build_id,
-                       uint64_t address);
-
-  // Returns the name of an address in a variable that begins at `start`.
-  static std::string name_in(const std::string& linker_name, uint64_t start,
-                             uint64_t address);
-
- private:
-  using Variables = std::vector<Variable>;  // sorted by address
-
-  static Variables read_untrusted(const std::string& path, const BuildId& build_id);
-
-  absl::flat_hash_map<std::pair<std::string, BuildId>, Variables> modules_;
 };
 
 }  // namespace arctrace::reader

@@ -88,7 +88,7 @@ bool search(const std::string& path, const Recorded& recorded, int answer) {
   if (!trace.ok()) return false;
   const absl::StatusOr<std::unique_ptr<reader::Input>> input = reader::open_file(path);
   if (!input.ok()) return false;
-  reader::UsedKeys keys;
+  reader::UsedKeys keys, locks;
   // The paths of modules come from the processes: root reads for them only what their
   // user may read.
   std::optional<recorder::ActingWithRights> as_user;
@@ -97,11 +97,13 @@ bool search(const std::string& path, const Recorded& recorded, int answer) {
     if (!as_user->is_acting()) return false;
   }
   const absl::StatusOr<bool> all =
-      reader::scan_keys_untrusted(**input, *trace, within(kScanCpuNs), keys);
+      reader::scan_keys_untrusted(**input, *trace, within(kScanCpuNs), keys, &locks);
   if (!all.ok()) return false;
-  const reader::UsedSymbols used = reader::find_used_symbols(
-      trace->definitions(), keys, reader::WithSource::kNo,
-      {.other_roots = roots_of(recorded.pids)}, within(kSoftCpuNs));
+  const reader::SymbolOptions options{.other_roots = roots_of(recorded.pids)};
+  reader::UsedSymbols used = reader::find_used_symbols(
+      trace->definitions(), keys, reader::WithSource::kNo, options, within(kSoftCpuNs));
+  reader::add_lock_symbols(trace->definitions(), locks, reader::WithSource::kNo, options,
+                           within(kSoftCpuNs), used);
   const bool is_partial = !*all || used.is_partial;
   const Payloads payloads =
       reader::encode_symbols(used.modules, is_partial ? ARCTRACE_SYMBOLS_PARTIAL : 0);

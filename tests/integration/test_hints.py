@@ -24,7 +24,30 @@ __attribute__((noinline)) int add(int a, int b) {
 
 int main(int argc, char** argv) {
   volatile int sum = 0;
-  for (int i = 0; i < 20000; ++i) sum = sum + add(i, argc * 1000) + labs(i);
+  for (int i = 0; i < 60000; ++i) sum = sum + add(i, argc * 1000) + labs(i);
+  return 0;
+}
+"""
+
+CONVOY = """
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void* work(void* unused) {
+  for (int i = 0; i < 20; ++i) {
+    pthread_mutex_lock(&log_lock);
+    usleep(1000);
+    pthread_mutex_unlock(&log_lock);
+  }
+  return unused;
+}
+
+int main(void) {
+  pthread_t threads[3];
+  for (int i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, work, NULL);
+  for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
   return 0;
 }
 """
@@ -116,8 +139,9 @@ class Hints(TracedTest):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 text = arctrace("report", "other.data", cwd=self.directory).stdout
                 self.assertIn("\nfunctions of works itself are not recorded: record it with -P .", text)
-                first = self.commands("other.data")[0]
+                first = advised(text)[0]
                 self.assertTrue(first.startswith("arctrace record -P . -o other.data "), first)
+                self.paste(first)
                 text = arctrace("report", "other.data", cwd=self.directory).stdout
                 self.assertNotIn("not recorded", text)
                 self.assertIn("  add", text)
@@ -134,6 +158,26 @@ class Hints(TracedTest):
                                r"server\n *DEBUGINFOD_URLS=\S+ arctrace report --debuginfod other.data\n")
         self.assertNotIn("without a name", self.paste("arctrace report --debuginfod other.data").stdout)
         self.commands("other.data")
+
+    @cases.in_gate
+    def test_waits(self):
+        """The view of locks where much time goes into taking them, and the kernel's records where waits take most."""
+        program = self.build(CONVOY, "convoy", "-pthread")
+        self.assertEqual(self.record(program).status, 0)
+        text = arctrace("report", cwd=self.directory).stdout
+        self.assertRegex(text, r"\n\d+ % of the time was in calls that take locks; which, and who had them:\n"
+                               r" +arctrace report --view=locks\n")
+        again = f"arctrace record --kernel -o {self.directory}/arctrace.data -- {program}"
+        self.assertEqual(again in text, os.geteuid() == 0, text)
+        self.assertIn("log_lock in convoy", self.paste("arctrace report --view=locks").stdout)
+        if arctrace("record", "--kernel", "-o", self.directory / "probe", "--", "true").returncode == 0:
+            self.commands(None)
+            text = arctrace("report", cwd=self.directory).stdout
+            self.assertNotIn("record --kernel", text)
+        self.assertEqual(self.record(self.build(WORKS, "works")).status, 0)
+        text = arctrace("report", cwd=self.directory).stdout
+        self.assertNotIn("take locks", text)
+        self.assertNotIn("arctrace record --kernel", text)
 
     def test_wrong_options(self):
         """The near name of an option, wherever it stands."""

@@ -2,6 +2,7 @@
 construction."""
 
 import collections
+import functools
 import pathlib
 import re
 import subprocess
@@ -333,6 +334,66 @@ int main(void) {
 }
 """
 
+# Locks of all kinds, each locked by two threads.
+NAMED = r"""
+#include <pthread.h>
+#include <mutex>
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t table[4];
+namespace app {
+struct Pool {
+  int users;
+  struct { long count; std::mutex lock; } free;
+  std::mutex lock;
+  static std::mutex all;
+};
+std::mutex Pool::all;
+Pool pool;
+namespace { std::mutex hidden; }
+}
+struct Heap { int count; std::mutex lock; };
+extern "C" void lock_in_library();
+static std::mutex& in_function() {
+  static std::mutex local;
+  return local;
+}
+extern "C" __attribute__((noinline)) void use_heap(Heap* heap) {
+  heap->lock.lock();
+  ++heap->count;
+  heap->lock.unlock();
+}
+static void* work(void* heap) {
+  for (pthread_mutex_t* lock : {&log_lock, &table[2]}) {
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+  }
+  for (std::mutex* lock : {&app::pool.free.lock, &app::pool.lock, &app::Pool::all, &app::hidden, &in_function()}) {
+    std::lock_guard<std::mutex> guard(*lock);
+  }
+  use_heap(static_cast<Heap*>(heap));
+  lock_in_library();
+  return nullptr;
+}
+int main() {
+  pthread_t thread;
+  Heap* heap = new Heap;
+  pthread_create(&thread, nullptr, work, heap);
+  work(heap);
+  return pthread_join(thread, nullptr);
+}
+"""
+LIBRARY = r"""
+#include <pthread.h>
+static pthread_mutex_t lib_lock = PTHREAD_MUTEX_INITIALIZER;
+extern "C" void lock_in_library() {
+  pthread_mutex_lock(&lib_lock);
+  pthread_mutex_unlock(&lib_lock);
+}
+"""
+PLAIN_NAMES = {"log_lock", "app::Pool::all", "app::(anonymous namespace)::hidden", "in_function()::local"}
+MEMBERS = {"table[2]", "app::pool.free.lock", "app::pool.lock"}
+
 # The view's functions, by the reader's table.
 LOCK_FUNCTIONS = set(re.findall(
     r'\{"(\w+)", \{LockKind',
@@ -558,22 +619,57 @@ class LocksTest(TracedTest):
         open_waits = {row["name"] for row in cut["locks"] if row["open_waits"] == 1}
         self.assertLessEqual({"had in program", "never in program", "token in program"}, open_waits)
 
+    def names(self, trace):
+        """The names of all locks."""
+        return {row["name"] for row in read_report(trace, "locks")["locks"]}
+
+    def build(self, *options, name="program"):
+        """NAMED, with its library, in the test's directory."""
+        run = functools.partial(subprocess.run, cwd=self.directory, text=True, check=True)
+        run(["g++", *options, "-O1", "-shared", "-fPIC", "-x", "c++", "-", "-o", "libnamed.so"], input=LIBRARY)
+        run(["g++", *options, "-O1", "-pthread", "-x", "c++", "-", "-o", name, "-Wl,-rpath,$ORIGIN", "-L.", "-lnamed"],
+            input=NAMED)
+        return self.directory / name
+
+    @cases.in_gate
     def test_names_of_locks(self):
-        """Variables have their names as long as the recorded file exists."""
-        done = self.traced(WAITED_FOR)
-        program = self.directory / "program"
-        symbols = dict(line.split()[::-2] for line in subprocess.run(
-            ["nm", program], stdout=subprocess.PIPE, text=True,
-            check=True).stdout.splitlines() if len(line.split()) == 3)
+        """Static variables, members, elements, those of a library: of all kinds of programs. They are in the trace, as
+        far as symbols tell them; debug information tells more, also from its own file, and for `archive`."""
+        library = {"lib_lock in libnamed.so"}
+        for kind in ([], ["-no-pie"], ["-g"], ["-g", "-no-pie"]):
+            with self.subTest(kind=kind):
+                program = self.build(*kind)
+                done = self.record(program, options=("--nest-libcall",))
+                self.assertEqual(done.status, 0, done.stderr)
+                symbols = {f"{name} in program" for name in PLAIN_NAMES}
+                members = {f"{name} in program" for name in MEMBERS}
+                named = self.names(done.trace)
+                self.assertLessEqual(symbols | library, named)
+                self.assertEqual(members <= named, "-g" in kind, named)
+                archived = self.directory / "archived"
+                read("archive", "--force", done.trace, "-o", archived)
+                if "-g" in kind:
+                    debug = self.directory / "program.debug"
+                    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+                    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program], check=True)
+                    self.assertLessEqual(symbols | members | library, self.names(done.trace))
+                    recorded = self.record(program, options=("--nest-libcall",), trace="of-stripped.data")
+                    self.assertLessEqual(symbols | members | library, self.names(recorded.trace))
+                program.unlink()  # or another one is at its path
+                self.assertLessEqual(symbols | library, self.names(done.trace))
+                program.write_bytes(pathlib.Path(sys.executable).read_bytes())
+                self.assertLessEqual(symbols | library, self.names(done.trace))
+                self.assertEqual(members <= self.names(archived), "-g" in kind)
 
-        def names():
-            return [row["name"] for row in read_report(done.trace, "locks")["locks"]]
-
-        self.assertEqual(names(), ["mutex in program"])
-        program.rename(self.directory / "elsewhere")
-        self.assertEqual(names(), [f"program+{int(symbols['mutex'], 16):#x}"])
-        program.write_bytes(pathlib.Path(sys.executable).read_bytes())  # another build-id
-        self.assertEqual(names(), [f"program+{int(symbols['mutex'], 16):#x}"])
+    def test_locks_without_a_name(self):
+        """On the heap, and of a program without symbols: by the function that was the first to lock them."""
+        program = self.build()
+        done = self.record(program, options=("-P", ".", "-Z", "1"))
+        text = read("report", "--view=locks", done.trace)
+        self.assertRegex(text, r"mutex 0x[0-9a-f]+, first in use_heap\b")
+        subprocess.run(["strip", program], check=True)
+        done = self.record(program)
+        self.assertRegex(read("report", "--view=locks", done.trace), r"mutex program\+0x[0-9a-f]+ ")
 
     def test_taken_again_by_its_owner(self):
         """The second call's result is known with -a only, but each mutex was held twice."""

@@ -113,7 +113,9 @@ absl::StatusOr<FoundSymbols> find_symbols(reader::Input& input,
   found.used =
       reader::find_used_symbols(trace.definitions(), keys, reader::WithSource::kYes,
                                 symbol_options(options.download), goes_on);
-  found.locks = reader::add_lock_symbols(trace.definitions(), locks, found.used);
+  found.locks =
+      reader::add_lock_symbols(trace.definitions(), locks, reader::WithSource::kYes,
+                               symbol_options(options.download), goes_on, found.used);
   return found;
 }
 

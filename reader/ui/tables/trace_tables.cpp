@@ -11,7 +11,7 @@
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/critical_path_view.hpp"
-#include "reader/report/locks_view.hpp"
+#include "reader/report/lock_text.hpp"
 #include "reader/report/summary_lines.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/tables/cell_table.hpp"
@@ -187,7 +187,7 @@ TableList TraceTables::locks() {
                  Cell::count_or_none(sums.holds),
                  Cell::time_or_none(sums.longest_wait.duration_ns),
                  Cell::time_or_none(sums.longest_hold.duration_ns)};
-    row.name = absl::StrCat(names.title(lock, sums), open_locks_text(sums),
+    row.name = absl::StrCat(names.title(lock, sums, labels_), open_locks_text(sums),
                             lock_owner(lock, definitions));
     row.is_folded = true;
     for (const LockLine& line : lock_lines(sums, definitions, labels_)) {

@@ -103,7 +103,9 @@ TEST_CASE("locks: a wait and a hold that never end count up to the end") {
   CHECK(row.at("longest_hold_waiters").at(0).at("tid") == 11);
   CHECK(row.at("longest_hold_waiters").at(0).at("waited_ns") == 800);
   const std::string text = Viewed(t.s).text("locks");
-  CHECK(text.find("mutex 0x40 [open: 1 wait, 1 hold] of 10") != std::string::npos);
+  CHECK(row.at("first_path").dump() == R"(["main"])");
+  CHECK(text.find("mutex 0x40, first in main [open: 1 wait, 1 hold] of 10") !=
+        std::string::npos);
   CHECK(text.find("longest wait: 800 ns [open] by ") != std::string::npos);
   CHECK(text.find("800 ns while it was had by ") != std::string::npos);
   CHECK(text.find("\n[open]: ") != std::string::npos);

@@ -25,7 +25,8 @@ uint32_t source_line(const std::string& source, const std::string& text) {
 }
 
 std::map<std::string, uint64_t> nm_addresses(const std::string& path,
-                                             const std::string& options) {
+                                             const std::string& options,
+                                             const std::string& wanted) {
   const std::string command =
       std::string(SYMBOLS_NM) + " --format=sysv --defined-only " + options + " " + path;
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
@@ -40,7 +41,8 @@ std::map<std::string, uint64_t> nm_addresses(const std::string& path,
     std::string type;
     if (std::getline(fields, name, '|') && std::getline(fields, address, '|') &&
         std::getline(fields, symbol_class, '|') && std::getline(fields, type, '|') &&
-        (type.ends_with("FUNC") || symbol_class.find('i') != std::string::npos)) {
+        (type.ends_with(wanted) ||
+         (wanted == "FUNC" && symbol_class.find('i') != std::string::npos))) {
       addresses[name.substr(0, name.find(' '))] = std::stoull(address, nullptr, 16);
     }
   }

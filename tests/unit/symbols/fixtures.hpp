@@ -19,9 +19,11 @@ std::string fixture(const std::string& name);
 // The number of the first line with `text` in a fixture's source; 0 if there is none.
 uint32_t source_line(const std::string& source, const std::string& text);
 
-// Name to file address of the defined functions, by nm with `options`.
+// Name to file address of the defined functions, or variables ("OBJECT"), by nm with
+// `options`.
 std::map<std::string, uint64_t> nm_addresses(const std::string& path,
-                                             const std::string& options);
+                                             const std::string& options,
+                                             const std::string& wanted = "FUNC");
 
 // The build-id of a fixture, or nothing if that cannot be read.
 BuildId build_id_of(const std::string& path);

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 
+#include "reader/symbols/data_symbols.hpp"
 #include "reader/symbols/symbol_file.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -138,6 +139,30 @@ TEST_CASE("mutated files") {
   CHECK(opened > rounds);
   CHECK(named > rounds);
   CHECK(with_line > rounds);
+}
+
+TEST_CASE("mutated files with variables") {
+  const unsigned rounds = number_from_environment("SYMBOLS_ROUNDS", 600);
+  Mutator mutator(testing::test_seed());
+  TemporaryDirectory directory;
+  const std::string path = directory.path("module.so");
+  const std::string bytes = read_file(fixture("typed.so"));
+  const auto nm = nm_addresses(fixture("typed.so"), "", "OBJECT");
+  size_t members = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    write_file(path, mutator.mutate(bytes));
+    DataSymbols symbols(rooted_at(directory.path()));
+    for (const auto& [symbol, address] : nm) {
+      for (uint64_t offset = 0; offset < 128; offset += 24) {
+        const auto* variable = symbols.find(path, {}, address + offset);
+        if (variable == nullptr) continue;
+        const std::string name =
+            symbols.name_in(path, {}, variable->name, variable->start, address + offset);
+        members += name.find('.') != std::string::npos ? 1U : 0U;
+      }
+    }
+  }
+  CHECK(members > rounds);
 }
 
 }  // namespace

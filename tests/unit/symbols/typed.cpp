@@ -55,3 +55,36 @@ TYPED int typed_stacked(Pair a, Pair b, Pair c, Pair d, Pair e, Pair f, char g, 
 TYPED long typed_many(long a, long b, long c, long d, long e, long f, long g, double h) {
   return a + b + c + d + e + f + g + static_cast<long>(h);
 }
+
+// Variables whose members have names.
+struct Owned {
+  struct {
+    int first_of_none;
+    long second_of_none;
+  };
+  long _library[2];
+};
+struct Table : Copied {
+  union {
+    int as_number;
+    char as_text[8];
+  } cell;
+  Owned owned[3];
+  Text pointer;
+  static long shared;
+};
+long Table::shared = 1;
+namespace typed {
+__attribute__((used)) Owned tables[4];
+__attribute__((used)) static long grid[2][3] = {{1}};
+__attribute__((used)) alignas(8) char holder[sizeof(Table)];
+__attribute__((used)) Owned* of_function() {
+  static Owned local;
+  return &local;
+}
+extern Table table;
+}  // namespace typed
+Copied::Copied(const Copied& other) : number(other.number) {}
+namespace typed {
+__attribute__((used)) Table table = table;
+}
