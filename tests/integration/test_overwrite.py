@@ -92,6 +92,26 @@ class OverwriteTest(TracedTest):
         return recorded
 
     @cases.in_gate
+    def test_what_the_buffer_holds_is_said(self):
+        done = self.record(sys.executable, "-c", NESTED, "100000", options=("--keep=1h", *SMALL[1:]))
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertRegex(done.stderr, r"the records of all threads are there for the last [\d.]+ [mun]?s, from [\d.]+ s on\n")
+        self.assertRegex(done.stderr, r"warning: the buffer did not hold the last 3,600 s for which --keep asks")
+        info = read_info(done.trace)
+        thread, = [t for t in info["threads"] if t["overwritten"]]
+        self.assertEqual(info["kept"]["from_ns"], thread["whole_from_ns"])
+        first = min(r["time_ns"] for r in read_dump(done.trace) if r["type"] == "INSTANT")
+        self.assertLessEqual(thread["whole_from_ns"], first)
+        self.assertGreater(info["kept"]["until_ns"], first)
+        done = self.record(sys.executable, "-c", NESTED, "10", options=("--keep=1s", "--no-libcall"))
+        self.assertNotIn("the records of all threads", done.stderr)
+        self.assertIsNone(read_info(done.trace)["kept"])
+        self.assertEqual(read_info(done.trace)["session"]["mode"], "overwrite")
+        refused = arctrace("record", "--keep=1s", "--mode=stop", "true")
+        self.assertEqual((refused.returncode, refused.stderr),
+                         (2, "arctrace: record: --keep needs --mode=overwrite, the flight recorder\n"))
+
+    @cases.in_gate
     def test_snapshot_signal_at_any_moment(self):
         """SIGUSR2 does not end a recorder that does not handle it yet, or any more; the program has the signal as
         without us."""
