@@ -36,12 +36,38 @@ class Commands {
     add_threads(replay);
   }
 
-  std::vector<CommandSums> tree() const {
-    std::vector<size_t> roots;
-    for (size_t i = 0; i < commands_.size(); ++i) {
-      if (commands_[i].parent == SIZE_MAX) roots.push_back(i);
+  std::vector<CommandSums> tree() const { return merged(roots(), 0); }
+
+  // Returns the runs in the order of the tree.
+  std::vector<ProcessRun> runs(size_t limit) const {
+    const std::vector<bool> is_wanted = longest(limit);
+    std::vector<std::pair<size_t, uint32_t>> open;  // with depths, the next one last
+    const auto add = [&](std::vector<size_t> commands, uint32_t depth) {
+      std::stable_sort(commands.begin(), commands.end(), [&](size_t a, size_t b) {
+        return commands_[a].start_ns > commands_[b].start_ns;
+      });
+      for (const size_t i : commands) {
+        if (is_wanted[i]) open.emplace_back(i, depth);
+      }
+    };
+    std::vector<ProcessRun> runs;
+    add(roots(), 0);
+    while (!open.empty()) {
+      const auto [i, depth] = open.back();
+      open.pop_back();
+      const Command& command = commands_[i];
+      ProcessRun& run = runs.emplace_back();
+      run.process = command.identities.back();
+      run.depth = depth;
+      run.pid = process(command.identities.front()).pid;
+      run.threads = command.threads;
+      run.start_ns = command.start_ns;
+      if (is_end_known(command)) run.wall_ns = wall_ns(command);
+      run.cpu = command.cpu;
+      run.exit = process_exit_text(process(run.process));
+      add(command.children, depth + 1);
     }
-    return merged(roots, 0);
+    return runs;
   }
 
  private:
@@ -66,6 +92,33 @@ class Commands {
       command_of_[i] = command;
       last[number] = command;
     }
+  }
+
+  std::vector<size_t> roots() const {
+    std::vector<size_t> roots;
+    for (size_t i = 0; i < commands_.size(); ++i) {
+      if (commands_[i].parent == SIZE_MAX) roots.push_back(i);
+    }
+    return roots;
+  }
+
+  // Marks the shown commands that lasted longest, and those above them.
+  std::vector<bool> longest(size_t limit) const {
+    std::vector<size_t> shown;
+    for (size_t i = 0; i < commands_.size(); ++i) {
+      if (commands_[i].is_shown) shown.push_back(i);
+    }
+    std::stable_sort(shown.begin(), shown.end(), [&](size_t a, size_t b) {
+      return wall_ns(commands_[a]) > wall_ns(commands_[b]);
+    });
+    shown.resize(std::min(shown.size(), limit));
+    std::vector<bool> is_wanted(commands_.size());
+    for (const size_t first : shown) {
+      for (size_t i = first; i != SIZE_MAX && !is_wanted[i]; i = commands_[i].parent) {
+        is_wanted[i] = true;
+      }
+    }
+    return is_wanted;
   }
 
   const Process& process(ProcessIndex i) const { return definitions_.processes()[i]; }
@@ -157,23 +210,34 @@ class Commands {
     return rows;
   }
 
+  static uint64_t wall_ns(const Command& command) {
+    return static_cast<uint64_t>(command.stop_ns) -
+           static_cast<uint64_t>(command.start_ns);
+  }
+  static uint64_t within_ns(const Command& command) {
+    return static_cast<uint64_t>(command.stop_ns) -
+           static_cast<uint64_t>(command.alive_ns);
+  }
+
   // A run that did not record its end lasted at least until its last sign of life. If the
   // collector did not check for it, as in the modes stop and overwrite, that may be all
   // that is known.
-  void add_wall(CommandSums& sums, const Command& command) const {
-    const uint64_t wall_ns =
-        static_cast<uint64_t>(command.stop_ns) - static_cast<uint64_t>(command.start_ns);
-    const uint64_t within_ns =
-        static_cast<uint64_t>(command.stop_ns) - static_cast<uint64_t>(command.alive_ns);
+  bool is_end_known(const Command& command) const {
     const Process& last = process(command.identities.back());
     const bool is_unseen = last.ended_ns() == INT64_MAX && last.died_unseen;
-    if (wall_ns == 0 || within_ns > wall_ns / 2 || is_unseen) {
+    const uint64_t whole_ns = wall_ns(command);
+    return command.is_shown && whole_ns != 0 && within_ns(command) <= whole_ns / 2 &&
+           !is_unseen;
+  }
+
+  void add_wall(CommandSums& sums, const Command& command) const {
+    if (!is_end_known(command)) {
       ++sums.ends_not_known;
       return;
     }
-    sums.wall_ns += wall_ns;
-    sums.longest_ns = std::max(sums.longest_ns, wall_ns);
-    sums.end_within_ns += within_ns;
+    sums.wall_ns += wall_ns(command);
+    sums.longest_ns = std::max(sums.longest_ns, wall_ns(command));
+    sums.end_within_ns += within_ns(command);
   }
 
   const Definitions& definitions_;
@@ -198,6 +262,10 @@ std::string process_exit_text(const Process& process) {
 
 std::vector<CommandSums> process_tree(const Replay& replay) {
   return Commands(replay).tree();
+}
+
+std::vector<ProcessRun> process_runs(const Replay& replay, size_t limit) {
+  return Commands(replay).runs(limit);
 }
 
 }  // namespace arctrace::reader

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,28 @@ struct CommandSums {
   std::vector<CommandSums> children;  // the longest first
 };
 
+// One process, in its place in the tree.
+struct ProcessRun {
+  ProcessIndex process = kNoIndex;  // the last program that it executed
+  uint32_t depth = 0;               // 0: no recorded process started it
+  uint32_t pid = 0;
+  uint64_t threads = 0;
+  int64_t start_ns = 0;
+  std::optional<uint64_t> wall_ns;  // nullopt: its end is not known
+  CpuTime cpu;                      // of all its threads
+  std::string exit;                 // process_exit_text()
+};
+
 // How a process ended, as CommandSums::exits has it.
 std::string process_exit_text(const Process& process);
 
 // REQUIRES: the replay is finished. Returns the commands that no recorded one started.
 std::vector<CommandSums> process_tree(const Replay& replay);
+
+// REQUIRES: the replay is finished. Returns the processes that have a part in the report,
+// and those that started them: at most `limit` that lasted longest, and what is above
+// them. Each comes after the one that started it, and before those that were started
+// later.
+std::vector<ProcessRun> process_runs(const Replay& replay, size_t limit);
 
 }  // namespace arctrace::reader

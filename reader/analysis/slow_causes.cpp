@@ -165,7 +165,13 @@ SlowComparison SlowCauses::comparison(FunctionId function, Calls calls) const {
   result.calls = calls.count;
   absl::btree_map<std::pair<PathIndex, PathState>, SlowCause> causes;
   std::sort_heap(calls.slowest.begin(), calls.slowest.end(), is_slower);
-  result.slow_calls = std::min<uint64_t>((calls.count + 99) / 100, calls.slowest.size());
+  const uint64_t percent =
+      std::min<uint64_t>((calls.count + 99) / 100, calls.slowest.size());
+  const uint64_t longest_ns = calls.slowest.front().wall_ns;
+  while (result.slow_calls < percent &&
+         calls.slowest[result.slow_calls].wall_ns >= longest_ns / 2) {
+    ++result.slow_calls;
+  }
   for (size_t i = 0; i < result.slow_calls; ++i) {
     result.slow_ns += calls.slowest[i].wall_ns;
     for (const auto& [key, time_ns] : calls.slowest[i].shares) {

@@ -38,8 +38,9 @@ struct SlowComparison {
 };
 
 // Tracks the calls of some functions. Durations are those of the wall clock. The slow
-// calls are the longest 1 %, the median ones those in the median's bucket of a
-// DurationHistogram, which are as long to within 3 %.
+// calls are the longest 1 %, as far as they took half as long as the longest: what only
+// that one did would be little of many shorter ones' average. The median calls are those
+// in the median's bucket of a DurationHistogram, which are as long to within 3 %.
 //
 // Memory is bounded by the number of functions, and for each by the paths below it, times
 // 1,000 slow calls and the buckets.

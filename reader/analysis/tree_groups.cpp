@@ -4,6 +4,7 @@
 #include <arctrace/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace arctrace::reader {
 namespace {
@@ -141,6 +142,7 @@ uint32_t group_index(const Definitions& definitions, Grouping grouping,
     case Grouping::kProcess:
       return definitions.threads()[thread].process;
     case Grouping::kAll:
+    case Grouping::kName:
       break;
   }
   return 0;
@@ -197,29 +199,28 @@ void TreeGroups::add_threads(const Replay& replay, std::span<const ThreadTree> t
 
 void TreeGroups::add_merged(const Replay& replay, std::span<const ThreadTree> trees) {
   const Definitions& definitions = replay.definitions();
-  absl::flat_hash_map<ProcessIndex, size_t> group_of;
-  if (grouping_ == Grouping::kAll) {
-    TreeGroup& all = groups_.emplace_back();
-    all.name = "all";
-    all.threads = 0;
-    all.root = merged_.add_root();
-  }
+  if (grouping_ == Grouping::kAll) add_group("all");
+  absl::flat_hash_map<ProcessIndex, size_t> of_process;
+  absl::flat_hash_map<std::string, size_t> of_name;
   for (const ThreadTree& thread : trees) {
     size_t index = 0;
-    if (grouping_ == Grouping::kProcess) {
+    if (grouping_ == Grouping::kName) {
+      std::string name = thread_label(definitions, thread.thread);
+      const auto [found, added] = of_name.try_emplace(name, groups_.size());
+      index = found->second;
+      if (added) add_group(std::move(name));
+    } else if (grouping_ == Grouping::kProcess) {
       const ProcessIndex process = group_index(definitions, grouping_, thread.thread);
-      const auto [found, added] = group_of.try_emplace(process, groups_.size());
+      const auto [found, added] = of_process.try_emplace(process, groups_.size());
       index = found->second;
       if (added) {
-        TreeGroup& group = groups_.emplace_back();
         const Process* facts = definitions.process(process);
+        TreeGroup& group =
+            add_group(definitions.threads()[thread.thread].interrupts_of.has_value()
+                          ? "Interrupt"
+                          : process_label(definitions, process));
         group.index = process;
-        group.name = definitions.threads()[thread.thread].interrupts_of.has_value()
-                         ? "Interrupt"
-                         : process_label(definitions, process);
         group.pid = facts == nullptr ? 0 : facts->pid;
-        group.threads = 0;
-        group.root = merged_.add_root();
       }
     }
     merged_.merge(groups_[index].root, replay.tree(), thread.root);
@@ -229,6 +230,14 @@ void TreeGroups::add_merged(const Replay& replay, std::span<const ThreadTree> tr
     merged_.sum_up(group.root);
     group.tree = &merged_;
   }
+}
+
+TreeGroup& TreeGroups::add_group(std::string name) {
+  TreeGroup& group = groups_.emplace_back();
+  group.name = std::move(name);
+  group.threads = 0;
+  group.root = merged_.add_root();
+  return group;
 }
 
 }  // namespace arctrace::reader

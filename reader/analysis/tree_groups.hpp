@@ -47,11 +47,12 @@ enum class Step : uint8_t { kInto, kOver, kStop };
 void walk_tree(const CallTree& tree, const Functions& functions, NodeIndex root,
                SortKey sort, absl::FunctionRef<Step(const TreePosition&)> visit);
 
-// The call trees of a report, by thread, by process, or merged into one.
-enum class Grouping : uint8_t { kThread, kProcess, kAll };
+// The call trees of a report, by thread, by process, or merged into one; and those of an
+// export by the threads' names, too.
+enum class Grouping : uint8_t { kThread, kProcess, kAll, kName };
 
 struct TreeGroup {
-  uint32_t index = 0;  // group_index() of its threads
+  uint32_t index = 0;  // group_index() of its threads, but by name 0
   std::string name;    // of the thread or program; raw bytes of the trace
   uint32_t pid = 0, tid = 0;
   uint64_t threads = 1;
@@ -61,7 +62,7 @@ struct TreeGroup {
 };
 
 // Returns the number that tells the groups of a report apart: the ThreadIndex, the
-// ProcessIndex, or 0.
+// ProcessIndex, or 0. REQUIRES: not kName.
 uint32_t group_index(const Definitions& definitions, Grouping grouping,
                      ThreadIndex thread);
 
@@ -89,6 +90,8 @@ class TreeGroups {
  private:
   void add_threads(const Replay& replay, std::span<const ThreadTree> trees);
   void add_merged(const Replay& replay, std::span<const ThreadTree> trees);
+  // Adds a group of no thread to those of merged_.
+  TreeGroup& add_group(std::string name);
 
   Grouping grouping_;
   CallTree merged_;

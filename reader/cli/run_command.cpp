@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "reader/cli/options/command_line.hpp"
+#include "reader/cli/options/help_layout.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
@@ -26,6 +27,7 @@ namespace arctrace::cli {
 std::vector<Command> add_commands(CLI::App& root, const std::string& config_file,
                                   bool must_exist) {
   root.name("arctrace");
+  root.formatter(std::make_shared<HelpFormatter>());
   root.description("Traces programs: what they call, when, and for how long.");
   root.set_help_flag("-h,--help", "print this help");
   root.set_version_flag("--version", "arctrace " ARCTRACE_VERSION, "print the version");

@@ -13,7 +13,8 @@ struct ExportFormat {
   const char* name;  // the value of --to
   const char* help;  // what opens it, to follow the name
   std::unique_ptr<Exporter> (*make)(const ExportSettings&);
-  bool has_weight = false;  // it has sums, whose unit --weight chooses
+  bool has_weight = false;                // it has sums, whose unit --weight chooses
+  Grouping grouping = Grouping::kThread;  // whose sums, if --per does not say
   bool has_exact = false;   // it may leave calls out, except those that are asked for
   bool has_events = false;  // --where chooses among them
   bool is_binary = false;   // a terminal is no place for it

@@ -15,6 +15,7 @@
 #include "reader/streams/critical_path.hpp"
 #include "reader/streams/schedule_log.hpp"
 #include "reader/ui/model/page_json.hpp"
+#include "reader/ui/model/page_lists.hpp"
 #include "reader/ui/model/page_parts.hpp"
 #include "reader/ui/page/page_files.hpp"
 
@@ -26,6 +27,7 @@ namespace {
 constexpr size_t kItemsAtFirst = 400'000;
 constexpr size_t kItemsAtLeast = 1'000;
 constexpr size_t kNodesMax = 8'000;
+constexpr size_t kSlowestMax = 20'000;  // calls, of all functions
 
 // The file is its own site: nothing is loaded, and no script runs but the page's.
 constexpr std::string_view kPolicy =
@@ -51,7 +53,7 @@ class HtmlExport : public Exporter {
   void begin(Replay& replay, const WriteText& write) override {
     replay_ = &replay;
     write_ = &write;
-    parts_.begin(replay);
+    parts_.begin(replay, settings_.session);
   }
   void gap(const Gap& gap) override { gaps_.add(gap); }
 
@@ -108,13 +110,33 @@ class HtmlExport : public Exporter {
     json.end();
     write_timeline(json);
     json.member("left_out", left_out());
+    const auto number = [this](const Lane& like) {
+      return parts_.timeline().number_of(like);
+    };
+    write_processes_json(*replay_, number, json);
+    write_slowest(number, json);
     if (has_wake_ups(facts)) {
       json.key("critical").begin_object();
-      absl::Status status = parts_.write_critical_json(*replay_, json);
+      absl::Status status = parts_.critical().write_json(*replay_, number, json);
       json.end();
       if (!status.ok()) return status;
     }
     return parts_.write_locks_json(*replay_, json);
+  }
+
+  // Writes slowest: the slowest calls of each function, by its number.
+  void write_slowest(LaneNumber number, JsonWriter& json) {
+    const SlowestOfEach& slowest = parts_.slowest();
+    const size_t functions = std::max<size_t>(slowest.function_count(), 1);
+    const size_t limit =
+        std::clamp<size_t>(kSlowestMax / functions, 1, SlowestOfEach::kMax);
+    json.key("slowest").begin_array();
+    for (FunctionId id = 0; id < slowest.function_count(); ++id) {
+      json.begin_array();
+      write_slowest_json(slowest.of(id, limit), number, json);
+      json.end();
+    }
+    json.end();
   }
 
   void write_timeline(JsonWriter& json) {

@@ -154,7 +154,9 @@ class PprofExport : public Exporter {
 
   std::string labels_of(const TreeGroup& group) {
     std::string labels;
-    if (settings_.grouping == Grouping::kAll) return labels;
+    if (settings_.grouping == Grouping::kAll || settings_.grouping == Grouping::kName) {
+      return labels;
+    }
     pbf_writer out(labels);
     const auto add_number = [&](const char* key, uint32_t number) {
       pbf_writer made(out, sample::kLabel);

@@ -46,6 +46,7 @@ std::string group_name(const TreeGroup& group, Grouping grouping) {
     case Grouping::kProcess:
       return absl::StrCat(name, " ", group.pid);
     case Grouping::kAll:
+    case Grouping::kName:
       break;
   }
   return name;

@@ -197,6 +197,9 @@ void write_thread(const Trace& trace, ThreadIndex index, JsonWriter& json) {
   json.member("records", trace.summary().records_by_thread[index]);
   json.member("lost", trace.summary().lost_by_thread[index]);
   json.member("overwritten", trace.summary().overwritten_by_thread[index]);
+  json.member("whole_from_ns", thread.overwritten_until_ns == INT64_MIN
+                                   ? std::nullopt
+                                   : std::optional(thread.overwritten_until_ns));
   json.end();
 }
 
@@ -248,6 +251,15 @@ void write_info_json(const Trace& trace, std::optional<double> records_per_secon
   write_session(trace.session(), json);
   enabled.write_json(json);
   write_summary(trace.summary(), json);
+  json.key("kept");
+  if (const auto kept = kept_span(trace.session(), trace.definitions())) {
+    json.begin_object();
+    json.member("from_ns", kept->from_ns);
+    json.member("until_ns", kept->until_ns);
+    json.end();
+  } else {
+    json.value(nullptr);
+  }
   json.key("processes").begin_array();
   for (ProcessIndex i = 0; i < definitions.processes().size(); ++i) {
     write_process(definitions, i, patches, names, json);

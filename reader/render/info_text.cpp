@@ -166,8 +166,9 @@ void append_threads(std::string& out, const Trace& trace) {
       definitions.threads().begin(), definitions.threads().end(),
       [](const Thread& thread) { return !thread.of_kernel() && !thread.names.empty(); }));
   append_number(out, count_text(all, "thread"), all, defined);
-  Table table(
-      {"pid", "tid", "records", "lost", "overwritten", "start s", "end s", "name"}, 7);
+  Table table({"pid", "tid", "records", "lost", "overwritten", "whole from s", "start s",
+               "end s", "name"},
+              8);
   for (ThreadIndex i = 0; i < definitions.threads().size(); ++i) {
     const Thread& thread = *definitions.thread(i);
     if (thread.of_kernel()) continue;
@@ -177,6 +178,9 @@ void append_threads(std::string& out, const Trace& trace) {
          absl::StrCat(thread.tid), absl::StrCat(trace.summary().records_by_thread[i]),
          absl::StrCat(trace.summary().lost_by_thread[i]),
          absl::StrCat(trace.summary().overwritten_by_thread[i]),
+         thread.overwritten_until_ns == INT64_MIN
+             ? "-"
+             : seconds_text(thread.overwritten_until_ns),
          seconds_text(definitions.begin_ns(i)), time_or_dash(definitions.life_end_ns(i)),
          escaped(definitions.thread_name(i, INT64_MAX))});
   }
@@ -290,6 +294,9 @@ std::string info_text(const Trace& trace, std::optional<double> records_per_seco
   }
   out += enabled.text();
   append_counts(out, trace.summary());
+  if (const auto kept = kept_span(trace.session(), trace.definitions())) {
+    absl::StrAppend(&out, kept_span_text(*kept), "\n");
+  }
   append_processes(out, trace);
   append_threads(out, trace);
   append_modules(out, trace.definitions());

@@ -183,6 +183,7 @@ std::string group_title(const TreeGroup& group, Grouping grouping) {
     case Grouping::kProcess:
       return absl::StrCat(escaped(group.name), " ", group.pid, ", ", threads);
     case Grouping::kAll:
+    case Grouping::kName:
       break;
   }
   return threads;
@@ -209,6 +210,7 @@ const char* grouping_key(Grouping grouping) {
     case Grouping::kProcess:
       return "processes";
     case Grouping::kAll:
+    case Grouping::kName:
       break;
   }
   return "all";

@@ -186,6 +186,14 @@ std::string other_missing_text(const Summary& summary) {
   return text;
 }
 
+std::string kept_span_text(const KeptSpan& span) {
+  if (span.ns() == 0)
+    return "there is no time of which the records of all threads are there";
+  return absl::StrCat("the records of all threads are there for the last ",
+                      duration_text(span.ns()), ", from ", seconds_text(span.from_ns),
+                      " s on");
+}
+
 void write_losses_json(std::string_view name, std::span<const uint64_t> by_cause,
                        JsonWriter& json) {
   json.key(name).begin_object();

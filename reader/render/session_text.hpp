@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reader/streams/json_writer.hpp"
+#include "reader/trace/kept_span.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/trace/trace.hpp"
 
@@ -50,6 +51,9 @@ std::string losses_text(std::span<const uint64_t> by_cause);
 // ", 5 overwritten, 3 in another file, 2 torn, 1 unfinished": what a trace lacks besides
 // what was lost; empty if that is nothing.
 std::string other_missing_text(const Summary& summary);
+
+// "the records of all threads are there for the last 93.1 ms, from 0.443000000 s on"
+std::string kept_span_text(const KeptSpan& span);
 
 // Member `name`: an object with a number for each cause.
 void write_losses_json(std::string_view name, std::span<const uint64_t> by_cause,

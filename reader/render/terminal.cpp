@@ -1,5 +1,6 @@
 #include "reader/render/terminal.hpp"
 
+#include <absl/strings/str_format.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -52,6 +53,15 @@ TextStyle terminal_style(ColorMode color, bool wide) {
   return style;
 }
 
+std::string progress_text(uint64_t records, double share, double seconds) {
+  const double read = static_cast<double>(records) / 1e6;
+  if (share <= 0) return absl::StrFormat("arctrace: %.1f million records read", read);
+  const double done = std::min(share, 0.999);
+  return absl::StrFormat(
+      "arctrace: %.0f %%, %.1f million records read, %.1f million a second, %.0f s left",
+      100 * done, read, read / seconds, seconds * (1 - done) / done);
+}
+
 Progress::Progress(bool wanted)
     : wanted_(wanted && ::isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
@@ -66,18 +76,8 @@ void Progress::update(uint64_t records, double share) {
   if (!wanted_ || now < next_) return;
   next_ = now + std::chrono::milliseconds(200);
   shown_ = true;
-  const auto read = static_cast<double>(records) / 1e6;
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  if (share <= 0) {
-    std::fprintf(stderr, "\rarctrace: %.1f million records read\x1b[K", read);
-    return;
-  }
-  // The share is an estimate that may come out a little above.
-  const double done = std::min(share, 0.999);
-  std::fprintf(stderr,
-               "\rarctrace: %.0f %%, %.1f million records read, %.1f million a second, "
-               "%.0f s left\x1b[K",
-               100 * done, read, read / seconds, seconds * (1 - done) / done);
+  std::fprintf(stderr, "\r%s\x1b[K", progress_text(records, share, seconds).c_str());
 }
 
 InterruptWatch::InterruptWatch() {

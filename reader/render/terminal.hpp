@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "reader/render/text_style.hpp"
 
@@ -16,6 +17,11 @@ enum class ColorMode : uint8_t { kAuto, kAlways, kNever };
 
 // The style for standard output. `wide`: nothing is cut to the terminal's width.
 TextStyle terminal_style(ColorMode color, bool wide);
+
+// "arctrace: 42 %, 3.1 million records read, 1.2 million a second, 4 s left", after
+// `seconds` of work. `share`: of the whole work, between 0 and 1; it may come out a
+// little above; 0: not known, as is then what is left.
+std::string progress_text(uint64_t records, double share, double seconds);
 
 // A line on standard error, if it is a terminal, while a trace is read for longer than a
 // second.

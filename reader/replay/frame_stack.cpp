@@ -315,12 +315,19 @@ void FrameStack::pop(uint16_t flags) {
                        elapsed(frame.start_ns, now_) >= state_.filter.min_duration_ns;
     if (!shown) fold(frame);
     if (shown && (frame.flags | flags) != kFrameCounted) mark_frame(frame, flags);
-    if (state_.listener != nullptr && !is_part(frame)) {
-      state_.listener->frame_closed(info_of(frame, flags), frame.token, shown);
-    }
+    report_closed(frame, flags, shown);
     if (shown) removed_ += removed_from(frame);
   }
   frames_.pop_back();
+}
+
+void FrameStack::report_closed(const Frame& frame, uint16_t flags, bool shown) const {
+  if (state_.listener == nullptr) return;
+  if (!is_part(frame)) {
+    state_.listener->frame_closed(info_of(frame, flags), frame.token, shown);
+  } else if (shown) {
+    state_.listener->part_ended(info_of(frame, flags));
+  }
 }
 
 // Takes back the call of the innermost frame; its time goes to the shown frame around it.
@@ -414,6 +421,12 @@ void FrameStack::args(const Record& record) {
   const Frame& top = frames_.back();
   if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
   state_.listener->args({thread_, top.function, top.token, event_ns(), &record});
+}
+
+void FrameStack::syscall_result(int64_t result) {
+  const Frame& top = frames_.back();
+  if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
+  state_.listener->syscall_result({top.function, top.token, result});
 }
 
 void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {

@@ -199,8 +199,8 @@ class FrameStack {
   uint32_t inherited() const { return inherited_; }
   // Pushes a made-up frame that stands for a part of the process' lifetime, above all
   // frames. It does not count for depth(), leaving a frame below it ends it, too, and the
-  // listener, which gets calls, does not see it. leave_part() REQUIRES that it is the
-  // innermost frame.
+  // listener, which gets calls, is told only its end. leave_part() REQUIRES that it is
+  // the innermost frame.
   void push_part(FunctionId function) { push(0, function, kFramePart, 0); }
   static bool is_part(const Frame& frame) { return (frame.flags & kFramePart) != 0; }
   bool in_part() const {
@@ -225,6 +225,8 @@ class FrameStack {
   void point(PointInfo::Kind kind, const Record& record, FunctionId function);
   // Reports the args or the retval of the innermost frame.
   void args(const Record& record);
+  // Reports what the system call returned whose frame is the innermost one.
+  void syscall_result(int64_t result);
 
   // Closes the open frames, and sums up the tree. To be called once, last.
   void finish();
@@ -277,6 +279,7 @@ class FrameStack {
   void enter_top();
   bool decide_shown(const Frame& parent, Frame& frame);
   void pop(uint16_t flags);
+  void report_closed(const Frame& frame, uint16_t flags, bool shown) const;
   void fold(const Frame& frame);
   void mark_frame(const Frame& frame, uint16_t flags);
   // What the listener gets of a frame while it is open, and once it is closed.

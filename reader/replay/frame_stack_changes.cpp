@@ -70,9 +70,7 @@ void FrameStack::close_cut() {
     Frame& frame = frames_[i];
     if ((frame.flags & kFrameCounted) == 0) continue;
     mark_frame(frame, 0);
-    if (state_.listener != nullptr && !is_part(frame)) {
-      state_.listener->frame_closed(info_of(frame, kFrameCutStop), frame.token, true);
-    }
+    report_closed(frame, kFrameCutStop, true);
     removed_ += removed_from(frame);
     frame.flags &= static_cast<uint16_t>(~unsigned{kFrameCounted});
   }

@@ -76,6 +76,13 @@ struct ArgsInfo {
   const Record* record;  // ARGUMENTS or RESULT
 };
 
+// What the kernel returned from a system call, before its frame is closed.
+struct SyscallResult {
+  FunctionId function;
+  uint64_t token;  // the listener's, of the frame
+  int64_t result;  // from -4095 to -1: less an errno
+};
+
 // A signal is delivered to a thread, whose next instruction is one of `function`. The
 // frame that stands for the delivery is opened after this.
 struct SignalInfo {
@@ -103,7 +110,12 @@ class ReplayListener {
 
   virtual void point(const PointInfo& point) = 0;
 
+  // A part of the process' lifetime has ended, such as "[loader]": a made-up frame that
+  // is no call and has no depth. Calls may have been inside it.
+  virtual void part_ended(const FrameInfo& /*part*/) {}
+
   virtual void args(const ArgsInfo& /*args*/) {}
+  virtual void syscall_result(const SyscallResult& /*result*/) {}
 
   // Called only if the instruction is recorded.
   virtual void signal_came(const SignalInfo& /*signal*/) {}
@@ -128,7 +140,11 @@ class EventFilterListener : public ReplayListener {
   void point(const PointInfo& point) override {
     if (filter_.admits(*point.record)) next_.point(point);
   }
+  void part_ended(const FrameInfo& part) override { next_.part_ended(part); }
   void args(const ArgsInfo& args) override { next_.args(args); }
+  void syscall_result(const SyscallResult& result) override {
+    next_.syscall_result(result);
+  }
   void signal_came(const SignalInfo& signal) override { next_.signal_came(signal); }
 
  private:

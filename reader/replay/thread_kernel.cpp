@@ -191,7 +191,7 @@ void KernelFrames::apply(const Record& record, uint16_t flags) {
           flags);
       break;
     case ARCTRACE_TYPE_SYSCALL_END:
-      end(true, 0);
+      end_syscall(load_part_untrusted<arctrace_syscall_end_body>(record.body).result);
       break;
     case ARCTRACE_TYPE_PAGE_FAULT:
       count(state_.kernel_functions.page_fault());
@@ -212,7 +212,7 @@ void KernelFrames::apply(const Record& record, uint16_t flags) {
       break;
     }
     case ARCTRACE_TYPE_CONTENTION_END:
-      end(false, load_part_untrusted<arctrace_contention_end_body>(record.body).lock);
+      end_contention(load_part_untrusted<arctrace_contention_end_body>(record.body).lock);
       break;
     default:
       break;
@@ -222,13 +222,23 @@ void KernelFrames::apply(const Record& record, uint16_t flags) {
 void KernelFrames::leave_all(bool lost) { leave(open_.size(), lost); }
 
 // Searches first, so that an end that matches no frame changes nothing.
-void KernelFrames::end(bool is_syscall, uint64_t lock) {
+bool KernelFrames::find_end(bool is_syscall, uint64_t lock) {
   for (size_t i = open_.size(); i-- > 0;) {
     if (open_[i].is_syscall != is_syscall || open_[i].lock != lock) continue;
     leave(open_.size() - i - 1, true);
-    leave(1, false);
-    return;
+    return true;
   }
+  return false;
+}
+
+void KernelFrames::end_syscall(int64_t result) {
+  if (!find_end(true, 0)) return;
+  frames_.syscall_result(result);
+  leave(1, false);
+}
+
+void KernelFrames::end_contention(uint64_t lock) {
+  if (find_end(false, lock)) leave(1, false);
 }
 
 void KernelFrames::leave(size_t count, bool lost) {

@@ -45,7 +45,10 @@ class KernelFrames {
     uint64_t lock;  // the lock of a wait
   };
 
-  void end(bool is_syscall, uint64_t lock);
+  void end_syscall(int64_t result);
+  void end_contention(uint64_t lock);
+  // Makes the frame the innermost one; false: it is not open.
+  bool find_end(bool is_syscall, uint64_t lock);
   void leave(size_t count, bool lost);
   void count(FunctionId function);
 

@@ -38,10 +38,10 @@ std::vector<CriticalPathRow> critical_path_rows(const CriticalPath& path,
                                                 const Replay& replay,
                                                 FunctionLabels& labels) {
   absl::btree_map<std::tuple<std::string, std::string, PathState>, uint64_t> merged;
-  for (const auto& [key, time_ns] : path.sums) {
+  for (const auto& [key, sum] : path.sums) {
     const auto& [thread, node, state] = key;
     merged[{path_name(replay.definitions(), thread),
-            path_text(replay.tree(), node, labels), state}] += time_ns;
+            path_text(replay.tree(), node, labels), state}] += sum.time_ns;
   }
   std::vector<CriticalPathRow> rows;
   for (const auto& [key, time_ns] : merged) {
@@ -91,6 +91,45 @@ std::string path_states_text(const std::array<uint64_t, kPathStates>& states) {
 
 std::string critical_states_text(const CriticalPath& path) {
   return path_states_text(path.state_sums());
+}
+
+std::vector<PathEntry> longest_entries(const CriticalPath& path, uint64_t limit) {
+  std::vector<PathEntry> entries(path.sums.begin(), path.sums.end());
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const PathEntry& a, const PathEntry& b) {
+                     return a.second.time_ns > b.second.time_ns;
+                   });
+  if (entries.size() > limit) entries.resize(static_cast<size_t>(limit));
+  return entries;
+}
+
+void write_path_entry_json(const PathEntry& entry, const Replay& replay,
+                           FunctionLabels& labels, JsonWriter& json) {
+  const auto& [thread, node, state] = entry.first;
+  const Definitions& definitions = replay.definitions();
+  json.member("process",
+              process_label(definitions, definitions.threads()[thread].process));
+  write_thread_ids_json(definitions, thread, json);
+  json.key("path");
+  write_path_json(replay.tree(), node, labels, json);
+  json.member("state", path_state_name(state));
+  json.member("ns", entry.second.time_ns);
+}
+
+// The end of a server comes from outside, so the path to it does not explain its
+// duration.
+bool explains_duration(const Replay& replay, const Session* session,
+                       const Serving& serving) {
+  if (session == nullptr || !session->child_wait_status.has_value() ||
+      serving.is_server) {
+    return false;
+  }
+  std::vector<ProcessIndex> processes;
+  for (const ThreadTree& thread : replay.threads()) {
+    processes.push_back(replay.definitions().threads()[thread.thread].process);
+  }
+  return std::any_of(processes.begin(), processes.end(),
+                     [&](ProcessIndex process) { return process != processes.front(); });
 }
 
 namespace {
@@ -242,23 +281,10 @@ class CriticalPathView : public View {
 
   void write_rows_json(const CriticalPath& path, const Replay& replay,
                        FunctionLabels& labels, JsonWriter& json) const {
-    using Row = std::pair<std::tuple<ThreadIndex, NodeIndex, PathState>, uint64_t>;
-    std::vector<Row> rows(path.sums.begin(), path.sums.end());
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row& a, const Row& b) { return a.second > b.second; });
-    if (rows.size() > options_.limit) rows.resize(static_cast<size_t>(options_.limit));
-    const Definitions& definitions = replay.definitions();
-    for (const auto& [key, time_ns] : rows) {
+    for (const PathEntry& entry : longest_entries(path, options_.limit)) {
       if (!json.good()) break;
-      const auto& [thread, node, state] = key;
       json.begin_object();
-      json.member("process",
-                  process_label(definitions, definitions.threads()[thread].process));
-      write_thread_ids_json(definitions, thread, json);
-      json.key("path");
-      write_path_json(replay.tree(), node, labels, json);
-      json.member("state", path_state_name(state));
-      json.member("ns", time_ns);
+      write_path_entry_json(entry, replay, labels, json);
       json.end();
     }
   }

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "reader/analysis/work_loops.hpp"
 #include "reader/render/labels.hpp"
 #include "reader/report/view.hpp"
 #include "reader/streams/critical_path.hpp"
@@ -45,5 +48,18 @@ std::vector<CriticalPathName> critical_path_by_name(
 std::string path_states_text(const std::array<uint64_t, kPathStates>& states);
 // Returns such a text of a whole path.
 std::string critical_states_text(const CriticalPath& path);
+
+// Where the path was, and for how long.
+using PathEntry = std::pair<std::tuple<ThreadIndex, NodeIndex, PathState>, PathSum>;
+// Returns the longest ones first, at most `limit`.
+std::vector<PathEntry> longest_entries(const CriticalPath& path, uint64_t limit);
+// Writes process, pid, tid, path, state and ns as members of the object that is open.
+void write_path_entry_json(const PathEntry& entry, const Replay& replay,
+                           FunctionLabels& labels, JsonWriter& json);
+
+// Whether the path to the end tells why the recorded command took as long as it did:
+// there are several processes, and they ended by themselves. `session` may be null.
+bool explains_duration(const Replay& replay, const Session* session,
+                       const Serving& serving);
 
 }  // namespace arctrace::reader

@@ -126,6 +126,10 @@ class DiffText {
       absl::StrAppend(&text, "functions of ", escaped(pair->before),
                       " are compared with those of ", escaped(pair->after), "\n");
     }
+    if (table_.clock != ReportClock::kWall) {
+      absl::StrAppend(&text, "times of functions are those ",
+                      table_.clock == ReportClock::kCpu ? "on a CPU\n" : "off the CPU\n");
+    }
     if (!table_.diff.is_noise_known()) {
       text += "noise not known: compare several runs, as in A1 A2 -- B1 B2\n";
     }
@@ -251,6 +255,9 @@ void write_diff_json(const DiffTable& table, const ViewOptions& options,
   write_runs_json("runs_a", table.before, json);
   write_runs_json("runs_b", table.after, json);
   json.member("noise_known", table.diff.is_noise_known());
+  json.member("clock", table.clock == ReportClock::kWall  ? "wall"
+                       : table.clock == ReportClock::kCpu ? "cpu"
+                                                          : "off-cpu");
   json.key("paired_programs").begin_array();
   if (const std::optional<ProgramPair> pair = table.diff.paired_programs()) {
     json.value(pair->before);

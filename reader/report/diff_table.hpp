@@ -26,7 +26,8 @@ struct DiffTable {
   const FunctionDiff& diff;
   std::vector<FunctionChange> changes;  // the shown ones, sorted
   std::vector<DiffRun> before, after;
-  bool full_names = false;  // functions are shown by their whole names
+  bool full_names = false;                 // functions are shown by their whole names
+  ReportClock clock = ReportClock::kWall;  // that of the functions' times
 };
 
 // Writes a line for each side and for the time of all its threads, and a row for each
@@ -36,7 +37,8 @@ void write_diff_text(const DiffTable& table, const ViewOptions& options,
                      const WriteText& write);
 
 // Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns, wall_ns;
-// "noise_known"; "paired_programs", the file names before and after of programs that are
+// "noise_known"; "clock", that of the functions' times ("wall", "cpu" or "off-cpu");
+// "paired_programs", the file names before and after of programs that are
 // compared as one, empty without; and "functions", an array of name, module, calls_a,
 // calls_b, base_ns_a, base_ns_b, cum_ns_a, cum_ns_b, base_noise_ns and cum_noise_ns
 // (null: not known).

@@ -64,16 +64,6 @@ std::string processes_and_threads_text(const SummaryFacts& facts) {
                 "threads"));
 }
 
-// Whether the table of functions may have a note about overhead.
-bool has_overhead_notes(const SummaryFacts& facts) {
-  const std::vector<FunctionTotal> totals = hottest_functions(facts);
-  const auto shown = totals.begin() +
-                     static_cast<std::ptrdiff_t>(std::min(totals.size(), kFunctionsMax));
-  return std::any_of(totals.begin(), shown, [&](const FunctionTotal& total) {
-    return !overhead_note(total.self_ns, total.overhead_ps, facts.replay).empty();
-  });
-}
-
 // Returns what to do about a buffer that was full: "the buffer of 64 MiB was full: record
 // with -b 256M". Empty if none was, or its size is not known.
 std::string larger_buffer_text(const SummaryFacts& facts) {
@@ -99,52 +89,6 @@ std::string longest_gap_text(const SummaryFacts& facts) {
                       " at ", seconds_text(gap.from_ns), " s, ",
                       gap_subject_text(gap, facts.replay.definitions()), ", ",
                       gap_reason_text(gap));
-}
-
-// Returns the cost of recording itself, on the CPU as far as that is known; empty if it
-// is not known, or nothing was recorded.
-std::string overhead_text(const SummaryFacts& facts) {
-  const CallTree& tree = *facts.all.tree;
-  uint64_t calls = 0;
-  for (NodeIndex at = facts.all.root; at != kNoNode;
-       at = tree.next_in_preorder(at, facts.all.root)) {
-    if (at != facts.all.root) calls += tree[at].calls;
-  }
-  // The tracer's own work has a line of its own.
-  const uint64_t overhead_ns =
-      (total_overhead_ps(tree, facts.all.root) -
-       own_work_ps(tree, facts.replay.functions(), facts.all.root)) /
-      1000;
-  if (overhead_ns == 0 || calls == 0) return {};
-  const bool is_corrected = facts.replay.is_corrected();
-  const bool has_cpu = facts.replay.has_dispatches();
-  const CpuTime& cpu = tree.cpu_total(facts.all.root);
-  uint64_t all_ns = has_cpu ? cpu.cpu_ns + cpu.unknown_ns : facts.all_ns();
-  if (is_corrected) all_ns += overhead_ns;
-  const std::string begin =
-      is_corrected ? "corrected by what recording cost: " : "recording cost ";
-  if (overhead_ns < all_ns / 100) return begin + "less than 1 %";
-  const uint64_t percent =
-      (100 * overhead_ns + all_ns / 2) / std::max<uint64_t>(all_ns, 1);
-  const char* where = !has_cpu              ? " ("
-                      : cpu.unknown_ns == 0 ? " on the CPU ("
-                                            : " on the CPU, or not known (";
-  std::string text = absl::StrCat(begin, "about ", duration_text(overhead_ns), " of ",
-                                  duration_text(all_ns), where, percent, " %)");
-  // The number of calls that were hidden is not known, though their cost is.
-  if (facts.replay.has_all_calls())
-    absl::StrAppend(&text, ", ", overhead_ns / calls, " ns a call");
-  return text;
-}
-
-// Returns how long arctrace worked in the program's threads; empty if it is less than 1 %
-// of all.
-std::string own_work_text(const SummaryFacts& facts) {
-  const uint64_t own_ns =
-      own_work_ps(*facts.all.tree, facts.replay.functions(), facts.all.root) / 1000;
-  if (own_ns == 0 || own_ns < (facts.all_ns() + own_ns) / 100) return {};
-  return absl::StrCat("arctrace itself took ", duration_text(own_ns),
-                      " to patch functions for -P, which is in no sum: [arctrace]");
 }
 
 // The most filters that the head names.
@@ -264,17 +208,6 @@ std::string summary_text(std::vector<SummarySection> sections, size_t max_lines)
   return text;
 }
 
-uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
-  if (functions.own_work() == kRootFunction) return 0;
-  uint64_t sum = 0;
-  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
-    if (at != root && tree[at].function == functions.own_work()) {
-      sum += total_overhead_ps(tree, at);
-    }
-  }
-  return sum;
-}
-
 std::vector<FunctionTotal> hottest_functions(const SummaryFacts& facts) {
   const Functions& functions = facts.replay.functions();
   std::vector<FunctionTotal> totals =
@@ -349,17 +282,9 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
     }
   }
   if (!times.empty()) section.rows.push_back(times);
-  if (const std::string cost = overhead_text(facts); !cost.empty()) {
-    section.rows.push_back(cost);
-    if (has_overhead_notes(facts)) {
-      section.rows.push_back("  [recording]: it is half or more of a function's time" +
-                             std::string(facts.replay.is_corrected()
-                                             ? ", and taken off"
-                                             : "; see --corrected"));
-    }
+  for (std::string& row : cost_rows(facts)) {
+    section.rows.push_back(std::move(row));
   }
-  if (const std::string cost = own_work_text(facts); !cost.empty())
-    section.rows.push_back(cost);
   if (facts.summary != nullptr) {
     section.rows.push_back(summary_line(*facts.summary));
     if (facts.summary->lost != 0 || facts.summary->overwritten != 0) {
@@ -373,6 +298,11 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
       }
       if (const std::string advice = larger_buffer_text(facts); !advice.empty()) {
         section.rows.push_back("  " + advice);
+      }
+      if (facts.session != nullptr) {
+        if (const auto kept = kept_span(*facts.session, replay.definitions())) {
+          section.rows.push_back("  " + kept_span_text(*kept));
+        }
       }
     }
     if (const std::string row = joined_text(replay.definitions()); !row.empty()) {

@@ -103,6 +103,10 @@ ThreadEnds::Signal signal_of(const Function& function, const Session* session);
 SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
                             const TextStyle& style);
 
+// The rows about what recording cost the program, and the function that cost most
+// (summary_costs.cpp); empty if that is nothing, or not known.
+std::vector<std::string> cost_rows(const SummaryFacts& facts);
+
 // The section about where the program was when a signal ended it (summary_crash.cpp).
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
                              const TextStyle& style);

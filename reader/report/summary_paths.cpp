@@ -22,23 +22,6 @@ constexpr size_t kPathNamesMax = 6;
 constexpr size_t kPathBarColumns = 8;
 constexpr double kPathLeastPercent = 2;
 
-// The end of a server comes from outside, so the path to it does not explain its
-// duration.
-bool ends_by_itself(const SummaryFacts& facts) {
-  return facts.session != nullptr && facts.session->child_wait_status.has_value() &&
-         !facts.serving.is_server;
-}
-
-size_t process_count(const Replay& replay) {
-  std::vector<ProcessIndex> processes;
-  for (const ThreadTree& thread : replay.threads()) {
-    processes.push_back(replay.definitions().threads()[thread.thread].process);
-  }
-  std::sort(processes.begin(), processes.end());
-  return static_cast<size_t>(std::unique(processes.begin(), processes.end()) -
-                             processes.begin());
-}
-
 // Returns "make  running in main" if it did nothing else; else the path where it was
 // longest, and the parts of the time: "make  mostly in main: running 12.0 ms, disk 3.00
 // ms". Only the path is cut.
@@ -70,7 +53,8 @@ std::string row_of_name(const std::string& columns, const CriticalPathName& row,
 SummarySection critical_section(const SummaryFacts& facts, FunctionLabels& labels,
                                 const TextStyle& style) {
   SummarySection section;
-  if (facts.log == nullptr || process_count(facts.replay) < 2 || !ends_by_itself(facts)) {
+  if (facts.log == nullptr ||
+      !explains_duration(facts.replay, facts.session, facts.serving)) {
     return section;
   }
   const std::optional<PathEnd> end = whole_stretch(*facts.log, facts.replay);

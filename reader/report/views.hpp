@@ -105,6 +105,15 @@ std::unique_ptr<View> make_invocations_view(const ViewSettings& settings,
 // the kernel's records the state is null.
 std::unique_ptr<View> make_slowest_view(const ViewSettings& settings);
 
+// The view "errors": the calls that failed, by function and errno.
+// A line for each, with the number of the function's calls whose results are recorded:
+// those of system calls, and of RESULT records.
+//
+// JSON: members "results", the number of calls whose results are recorded, and "errors",
+// an array of name, module, errno ("ENOENT"), number, errors, calls, total_ns, max_ns of
+// the calls that failed, and first_ns, when the first of them ended.
+std::unique_ptr<View> make_errors_view(const ViewSettings& settings);
+
 // The view "threads": what each thread did over time: it ran, waited for a CPU, or was
 // blocked.
 // A table for each thread: its states in order of time, or the longest first if they are

@@ -53,8 +53,8 @@ class Walk {
   void take(int64_t since_ns, NodeIndex node, PathState state) {
     since_ns = std::max(since_ns, path_.end.start_ns);
     if (since_ns >= now_) return;
-    path_.sums[{thread_, node, state}] +=
-        static_cast<uint64_t>(now_) - static_cast<uint64_t>(since_ns);
+    path_.sums[{thread_, node, state}].add(
+        static_cast<uint64_t>(now_) - static_cast<uint64_t>(since_ns), since_ns, now_);
     go_back_to(since_ns);
   }
 
@@ -84,7 +84,9 @@ class Walk {
           static_cast<uint64_t>(absl::uint128(share.time_ns) * part_ns / all_ns);
       const uint64_t time_ns = is_last ? left_ns : std::min(left_ns, fair_ns);
       const PathState what = is_own_work(share.node) ? PathState::kRecorder : state;
-      if (time_ns != 0) path_.sums[{thread_, share.node, what}] += time_ns;
+      if (time_ns != 0) {
+        path_.sums[{thread_, share.node, what}].add(time_ns, since_ns, now_);
+      }
       left_ns -= time_ns;
     }
     go_back_to(since_ns);
@@ -212,10 +214,18 @@ class Walk {
 
 }  // namespace
 
+void PathSum::add(uint64_t more_ns, int64_t from_ns, int64_t until_ns) {
+  time_ns += more_ns;
+  if (more_ns <= longest_ns) return;
+  longest_ns = more_ns;
+  start_ns = from_ns;
+  stop_ns = until_ns;
+}
+
 std::array<uint64_t, kPathStates> CriticalPath::state_sums() const {
   std::array<uint64_t, kPathStates> all{};
-  for (const auto& [key, time_ns] : sums) {
-    all[static_cast<size_t>(std::get<PathState>(key))] += time_ns;
+  for (const auto& [key, sum] : sums) {
+    all[static_cast<size_t>(std::get<PathState>(key))] += sum.time_ns;
   }
   return all;
 }

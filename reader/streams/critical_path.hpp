@@ -29,11 +29,21 @@ struct PathPiece {
   int64_t start_ns = 0, stop_ns = 0;
 };
 
+// The time that the path was in a thread, in one state and at one node of its calls; and
+// the piece of the schedule in which this was the longest.
+struct PathSum {
+  uint64_t time_ns = 0;
+  uint64_t longest_ns = 0;
+  int64_t start_ns = 0, stop_ns = 0;  // of that piece
+
+  void add(uint64_t more_ns, int64_t from_ns, int64_t until_ns);
+};
+
 // The critical path of a stretch. Each nanosecond from end.start_ns to end.stop_ns is in
 // one sum, and in one piece.
 struct CriticalPath {
   PathEnd end;
-  absl::btree_map<std::tuple<ThreadIndex, NodeIndex, PathState>, uint64_t> sums;
+  absl::btree_map<std::tuple<ThreadIndex, NodeIndex, PathState>, PathSum> sums;
   std::vector<PathPiece> pieces;  // the last one first
 
   uint64_t wall_ns() const {

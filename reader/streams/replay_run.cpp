@@ -14,6 +14,11 @@ ReplayOptions replay_options_of(const Trace& trace) {
   return made;
 }
 
+uint64_t bytes_of(const Record& record) {
+  return record.body.size() +
+         (record.compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE);
+}
+
 absl::StatusOr<ReplayEnd> run_replay(Trace& trace, Replay& replay,
                                      const ReplayWatch& watch, Reading reading) {
   constexpr uint64_t kRecordsBetweenChecks = 1 << 14;
@@ -29,8 +34,7 @@ absl::StatusOr<ReplayEnd> run_replay(Trace& trace, Replay& replay,
     if (finder.has_value()) {
       if (const std::optional<Gap> gap = finder->add(record)) watch.gap(*gap);
     }
-    so_far.bytes += record.body.size() + (record.compact ? ARCTRACE_COMPACT_HEAD_SIZE
-                                                         : ARCTRACE_FULL_HEAD_SIZE);
+    so_far.bytes += bytes_of(record);
     if (++so_far.records % kRecordsBetweenChecks == 0 && watch.goes) {
       so_far.time_ns = record.time_ns;
       goes = watch.goes(so_far);

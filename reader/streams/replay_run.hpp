@@ -23,6 +23,9 @@ struct ReadSoFar {
   int64_t time_ns;  // of the last one
 };
 
+// Returns the bytes of a record, for ReadSoFar.
+uint64_t bytes_of(const Record& record);
+
 // Functions that watch a run. Each may be empty.
 struct ReplayWatch {
   // Gets each record, when the replay has had it.

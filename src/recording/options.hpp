@@ -47,6 +47,7 @@ struct RecordOptions {
   std::vector<std::string> command;  // program and arguments
   bool wait_for_all = false;         // until no descendant is left
   uint64_t duration_ns = 0;          // of the recording; 0: as long as the command
+  uint64_t keep_ns = 0;  // the buffer is to hold the records of the last time; 0: any
   LibraryCalls library_calls = LibraryCalls::kProgram;
   CallFilterOptions filter;  // without a problem
   RecordFilterOptions record_filter;

@@ -431,7 +431,7 @@ class KernelTest(ProgramTest):
         recorder.stdin.write("\n")
         recorder.stdin.flush()
         self.assertEqual(recorder.stdout.readline(), "done\n")
-        self.assertRegex(arctrace("list").stdout, f"{session} .* 1 writers  left behind")
+        self.assertRegex(arctrace("list").stdout, f"{session} .* 1 writer   left behind")
         self.assertEqual([s["alive"] for s in read_info(session)["buffer"]["slots"]], [True])
         recorder.stdin.write("\n")
         recorder.stdin.flush()

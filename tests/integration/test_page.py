@@ -103,6 +103,159 @@ class PageTest(ServedTest):
                 page.close()
         self.assertEqual(dict(zip(SHORT_NAMES, found)), SHORT_NAMES)
 
+    def test_numbers_and_times(self):
+        """Nothing is "0"; what is not known is "-"; microseconds have their sign."""
+        script = (pathlib.Path(__file__).resolve().parents[2] / "reader/ui/page/format.js").read_text()
+        shown = {
+            "count(0)": "0", "count(null)": "-", "count(undefined)": "-", "count(12345)": "12,345",
+            "duration(0)": "0", "duration(null)": "-", "duration(7)": "7 ns", "duration(1500)": "1.50 µs",
+            "share(0, 10)": "0", "share(null, 10)": "-", "share(1, 0)": "-", "share(1, 10)": "10 %", "share(1, 1e6)": "< 0.1 %",
+            "moment(2500, 1)": "2.500 µs", "micro('[until 12.0 us] of usr')": "[until 12.0 µs] of usr",
+        }
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                found = page.run(f"(() => {{ {script}\n return [{', '.join(shown)}]; }})()")
+            finally:
+                page.close()
+        self.assertEqual(dict(zip(shown, found)), shown)
+
+    def test_slow_calls_and_deep_lanes(self):
+        """From the table of functions one gets to a slow call among many short ones; a deep lane is folded until
+        somebody unfolds it; a tip has thread, arguments and share of the CPU."""
+        program = self.directory / "deep"
+        run("gcc", "-O0", "-finstrument-functions", "-x", "c", "-", "-o", program, check=True, input="""
+            #include <unistd.h>
+            static void deep(int levels) { if (levels > 0) deep(levels - 1); }
+            static void request(int turn) { if (turn == 77) usleep(201000); }
+            int main(void) { deep(30); for (int i = 0; i < 200; ++i) request(i); return 0; }""")
+        trace = self.record(program, options=("-a", *([] if NO_KERNEL else ["--kernel=bpf"]))).trace
+        html = self.directory / "deep.html"
+        read("export", "--to=html", "-o", html, trace, timeout=SECONDS)
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            self.server = Server(trace)
+            try:
+                self.server.wait_whole()
+                for url in (self.server.url, html.as_uri()):
+                    self.slow_call(page, url)
+                    self.tip(page, "(201000)" if url == self.server.url else None)
+                    self.deep_lane(page)
+                self.assertEqual(page.problems, [])
+            finally:
+                page.close()
+
+    def slow_call(self, page, url):
+        page.call("Page.navigate", url="about:blank")
+        page.wait("location.href === 'about:blank'")
+        page.open(url + "#tab=functions&sort=calls")
+        page.wait("document.querySelector('#pane tbody tr')")
+        page.run("[...document.querySelectorAll('#pane tbody tr')].find((row) => row.lastChild.firstChild.textContent === 'request').click()")
+        page.wait("document.querySelector('#pane .slowest tbody tr')")
+        self.assertRegex(page.run("document.querySelector('#pane .slowest tbody tr').textContent"), r"^20\d ms.*deep \d+/\d+$")
+        page.run("document.querySelector('#pane .slowest tbody tr').click()")
+        call = page.run("arctracePage.state.call")
+        self.assertGreater(call["stop"] - call["start"], 201e6)
+        page.wait(f"arctracePage.state.view.from < {call['start']} && arctracePage.state.view.until > {call['stop']}")
+
+    def tip(self, page, args):
+        """That of the call of usleep within the slow one."""
+        page.wait(f"{USLEEP} !== undefined")
+        page.run(f"arctracePage.timeLine.pointAt({USLEEP}, 300, 100)")
+        tip = "document.querySelector('.tip').textContent"
+        if args is not None:
+            page.wait(f"{tip}.includes('{args}')")
+        self.assertRegex(page.run(tip), r"(?s)^usleep\n.*20\d ms.*\nthread deep \d+/\d+$")
+        if not NO_KERNEL:
+            self.assertRegex(page.run(tip), "on the CPU (0|< 0.1 %|[0-9.]+ %)")
+            # The bar of `main` is paler where the thread is blocked, in the same colour.
+            end = page.run(END_OF_WAIT)
+            page.run(f"arctracePage.timeLine.look({end} - 1e5, {end} + 1e5)")
+            page.wait(f"!arctracePage.timeLine.asking && {USLEEP} !== undefined")
+            pale, full = page.run(f"[{end} - 5e4, {end} + 1e3].map((ns) => ({MAIN_PIXEL})(ns))")
+            self.assertTrue(all(a >= b for a, b in zip(pale, full)) and sum(pale) > sum(full) + 60, (pale, full))
+        # A function that waits is nearly grey.
+        waits = page.run(f"({MAIN_PIXEL})({USLEEP}.stop - 1e3, {USLEEP}.level)")
+        self.assertLess(max(waits) - min(waits), 30)
+        page.run("arctracePage.timeLine.pointAt(null)")
+
+    def deep_lane(self, page):
+        lane = "arctracePage.facts.lanes[arctracePage.timeLine.order[0]]"
+        rows = f"arctracePage.timeLine.shownRows({lane})"
+        page.key("Escape")
+        page.key("0")
+        self.assertEqual(page.run(rows), 8)
+        self.assertGreater(page.run(f"arctracePage.timeLine.deeperRows({lane})"), 20)
+        for action in (lambda: page.click(*page.run(DEEPER)), lambda: page.run("document.getElementById('depth').click()")):
+            action()
+            self.assertGreater(page.run(rows), 30)
+            page.run(f"{lane}.isDeep = false")
+        page.key("e")
+        self.assertEqual(page.run(rows), 8)
+
+    def test_a_range_is_chosen(self):
+        """The page shows at once that it reads, instead of what it showed of another time; then it shows the sums of
+        the range, in the same tab."""
+        server = self.serve()
+        summary = server.api("summary")
+        quarter = (summary["until_ns"] - summary["from_ns"]) // 4
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                for number, tab in enumerate(("summary", "flame", "functions", "locks")):
+                    begin = summary["from_ns"] + quarter + number
+                    page.call("Page.navigate", url="about:blank")
+                    page.wait("location.href === 'about:blank'")
+                    page.open(f"{server.url}#tab={tab}")
+                    page.wait("!document.querySelector('#pane[aria-busy]')")
+                    whole = page.run(f"document.querySelector('{READ[tab]}').textContent")
+                    self.assertEqual(page.run(f"(() => {{ arctracePage.change({{ range: {{ from: {begin}, until: {begin + 2 * quarter} }} }});"
+                                              f" return {SAYS_THAT_IT_READS}; }})()"), ["reading…", "true", False])
+                    page.wait("!document.querySelector('#pane[aria-busy]')")
+                    page.wait("document.getElementById('busy').hidden")
+                    self.assertEqual(page.run("arctracePage.state.tab"), tab)
+                    if tab != "locks":  # which may have no wait that differs
+                        self.assertNotEqual(page.run(f"document.querySelector('{READ[tab]}').textContent"), whole)
+                # Two ranges at once: the one that was chosen last is shown.
+                page.run("document.getElementById('tab-functions').click()")
+                for begin in (summary["from_ns"] + 2 * quarter, summary["from_ns"] + 100):
+                    page.run(f"void arctracePage.change({{ range: {{ from: {begin}, until: {begin + quarter} }} }})")
+                page.wait("!document.querySelector('#pane[aria-busy]')")
+                rows = server.api("totals", **{"from": begin, "until": begin + quarter})["totals"]
+                self.assertIn(f"{len(rows)} functions", page.run("document.querySelector('#pane .bar').textContent"))
+                self.call_beyond_a_range(page, server)
+                self.drag_in_summary(page)
+                self.assertEqual(page.problems, [])
+            finally:
+                page.close()
+
+    def call_beyond_a_range(self, page, server):
+        """The slowest call of a range goes on beyond it: one gets to the whole call."""
+        names = [name for name, *_ in server.api("summary")["functions"]]
+        work = names.index("work")
+        _, _, start, stop, *_ = server.api("slowest", function=work)["slowest"][0]
+        quarter = (stop - start) // 4
+        page.run(f"void arctracePage.change({{ range: {{ from: {start + quarter}, until: {stop - quarter} }}, func: {work}, tab: 'details' }})")
+        page.wait("document.querySelector('#pane .slowest tbody tr')")
+        self.assertIn("at least", page.run("document.querySelector('#pane .slowest tbody tr').textContent"))
+        page.run("document.querySelector('#pane .slowest tbody tr').click()")
+        page.wait(f"arctracePage.state.call && arctracePage.state.call.start < {start + quarter} && arctracePage.state.call.stop > {stop - quarter}")
+        page.wait("document.querySelector('#pane').textContent.includes('What it called')")
+
+    def drag_in_summary(self, page):
+        """A range that is dragged while the summary is shown is one of the summary."""
+        page.run("document.getElementById('tab-summary').click()")
+        page.key("Escape")
+        page.wait("arctracePage.state.range === null && !document.querySelector('#pane[aria-busy]')")
+        x, y = page.run("(() => { const box = arctracePage.timeLine.canvas.getBoundingClientRect(); return [box.left + 300, box.top + 60]; })()")
+        page.mouse("mousePressed", x, y, button="left", clickCount=1, modifiers=SHIFT)
+        for moved in (60, 200):
+            page.mouse("mouseMoved", x + moved, y, button="left", buttons=1, modifiers=SHIFT)
+        page.mouse("mouseReleased", x + 200, y, button="left", clickCount=1, modifiers=SHIFT)
+        page.wait("arctracePage.state.range !== null")
+        page.wait("!document.querySelector('#pane[aria-busy]')")
+        self.assertEqual(page.run("arctracePage.state.tab"), "summary")
+
     def walk(self, page, url, pictures, served):
         """Goes through all of the page, without an error."""
         name = "served" if served else "file"
@@ -112,12 +265,20 @@ class PageTest(ServedTest):
         self.assertNotEqual(page.run("document.title"), "owned")
         self.assertEqual(page.run("document.querySelectorAll('script').length"), 1 if served else 2)
         self.assertEqual(page.run("document.querySelectorAll('#app img').length"), 0)
+        self.assertEqual(page.run(f"{state}.weight"), "wall" if NO_KERNEL else "cpu")
+        legend = page.run("document.querySelector('.legend').textContent")
+        self.assertIn("too short to be drawn", legend)
+        self.assertEqual("on the CPU" in legend, not NO_KERNEL)
         for tab, sign in (("functions", "table tbody tr"), ("flame", "canvas"), ("locks", "table tbody tr"),
-                          ("critical", "p" if NO_KERNEL else "table tbody tr"), ("chosen", "p"), ("summary", "table")):
+                          ("critical", "p" if NO_KERNEL else "table tbody tr"), ("details", "p"), ("summary", "table")):
             page.run(f"document.getElementById('tab-{tab}').click()")
             page.wait(f"document.querySelector('#pane {sign}')")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             page.screenshot(pictures / f"{name}-{tab}.png")
+        self.lanes(page)
+        self.processes(page)
+        if not NO_KERNEL:
+            self.path(page)
         self.narrow(page)
         self.sort(page)
         self.keyboard(page, state)
@@ -128,19 +289,62 @@ class PageTest(ServedTest):
         page.key("t")
         page.wait("document.documentElement.dataset.theme === 'light'")
         self.search(page, state)
-        page.screenshot(pictures / f"{name}-chosen.png")
+        page.screenshot(pictures / f"{name}-details.png")
         if served:
             page.key("r")
             page.wait(f"{state}.range !== null")
         self.address(page, url, state)
         self.assertEqual(page.problems, [])
 
+    def lanes(self, page):
+        """The lanes that worked most come first, and begin with the parts of their process' life."""
+        work = page.run("arctracePage.timeLine.order.map((index) => arctracePage.facts.lanes[index])"
+                        f".map((lane) => lane.{'work_ns' if NO_KERNEL else 'cpu_ns'})")
+        self.assertEqual(work, sorted(work, reverse=True))
+        self.assertGreater(work[0], 0)
+        tip = page.run(LOADER_TIP)
+        self.assertRegex(tip, r"^\[loader\]\n.* [mµn]?s\nprogram \d+/\d+$")
+
+    def processes(self, page):
+        """The summary has the tree of processes, which leads to their lanes."""
+        page.run("document.getElementById('tab-summary').click()")
+        page.wait("!document.querySelector('#pane[aria-busy]')")
+        row = ("[...document.querySelectorAll('#pane section')].find((one) => one.firstChild.textContent === 'Processes')"
+               ".querySelectorAll('tbody tr')[1]")
+        self.assertRegex(page.run(f"{row}.textContent"), r"^[\d.]+ [mµ]?s.*/program .*\d+$")
+        page.run("arctracePage.timeLine.setScroll(1e6)")
+        page.run("document.activeElement.blur()")
+        page.run(f"{row}.click()")
+        self.assertEqual(page.run("document.activeElement.tagName"), "CANVAS")
+        pid = page.run(f"{row}.querySelector('.module').textContent")
+        self.assertTrue(page.run("arctracePage.timeLine.visible().some(({ index }) =>"
+                                 f" arctracePage.facts.lanes[index].pid === {pid})"))
+
+    def path(self, page):
+        """The critical path is drawn, and hidden on request; its rows lead to their place; the summary tells of it."""
+        page.wait("arctracePage.critical.key !== null")
+        page.wait(PATH_PIXELS + " > 300")
+        page.key("p")
+        page.wait(PATH_PIXELS + " === 0")
+        page.key("p")
+        self.assertRegex(page.run("document.querySelector('#pane').textContent"), "What the .* depended on.*in all: ")
+        page.run("document.getElementById('tab-critical').click()")
+        page.wait("document.querySelector('#pane tbody tr[tabindex]')")
+        page.run("document.querySelector('#pane tbody tr[tabindex]').click()")
+        row = page.run("arctracePage.critical.answer.critical_path.find((one) => one.lane !== null)")
+        self.assertEqual(page.run("[arctracePage.timeLine.spot.lane, arctracePage.timeLine.spot.from]"), [row["lane"], row["at_ns"]])
+        page.wait(f"arctracePage.state.view.from <= {row['at_ns']} && arctracePage.state.view.until >= {row['until_ns']}")
+        self.assertTrue(page.run(f"arctracePage.timeLine.visible().some(({{ index }}) => index === {row['lane']})"))
+        page.key("Escape")
+        page.key("0")
+        page.run("document.getElementById('tab-summary').click()")
+
     def narrow(self, page):
         """The page is as narrow as on a telephone: nothing is cut at the edge, neither the facts, which have losses
         last, nor a tab."""
         page.call("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=1, mobile=False)
         page.wait("innerWidth === 420")
-        for tab in ("functions", "flame", "locks", "critical", "chosen", "summary"):
+        for tab in ("functions", "flame", "locks", "critical", "details", "summary"):
             page.run(f"document.getElementById('tab-{tab}').click()")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             self.assertEqual(page.run(CUT_OFF), [], tab)
@@ -217,7 +421,7 @@ class PageTest(ServedTest):
                 page.run(f"(() => {{ const select = [...document.querySelectorAll('.bar select')].find((one) =>"
                          f" [...one.options].some((option) => option.value === {value})); select.value = {value};"
                          " select.dispatchEvent(new Event('change')); })()")
-            page.wait("arctracePage.flame.root.total > 0")
+            page.wait("!document.querySelector('#pane[aria-busy]') && arctracePage.flame.root.total > 0")
         page.run("(() => { const input = document.querySelector('.bar input[type=search]'); input.value = 'inner';"
                  " input.dispatchEvent(new Event('input')); })()")
         page.wait("arctracePage.flame.matches && arctracePage.flame.matches.size > 0")
@@ -232,7 +436,7 @@ class PageTest(ServedTest):
             page.key(letter)
         page.wait("document.querySelectorAll('.found li').length > 0")
         page.key("Enter")
-        page.wait(f"{state}.func !== null && {state}.tab === 'chosen'")
+        page.wait(f"{state}.func !== null && {state}.tab === 'details'")
         page.wait("document.querySelector('.histogram')")
         page.run("document.activeElement.blur()")
 
@@ -248,7 +452,7 @@ class PageTest(ServedTest):
         self.assertTrue(address.startswith(url))
         page.open(address)
         self.assertEqual(page.run(f"Math.floor({state}.view.from)"), view)
-        self.assertEqual(page.run(f"{state}.tab"), "chosen")
+        self.assertEqual(page.run(f"{state}.tab"), "details")
 
 
 @unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
@@ -259,7 +463,7 @@ class EarlyPageTest(TracedTest):
 
     @cases.not_in_gate
     def test_before_and_after_the_whole_is_read(self):
-        trace = record_program(self.directory, self.TURNS)
+        self.trace = trace = record_program(self.directory, self.TURNS)
         pictures = pathlib.Path(os.environ.get("ARCTRACE_PICTURES", self.directory))
         with tempfile.TemporaryDirectory() as directory:
             page = browser.Browser(directory)
@@ -292,6 +496,8 @@ class EarlyPageTest(TracedTest):
         page.wait("document.querySelector('#pane .reading')")
         page.key("r")
         page.wait("document.querySelectorAll('#pane tbody tr').length > 3")
+        page.run("document.getElementById('tab-summary').click()")
+        page.wait("document.querySelectorAll('#pane tbody tr').length > 3 && !document.querySelector('#pane .reading')")
         page.run(f"arctracePage.timeLine.choose({SHORT_CALL})")
         page.wait("document.querySelector('#pane').textContent.includes('called by')")
         page.screenshot(pictures / "early-call.png")
@@ -311,15 +517,30 @@ class EarlyPageTest(TracedTest):
         self.assertNotIn("at least", page.run("document.querySelector('#pane').textContent"))
         self.assertEqual(page.run(f"[{state}.view.from, {state}.call.level, arctracePage.facts.functions[{state}.call.what][0]]"), self.kept)
         self.assertNotIn("not known yet", page.run("document.querySelector('header').textContent"))
-        self.assertIn("records, none lost", page.run("document.querySelector('header').textContent"))
+        records = read_report(self.trace, "flat")["summary"]["records"]
+        self.assertIn(f"{records:,} records, none lost", page.run("document.querySelector('header').textContent"))
         for tab in ("summary", "functions", "flame", "locks"):
             page.run(f"document.getElementById('tab-{tab}').click()")
             page.wait("!document.querySelector('#pane').textContent.includes('reading…')")
             self.assertEqual(page.run("document.querySelectorAll('#pane .reading').length"), 0)
+        # A page that begins at a small part of the time counts all records, too.
+        page.run("(() => { const { timeLine, state } = arctracePage; timeLine.look(state.call.start, state.call.start + 1000); })()")
+        page.wait("location.hash.includes('view=' + Math.floor(arctracePage.state.view.from))")
+        page.run("document.documentElement.dataset.ready = ''")
+        page.run("location.reload()")
+        page.wait("document.documentElement?.dataset.ready === 'true' && arctracePage.facts.is_whole")
+        self.assertIn(f"{records:,} records, none lost", page.run("document.querySelector('header').textContent"))
         page.key("0")
         page.wait("!arctracePage.timeLine.asking && [...arctracePage.timeLine.whole.values()].every((part) => !part.density)")
         page.screenshot(pictures / "late.png")
 
+
+SHIFT = 8  # of Input.dispatchMouseEvent
+
+# What a tab shows of its data; and what the page shows while it reads these.
+READ = {"summary": "#pane table", "flame": "#pane .bar [role=status]", "functions": "#pane table", "locks": "#pane"}
+SAYS_THAT_IT_READS = """[document.getElementById('pane').textContent, document.getElementById('pane').getAttribute('aria-busy'),
+  document.getElementById('busy').hidden]"""
 
 # Elements that are outside of the window, or have more text than space.
 CUT_OFF = """[...document.querySelectorAll('header, header .facts, header button, nav, nav button, .bar > *, main')].filter((one) => {
@@ -343,16 +564,56 @@ SHORT_CALL, LONG_CALL = (f"""(() => {{
 }})()""" for condition in ("row.level > 5 && row.start[k] > state.view.from && row.stop[k] < state.view.until && !row.flags[k]",
                              "(row.flags[k] & 384) === 384"))
 
-# Pixels of the time line in the light theme's colour for gaps, which no call and no state has.
-HATCHED = """(() => {
-  const { canvas } = arctracePage.timeLine;
+# The call of usleep, as something at the pointer; and where the row below the first lane is, which unfolds it.
+USLEEP = """(() => {
+  const { timeLine, facts } = arctracePage;
+  for (const { index } of timeLine.visible()) {
+    for (const row of timeLine.dataOf(index)?.rows ?? []) {
+      const i = row.level < 4 ? -1 : [...row.what.keys()].find((k) => facts.functions[row.what[k]][0] === 'usleep') ?? -1;
+      if (i >= 0) return { lane: index, level: row.level, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] };
+    }
+  }
+})()"""
+# The colour of a bar of the first lane at a time, at a level: of `main` without one.
+MAIN_PIXEL = """(ns, level) => {
+  const { timeLine } = arctracePage, { canvas } = timeLine, ratio = devicePixelRatio;
+  timeLine.paint();
+  const y = timeLine.topOf(timeLine.visible()[0].y) + (level > 4 ? level - 4 : 0) * 15 + 1;
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
   copy.drawImage(canvas, 0, 0);
-  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
-  let found = 0;
-  for (let i = 0; i < data.length; i += 4) if (data[i] > 165 && data[i + 1] < 125 && data[i + 2] < 125) ++found;
-  return found;
+  return [...copy.getImageData(Math.floor(timeLine.xOf(ns) * ratio), Math.floor(y * ratio), 1, 1).data].slice(0, 3);
+}"""
+# When the first lane's longest wait ended.
+END_OF_WAIT = """(() => {
+  const { timeLine } = arctracePage;
+  const row = timeLine.dataOf(timeLine.visible()[0].index).rows.find((one) => one.level === 2);
+  const long = [...row.start.keys()].sort((a, b) => row.stop[b] - row.start[b] - row.stop[a] + row.start[a]);
+  return row.stop[long[0]];
 })()"""
+# The tip at the pointer in the middle of the loader's work in the first lane that has it.
+LOADER_TIP = """(() => {
+  const { timeLine, facts } = arctracePage;
+  const lane = timeLine.visible().find(({ index }) => facts.lanes[index].parts.some(([what]) => facts.functions[what][0] === '[loader]'));
+  const [, start, stop] = facts.lanes[lane.index].parts.find(([what]) => facts.functions[what][0] === '[loader]');
+  return timeLine.tipOf(timeLine.at(timeLine.xOf((start + stop) / 2), timeLine.topOf(lane.y) + 3));
+})()"""
+DEEPER = """(() => {
+  const box = arctracePage.timeLine.canvas.getBoundingClientRect(), lane = arctracePage.timeLine.visible()[0];
+  return [box.left + 60, box.top + lane.y + lane.height - 14];
+})()"""
+
+# Pixels of the time line in the light theme's colours for gaps and for the critical path, which no call and no state has.
+HATCHED, PATH_PIXELS = (f"""(() => {{
+  const {{ canvas }} = arctracePage.timeLine;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {{ willReadFrequently: true }});
+  copy.drawImage(canvas, 0, 0);
+  const {{ data }} = copy.getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) if ({condition}) ++found;
+  return found;
+}})()""" for condition in
+                         ("data[i] > 165 && data[i + 1] < 125 && data[i + 2] < 125",
+                          "data[i] > 180 && data[i + 1] < 30 && data[i + 2] > 130 && data[i + 2] < 160"))
 
 
 # The longest gap of the threads that have a lane, because some have no records any more.

@@ -267,7 +267,7 @@ class EarlyTest(ServedTest):
                     name = row["name"] if row["name"].isprintable() and "\\" not in row["name"] else None
                     calls.append((name, int(row["tid"]), start, duration))
         path.unlink()
-        harmful = next(name for name, _ in self.server.api("names", function=0, lane=0)["functions"] if "<script>" in name)
+        harmful = next(name for name, *_ in self.server.api("names", function=0, lane=0)["functions"] if "<script>" in name)
         return sorted((name or harmful, *rest) for name, *rest in calls)
 
     def is_that_of_the_file(self):
@@ -378,6 +378,18 @@ class ViewTest(ServedTest):
             self.assertEqual(sum(row_sums(answer)), in_lanes + inherited, pixel)
         self.assertGreater(row_sums(server.api("timeline", pixel=1000, **whole))[1], 0)
 
+    def test_records_are_those_of_the_whole(self):
+        """A page that shows a small part of the time from its beginning on counts all records, too."""
+        self.server = server = Server(self.trace)
+        trace = read_report(self.trace, "flat")["summary"]
+        early = server.api("summary")
+        middle = (early["from_ns"] + early["until_ns"]) // 2
+        server.api("timeline", pixel=1, lanes="0", exact=1, **{"from": middle, "until": middle + 1000})
+        server.wait_whole()
+        server.api("totals", **{"from": middle, "until": middle + 1000})
+        whole = server.api("summary")
+        self.assertEqual((whole["records"], whole["lost"]), (trace["records"], trace["lost"]))
+
     def test_names_are_escaped_once(self):
         server = self.serve()
         summary = server.api("summary")
@@ -385,7 +397,7 @@ class ViewTest(ServedTest):
         self.assertNotEqual(once, HOSTILE.partition("<")[0])
         self.assertIn(f" '{once}<script>", summary["command"])
         self.assertTrue(any(f" '{once}<script>" in line for line in summary["facts"]), summary["facts"])
-        self.assertTrue(any(name.startswith(once + "<") for name, _ in summary["functions"]))
+        self.assertTrue(any(name.startswith(once + "<") for name, *_ in summary["functions"]))
         self.assertTrue(any(lane["name"].startswith(once) for lane in summary["lanes"]), summary["lanes"])
 
     def test_a_range_is_that_of_the_report(self):
@@ -414,13 +426,80 @@ class ViewTest(ServedTest):
         self.assertEqual(server.status("api/call", lane=lane, level=STATE_LEVELS, start=start + 1,
                                        stop=start + length), 404)
 
+    def test_slowest_calls_are_those_of_the_report(self):
+        server = self.serve()
+        summary = server.api("summary")
+        names = [name for name, *_ in summary["functions"]]
+        function = names.index("outer")
+        begin = summary["from_ns"] + (summary["until_ns"] - summary["from_ns"]) // 2
+        for times, options in (({}, ()), ({"from": begin, "until": summary["until_ns"]}, ("-r", f"{begin}ns~{summary['until_ns']}ns"))):
+            report = read_report(self.trace, "slowest", "-F", "outer", "-n", "12", *options)["slowest"]
+            rows = server.api("slowest", function=function, **times)["slowest"]
+            self.assertEqual(len(rows), 12)
+            for (lane, _, start, stop, *_), call in zip(rows, report):
+                self.assertEqual(stop - start, call["delta_ns"])
+            lane, level, start, stop, *_ = rows[0]
+            self.assertEqual((start, summary["lanes"][lane]["tid"]), (report[0]["start_ns"], report[0]["tid"]))
+        lane, level, start, stop, *_ = server.api("slowest", function=function)["slowest"][0]
+        call = server.api("call", lane=lane, level=level, start=start, stop=stop)
+        self.assertEqual(call["function"], function)
+        self.assertEqual(server.status("api/slowest"), 400)
+        self.assertEqual(server.api("slowest", function=10**6)["slowest"], [])
+
+    def test_processes_have_command_lines(self):
+        server = self.serve()
+        summary = server.api("summary")
+        answer = server.api("processes")
+        program, child = answer["processes"]
+        self.assertEqual(answer["process_count"], 2)
+        self.assertEqual((program["depth"], child["depth"]), (0, 1))
+        self.assertEqual(program["command"], summary["command"])
+        for one in answer["processes"]:
+            self.assertEqual(summary["lanes"][one["lane"]]["tid"], one["pid"])
+
+    def test_arguments_of_a_call_alone(self):
+        server = self.serve()
+        summary = server.api("summary")
+        function = [name for name, *_ in summary["functions"]].index("usleep")
+        lane, level, start, stop, *_ = server.api("slowest", function=function)["slowest"][0]
+        args = server.api("args", lane=lane, level=level, start=start)["args"]
+        self.assertIn("300", args)
+        self.assertEqual(args, server.api("call", lane=lane, level=level, start=start, stop=stop)["args"])
+        self.assertEqual(server.status("api/args", lane=lane, level=level, start=start + 1), 404)
+
+    def test_lanes_have_their_work_and_the_parts_of_their_life(self):
+        server = self.serve()
+        summary = server.api("summary")
+        names = [name for name, *_ in summary["functions"]]
+        parts = {names[part[0]] for lane in summary["lanes"] for part in lane["parts"]}
+        self.assertIn("[loader]", parts)
+        if not NO_KERNEL:
+            self.assertLessEqual(sum(lane["cpu_ns"] for lane in summary["lanes"]), summary["cpu_ns"] + 1)
+            self.assertGreater(sum(lane["cpu_ns"] for lane in summary["lanes"]), summary["cpu_ns"] // 2)
+        waits = {name for name, _, *waits in summary["functions"] if waits}
+        self.assertIn("pthread_join", waits)
+        self.assertNotIn("outer", waits)
+
     @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
     def test_the_critical_path_is_that_of_the_report(self):
         server = self.serve()
         report = read_report(self.trace, "critical-path")
         ours = server.api("critical-path")
         self.assertEqual((ours["start_ns"], ours["wall_ns"]), (report["start_ns"], report["wall_ns"]))
+        places = [[row.pop(name) for name in ("lane", "at_ns", "until_ns")] for row in ours["critical_path"]]
         self.assertEqual(ours["critical_path"], report["critical_path"][:500])
+        lanes = server.api("summary")["lanes"]
+        for row, (lane, begin, end) in zip(ours["critical_path"], places):
+            self.assertEqual((lanes[lane]["pid"], lanes[lane]["tid"]), (row["pid"], row["tid"]))
+            self.assertTrue(report["start_ns"] <= begin < end <= report["stop_ns"], row)
+        self.assertEqual(sum(sum(piece[2::2]) for piece in ours["pieces"]), report["wall_ns"])
+        # The program has two processes, and ended by itself.
+        self.assertTrue(ours["is_explanation"])
+        text = read("report", self.trace)
+        self.assertIn(" depended on\n", text)
+        for row in ours["by_name"]:
+            self.assertLessEqual(row["ns"], ours["wall_ns"])
+            self.assertEqual(sum(ns for _, ns in row["states"]), row["ns"])
         self.assertTrue(server.api("summary")["has_wake_ups"])
         middle = report["start_ns"] + report["wall_ns"] // 2
         part = server.api("critical-path", **{"from": report["start_ns"], "until": middle})
@@ -428,7 +507,7 @@ class ViewTest(ServedTest):
 
     def test_sources(self):
         server = self.serve()
-        functions = [name for name, _ in server.api("summary")["functions"]]
+        functions = [name for name, *_ in server.api("summary")["functions"]]
         answer = server.api("source", function=functions.index("inner"))
         self.assertEqual(answer["file"], str(HERE / "view/program.c"))
         lines = (HERE / "view/program.c").read_text().split("\n")
@@ -464,6 +543,9 @@ class ViewTest(ServedTest):
         self.assertLess(len(text), 5_000_000)
         # Names are compressed, and compressed data may have any letters.
         self.assertNotIn("owned", re.sub(r'id="data">[^<]*<', "", text))
+        data = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', text)[1])))
+        self.assertEqual(len(data["processes"]), 2)
+        self.assertGreater(len(data["slowest"][[name for name, *_ in data["functions"]].index("outer")]), 3)
         self.assertIn("script-src 'nonce-arctrace'", text)
         self.assertNotIn("src=\"page", text)
 

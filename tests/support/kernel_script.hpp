@@ -88,8 +88,9 @@ struct KernelScript {
   void syscall(uint32_t tid, int64_t time_ns, uint32_t number) {
     add(tid, time_ns, ARCTRACE_TYPE_SYSCALL, Bytes().u32(number).u32(0));
   }
-  void syscall_end(uint32_t tid, int64_t time_ns) {
-    add(tid, time_ns, ARCTRACE_TYPE_SYSCALL_END, Bytes().u64(0));
+  void syscall_end(uint32_t tid, int64_t time_ns, int64_t result = 0) {
+    add(tid, time_ns, ARCTRACE_TYPE_SYSCALL_END,
+        Bytes().u64(static_cast<uint64_t>(result)));
   }
   void page_fault(uint32_t tid, int64_t time_ns) {
     add(tid, time_ns, ARCTRACE_TYPE_PAGE_FAULT, Bytes().u64(0x1000).u32(6).u32(0));

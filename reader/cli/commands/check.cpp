@@ -3,10 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/record/open_trace.hpp"
 #include "reader/render/info.hpp"
@@ -116,11 +119,17 @@ absl::StatusOr<int> check(const CheckOptions& options) {
   reader::ReplayOptions replay_options;
   replay_options.max_findings = options.max_findings;
   reader::Replay replay(trace->definitions(), nullptr, replay_options);
+  std::optional<ReadProgress> progress(std::in_place, *trace);
   reader::ReplayWatch watch;
+  watch.goes = [&](const reader::ReadSoFar& so_far) {
+    progress->update(so_far);
+    return true;
+  };
   watch.record = [&](const reader::Record& record) { content.check_untrusted(record); };
   if (const auto read = run_replay(*trace, replay, watch); !read.ok()) {
     return read.status();
   }
+  progress.reset();
   trace->add_findings(replay.findings(), replay.finding_count());
 
   reader::Output output;

@@ -9,7 +9,9 @@
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/options/report_options.hpp"
 #include "reader/cli/record/open_trace.hpp"
 #include "reader/render/output.hpp"
 #include "reader/report/diff_table.hpp"
@@ -39,6 +41,7 @@ constexpr const char* kDiffNotes =
 struct DiffOptions {
   std::vector<std::string> before, after;
   OutputFormat format = OutputFormat::kText;
+  reader::ReportClock clock = reader::ReportClock::kWall;
   SortKey sort = SortKey::kSelf;
   uint64_t limit = UINT64_MAX;
   std::vector<std::string> only, except;  // patterns
@@ -57,19 +60,23 @@ absl::Status complete(DiffOptions& options) {
 
 // `files`: the files of one recording.
 absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
-                                         reader::DiffSide side,
+                                         reader::ReportClock clock, reader::DiffSide side,
                                          reader::FunctionDiff& diff) {
   const std::vector<std::string> paths = files_or_sessions(files);
   absl::StatusOr<reader::Trace> trace = open_with_abandoned_buffer(paths, {});
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(paths.front());
   reader::Symbolizer symbolizer{reader::SymbolOptions{}};
-  reader::Replay replay(trace->definitions(), &symbolizer,
-                        reader::replay_options_of(*trace));
-  reader::Progress progress(true);
+  if (clock != reader::ReportClock::kWall && !trace->definitions().has_dispatches()) {
+    return lacks_kernel_records(files.front(), "--clock=" + clock_name(clock));
+  }
+  reader::ReplayOptions replay_options = reader::replay_options_of(*trace);
+  replay_options.clock = clock;
+  reader::Replay replay(trace->definitions(), &symbolizer, replay_options);
+  ReadProgress progress(*trace);
   reader::ReplayWatch watch;
   watch.goes = [&progress](const reader::ReadSoFar& so_far) {
-    progress.update(so_far.records);
+    progress.update(so_far);
     return true;
   };
   if (const auto read = run_replay(*trace, replay, watch); !read.ok()) {
@@ -108,12 +115,12 @@ std::vector<reader::FunctionChange> shown_changes(const DiffOptions& options,
 
 absl::StatusOr<int> diff(const DiffOptions& options) {
   reader::FunctionDiff diff;
-  reader::DiffTable table{diff, {}, {}, {}, options.terminal.full_names};
+  reader::DiffTable table{diff, {}, {}, {}, options.terminal.full_names, options.clock};
   for (const auto side : {reader::DiffSide::kBefore, reader::DiffSide::kAfter}) {
     const bool is_before = side == reader::DiffSide::kBefore;
     for (const std::vector<std::string>& files :
          reader::group_parts(is_before ? options.before : options.after)) {
-      absl::StatusOr<reader::DiffRun> run = read_run(files, side, diff);
+      absl::StatusOr<reader::DiffRun> run = read_run(files, options.clock, side, diff);
       if (!run.ok()) return run.status();
       (is_before ? table.before : table.after).push_back(*std::move(run));
     }
@@ -151,6 +158,7 @@ Runner add_diff(CLI::App& root) {
       ->type_name("FILE")
       ->expected(1, -1);
   add_format_option(*app, options->format);
+  add_clock_option(*app, options->clock);
   take_arcflow_names(
       add_choice<SortKey>(
           *app, "--sort", options->sort,

@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/record/open_trace.hpp"
@@ -130,7 +132,9 @@ absl::StatusOr<int> dump(DumpOptions& options) {
   const bool header = !json && !options.no_header;
   if (header) printer.print_header(options.raw);
   bool whole = true;
+  std::optional<ReadProgress> progress(std::in_place, *trace, true);
   const absl::Status status = trace->read([&](const reader::Record& record) {
+    progress->count(record);
     if (printed >= options.limit || record.time_ns >= filter.range.until_ns ||
         !output.good()) {
       whole = false;
@@ -158,6 +162,7 @@ absl::StatusOr<int> dump(DumpOptions& options) {
     ++printed;
     return true;
   });
+  progress.reset();
   if (!status.ok()) return status;
   if (whole) {
     for (const reader::Gap& gap : gaps.finish(&trace->summary())) print_gap(gap);

@@ -67,7 +67,7 @@ class ExportRun {
   reader::ExportSettings export_settings() {
     reader::ExportSettings settings;
     settings.weight = options_.weight;
-    settings.grouping = options_.grouping;
+    settings.grouping = options_.grouping.value_or(options_.format->grouping);
     settings.min_duration_ns = options_.filter.min_duration_ns;
     for (const TimeRange& range : options_.exact) {
       settings.exact.push_back({range.from_ns, range.until_ns});
@@ -107,10 +107,8 @@ class ExportRun {
                               options_.weight == reader::ExportWeight::kCpu ||
                               options_.weight == reader::ExportWeight::kOffCpu;
     if (needs_kernel && !trace_.definitions().has_dispatches()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path, " has no records of the kernel, which ",
-                       options_.all_threads ? "--all-threads" : "--weight",
-                       " needs: record with --kernel"));
+      return lacks_kernel_records(path,
+                                  options_.all_threads ? "--all-threads" : "--weight");
     }
     return absl::OkStatus();
   }
@@ -140,7 +138,11 @@ class ExportRun {
     reader::Replay replay(trace_.definitions(), nullptr, made);
     reader::ReplayWatch watch;
     watch.finishes_when_stopped = true;
-    watch.goes = [this](const reader::ReadSoFar& /*so_far*/) { return wants_more(); };
+    ReadProgress progress(trace_);
+    watch.goes = [&](const reader::ReadSoFar& so_far) {
+      progress.update(so_far);
+      return wants_more();
+    };
     if (const auto read = run_replay(trace_, replay, watch); !read.ok()) {
       return read.status();
     }
@@ -148,14 +150,12 @@ class ExportRun {
   }
 
   absl::Status read() {
-    reader::Progress progress(true);
-    const uint64_t total = trace_.bytes_to_read();
+    ReadProgress progress(trace_);
     reader::ReplayWatch watch;
     watch.finishes_when_stopped = true;
     watch.gap = [this](const reader::Gap& gap) { add(gap); };
     watch.goes = [&](const reader::ReadSoFar& so_far) {
-      progress.update(so_far.records,
-                      static_cast<double>(so_far.bytes) / static_cast<double>(total + 1));
+      progress.update(so_far);
       return wants_more();
     };
     return run_replay(trace_, replay_, watch, reader::Reading::kConcurrent).status();

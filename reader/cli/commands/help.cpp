@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/command_line.hpp"
+#include "reader/cli/options/help_layout.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
 #include "src/base/near_names.hpp"

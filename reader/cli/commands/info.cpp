@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
+#include "reader/cli/commands/replay_setup.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/record/open_trace.hpp"
 #include "reader/render/output.hpp"
@@ -61,11 +63,14 @@ absl::StatusOr<int> info(const InfoOptions& options) {
   reader::PatchList patches;
   // Reading the trace counts and checks everything that is needed.
   reader::EnabledList enabled;
+  std::optional<ReadProgress> progress(std::in_place, *trace);
   absl::Status status = trace->read([&](const reader::Record& record) {
+    progress->count(record);
     patches.note(record);
     enabled.note(record);
     return true;
   });
+  progress.reset();
   if (!status.ok()) return status;
   const absl::StatusOr<std::optional<double>> rate = records_per_second(*trace);
   if (!rate.ok()) return rate.status();

@@ -15,6 +15,8 @@
 #include "reader/cli/options/options.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
+#include "reader/render/terminal.hpp"
+#include "reader/render/text_style.hpp"
 #include "reader/streams/json_writer.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -106,12 +108,16 @@ std::vector<Listed> listed_sessions() {
   return sessions;
 }
 
+// A line for each session; on a terminal the command is cut.
 void write_text(const std::vector<Listed>& sessions, reader::Output& output) {
+  const reader::TextStyle style = reader::terminal_style(reader::ColorMode::kAuto, false);
   for (const Listed& session : sessions) {
-    output.write(absl::StrFormat(
-        "%-32s %-9s %-3s %5d writers  %-18s %8ds  %s\n", reader::escaped(session.name),
-        session.mode, session.is_recording ? "on" : "off", session.writers, session.state,
-        session.age_ns / 1'000'000'000, session.command.empty() ? "-" : session.command));
+    const std::string line = absl::StrFormat(
+        "%-32s %-9s %-3s %5d %-7s  %-18s %8ds  %s", reader::escaped(session.name),
+        session.mode, session.is_recording ? "on" : "off", session.writers,
+        session.writers == 1 ? "writer" : "writers", session.state,
+        session.age_ns / 1'000'000'000, session.command.empty() ? "-" : session.command);
+    output.write(reader::fit_line(line, style) + "\n");
   }
 }
 

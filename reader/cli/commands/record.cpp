@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "reader/cli/commands/commands.hpp"
-#include "reader/cli/options/command_line.hpp"
+#include "reader/cli/options/help_layout.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_options.hpp"
 #include "reader/cli/record/printed_events.hpp"
@@ -23,6 +23,8 @@ namespace {
 
 // The least time between snapshots that calls ask for.
 constexpr uint64_t kSnapshotWhenIntervalNs = 1'000'000'000;
+// The size of a buffer that is to hold the last seconds.
+constexpr uint64_t kKeptBufferBytes = uint64_t{256} << 20;
 
 }  // namespace
 
@@ -52,38 +54,42 @@ Runner add_record(CLI::App& root) {
       "bits), f (32 or 64), c, b for bool, p, s for strings, S for std::string. 64\n"
       "bytes of a string and 8 arguments of a call are kept. Functions compiled\n"
       "with -finstrument-functions have neither arguments nor results.");
-  add_output_option(*app, options->output);
-  add_no_symbols_option(*app, options->output);
-  add_buffer_options(*app, options->buffer);
-  add_kernel_options(*app, options->kernel);
-  add_snapshot_options(*app, options->flight);
-  add_snapshot_when_option(*app, options->filter);
-  add_duration_option(*app, options->duration_ns, "recording, but not COMMAND,");
-  add_record_filter_options(*app, options->record_filter, false);
-  add_classes_option(*app, "--off", options->off,
-                     "do not record these classes (functions, events, marks, kernel, "
-                     "all) until arctrace ctl --on switches them on");
-  for (CLI::Option* option : app->get_options()) {
-    if (option != app->get_help_ptr()) option->group(kOwnBufferGroup);
-  }
+  app->add_flag("--wait", options->wait_for_all,
+                "record until all descendants of COMMAND have ended");
+  add_joined_option(*app, options->pids,
+                    "record these processes, which run already, until Ctrl-C, --duration "
+                    "or their end: x86-64 only");
   app->add_option(
          "--session", options->session,
          "record into this session of arctrace create, instead of a buffer and a file "
          "of its own, whose options do not apply then")
       ->check(not_empty())
       ->type_name("NAME");
-  add_joined_option(*app, options->pids,
-                    "record these processes, which run already, until Ctrl-C, --duration "
-                    "or their end: x86-64 only");
+  add_group(*app, kFileGroup, [&] {
+    add_output_option(*app, options->output);
+    add_no_symbols_option(*app, options->output);
+    add_duration_option(*app, options->duration_ns, "recording, but not COMMAND,");
+  });
   add_traced_options(*app, *options);
-  app->add_flag("--wait", options->wait_for_all,
-                "record until all descendants of COMMAND have ended");
+  add_group(*app, kKernelGroup, [&] { add_kernel_options(*app, options->kernel); });
+  add_group(*app, kEventsGroup, [&] {
+    add_record_filter_options(*app, options->record_filter, false);
+    add_classes_option(*app, "--off", options->off,
+                       "do not record these classes (functions, events, marks, kernel, "
+                       "all) until arctrace ctl --on switches them on");
+  });
+  add_group(*app, kPartsGroup, [&] {
+    add_keep_option(*app, options->keep_ns);
+    add_snapshot_options(*app, options->flight);
+    add_snapshot_when_option(*app, options->filter);
+  });
+  add_group(*app, kBufferGroup, [&] { add_buffer_options(*app, options->buffer); });
   app->add_option("command", options->command, "the command to run, and its arguments")
       ->type_name("COMMAND [ARGUMENT]...");
   return [options, app]() -> absl::StatusOr<int> {
     for (const CLI::Option* option : app->get_options()) {
       if (options->session.empty() || option->count() == 0 ||
-          option->get_group() != kOwnBufferGroup) {
+          !is_own_group(option->get_group())) {
         continue;
       }
       return absl::InvalidArgumentError(
@@ -92,6 +98,16 @@ Runner add_record(CLI::App& root) {
     if (const auto problem = recording::find_problem(options->filter)) {
       reader::print_message("record: " + problem->text());
       return 2;
+    }
+    if (options->keep_ns != 0) {
+      if (app->get_option("--mode")->count() == 0) {
+        options->buffer.mode = ARCTRACE_MODE_OVERWRITE;
+      }
+      if (options->buffer.mode != ARCTRACE_MODE_OVERWRITE) {
+        return absl::InvalidArgumentError(
+            "record: --keep needs --mode=overwrite, the flight recorder");
+      }
+      if (!options->buffer.is_size_asked) options->buffer.buffer_size = kKeptBufferBytes;
     }
     if (!options->filter.snapshot_when.empty()) {
       if (options->buffer.mode != ARCTRACE_MODE_OVERWRITE) {

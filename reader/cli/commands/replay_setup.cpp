@@ -1,6 +1,7 @@
 #include "reader/cli/commands/replay_setup.hpp"
 
 #include <absl/strings/str_cat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -34,11 +35,25 @@ reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
   return made;
 }
 
-double share_read(const reader::Trace& trace, uint64_t records) {
-  uint64_t bytes = 0;
-  for (const reader::BlockRef& block : trace.blocks()) bytes += block.size;
-  constexpr double kRecordBytes = 16;
-  return static_cast<double>(records) * kRecordBytes / static_cast<double>(bytes + 1);
+ReadProgress::ReadProgress(const reader::Trace& trace, bool prints_meanwhile)
+    : bytes_(trace.bytes_to_read()),
+      line_(!prints_meanwhile || ::isatty(STDOUT_FILENO) == 0) {}
+
+void ReadProgress::update(const reader::ReadSoFar& so_far) {
+  line_.update(so_far.records,
+               static_cast<double>(so_far.bytes) / static_cast<double>(bytes_ + 1));
+}
+
+void ReadProgress::count(const reader::Record& record) {
+  constexpr uint64_t kRecordsBetweenUpdates = 1 << 14;
+  counted_.bytes += reader::bytes_of(record);
+  if (++counted_.records % kRecordsBetweenUpdates == 0) update(counted_);
+}
+
+absl::Status lacks_kernel_records(const std::string& path, const std::string& option) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " has no records of the kernel, which ", option,
+                   " needs: record with --kernel"));
 }
 
 absl::Status check_whole(const reader::Session& session, const std::string& path,

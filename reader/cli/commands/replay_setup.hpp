@@ -10,7 +10,9 @@
 
 #include "reader/cli/options/report_options.hpp"
 #include "reader/cli/options/trace_options.hpp"
+#include "reader/render/terminal.hpp"
 #include "reader/replay/replay.hpp"
+#include "reader/streams/replay_run.hpp"
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/trace.hpp"
 
@@ -23,13 +25,30 @@ reader::SymbolOptions symbol_options(bool allow_download);
 reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
                                      const reader::Trace& trace);
 
-// Returns nearly the share of the trace that so many records are; it may be above 1.
-double share_read(const reader::Trace& trace, uint64_t records);
+// The line of progress of a command that reads a trace, with the share that it has read.
+class ReadProgress {
+ public:
+  // `trace` must outlive this object. `prints_meanwhile`: the command writes while it
+  // reads, so that there is no line if that goes to a terminal.
+  explicit ReadProgress(const reader::Trace& trace, bool prints_meanwhile = false);
+
+  void update(const reader::ReadSoFar& so_far);
+  // Counts a record, and updates the line once every some thousand.
+  void count(const reader::Record& record);
+
+ private:
+  const uint64_t bytes_;
+  reader::Progress line_;
+  reader::ReadSoFar counted_{0, 0, INT64_MIN};
+};
 
 // Returns an error for a buffer, and for a file that was cut off, unless `partial` asks
 // for what it has. `does` is what a command does to a trace, such as "exports".
 absl::Status check_whole(const reader::Session& session, const std::string& path,
                          bool partial, const char* does);
+
+// The error about a trace without records of the kernel. `option`: what needs them.
+absl::Status lacks_kernel_records(const std::string& path, const std::string& option);
 
 // Returns what is wrong with the first of `patterns` that matches no function of a
 // finished replay; empty if each matches one, or if only a range was read, which does not

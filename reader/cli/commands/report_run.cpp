@@ -112,9 +112,7 @@ class ReportRun {
   absl::Status check_kernel_records() const {
     const std::string needs = options_.needs_kernel();
     if (!needs.empty() && !replay_.has_dispatches()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(options_.paths.front(), " has no records of the kernel, which ",
-                       needs, " needs: record with --kernel"));
+      return lacks_kernel_records(options_.paths.front(), needs);
     }
     if (options_.view->needs == KernelRecords::kWakeUps &&
         trace_.session().has_perf_records) {
@@ -151,13 +149,13 @@ class ReportRun {
 
   absl::Status read() {
     const reader::InterruptWatch interrupts;
-    reader::Progress progress(!options_.view->writes_while_reading);
+    ReadProgress progress(trace_, options_.view->writes_while_reading);
     reader::ReplayWatch watch;
     watch.finishes_when_stopped = true;
     watch.record = [this](const reader::Record& record) { enabled_.note(record); };
     watch.gap = [this](const reader::Gap& gap) { add(gap); };
     watch.goes = [&](const reader::ReadSoFar& so_far) {
-      progress.update(so_far.records);
+      progress.update(so_far);
       interrupted_ = reader::InterruptWatch::interrupted();
       return !interrupted_ && output_.good();
     };

@@ -146,6 +146,14 @@ void add_snapshot_options(CLI::App& app, recorder::FlightOptions& flight) {
                "by a signal");
 }
 
+void add_keep_option(CLI::App& app, uint64_t& ns) {
+  add_time_option(
+      app, "--keep", ns,
+      "--mode=overwrite, with a buffer of 256M if -b does not say: the newest "
+      "records are kept, of the last TIME if it holds so many, which a "
+      "message at the end says");
+}
+
 void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what) {
   add_time_option(app, "--duration", ns, what + " ends after this time");
 }

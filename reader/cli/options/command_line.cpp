@@ -15,7 +15,7 @@
 #include <sstream>
 #include <vector>
 
-#include "reader/render/text_style.hpp"
+#include "reader/cli/options/help_layout.hpp"
 #include "src/base/near_names.hpp"
 
 namespace arctrace::cli {
@@ -239,31 +239,7 @@ bool ConfigFile::is_overridden(const CLI::ConfigItem& item) const {
     if (other->count() > 0) return true;
   }
   const CLI::Option* session = app->get_option_no_throw("--session");
-  return session != nullptr && session->count() > 0 &&
-         option->get_group() == kOwnBufferGroup;
-}
-
-namespace {
-
-// The column in which CLI11 begins descriptions.
-constexpr size_t kDescriptionColumn = 30;
-
-size_t indent_of(const std::string& line) {
-  const size_t begin = std::min(line.find_first_not_of(' '), line.size());
-  // A line with an option or a command begins with two blanks, then the name.
-  return begin == 2 ? kDescriptionColumn : begin;
-}
-
-}  // namespace
-
-std::string fit_help(const std::string& help, const reader::TextStyle& style) {
-  std::string text;
-  const std::vector<std::string> lines = absl::StrSplit(help, '\n');
-  for (const std::string& line : lines) {
-    if (&line != &lines.front()) text += '\n';
-    text += reader::wrap_line(line, std::min(indent_of(line), style.width / 2), style);
-  }
-  return text;
+  return session != nullptr && session->count() > 0 && is_own_group(option->get_group());
 }
 
 }  // namespace arctrace::cli

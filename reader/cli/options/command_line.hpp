@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "reader/cli/options/options.hpp"
-#include "reader/render/text_style.hpp"
 
 namespace arctrace::cli {
 
@@ -19,10 +18,6 @@ namespace arctrace::cli {
 // without the program's name; those of other subcommands stay as they are. `root`: has
 // the subcommand record.
 void separate_command(const CLI::App& root, std::vector<std::string>& arguments);
-
-// The group of those options of record that create a buffer and a file. They have no
-// meaning with --session.
-inline constexpr const char* kOwnBufferGroup = "Buffer and file";
 
 // Returns `path` if a file of options is there that may be read without being asked for,
 // else an empty path: it must be a regular file that can be trusted. `warning`: why an
@@ -56,10 +51,5 @@ class ConfigFile : public CLI::ConfigTOML {
   mutable bool is_ours_ = true;                  // the file belongs to this user
   mutable std::map<std::string, size_t> lines_;  // by "command.option"
 };
-
-// Returns the text of --help on a terminal. `help`: the text as CLI11 wrote it. Lines
-// that are wider than style.width (0: none are) are continued: the description of an
-// option in its own column, other lines below their beginning.
-std::string fit_help(const std::string& help, const reader::TextStyle& style);
 
 }  // namespace arctrace::cli

@@ -24,6 +24,9 @@ void add_buffer_options(CLI::App& app, recorder::BufferOptions& buffer);
 void add_pin_option(CLI::App& app, recorder::PinPolicy& pin);
 void add_snapshot_options(CLI::App& app, recorder::FlightOptions& flight);
 
+// --keep=TIME, above 0.
+void add_keep_option(CLI::App& app, uint64_t& ns);
+
 // --duration=TIME, above 0. `what`: the subject of the sentence in the help that says
 // what ends then.
 void add_duration_option(CLI::App& app, uint64_t& ns, const std::string& what);

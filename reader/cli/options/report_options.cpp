@@ -249,10 +249,7 @@ std::string problem_of(const ReportOptions& options) {
 // The options that `report` and `graph` have in common.
 void add_common_options(CLI::App& app, ReportOptions& options, bool with_functions) {
   add_format_option(app, options.format);
-  add_choice<ReportClock>(app, "--clock", options.clock, kClocks,
-                          "which time self, total and the shares are of: all, or only "
-                          "that on or off a CPU, which needs record --kernel")
-      ->default_str("wall");
+  add_clock_option(app, options.clock);
   app.add_flag("--corrected", options.corrected,
                absl::StrCat("take what recording itself cost off all times, as far as it "
                             "is known; with ",
@@ -274,6 +271,15 @@ void add_common_options(CLI::App& app, ReportOptions& options, bool with_functio
 
 }  // namespace
 
+void add_clock_option(CLI::App& app, ReportClock& clock) {
+  add_choice<ReportClock>(app, "--clock", clock, kClocks,
+                          "which time self, total and the shares are of: all, or only "
+                          "that on or off a CPU, which needs record --kernel")
+      ->default_str("wall");
+}
+
+std::string clock_name(ReportClock clock) { return word_of(kClocks, clock); }
+
 Grouping ReportOptions::grouping() const {
   if (merge) return Grouping::kAll;
   return per.value_or(view->grouping.value_or(Grouping::kThread));
@@ -291,7 +297,7 @@ std::string ReportOptions::needs_kernel() const {
       return absl::StrCat("--columns=", type.name);
     }
   }
-  if (clock != ReportClock::kWall) return "--clock=" + word_of(kClocks, clock);
+  if (clock != ReportClock::kWall) return absl::StrCat("--clock=", clock_name(clock));
   return {};
 }
 

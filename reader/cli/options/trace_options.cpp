@@ -127,6 +127,7 @@ const std::vector<std::pair<std::string, ExportWeight>> kWeights = {
 const std::vector<std::pair<std::string, Grouping>> kGroupings = {
     {"thread", Grouping::kThread},
     {"process", Grouping::kProcess},
+    {"name", Grouping::kName},
     {"all", Grouping::kAll}};
 
 constexpr const char* kNotes =
@@ -220,8 +221,9 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
   add_choice_option<Grouping>(app, "--per", kGroupings, take(&ExportOptions::grouping),
                               absl::StrCat("whose stacks ", weighed,
                                            " add up: those of each thread, of each "
-                                           "process, or of all"))
-      ->default_str("thread");
+                                           "process, of the threads of a name, or of "
+                                           "all"))
+      ->default_str("thread, but of folded name");
   app.add_option_function<std::vector<std::string>>(
          "--exact",
          [&options](const std::vector<std::string>& texts) {

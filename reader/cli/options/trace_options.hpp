@@ -54,7 +54,7 @@ struct ExportOptions : ReplayFilterOptions {
   bool partial = false;   // a trace that is not whole will do
   bool download = false;  // debug files
   reader::ExportWeight weight = reader::ExportWeight::kWall;
-  reader::Grouping grouping = reader::Grouping::kThread;
+  std::optional<reader::Grouping> grouping;
   std::vector<TimeRange> exact;  // of which all calls are exported
   std::vector<std::string> where;
   bool has_sum_options = false;  // one of those that only formats of sums know

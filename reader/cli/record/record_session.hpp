@@ -51,6 +51,10 @@ std::string recording_summary_line(const recorder::CollectorSummary& summary,
 absl::Status write_and_tell(const recorder::Buffer& buffer,
                             const recording::SnapshotFileOptions& options);
 
+// Prints since when the records of all threads are in the file, if it is a copy of a
+// buffer in which some were overwritten; and a warning if that is less than `keep_ns`.
+void tell_kept(const std::string& path, uint64_t keep_ns);
+
 // Prints that a program can't be traced. `why`: enum arctrace_untraced.
 void warn_untraced(const std::string& program, uint32_t why);
 

@@ -308,6 +308,7 @@ void print_end(const recorder::CollectorSummary& summary,
   tell_unused_entries(summary, options);
   tell_patches(summary, options, !hint.empty());
   tell_snapshots(summary, options);
+  if (summary.overwritten != 0) tell_kept(options.output.path, options.keep_ns);
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 
@@ -361,6 +362,7 @@ absl::Status write_and_tell(const recorder::Buffer& buffer,
   reader::print_message(absl::StrCat(reader::count_text(written->records, "record"), ", ",
                                      reader::bytes_text(written->bytes), ", ",
                                      options.output.path));
+  tell_kept(options.output.path, 0);
   return absl::OkStatus();
 }
 

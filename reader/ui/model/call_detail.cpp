@@ -162,10 +162,10 @@ void ArgsSearch::write_json(std::span<const FunctionId> ids, JsonWriter& json) c
     Lane like;
     like.thread = found.frame.thread;
     like.coroutine = found.frame.coroutine;
-    const Lane* lane = timeline_.find(like);
-    if (lane == nullptr) continue;
+    const std::optional<uint32_t> lane = timeline_.number_of(like);
+    if (!lane.has_value()) continue;
     json.begin_array();
-    json.value(lane - timeline_.lanes().data());
+    json.value(*lane);
     json.value(kStateLevels + found.frame.depth - 1);
     json.value(found.frame.start_ns);
     json.value(found.frame.stop_ns);

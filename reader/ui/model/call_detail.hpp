@@ -39,6 +39,8 @@ class CallDetail : public ReplayListener, public ScheduleListener {
   }
 
   bool is_found() const { return frame_.has_value(); }
+  // Its arguments as text; empty: none are recorded.
+  const std::string& args_text() const { return args_; }
   // Writes function, start_ns, stop_ns, self_ns, duration_ns, off_ns, ready_ns,
   // not_known_ns, args, retval, flags, path (functions, outermost first), callees
   // ([function, calls, ns], ...), waits ([begin, end, task state, thread that ended it or

@@ -40,6 +40,13 @@ void EarlyPage::add_lane(ThreadIndex thread, uint32_t coroutine, bool is_adopted
   lane.is_adopted = is_adopted;
 }
 
+std::optional<uint32_t> EarlyPage::find(const Lane& like) const {
+  const auto found =
+      lane_numbers_.find(Key{like.thread, like.coroutine, like.is_adopted});
+  if (found == lane_numbers_.end()) return std::nullopt;
+  return found->second;
+}
+
 void EarlyPage::write_facts_json(JsonWriter& json) const {
   const Session& session = ranges_.trace().session();
   const TimeRange times = blocks_.times();

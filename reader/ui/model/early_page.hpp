@@ -6,6 +6,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -33,6 +34,8 @@ class EarlyPage {
   // One lane for each thread that wrote records, then the lanes that were met in ranges:
   // of coroutines, and of calls that were entered before tracing began.
   std::span<const Lane> lanes() const { return lanes_; }
+  // Returns the number of such a lane; nullopt: it has not been met.
+  std::optional<uint32_t> find(const Lane& like) const;
 
   // Members of the object that is open: those of write_facts_json() that are known, and
   // bytes.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/analysis/function_kinds.hpp"
 #include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/kind_totals.hpp"
 #include "reader/analysis/recorded_state.hpp"
@@ -228,6 +229,9 @@ void write_names_json(FunctionResolver& resolver, size_t first, JsonWriter& json
     const auto id = static_cast<FunctionId>(i);
     json.value(safe_name(resolver.shown_names()[id]));
     json.value(safe_name(functions[id].module));
+    if (const auto kind = function_kind(functions[id]); kind && may_wait(*kind)) {
+      json.value(true);
+    }
     json.end();
   }
 }
@@ -257,7 +261,17 @@ void write_lanes_json(const PageFacts& facts, JsonWriter& json) {
     write_lane_name_json(definitions, lane, json);
     json.member("levels", lane.levels);
     json.member("calls", lane.calls);
-    json.member("busy_ns", lane.busy_ns);
+    json.member("cpu_ns", lane.cpu_ns);
+    json.member("work_ns", lane.work_ns);
+    json.key("parts").begin_array();
+    for (const Stretch& part : lane.parts) {
+      json.begin_array();
+      json.value(part.what);
+      json.value(part.start_ns);
+      json.value(part.stop_ns);
+      json.end();
+    }
+    json.end();
     json.end();
   }
   json.end();

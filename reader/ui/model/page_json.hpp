@@ -44,14 +44,16 @@ bool has_wake_ups(const PageFacts& facts);
 void write_facts_json(const PageFacts& facts, JsonWriter& json);
 
 // Writes elements of the array that is open: [name, module], by FunctionId from `first`
-// on, safe.
+// on, safe; and true as a third element if the function mostly waits.
 void write_names_json(FunctionResolver& resolver, size_t first, JsonWriter& json);
 
 // name, pid, tid, program, coroutine, adopted, and key, by which the lane is found on
 // another page of the trace.
 void write_lane_name_json(const Definitions& definitions, const Lane& lane,
                           JsonWriter& json);
-// lanes: an array of objects, in the order of Timeline::lanes().
+// lanes: an array of objects, in the order of Timeline::lanes(), with levels, calls,
+// cpu_ns, work_ns, and parts, those of the process' life: arrays of function, begin and
+// end.
 void write_lanes_json(const PageFacts& facts, JsonWriter& json);
 
 // totals: arrays [function, calls, self_ns, total_ns, off_ns, timed, avg_ns, min_ns,

@@ -3,7 +3,6 @@
 #include <string_view>
 #include <utility>
 
-#include "reader/report/critical_path_view.hpp"
 #include "reader/report/locks_view.hpp"
 
 namespace arctrace::reader {
@@ -27,11 +26,11 @@ PageParts::PageParts(const Definitions& definitions, size_t max_items,
       timeline_(max_items, exact_),
       times_(definitions, Grouping::kAll),
       locks_(make_locks_view(table_settings(definitions))),
-      lock_listener_(locks_->call_listener()),
-      critical_(make_critical_path_view(table_settings(definitions))),
-      critical_listener_(critical_->schedule_listener()) {}
+      lock_listener_(locks_->call_listener()) {}
 
-void PageParts::begin(Replay& replay) {
+void PageParts::begin(Replay& replay, const Session* session) {
+  timeline_.begin(replay.functions());
+  critical_.begin(replay, session);
   locks_->begin_text(replay, [](std::string_view /*text*/) { return true; });
 }
 

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "reader/analysis/function_times.hpp"
+#include "reader/analysis/slowest_of_each.hpp"
 #include "reader/replay/replay.hpp"
 #include "reader/report/view.hpp"
 #include "reader/ui/model/exact_times.hpp"
+#include "reader/ui/model/page_critical.hpp"
 #include "reader/ui/model/timeline.hpp"
 
 namespace arctrace::reader {
@@ -26,8 +28,9 @@ class PageParts : public ReplayListener, public ScheduleListener {
   // To be called before begin(): calls on the path are wanted, too.
   void set_path(const CriticalPath& path) { exact_.set_path(path); }
   const ExactTimes& exact() const { return exact_; }
-  // To be called before the first record.
-  void begin(Replay& replay);
+  // To be called before the first record; both must outlive this object. `session` may be
+  // null.
+  void begin(Replay& replay, const Session* session);
   // To be called after the last record.
   void finish() { timeline_.rows().sort(); }
 
@@ -38,34 +41,30 @@ class PageParts : public ReplayListener, public ScheduleListener {
   absl::Status write_locks_json(Replay& replay, JsonWriter& json) {
     return locks_->write_json(replay, json);
   }
-  // Writes the same members as `report --view=critical-path --format=json`. REQUIRES: the
-  // replay has dispatches, and wake-ups.
-  absl::Status write_critical_json(Replay& replay, JsonWriter& json) {
-    return critical_->write_json(replay, json);
-  }
+  const SlowestOfEach& slowest() const { return slowest_; }
+  PageCritical& critical() { return critical_; }
 
   // The other listeners need no token.
   uint64_t frame_opened(const FrameInfo& frame) override {
+    critical_.frame_opened(frame);
     return lock_listener_->frame_opened(frame);
   }
   void frame_closed(const FrameInfo& frame, uint64_t token, bool shown) override {
     timeline_.frame_closed(frame, token, shown);
     times_.frame_closed(frame, token, shown);
+    slowest_.frame_closed(frame, token, shown);
     lock_listener_->frame_closed(frame, token, shown);
   }
   void frame_adopted(const FrameInfo& frame) override { timeline_.frame_adopted(frame); }
   void point(const PointInfo& /*point*/) override {}
+  void part_ended(const FrameInfo& part) override { timeline_.part_ended(part); }
   void args(const ArgsInfo& args) override { lock_listener_->args(args); }
   void state_ended(const StateInfo& state) override {
     timeline_.state_ended(state);
-    critical_listener_->state_ended(state);
+    critical_.state_ended(state);
   }
-  void time_passed(const PathTime& time) override {
-    critical_listener_->time_passed(time);
-  }
-  void thread_made(const ThreadMade& made) override {
-    critical_listener_->thread_made(made);
-  }
+  void time_passed(const PathTime& time) override { critical_.time_passed(time); }
+  void thread_made(const ThreadMade& made) override { critical_.thread_made(made); }
 
  private:
   ExactTimes exact_;
@@ -73,8 +72,8 @@ class PageParts : public ReplayListener, public ScheduleListener {
   FunctionTimes times_;
   const std::unique_ptr<View> locks_;
   ReplayListener* const lock_listener_;
-  const std::unique_ptr<View> critical_;
-  ScheduleListener* const critical_listener_;
+  SlowestOfEach slowest_;
+  PageCritical critical_;
 };
 
 }  // namespace arctrace::reader

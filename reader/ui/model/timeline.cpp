@@ -1,8 +1,21 @@
 #include "reader/ui/model/timeline.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "reader/analysis/function_kinds.hpp"
 
 namespace arctrace::reader {
+
+// Each function is checked once.
+bool WaitFunctions::contains(FunctionId function) {
+  while (is_wait_.size() <= function) {
+    const std::optional<FunctionKind> kind =
+        function_kind((*functions_)[static_cast<FunctionId>(is_wait_.size())]);
+    is_wait_.push_back(kind.has_value() && may_wait(*kind));
+  }
+  return is_wait_[function];
+}
 
 Lane& Timeline::lane_of(ThreadIndex thread, uint32_t coroutine, bool is_adopted) {
   const Key key{thread, coroutine, is_adopted};
@@ -35,6 +48,12 @@ const Lane* Timeline::find(const Lane& like) const {
   return found == index_.end() ? nullptr : &lanes_[found->second];
 }
 
+std::optional<uint32_t> Timeline::number_of(const Lane& like) const {
+  const Lane* lane = find(like);
+  if (lane == nullptr) return std::nullopt;
+  return static_cast<uint32_t>(lane - lanes_.data());
+}
+
 const TimeRow& Timeline::row(const Lane& lane, uint32_t level) const {
   return rows_.row(level < lane.rows.size() ? lane.rows[level] : UINT32_MAX);
 }
@@ -44,7 +63,8 @@ void Timeline::frame_closed(const FrameInfo& frame, uint64_t /*token*/, bool sho
   Lane& lane = lane_of(frame.thread, frame.coroutine, false);
   const Stretch stretch{frame.start_ns, frame.stop_ns, frame.function, frame.flags};
   if (is_call(frame.flags)) ++lane.calls;
-  if (frame.depth == 1) lane.busy_ns += stretch.duration_ns();
+  if (frame.depth == 1 && frame.coroutine != 0) lane.cpu_ns += frame.cpu.cpu_ns;
+  if (!waits_.contains(frame.function)) lane.work_ns += frame.self_ns;
   if (frame.depth > kDepthMax) {
     ++calls_without_row_;
     return;
@@ -65,9 +85,18 @@ void Timeline::frame_adopted(const FrameInfo& frame) {
   add(lane, level, {frame.start_ns, frame.stop_ns, frame.function, frame.flags});
 }
 
+void Timeline::part_ended(const FrameInfo& part) {
+  if (part.coroutine != 0 || part.stop_ns <= part.start_ns) return;
+  lane_of(part.thread, 0, false)
+      .parts.push_back({part.start_ns, part.stop_ns, part.function, part.flags});
+}
+
 void Timeline::state_ended(const StateInfo& state) {
-  add(lane_of(state.thread, 0, false), static_cast<uint32_t>(state.state),
-      {state.start_ns, state.stop_ns, static_cast<uint32_t>(state.state), 0});
+  Lane& lane = lane_of(state.thread, 0, false);
+  const Stretch stretch{state.start_ns, state.stop_ns, static_cast<uint32_t>(state.state),
+                        0};
+  if (state.state == RunState::kRunning) lane.cpu_ns += stretch.duration_ns();
+  add(lane, static_cast<uint32_t>(state.state), stretch);
 }
 
 }  // namespace arctrace::reader

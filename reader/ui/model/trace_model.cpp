@@ -9,7 +9,7 @@
 #include "reader/render/labels.hpp"
 #include "reader/streams/replay_run.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "reader/ui/model/call_detail.hpp"
+#include "reader/ui/model/page_lists.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -18,6 +18,8 @@ constexpr size_t kFlameNodesMax = 40'000;
 // The lines of a function's source that the page shows: before its first one, and in all.
 constexpr uint32_t kSourceLinesBefore = 2;
 constexpr uint32_t kSourceLines = 40;
+// The arguments of a call are recorded right after its entry.
+constexpr uint64_t kArgsWithin_ns = 1'000'000;
 
 }  // namespace
 
@@ -231,36 +233,62 @@ absl::StatusOr<TraceModel::Sums> TraceModel::sums_of(const Times* times) {
   return Sums{(*range)->replay(), (*range)->parts(), (*range)->ids()};
 }
 
-absl::StatusOr<std::string> TraceModel::totals(const Times* times) {
-  const absl::StatusOr<Sums> sums = sums_of(times);
-  if (!sums.ok()) return sums.status();
-  return object([&](JsonWriter& json) {
-    write_totals_json({sums->replay, sums->parts}, sums->ids, json);
-  });
+std::optional<uint32_t> TraceModel::lane_number(const Lane& like) const {
+  return is_whole_ ? pass_.parts().timeline().number_of(like) : early_->find(like);
 }
 
-absl::StatusOr<std::string> TraceModel::flame(const Times* times, Grouping grouping) {
-  const absl::StatusOr<Sums> sums = sums_of(times);
-  if (!sums.ok()) return sums.status();
-  return object([&](JsonWriter& json) {
-    write_flame_json({sums->replay, sums->parts}, grouping, sums->ids, kFlameNodesMax,
-                     json);
-  });
-}
-
-absl::StatusOr<std::string> TraceModel::view_of(const Times* times,
-                                                WriteView write_view) {
+template <class Write>
+absl::StatusOr<std::string> TraceModel::object_of(const Times* times,
+                                                  const Write& write) {
   const absl::StatusOr<Sums> sums = sums_of(times);
   if (!sums.ok()) return sums.status();
   absl::Status status;
-  std::string text = object(
-      [&](JsonWriter& json) { status = (sums->parts.*write_view)(sums->replay, json); });
+  std::string text = object([&](JsonWriter& json) { status = write(*sums, json); });
   if (!status.ok()) return status;
   return text;
 }
 
+absl::StatusOr<std::string> TraceModel::totals(const Times* times) {
+  return object_of(times, [](const Sums& sums, JsonWriter& json) {
+    write_totals_json({sums.replay, sums.parts}, sums.ids, json);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::string> TraceModel::flame(const Times* times, Grouping grouping) {
+  return object_of(times, [&](const Sums& sums, JsonWriter& json) {
+    write_flame_json({sums.replay, sums.parts}, grouping, sums.ids, kFlameNodesMax, json);
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<std::string> TraceModel::locks(const Times* times) {
-  return view_of(times, &PageParts::write_locks_json);
+  return object_of(times, [](const Sums& sums, JsonWriter& json) {
+    return sums.parts.write_locks_json(sums.replay, json);
+  });
+}
+
+absl::StatusOr<std::string> TraceModel::processes(const Times* times) {
+  return object_of(times, [this](const Sums& sums, JsonWriter& json) {
+    const auto number = [this](const Lane& like) { return lane_number(like); };
+    write_processes_json(sums.replay, number, json);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::string> TraceModel::slowest(FunctionId function, const Times* times) {
+  return object_of(times, [&](const Sums& sums, JsonWriter& json) {
+    FunctionId id = function;  // in the replay of the sums
+    if (!sums.ids.empty()) {
+      const auto found = std::find(sums.ids.begin(), sums.ids.end(), function);
+      id = static_cast<FunctionId>(found - sums.ids.begin());
+    }
+    const auto number = [this](const Lane& like) { return lane_number(like); };
+    json.key("slowest").begin_array();
+    write_slowest_json(sums.parts.slowest().of(id), number, json);
+    json.end();
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<std::string> TraceModel::critical_path(const Times* times) {
@@ -268,21 +296,20 @@ absl::StatusOr<std::string> TraceModel::critical_path(const Times* times) {
   if (!trace.definitions().has_dispatches() || trace.session().has_perf_records) {
     return absl::NotFoundError("the trace does not know what woke its threads");
   }
-  return view_of(times, &PageParts::write_critical_json);
+  return object_of(times, [this](const Sums& sums, JsonWriter& json) {
+    const auto number = [this](const Lane& like) { return lane_number(like); };
+    return sums.parts.critical().write_json(sums.replay, number, json);
+  });
 }
 
-absl::StatusOr<std::string> TraceModel::call(uint32_t lane, uint32_t level,
-                                             int64_t start_ns, int64_t stop_ns) {
-  if (lane >= lanes().size() || level < kStateLevels) {
-    return absl::NotFoundError("there is no such call");
-  }
+// Reads a range that the call touches, and returns an object with what `write` adds.
+absl::StatusOr<std::string> TraceModel::read_call(
+    const CallKey& key, const TimeRange& range,
+    absl::FunctionRef<void(const CallDetail&, std::span<const FunctionId>, JsonWriter&)>
+        write) {
   const Trace& trace = ranges_->trace();
-  const Lane& facts = lanes()[lane];
-  CallDetail detail({facts.thread, facts.coroutine, level - kStateLevels + 1, start_ns},
-                    trace.definitions());
+  CallDetail detail(key, trace.definitions());
   ReplayOptions options = replay_options_of(trace);
-  // The range has a nanosecond around the call, so that its begin and end are not cut.
-  const TimeRange range{minus(start_ns, 1), plus(stop_ns, 2)};
   options.filter.from_ns = range.from_ns;
   options.filter.until_ns = range.until_ns;
   options.listener = &detail;
@@ -294,7 +321,32 @@ absl::StatusOr<std::string> TraceModel::call(uint32_t lane, uint32_t level,
   if (!detail.is_found()) return absl::NotFoundError("there is no such call");
   const std::vector<FunctionId> ids =
       ids_on_page(replay.functions(), resolver().mutable_functions());
-  return object([&](JsonWriter& json) { detail.write_json(ids, json); });
+  return object([&](JsonWriter& json) { write(detail, ids, json); });
+}
+
+absl::StatusOr<std::string> TraceModel::call(uint32_t lane, uint32_t level,
+                                             int64_t start_ns, int64_t stop_ns) {
+  if (lane >= lanes().size() || level < kStateLevels) {
+    return absl::NotFoundError("there is no such call");
+  }
+  const Lane& facts = lanes()[lane];
+  // The range has a nanosecond around the call, so that its begin and end are not cut.
+  return read_call({facts.thread, facts.coroutine, level - kStateLevels + 1, start_ns},
+                   {minus(start_ns, 1), plus(stop_ns, 2)},
+                   [](const CallDetail& detail, std::span<const FunctionId> ids,
+                      JsonWriter& json) { detail.write_json(ids, json); });
+}
+
+absl::StatusOr<std::string> TraceModel::args(uint32_t lane, uint32_t level,
+                                             int64_t start_ns) {
+  if (lane >= lanes().size() || level < kStateLevels || lanes()[lane].is_adopted) {
+    return absl::NotFoundError("there is no such call");
+  }
+  const Lane& facts = lanes()[lane];
+  return read_call({facts.thread, facts.coroutine, level - kStateLevels + 1, start_ns},
+                   {minus(start_ns, 1), plus(start_ns, kArgsWithin_ns)},
+                   [](const CallDetail& detail, std::span<const FunctionId> /*ids*/,
+                      JsonWriter& json) { json.member("args", detail.args_text()); });
 }
 
 absl::StatusOr<std::string> TraceModel::search(const std::string& text) {

@@ -2,6 +2,7 @@
 // all of it finds, and what is read for a range of time when somebody asks for it.
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
@@ -17,6 +18,7 @@
 #include "reader/symbols/symbolizer.hpp"
 #include "reader/trace/trace.hpp"
 #include "reader/trace/trace_files.hpp"
+#include "reader/ui/model/call_detail.hpp"
 #include "reader/ui/model/early_page.hpp"
 #include "reader/ui/model/page_json.hpp"
 #include "reader/ui/model/trace_ranges.hpp"
@@ -80,8 +82,15 @@ class TraceModel {
   absl::StatusOr<std::string> totals(const Times* times);
   absl::StatusOr<std::string> flame(const Times* times, Grouping grouping);
   absl::StatusOr<std::string> locks(const Times* times);
+  absl::StatusOr<std::string> processes(const Times* times);
+  // Object with slowest, the slowest calls of a function of the page
+  // (write_slowest_json()).
+  absl::StatusOr<std::string> slowest(FunctionId function, const Times* times);
   // kNotFound: the trace does not know what woke threads.
   absl::StatusOr<std::string> critical_path(const Times* times);
+  // Object with args of the call of a lane at a level that began at `start_ns`; empty if
+  // none are recorded. It reads little of the trace. kNotFound: there is no such call.
+  absl::StatusOr<std::string> args(uint32_t lane, uint32_t level, int64_t start_ns);
   // The call of a lane at a level that began at `start_ns`. kNotFound: there is none.
   absl::StatusOr<std::string> call(uint32_t lane, uint32_t level, int64_t start_ns,
                                    int64_t stop_ns);
@@ -106,8 +115,14 @@ class TraceModel {
   std::string object(const Write& write) const;
   // The sums of a range, or of the whole.
   absl::StatusOr<Sums> sums_of(const Times* times);
-  using WriteView = absl::Status (PageParts::*)(Replay& replay, JsonWriter& json);
-  absl::StatusOr<std::string> view_of(const Times* times, WriteView write_view);
+  // Returns an object with what `write` adds of the sums of a range, or of the whole.
+  template <class Write>
+  absl::StatusOr<std::string> object_of(const Times* times, const Write& write);
+  std::optional<uint32_t> lane_number(const Lane& like) const;
+  absl::StatusOr<std::string> read_call(
+      const CallKey& key, const TimeRange& range,
+      absl::FunctionRef<void(const CallDetail&, std::span<const FunctionId>, JsonWriter&)>
+          write);
   absl::StatusOr<std::string> early_timeline(Times times, uint64_t pixel_ns,
                                              const std::vector<uint32_t>& lanes,
                                              bool exact);

@@ -79,7 +79,7 @@ absl::StatusOr<TraceRange*> TraceRanges::read_into(Kept& kept, Times times,
                                                    size_t max_items, Functions& page) {
   Kept made;
   TraceRange& range = made.emplace_back(trace_, symbolizer_, times, max_items);
-  range.parts().begin(range.replay());
+  range.parts().begin(range.replay(), &trace_.session());
   absl::Status status = read({times.from_ns, times.until_ns}, range.replay());
   if (!status.ok()) return status;
   range.parts().finish();

@@ -44,7 +44,7 @@ absl::Status WholePass::read() {
   options.listener = parts_.get();
   if (definitions.has_dispatches()) options.schedule = parts_.get();
   replay_ = std::make_unique<Replay>(definitions, &symbolizer_, options);
-  parts_->begin(*replay_);
+  parts_->begin(*replay_, &trace_->session());
   ReplayWatch watch;
   watch.gap = [this](const Gap& gap) { gaps_->add(gap); };
   watch.goes = [this](const ReadSoFar& so_far) {

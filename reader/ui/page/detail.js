@@ -10,15 +10,38 @@ function histogramTable(row, own) {
     const meter = make("span", { class: "meter", "aria-hidden": "true" });
     meter.style.width = Math.round(170 * calls / most) + "px";
     return make("tr", { class: here ? "here" : null },
-      make("td", {}, (from(i) === 0 ? "0 ns" : duration(from(i))) + " – " + duration(2 ** (first + i + 1))),
+      make("td", {}, duration(from(i)) + " – " + duration(2 ** (first + i + 1))),
       make("td", { class: "name" }, calls ? meter : ""), make("td", {}, count(calls)), make("td", {}, here ? "◂ this call" : ""));
   });
   return make("section", {}, make("h2", {}, "How long its calls took"), make("table", { class: "histogram" }, make("tbody", {}, lines)));
 }
 
 function functionLink(id) {
-  return make("button", { class: "link mono", onclick: () => change({ func: id, call: null, tab: "chosen" }) }, nameOf(id).slice(0, 300));
+  return make("button", { class: "link mono", onclick: () => change({ func: id, call: null, tab: "details" }) }, nameOf(id).slice(0, 300));
 }
+// The slowest calls of a function; each row goes to its call. `own`: one that is marked.
+function slowestSection(id, calls, own) {
+  const rows = calls.map(([lane, level, start, stop, off, unknown, flags]) => {
+    const call = { lane, level, start, stop, what: id, flags };
+    const isOwn = own && own.lane === lane && own.level === level && own.start === start;
+    return make("tr", { class: isOwn ? "chosen" : null, ...actionOf(() => { change({ call, func: null, tab: "details" }); timeLine.show(call); }) },
+      make("td", {}, (flags & CUT ? "at least " : "") + duration(stop - start)), facts.has_cpu && make("td", {}, unknown ? "-" : duration(stop - start - off)),
+      make("td", {}, moment(start, 1000)), make("td", { class: "name" }, laneTitle(facts.lanes[lane])));
+  });
+  const head = ["took", ...(facts.has_cpu ? ["on the CPU"] : []), "at", "thread"];
+  return rows.length === 0 ? null : make("section", {}, make("h2", {}, "Slowest calls of " + shortName(nameOf(id)).slice(0, 60)), make("table", { class: "slowest" },
+    make("thead", {}, make("tr", {}, head.map((text) => make("th", { scope: "col", class: text === "thread" ? "name" : null }, text)))), make("tbody", {}, rows)));
+}
+// Reads them; an empty list: they are not known yet.
+async function slowestOf(id) {
+  try {
+    return (await source.slowest(id, presentRange())).slowest;
+  } catch (error) {
+    if (!error.isEarly) throw error;
+    return [];
+  }
+}
+
 const facts_ = (pairs) => make("dl", {}, pairs.filter((entry) => entry && entry[1]).map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 
 // The file and line of a function's source, and its lines if they are available.
@@ -30,22 +53,21 @@ function sourceSection(answer) {
     lines.length > 0 ? make("table", { class: "lines" }, make("tbody", {}, lines)) : make("p", { class: "dim" }, "The file is not on this machine."));
 }
 
-class Chosen {
-  async show(main) {
-    main.classList.remove("fills");
-    if (state.call) return this.showCall(main, state.call);
+class Details {
+  async show(main, isCurrent) {
+    if (state.call) return this.showCall(main, isCurrent, state.call);
     timeLine.wakes = null;
-    if (state.func !== null) return this.showFunction(main, state.func);
-    clear(main, make("p", { class: "dim" }, "Choose a call in the time line, or a function in one of the tables."));
+    if (state.func !== null) return this.showFunction(main, isCurrent, state.func);
+    clear(main, make("p", { class: "dim" }, "Click on a call in the time line, or a function in one of the tables."));
   }
-  async showFunction(main, id) {
-    const isKnown = await hasTotals();
-    if (state.tab !== "chosen") return;
+  async showFunction(main, isCurrent, id) {
+    const areKnown = await hasTotals(), slowest = await slowestOf(id);
+    if (!isCurrent()) return;
     const row = totals.byFunction.get(id);
     clear(main, make("h2", { class: "mono" }, nameOf(id)), make("div", { class: "columns" },
       make("section", {}, facts_([
         ["module", facts.functions[id][1]],
-        ["calls", !isKnown ? readingNote() : row ? [count(row[1]), leftOutNote(id)] : "none in this time"],
+        ["calls", !areKnown ? readingNote() : row ? [count(row[1]), leftOutNote(id)] : "none in this time"],
         row && ["in itself", duration(row[2]) + (facts.thread_ns ? ", " + share(row[2], facts.thread_ns) + " of all threads" : "")],
         row && ["with what it called", duration(row[3])],
         row && facts.has_cpu && ["of that off the CPU", offText(row[4], row[5])],
@@ -53,15 +75,16 @@ class Chosen {
         row && row[6] && ["p50 · p90 · p99", [row[9], row[10], row[11]].map(duration).join(" · ")],
         row && row[6] && ["shortest · longest", duration(row[8]) + " · " + duration(row[12])],
       ]), make("p", {}, make("button", { onclick: () => change({ tab: "flame", flameSearch: nameOf(id).slice(0, 200) }) }, "show in the flame graph")), totals.notes.has(id) && leftOutLegend()),
+      slowestSection(id, slowest, null),
       row && histogramTable(row, null)));
     const found = sourceSection(await source.source(id));
-    if (found && state.func === id && state.tab === "chosen") main.querySelector(".columns").append(found);
+    if (found && isCurrent()) main.querySelector(".columns").append(found);
   }
-  async showCall(main, call) {
+  async showCall(main, isCurrent, call) {
     const lane = facts.lanes[call.lane];
     const own = call.stop - call.start;
     await hasTotals();
-    if (state.call !== call || state.tab !== "chosen") return;
+    if (!isCurrent()) return;
     const row = totals.byFunction.get(call.what);
     const isCut = Boolean(call.flags & CUT);
     const head = () => [
@@ -78,9 +101,11 @@ class Chosen {
     } catch (error) {
       main.append(make("p", { class: "dim" }, error.message));
     }
-    if (!more || state.call !== call || state.tab !== "chosen") return;
+    if (!more || !isCurrent()) return;
     const waits = more.waits.map(([start, stop, , waker, path]) => make("li", {}, duration(stop - start) + " at " + moment(start, 1000) +
       (waker ? ", ended by " + waker : "") + (path.length ? " in " + path.slice(-3).map((id) => shortName(nameOf(id))).join(" › ") : "")));
+    const slowest = await slowestOf(call.what);
+    if (!isCurrent()) return;
     const callees = more.callees.map(([id, calls, ns]) => make("tr", {}, make("td", {}, duration(ns)), make("td", {}, share(ns, own)), make("td", {}, count(calls)), make("td", { class: "name" }, functionLink(id))));
     clear(main, title, make("div", { class: "columns" },
       make("section", {}, facts_([
@@ -96,11 +121,12 @@ class Chosen {
         ["called by", more.path.length > 1 && make("span", { class: "path" }, more.path.slice(0, -1).map((id, i) => [i ? " › " : "", functionLink(id)]).flat())],
       ])),
       waits.length > 0 && make("section", {}, make("h2", {}, "Its waits"), make("ol", {}, waits), more.waits_left_out ? make("p", { class: "dim" }, count(more.waits_left_out) + " more") : null),
+      slowestSection(call.what, slowest, call),
       row && histogramTable(row, own),
       callees.length > 0 && make("section", {}, make("h2", {}, "What it called"), make("table", {}, make("tbody", {}, callees)))));
     timeLine.wakes = more.waits;
     timeLine.draw();
     const found = sourceSection(await source.source(call.what));
-    if (found && state.call === call && state.tab === "chosen") main.querySelector(".columns").append(found);
+    if (found && isCurrent()) main.querySelector(".columns").append(found);
   }
 }

@@ -13,6 +13,8 @@ function make(tag, properties, ...children) {
   }
   return element;
 }
+// The properties of a row that does something when it is chosen.
+const actionOf = (action) => ({ tabindex: 0, onclick: action, onkeydown: (event) => { if (event.key === "Enter") action(); } });
 const clear = (element, ...children) => { element.replaceChildren(...children.flat(Infinity).filter((child) => child)); return element; };
 const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 

@@ -63,11 +63,12 @@ class FlameGraph {
     this.canvas = make("canvas", { tabindex: 0, role: "application", "aria-label": "Flame graph. Arrows move, Enter zooms in, Escape zooms out." });
     this.crumbs = make("span", { class: "crumbs", "aria-label": "Zoomed to" });
     this.sum = make("span", { role: "status" });
-    const choice = (name, choices) => make("select", { onchange: (event) => change({ [name]: event.target.value }) },
-      Object.entries(choices).map(([value, text]) => make("option", { value, selected: state[name] === value }, text)));
     const weights = { ...WEIGHTS };
     if (!facts.has_cpu) { delete weights.cpu; delete weights.off; }
-    if (!weights[state.weight]) state.weight = "wall";
+    // Time that threads wait is mostly of those that have nothing to do.
+    if (!weights[state.weight]) state.weight = facts.has_cpu ? "cpu" : "wall";
+    const choice = (name, choices) => make("select", { onchange: (event) => change({ [name]: event.target.value }) },
+      Object.entries(choices).map(([value, text]) => make("option", { value, selected: state[name] === value }, text)));
     this.find = make("input", { type: "search", placeholder: "highlight", "aria-label": "Highlight functions", value: state.flameSearch,
       oninput: (event) => change({ flameSearch: event.target.value }) });
     this.bar = make("div", { class: "bar" },
@@ -81,21 +82,19 @@ class FlameGraph {
     this.scroll = 0;
     this.listen();
   }
-  async show(main) {
-    main.classList.add("fills");
-    clear(main, this.bar, this.legend, this.box);
+  async show(main, isCurrent) {
     const key = state.per + pair(state.range);
     if (this.key !== key) {
-      this.key = this.groups = null;
-      this.sum.textContent = "reading…";
-      const { groups } = await source.flame(state.range && { from: state.range.from, until: state.range.until }, state.per);
+      const { groups } = await source.flame(presentRange(), state.per);
       await readTotals();  // it tells of which functions calls were left out
-      if (key !== state.per + pair(state.range)) return;
+      if (!isCurrent()) return;
       this.key = key;
       this.groups = groups;
       this.built = null;
       clear(this.legend, leftOutLegend());
     }
+    main.classList.add("fills");
+    clear(main, this.bar, this.legend, this.box);
     this.build();
   }
   build() {
@@ -197,7 +196,7 @@ class FlameGraph {
   }
   tipOf(node) {
     return labelOf(node) + leftOutText(node.what) + "\n" + this.textOf(node.total) + ", " + share(node.total, this.root.total) + " of all; itself " +
-      (node.own > 0 ? this.textOf(node.own) : "-") + (moduleOf(node.what) ? "\n" + moduleOf(node.what) : "");
+      this.textOf(node.own) + (moduleOf(node.what) ? "\n" + moduleOf(node.what) : "");
   }
   listen() {
     const { canvas } = this;
@@ -212,7 +211,7 @@ class FlameGraph {
       showTip("");
       this.zoomTo(node);
     });
-    canvas.addEventListener("dblclick", () => { if (this.chosen && this.chosen.what >= 0) change({ func: this.chosen.what, call: null, tab: "chosen" }); });
+    canvas.addEventListener("dblclick", () => { if (this.chosen && this.chosen.what >= 0) change({ func: this.chosen.what, call: null, tab: "details" }); });
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
       this.scroll = Math.max(0, Math.min(this.scroll + event.deltaY, (this.deepest || 0) - canvas.clientHeight + 30));
@@ -228,7 +227,7 @@ class FlameGraph {
       if (next) { this.chosen = next; say(this.tipOf(next)); this.draw(); }
       else if (event.key === "Enter") this.zoomTo(node);
       else if (event.key === "Escape" && this.top.parent) this.zoomTo(this.top.parent);
-      else if (event.key === " " && node.what >= 0) change({ func: node.what, call: null, tab: "chosen" });
+      else if (event.key === " " && node.what >= 0) change({ func: node.what, call: null, tab: "details" });
       else return;
       event.preventDefault();
       event.stopPropagation();

@@ -1,12 +1,12 @@
-// Writes numbers and times as text: three significant digits, a dash for nothing.
-const UNITS = [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]];
+// Writes numbers and times as text: three significant digits, a dash for what is not known.
+const UNITS = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
 
 function threeDigits(value) {
   if (value >= 1000) return Math.round(value).toLocaleString("en-US");
   return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 function duration(ns) {
-  if (ns === null || ns === undefined) return "-";
+  if (!isKnown(ns)) return "-";
   if (ns === 0) return "0";
   let unit = UNITS[0];
   for (const next of UNITS) if (ns >= next[1] * 0.9995) unit = next;
@@ -23,10 +23,15 @@ function bytesText(bytes) {
   for (; bytes >= 1000 && unit < 3; ++unit) bytes /= 1000;
   return (unit ? threeDigits(bytes) : bytes) + " " + units[unit];
 }
-const count = (number) => number ? number.toLocaleString("en-US") : "-";
-// Returns a text whose numbers are counts, with their thousands apart.
-const grouped = (text) => (text || "").replace(/\d+/g, (digits) => BigInt(digits).toLocaleString("en-US"));
-const share = (part, all) => all > 0 && part > 0 ? (100 * part / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "-";
+const isKnown = (number) => number !== null && number !== undefined;
+const count = (number) => isKnown(number) ? number.toLocaleString("en-US") : "-";
+// Returns a text of arctrace's with the page's sign for microseconds.
+const micro = (text) => text.replace(/(\d) us\b/g, "$1 µs");
+function share(part, all) {
+  if (!isKnown(part) || !(all > 0)) return "-";
+  if (part === 0) return "0";
+  return part / all < 0.0005 ? "< 0.1 %" : (100 * part / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %";
+}
 
 // Returns a time, with as many digits as tell neighbours `step` apart.
 function moment(ns, step) {

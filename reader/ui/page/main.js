@@ -1,21 +1,15 @@
 // Puts the page together.
 const TABS = [
   { id: "summary", text: "Summary" }, { id: "flame", text: "Flame graph" }, { id: "functions", text: "Functions" },
-  { id: "locks", text: "Locks" }, { id: "critical", text: "Critical path" }, { id: "chosen", text: "Chosen" },
+  { id: "locks", text: "Locks" }, { id: "critical", text: "Critical path" }, { id: "details", text: "Details" },
 ];
 const KEYS = [
   ["w  s", "zoom in and out"], ["a  d", "move left and right"], ["0", "all of the time"],
   ["↑ ↓ ← →", "choose the caller, the first callee, the call before, the one after"], ["Enter  f", "zoom to the chosen call"],
-  ["shift ↑ ↓", "scroll the lanes"], ["drag", "move"], ["shift drag", "choose a range of time for tables and flame graph"],
+  ["shift ↑ ↓", "scroll the lanes"], ["drag", "move"], ["shift drag", "choose a range of time for summary, tables and flame graph"],
   ["r", "the range that is shown becomes that range"], ["Esc", "back to the whole time"],
-  ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"],
+  ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"], ["e", "all rows of deep threads, or the first ones"], ["p", "the critical path in the time line"],
   ["1 – 6", "the tabs"], ["/", "search"], ["t", "light or dark"], ["?", "this list"],
-];
-const SIGNS = [
-  ["running", "on the CPU"], ["ready", "ready to run, waits for a CPU"], ["blocked", "blocked"],
-  ["notknown", "not known: records of the kernel are missing"],
-  ["gap", "records are missing"], ["crowd", "calls too short to be drawn: zoom in"],
-  ["density", "not read yet: how densely records were written"],
 ];
 let timeLine = null;
 const status = make("div", { class: "say", role: "status" });
@@ -42,10 +36,10 @@ function makeHeader(search) {
   return make("header", {},
     make("div", { class: "head" },
       make("h1", { title: facts.command.slice(0, 1000) }, facts.command.slice(0, 500) || fileOf(facts.path || "arctrace")),
-      make("div", { class: "facts", title: grouped(facts.records_text) },
+      make("div", { class: "facts", title: facts.records_text },
         make("b", {}, words.filter(Boolean).join(" · ")),
         !facts.is_whole ? [" · " + bytesText(facts.bytes) + " of records, losses not known yet · reading: ", make("span", { class: "reading" }, reading.text)]
-          : facts.lost ? make("span", { class: "hot" }, " · ! " + grouped(facts.records_text)) : " · " + count(facts.records) + " records, none lost")),
+          : facts.lost ? make("span", { class: "hot" }, " · ! " + facts.records_text) : make("span", { class: "whole" }, " · " + count(facts.records) + " records, none lost"))),
     search.element,
     make("button", { id: "theme", "aria-label": "Light or dark", title: "light or dark (t)",
       onclick: () => change({ theme: isDark() ? "light" : "dark" }) }, "◐"),
@@ -73,17 +67,26 @@ function makeTabs(main, panes) {
       buttons[i].tabIndex = tab.id === state.tab ? 0 : -1;
     });
     main.setAttribute("aria-labelledby", "tab-" + state.tab);
+    // What was there is of another tab, range or call. If the data are there already, this is
+    // not painted.
+    const focused = main.contains(document.activeElement) ? document.activeElement : null;
+    main.classList.remove("fills");
+    main.setAttribute("aria-busy", "true");
+    clear(main, make("p", { class: "dim", role: "status" }, "reading…"));
     clear(scope, state.range
       ? [make("span", {}, "of " + moment(state.range.from, 1000) + " – " + moment(state.range.until, 1000) + " (" + duration(state.range.until - state.range.from) + ") "),
         make("button", { onclick: () => change({ range: null }) }, "whole time")]
       : source.canReadAgain ? [make("span", {}, "of the whole time "), make("button", { title: "r", onclick: shownRange }, "only what is shown")] : "of the whole time");
     try {
-      await panes[state.tab].show(main);
+      await panes[state.tab].show(main, () => mine === turn);
     } catch (error) {
       if (mine !== turn) return;
       main.classList.remove("fills");
       clear(main, error.isEarly ? readingNote() : make("p", { class: "failure", role: "alert" }, "The server does not answer: " + error.message));
     }
+    if (mine !== turn) return;
+    main.removeAttribute("aria-busy");
+    if (focused && main.contains(focused)) focused.focus();
   };
   return { nav, show };
 }
@@ -118,8 +121,9 @@ function listenToKeys(search) {
     if (event.key === "/") search.input.focus();
     else if (event.key === "?") document.querySelector("dialog").showModal();
     else if (event.key === "t") change({ theme: isDark() ? "light" : "dark" });
+    else if (event.key === "p" && facts.has_wake_ups) togglePath();
     else if (event.key === "r" && source.canReadAgain) shownRange();
-    else if (event.key === "Escape") change({ range: null, call: null, func: null });
+    else if (event.key === "Escape") { timeLine.spot = null; change({ range: null, call: null, func: null }); }
     else if (event.key >= "1" && event.key <= String(TABS.length)) change({ tab: TABS[Number(event.key) - 1].id });
     else if (target.tagName === "BUTTON" && ["Enter", " "].includes(event.key)) return;
     else if (target.tagName === "TR" || !timeLine.key(event)) return;
@@ -144,15 +148,15 @@ async function start() {
   timeLine = new TimeLine();
   const search = new Search();
   const flame = new FlameGraph(), table = new FunctionTable();
-  const panes = { summary: new SummaryPane(), flame, functions: table, locks: new LockTable(), critical: new CriticalTable(), chosen: new Chosen() };
+  const panes = { summary: new SummaryPane(), flame, functions: table, locks: new LockTable(), critical: new CriticalTable(), details: new Details() };
   const main = make("main", { id: "pane", role: "tabpanel", tabindex: -1 });
   const tabs = makeTabs(main, panes);
   const help = make("dialog", { "aria-label": "Keys" }, make("h2", {}, "Keys"),
     make("dl", {}, KEYS.map(([keys, what]) => [make("dt", {}, make("kbd", {}, keys)), make("dd", {}, what)])),
     make("h2", {}, "In the time line"),
-    make("dl", {}, SIGNS.map(([sign, what]) => [make("dt", {}, make("span", { class: "sign " + sign })), make("dd", {}, what)])),
+    make("dl", {}, SIGNS.map(({ sign, what }) => [make("dt", {}, make("span", { class: "sign " + sign })), make("dd", {}, what)])),
     make("p", {}, make("button", { onclick: () => help.close() }, "close")));
-  let header = makeHeader(search), isRefreshing = false;
+  let header = makeHeader(search), legend = makeLegend(), isRefreshing = false;
   // Replaces the early facts by those of the whole trace.
   refresh = async () => {
     if (isRefreshing || facts.is_whole) return;
@@ -169,20 +173,25 @@ async function start() {
       if (state.call) state.call.flags = flags;
       if (isAll) state.view = { from: facts.from_ns, until: Math.max(facts.until_ns, facts.from_ns + 1) };
       colors.clear();
-      totals.key = flame.key = null;
-      const next = makeHeader(search);
+      forgetTotals();
+      forgetCritical();
+      flame.key = null;
+      const next = makeHeader(search), nextLegend = makeLegend();
       header.replaceWith(next);
+      legend.replaceWith(nextLegend);
       header = next;
+      legend = nextLegend;
       timeLine.restart(before);
       await tabs.show();
       writeAddress();
+      followCritical();
     } catch (error) {
       say("The server does not answer: " + error.message);
     } finally {
       isRefreshing = false;
     }
   };
-  clear(app, header, timeLine.element, makeSplitter(), tabs.nav, main);
+  clear(app, busy.element, header, timeLine.element, legend, makeSplitter(), tabs.nav, main);
   document.body.append(tip, help, status);
   onChange((changed) => {
     if (changed.has("theme")) setTheme();
@@ -191,17 +200,19 @@ async function start() {
     else if (state.tab === "flame" && flames) flame.build();
     else if (state.tab === "functions" && ["sort", "up", "filter"].some((name) => changed.has(name))) table.fill();
     if (changed.has("theme")) flame.draw();
+    if (changed.has("range")) followCritical();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { setTheme(); timeLine.draw(); flame.draw(); });
   window.addEventListener("hashchange", () => location.reload());  // by hand: all follows from the address
   listenToKeys(search);
   timeLine.fetch();  // it is asked for before the tab's data
   await tabs.show();
+  followCritical();
   timeLine.ask();
   timeLine.draw();
   if (state.call) timeLine.show(state.call);
   document.documentElement.dataset.ready = "true";
-  window.arctracePage = { state, get facts() { return facts; }, timeLine, flame };
+  window.arctracePage = { state, change, critical, get facts() { return facts; }, timeLine, flame };
   followReading(refresh);
 }
 start();

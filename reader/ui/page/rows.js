@@ -51,6 +51,19 @@ function firstAfter(list, value) {
   return low;
 }
 
+// Returns how much of the time between two times a row of states takes; null: stretches
+// that are too short to be drawn one by one are not known well enough.
+function timeWithin(row, from, until, pixel) {
+  let sum = 0;
+  const last = firstAfter(row.start, until);
+  for (let i = firstAfter(row.stop, from); i < last; ++i) sum += Math.min(row.stop[i], until) - Math.max(row.start[i], from);
+  for (let i = firstAfter(row.at, from - pixel); i < row.at.length && row.at[i] < until; ++i) {
+    if (pixel > (until - from) / 20) return null;
+    sum += row.busy[i];
+  }
+  return Math.min(sum, until - from);
+}
+
 // Returns the visible part of a row between two times: calls of that duration at least,
 // and the others as density buckets, one for each pixel of that length. The server does
 // the same.

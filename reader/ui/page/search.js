@@ -28,22 +28,15 @@ class Search {
     for (let id = 1; id < texts.length && items.length < 40; ++id) {
       if (!texts[id].includes(wanted)) continue;
       items.push({ kind: "function", text: nameOf(id), rank: nameOf(id).toLowerCase().startsWith(wanted) ? 0 : 1,
-        go: () => change({ func: id, call: null, tab: "chosen" }) });
+        go: () => change({ func: id, call: null, tab: "details" }) });
     }
     items.sort((a, b) => a.rank - b.rank);
     items.length = Math.min(items.length, 20);
     facts.lanes.forEach((lane, index) => {
-      if (items.length < 40 && laneTitle(lane).toLowerCase().includes(wanted)) items.push({ kind: "thread", text: laneTitle(lane), go: () => this.goLane(index) });
+      if (items.length < 40 && laneTitle(lane).toLowerCase().includes(wanted)) items.push({ kind: "thread", text: laneTitle(lane), go: () => timeLine.goLane(index) });
     });
     if (source.canReadAgain && wanted.length > 1) items.push({ kind: "arguments", text: "calls whose arguments contain “" + this.input.value.trim() + "”", stays: true, go: () => this.findArguments() });
     this.show(items.length ? items : [{ kind: "", text: facts.is_whole ? "nothing has this name" : "nothing that has been read so far has this name", go: () => {} }], 0);
-  }
-  goLane(index) {
-    let y = 0;
-    for (const one of timeLine.order) { if (one === index) break; y += timeLine.laneHeight(facts.lanes[one]); }
-    facts.lanes[index].folded = false;
-    timeLine.setScroll(y);
-    timeLine.canvas.focus();
   }
   async findArguments() {
     this.show([{ kind: "", text: "reading the trace…", go: () => {}, stays: true }], 0);
@@ -51,7 +44,7 @@ class Search {
       const answer = await source.search(this.input.value.trim());
       const items = answer.found.map(([lane, level, start, stop, what, text]) => ({
         kind: duration(stop - start), text: shortName(nameOf(what)) + "  " + text,
-        go: () => { const call = { lane, level, start, stop, what, flags: 0 }; change({ call, func: null, tab: "chosen" }); timeLine.show(call); },
+        go: () => { const call = { lane, level, start, stop, what, flags: 0 }; change({ call, func: null, tab: "details" }); timeLine.show(call); },
       }));
       if (answer.is_cut) items.push({ kind: "", text: "there are more", go: () => {} });
       this.show(items.length ? items : [{ kind: "", text: "no argument contains it", go: () => {} }], 0);

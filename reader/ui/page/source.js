@@ -5,7 +5,8 @@ class ServedSource {
   constructor(stale) { this.canReadAgain = true; this.stale = stale; }
   // An error is `isEarly` if the whole trace has not been read yet, or the page has not
   // taken it yet.
-  async ask(name, values, page = facts) {
+  ask(name, values, page = facts) { return whileBusy(this.answerOf(name, values, page)); }
+  async answerOf(name, values, page) {
     const query = new URLSearchParams({ ...(values || {}), ...(page ? { whole: page.is_whole ? 1 : 0 } : {}) }).toString();
     const answer = await fetch("api/" + name + (query ? "?" + query : ""));
     if (answer.ok) return answer.json();
@@ -26,7 +27,7 @@ class ServedSource {
     return answer;
   }
   summary() { return this.ask("summary", {}, null); }
-  progress() { return this.ask("progress", {}, null); }
+  progress() { return this.answerOf("progress", {}, null); }
   // Reads data that may be of the whole trace: the server does not know that before it is
   // read.
   async readOf(range, name, values) {
@@ -51,6 +52,9 @@ class ServedSource {
   flame(range, per) { return this.readOf(range, "flame", { per }); }
   locks(range) { return this.readOf(range, "locks"); }
   critical(range) { return this.readOf(range, "critical-path"); }
+  processes(range) { return this.readOf(range, "processes"); }
+  slowest(id, range) { return this.readOf(range, "slowest", { function: id }); }
+  args(call) { return this.answerOf("args", { lane: call.lane, level: call.level, start: call.start }, facts); }
   call(call) { return this.read("call", { lane: call.lane, level: call.level, start: call.start, stop: call.stop }); }
   source(id) { return this.ask("source", { function: id }); }
   search(text) { return this.readOf(null, "search", { text }); }
@@ -85,6 +89,8 @@ class FileSource {
   async flame(range, per) { return this.data.flames[per]; }
   async locks() { return this.data; }
   async critical() { return this.data.critical; }
+  async processes() { return this.data; }
+  async slowest(id) { return { slowest: this.data.slowest[id] || [] }; }
   async call() { return null; }
   async source() { return {}; }
   async search() { return { found: [], is_cut: false }; }

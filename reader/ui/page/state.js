@@ -6,7 +6,7 @@ const state = {
   func: null,      // a FunctionId
   wanted: {},      // call and function of the address, while the page does not know them yet
   tab: "summary",
-  weight: "wall", per: "all", inverted: false, flameSearch: "",
+  weight: null, per: "all", inverted: false, flameSearch: "",
   sort: "self", up: false, filter: "",
   theme: null,     // null: the system's
 };
@@ -97,6 +97,7 @@ const laneTitle = (lane) => lane.name + " " + lane.pid + "/" + lane.tid +
 
 // Each function has its colour.
 const colors = new Map();
+const isWait = (id) => id >= 0 && Boolean(facts.functions[id]?.[2]);
 const isDark = () => document.documentElement.dataset.theme === "dark";
 function colorOf(id) {
   let color = colors.get(id);
@@ -104,7 +105,9 @@ function colorOf(id) {
   const own = hash(nameOf(id));
   const hue = own % 360;
   const light = isDark() ? 34 + (own >>> 9) % 12 : 72 + (own >>> 9) % 12;
-  color = id < 0 ? (isDark() ? "#3b434d" : "#d9dde3") : "hsl(" + hue + " " + (isDark() ? 38 : 58) + "% " + light + "%)";
+  // Functions that wait are nearly grey.
+  const full = isWait(id) ? 12 : isDark() ? 38 : 58;
+  color = id < 0 ? (isDark() ? "#3b434d" : "#d9dde3") : "hsl(" + hue + " " + full + "% " + light + "%)";
   colors.set(id, color);
   return color;
 }

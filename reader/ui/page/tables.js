@@ -1,4 +1,4 @@
-// The tables: functions, locks, the critical path.
+// The tables: functions, locks.
 const COLUMNS = [
   { id: "self", text: "self", of: (row) => row[2], show: duration, tip: "time in the function itself" },
   { id: "total", text: "total", of: (row) => row[3], show: duration, tip: "time with what it called" },
@@ -17,23 +17,30 @@ const ROWS = 300;
 
 // Totals of the present range. They stay in memory, because the detail of a call needs
 // them, too.
-const totals = { key: null, rows: [], parts: [], ofAll: 0, byFunction: new Map(), notes: new Map(), legend: [] };
+const totals = { key: null, asked: null, rows: [], parts: [], ofAll: 0, byFunction: new Map(), notes: new Map(), legend: [] };
+const presentRange = () => state.range && { from: state.range.from, until: state.range.until };
+function forgetTotals() { totals.key = totals.asked = null; }
+// Reads the totals of the present range, also if another one is chosen meanwhile.
 async function readTotals() {
   const key = pair(state.range);
   if (totals.key === key) return;
-  totals.key = null;
-  totals.rows = totals.parts = [];
-  totals.byFunction = new Map();
-  totals.notes = new Map();
-  totals.legend = [];
-  const answer = await source.totals(state.range && { from: state.range.from, until: state.range.until });
+  if (totals.asked?.key !== key) totals.asked = { key, answer: source.totals(presentRange()) };
+  const { asked } = totals;
+  let answer = null;
+  try {
+    answer = await asked.answer;
+  } catch (error) {
+    if (totals.asked === asked) forgetTotals();
+    throw error;
+  }
+  if (totals.asked !== asked) return readTotals();
   totals.key = key;
   totals.rows = answer.totals;
   totals.parts = answer.parts;
   totals.ofAll = answer.of_all_ns;
   totals.byFunction = new Map(answer.totals.map((row) => [row[0], row]));
-  totals.notes = new Map(answer.notes);
-  totals.legend = answer.notes_legend;
+  totals.notes = new Map(answer.notes.map(([id, text]) => [id, micro(text)]));
+  totals.legend = answer.notes_legend.map(micro);
 }
 
 // The note in a function's row if calls of it were left out; null: nothing.
@@ -61,11 +68,10 @@ class FunctionTable {
     this.bar = make("div", { class: "bar" }, make("label", {}, "only:", this.filter), this.note);
     this.place = make("div", {});
   }
-  async show(main) {
-    main.classList.remove("fills");
-    clear(main, this.bar, this.place);
-    if (totals.key !== pair(state.range)) this.note.textContent = "reading…";
+  async show(main, isCurrent) {
     await readTotals();
+    if (!isCurrent()) return;
+    clear(main, this.bar, this.place);
     this.fill();
   }
   fill() {
@@ -84,13 +90,11 @@ class FunctionTable {
     this.note.textContent = count(rows.length) + " functions, " + duration(shown) + " in themselves" + (wanted ? ", " + share(shown, all) : "");
     const columns = COLUMNS.filter((one) => !one.shown || one.shown());
     const head = columns.map((one) => make("th", {
-      class: one.id === "name" ? "name" : null, scope: "col", title: one.tip,
+      class: ["name", "shape"].includes(one.id) ? one.id : null, scope: "col", title: one.tip,
       "aria-sort": one.id === state.sort ? (state.up ? "ascending" : "descending") : null,
     }, one.of ? make("button", { onclick: () => change({ sort: one.id, up: one.id === state.sort ? !state.up : one.id === "name" }) }, one.text) : one.text));
     const body = rows.slice(0, this.limit).map((row) => make("tr", {
-      tabindex: 0, class: state.func === row[0] ? "chosen" : null,
-      onclick: () => change({ func: row[0], call: null, tab: "chosen" }),
-      onkeydown: (event) => { if (event.key === "Enter") change({ func: row[0], call: null, tab: "chosen" }); },
+      class: state.func === row[0] ? "chosen" : null, ...actionOf(() => change({ func: row[0], call: null, tab: "details" })),
     }, columns.map((one) => this.cell(one, row))));
     clear(this.place, leftOutLegend(), make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)),
       rows.length > this.limit && make("button", { onclick: () => { this.limit *= 4; this.fill(); } }, "show more of " + count(rows.length)));
@@ -99,17 +103,15 @@ class FunctionTable {
     if (column.id === "name") {
       return make("td", { class: "name", title: nameOf(row[0]).slice(0, 500) }, nameOf(row[0]).slice(0, 300), leftOutNote(row[0]), make("span", { class: "module" }, moduleOf(row[0])));
     }
-    if (column.id === "shape") return make("td", { class: "shape", title: row[13] ? "from " + duration(row[8]) + " to " + duration(row[12]) : null }, row[13] ? shapeOf(row[13]) : "");
+    if (column.id === "shape") return make("td", { class: "shape", title: row[13] ? "from " + duration(row[8]) + " to " + duration(row[12]) : null }, row[13] ? shapeOf(row[13]) : "-");
     return make("td", {}, column.show(column.of(row)));
   }
 }
 
 class LockTable {
-  async show(main) {
-    main.classList.remove("fills");
-    clear(main, make("p", { role: "status" }, "reading…"));
-    const answer = await source.locks(state.range && { from: state.range.from, until: state.range.until });
-    if (state.tab !== "locks") return;
+  async show(main, isCurrent) {
+    const answer = await source.locks(presentRange());
+    if (!isCurrent()) return;
     const head = ["waited", "waits", "longest wait", "held", "holds", "longest hold", "lock", "held longest by"];
     const path = (span) => span ? (span.path || []).slice(-4).map(shortName).map(plain).join(" › ") || "no recorded function" : "-";
     const opened = (lock) => [[lock.open_waits, "wait"], [lock.open_holds, "hold"]].filter(([n]) => n).map(([n, what]) => count(n) + " " + what + (n === 1 ? "" : "s")).join(", ");
@@ -129,29 +131,5 @@ class LockTable {
         : make("table", {}, make("thead", {}, make("tr", {}, head.map((text, i) => make("th", { scope: "col", class: i > 5 ? "name" : null }, text)))), make("tbody", {}, rows)),
       answer.holds_without_end ? make("p", { class: "dim" }, count(answer.holds_without_end) + " holds of which the end was not seen are not counted.") : null,
       make("p", { class: "dim" }, "Seen are calls of the program; locks inside libraries need arctrace record --nest-libcall."));
-  }
-}
-
-class CriticalTable {
-  async show(main) {
-    main.classList.remove("fills");
-    if (!facts.has_wake_ups) {
-      clear(main, make("p", {}, "What each wait was ended by is not in this trace: arctrace record --kernel=bpf records it."));
-      return;
-    }
-    clear(main, make("p", { role: "status" }, "reading…"));
-    const answer = await source.critical(state.range && { from: state.range.from, until: state.range.until });
-    if (state.tab !== "critical") return;
-    const rows = answer.critical_path.map((row) => {
-      const meter = make("span", { class: row.state === "running" ? "meter" : "meter off", "aria-hidden": "true" });
-      meter.style.width = Math.round(170 * row.ns / Math.max(1, answer.wall_ns)) + "px";
-      return make("tr", {}, make("td", {}, duration(row.ns)), make("td", {}, share(row.ns, answer.wall_ns)), make("td", { class: "name" }, meter),
-        make("td", { class: "name" }, row.state), make("td", { class: "name" }, plain(row.process), make("span", { class: "module" }, row.pid + "/" + row.tid)),
-        make("td", { class: "name" }, row.path.slice(-5).map(shortName).map(plain).join(" › ") || make("span", { class: "dim" }, "outside of recorded functions")));
-    });
-    const head = ["time", "share", "", "state", "thread", "where"];
-    clear(main, make("p", {}, "What the " + duration(answer.wall_ns) + " from begin to end depended on: from the last end back through each wait to what ended it."),
-      rows.length === 0 ? make("p", {}, "No thread has time in this stretch.")
-        : make("table", {}, make("thead", {}, make("tr", {}, head.map((text, i) => make("th", { scope: "col", class: i > 1 ? "name" : null }, text)))), make("tbody", {}, rows)));
   }
 }

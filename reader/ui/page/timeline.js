@@ -1,6 +1,6 @@
 // The time line: a lane for each thread, whose visible part it asks from the source; and
 // the actions of keys and the pointer in it.
-class TimeLine extends TimeLinePicture {
+class TimeLine extends TimeLineTips {
   constructor() {
     super();
     this.element = make("section", { class: "timeline", "aria-label": "Time line" }, this.canvas);
@@ -16,11 +16,6 @@ class TimeLine extends TimeLinePicture {
     });
   }
 
-  // If there are many lanes, the idle ones are folded.
-  fold() {
-    const busiest = facts.lanes.reduce((most, lane) => Math.max(most, lane.busy_ns || 0), 1);
-    for (const lane of facts.lanes) lane.folded = facts.is_whole && this.order.length > 6 && (lane.busy_ns < busiest / 1000 || lane.levels <= LEVELS);
-  }
   // Starts again with the facts of the whole trace in the place of `before`.
   restart(before) {
     const folded = new Map(before.lanes.map((lane) => [lane.key, lane.folded]));
@@ -31,6 +26,14 @@ class TimeLine extends TimeLinePicture {
     for (const lane of facts.lanes) lane.folded = folded.get(lane.key) || lane.folded;
     this.ask();
     this.draw();
+  }
+
+  // Shows all rows of deep lanes, or only the first ones again.
+  unfoldAll() {
+    this.isDeep = !this.isDeep;
+    document.getElementById("depth").setAttribute("aria-pressed", String(this.isDeep));
+    for (const lane of facts.lanes) lane.isDeep = false;
+    this.setScroll(this.scroll);
   }
 
   setScroll(scroll) {
@@ -114,58 +117,6 @@ class TimeLine extends TimeLinePicture {
     change({ call: { ...call, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] } });
   }
 
-  // ---- The places of things ----
-
-  at(x, y) {
-    const lane = this.visible().find((one) => y >= one.y && y < one.y + one.height);
-    if (!lane || y < AXIS) return null;
-    const facts_ = facts.lanes[lane.index];
-    const found = { lane: lane.index, lane_y: lane.y };
-    if (x < GUTTER) return found;
-    found.gap = this.gapAt(facts_, this.nsOf(x));
-    const data = this.dataOf(lane.index);
-    if (!data) return found;
-    const ns = this.nsOf(x), slack = this.nsPerPixel();
-    const top = lane.y + PAD + (facts.has_cpu ? STRIP + 2 : 0);
-    if (facts.has_cpu && y < top) {
-      for (const row of data.rows.filter((one) => one.level < LEVELS)) {
-        const i = firstAfter(row.stop, ns);
-        if (i < row.start.length && row.start[i] <= ns) return { ...found, state: row.level, start: row.start[i], stop: row.stop[i] };
-      }
-      return found;
-    }
-    if (data.density) {
-      const { density } = data;
-      const i = firstAfter(density.stop, ns - slack);
-      if (i < density.start.length && density.start[i] <= ns + slack) found.written = { bytes: density.bytes[i], ns: density.stop[i] - density.start[i] };
-      return found;
-    }
-    const level = LEVELS + Math.floor((y - top) / ROW);
-    const row = data.rows.find((one) => one.level === level && (!facts_.folded || level === LEVELS));
-    if (!row) return found;
-    const i = firstAfter(row.stop, ns - slack);
-    if (i < row.start.length && row.start[i] <= ns + slack) {
-      return { ...found, level, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] };
-    }
-    const k = firstAfter(row.at, ns) - 1;
-    if (k >= 0 && ns < row.at[k] + Math.max(data.pixel, slack)) {
-      return { ...found, level, crowd: row.count[k], busy: row.busy[k], start: row.at[k], stop: row.at[k] + data.pixel, most: row.most[k] };
-    }
-    return found;
-  }
-  tipOf(hit) {
-    if (!hit) return "";
-    const gap = hit.gap ? gapText(hit.gap) : "";
-    if (hit.written) return bytesText(hit.written.bytes) + " of records in " + duration(hit.written.ns) + "\nnot read yet: zoom in to see the calls";
-    if (hit.start === undefined) return gap || laneTitle(facts.lanes[hit.lane]);
-    return this.tipOfStretch(hit) + (gap ? "\n" + gap : "");
-  }
-  tipOfStretch(hit) {
-    if (hit.state !== undefined) return ["on the CPU", "ready to run, waits for a CPU", "blocked", "state not known"][hit.state] + " for " + duration(hit.stop - hit.start);
-    if (hit.crowd) return count(hit.crowd) + " calls in " + duration(hit.stop - hit.start) + ", " + duration(hit.busy) + " of it\nthe longest: " + nameOf(hit.most) + "\nzoom in to see each";
-    return nameOf(hit.what) + "\n" + (hit.flags & CUT ? "at least " : "") + duration(hit.stop - hit.start) + (moduleOf(hit.what) ? "  " + moduleOf(hit.what) : "");
-  }
-
   // ---- Moving ----
 
   look(from, until) {
@@ -183,22 +134,33 @@ class TimeLine extends TimeLinePicture {
   choose(hit) {
     if (hit && hit.what !== undefined) {
       change({ call: { lane: hit.lane, level: hit.level, start: hit.start, stop: hit.stop, what: hit.what, flags: hit.flags || 0 },
-        func: null, tab: "chosen" });
+        func: null, tab: "details" });
     }
   }
   show(call) {
-    const lane = facts.lanes[call.lane];
-    if (call.level > LEVELS) lane.folded = false;
-    let y = 0;
-    for (const index of this.order) {
-      if (index === call.lane) break;
-      y += this.laneHeight(facts.lanes[index]);
-    }
-    y += (call.level - LEVELS) * ROW;
-    const inside = this.canvas.clientHeight - AXIS - 60;
-    if (y < this.scroll || y > this.scroll + inside) this.setScroll(y - inside / 3);
+    this.reveal(facts.lanes[call.lane], call.level);
+    this.scrollTo(this.offsetOf(call.lane) + (call.level - LEVELS) * ROW);
     const long = Math.max(call.stop - call.start, 10);
     this.look(call.start - long, call.stop + long);
+    this.findCut();
+  }
+  // Scrolls so that this place of the lanes can be seen.
+  scrollTo(y) {
+    const inside = this.canvas.clientHeight - AXIS - 60;
+    if (y < this.scroll || y > this.scroll + inside) this.setScroll(y - inside / 3);
+  }
+  goLane(index) {
+    facts.lanes[index].folded = false;
+    this.scrollTo(this.offsetOf(index));
+    this.canvas.focus();
+    this.draw();
+  }
+  // Goes to a stretch of a lane's time, and marks it.
+  goTo(lane, from, until) {
+    this.spot = { lane, from, until };
+    this.goLane(lane);
+    const long = Math.max(until - from, 10);
+    this.look(from - long / 2, until + long / 2);
   }
   // Returns the neighbour of the chosen call: its caller, its first callee, the call
   // before or after.
@@ -221,6 +183,7 @@ class TimeLine extends TimeLinePicture {
     if (step === "left") --i;
     if (step === "down") i = firstAfter(row.stop, call.start);
     if (i < 0 || i >= row.start.length || (step === "down" && row.start[i] > call.stop)) return;
+    this.reveal(facts.lanes[call.lane], level);
     this.choose({ lane: call.lane, level, start: row.start[i], stop: row.stop[i], what: row.what[i], flags: row.flags[i] });
     if (row.start[i] > state.view.until || row.stop[i] < state.view.from) {
       const width = state.view.until - state.view.from;
@@ -237,6 +200,7 @@ class TimeLine extends TimeLinePicture {
     else if (event.key === "a") this.pan(-this.width() / 6);
     else if (event.key === "d") this.pan(this.width() / 6);
     else if (event.key === "0" || event.key === "Home") this.look(facts.from_ns, facts.until_ns);
+    else if (event.key === "e") this.unfoldAll();
     else if (event.key === "Enter" && state.call) this.show(state.call);
     else if (event.key === "f" && state.call) this.show(state.call);
     else return false;
@@ -272,8 +236,8 @@ class TimeLine extends TimeLinePicture {
     canvas.addEventListener("pointermove", (event) => {
       const [x, y] = where(event);
       this.pointer = x;
-      if (!drag) return showTip(this.tipOf(this.at(x, y)), event.clientX, event.clientY);
-      showTip("");
+      if (!drag) return this.pointAt(this.at(x, y), event.clientX, event.clientY);
+      this.pointAt(null);
       touches.set(event.pointerId, [x, y]);
       drag.moved = drag.moved || Math.abs(x - drag.x) + Math.abs(y - drag.y) > 4;
       if (touches.size === 2) {
@@ -300,20 +264,20 @@ class TimeLine extends TimeLinePicture {
       if (selects) {
         const range = this.dragged;
         this.dragged = null;
-        if (moved && range.until > range.from) change({ range, tab: ["flame", "functions", "locks", "critical"].includes(state.tab) ? state.tab : "functions" });
+        if (moved && range.until > range.from) change({ range, tab: state.tab === "details" ? "functions" : state.tab });
         return;
       }
       if (moved || event.type === "pointercancel") return;
       const hit = this.at(...where(event));
       if (!hit) return;
       if (where(event)[0] < GUTTER) {
-        facts.lanes[hit.lane].folded = !facts.lanes[hit.lane].folded;
+        this.unfold(facts.lanes[hit.lane], where(event)[1], hit.lane_y, hit.height);
         this.setScroll(this.scroll);
       } else this.choose(hit);
     };
     canvas.addEventListener("pointerup", end);
     canvas.addEventListener("pointercancel", end);
-    canvas.addEventListener("pointerleave", () => showTip(""));
+    canvas.addEventListener("pointerleave", () => this.pointAt(null));
     canvas.addEventListener("dblclick", (event) => {
       const hit = this.at(...where(event));
       if (hit && hit.start !== undefined) this.look(hit.start - (hit.stop - hit.start) * 0.1, hit.stop + (hit.stop - hit.start) * 0.1);

@@ -1,13 +1,6 @@
-// The picture of the time line: the places of lanes, and the drawing of their known data.
-const GUTTER = 190, AXIS = 24, ROW = 15, STRIP = 6, PAD = 6, LEVELS = 4;
+// The picture of the time line: the drawing of what is known of its lanes.
+const PALE = 0.55;      // how much paler calls are while their thread is blocked
 const CUT = 128 | 256;  // flags of a call that exceeds the time that was read
-
-// Gaps during which calls may be missing: not those of other classes of records.
-let gapsOfCalls = [];
-const isOfCalls = (gap) => !gap.reason.endsWith(" off") || /\b(functions|recording)\b/.test(gap.reason);
-const isOf = (gap, lane) => gap.tid === lane.tid && gap.pid === lane.pid;
-const gapText = (gap) => "records are missing: " + gap.reason + (gap.records ? ", " + count(gap.records) : "") +
-  (gap.from_ns === null ? "" : "\nfor " + duration(gap.to_ns - gap.from_ns));
 
 // The hatching has the same origin everywhere, so that neighbouring areas fit.
 function hatching(context, color) {
@@ -21,46 +14,23 @@ function hatching(context, color) {
   return context.createPattern(tile, "repeat");
 }
 
-class TimeLinePicture {
+class TimeLinePicture extends TimeLineLanes {
   constructor() {
+    super();
     this.canvas = make("canvas", {
       tabindex: 0, role: "application",
       "aria-label": "Time line. w and s zoom, a and d move, arrows choose calls, Enter zooms to the chosen call.",
     });
-    this.scroll = 0;
     this.parts = new Map();    // lane -> its data in the present view
     this.whole = new Map();    // lane -> its data of all the time
     this.frames = [];          // times to draw, which the tests read
-    this.arrange();
-  }
-
-  // The busiest lanes come first; until calls are known, the lanes with the most records.
-  arrange() {
-    const busy = (index) => facts.lanes[index].busy_ns ?? facts.lanes[index].bytes;
-    this.order = facts.lanes.map((lane, index) => index).sort((a, b) => busy(b) - busy(a) || a - b);
-    gapsOfCalls = (facts.gaps || []).filter(isOfCalls);
+    this.spot = null;          // {lane, from, until}: a place that was gone to
   }
 
   width() { return Math.max(50, this.canvas.clientWidth - GUTTER); }
   nsPerPixel() { return (state.view.until - state.view.from) / this.width(); }
   xOf(ns) { return GUTTER + (ns - state.view.from) / this.nsPerPixel(); }
   nsOf(x) { return state.view.from + (x - GUTTER) * this.nsPerPixel(); }
-  laneHeight(lane) {
-    const rows = lane.folded ? (lane.levels > LEVELS ? 1 : 0) : lane.levels - LEVELS;
-    return PAD + (facts.has_cpu ? STRIP + 2 : 0) + Math.max(rows, 1) * ROW + PAD;
-  }
-  height() { return this.order.reduce((sum, index) => sum + this.laneHeight(facts.lanes[index]), AXIS); }
-  // The lanes on the screen, with where they begin.
-  visible() {
-    const lanes = [];
-    let y = AXIS - this.scroll;
-    for (const index of this.order) {
-      const height = this.laneHeight(facts.lanes[index]);
-      if (y + height > AXIS && y < this.canvas.clientHeight) lanes.push({ index, y, height });
-      y += height;
-    }
-    return lanes;
-  }
   dataOf(index) {
     const part = this.parts.get(index);
     const fits = part && part.from <= state.view.from && part.until >= state.view.until && part.asked <= this.nsPerPixel() * 4;
@@ -73,7 +43,7 @@ class TimeLinePicture {
     const context = contextOf(this.canvas);
     const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
     this.ink = { bg: cssColor("bg"), text: cssColor("text"), dim: cssColor("dim"), line: cssColor("line"), panel: cssColor("panel"),
-      accent: cssColor("accent"), soft: cssColor("accent-soft"), gap: cssColor("gap"),
+      accent: cssColor("accent"), soft: cssColor("accent-soft"), gap: cssColor("gap"), path: cssColor("path"),
       states: [cssColor("running"), cssColor("ready"), cssColor("blocked"), cssColor("notknown")] };
     context.fillStyle = this.ink.bg;
     context.fillRect(0, 0, width, height);
@@ -82,7 +52,9 @@ class TimeLinePicture {
     this.paintRange(context, height);
     for (const { index, y, height: laneHeight } of this.visible()) this.paintLane(context, index, y, laneHeight);
     this.paintGaps(context, height);
+    paintPath(this, context);
     this.paintWakes(context);
+    this.paintSpot(context);
     this.paintAxis(context, width, height);
     this.paintScroll(context, width, height);
     if (!this.isShown && this.whole.size > 0) {
@@ -138,12 +110,21 @@ class TimeLinePicture {
     context.beginPath();
     context.rect(GUTTER, AXIS, this.width(), this.canvas.clientHeight - AXIS);
     context.clip();
-    const top = y + PAD + (facts.has_cpu ? STRIP + 2 : 0);
+    const top = this.topOf(y), rows = this.shownRows(lane);
+    this.labels = [];
+    this.paintParts(context, lane, top);
     if (data) {
       for (const row of data.rows) {
-        if (row.level < LEVELS) this.paintState(context, row, y + PAD, data.pixel);
-        else if (!lane.folded || row.level === LEVELS) this.paintRow(context, index, row, top + (row.level - LEVELS) * ROW, data.pixel);
+        if (row.level >= LEVELS && row.level < LEVELS + rows) this.paintRow(context, index, row, top + (row.level - LEVELS) * ROW, data.pixel);
       }
+      for (const row of data.rows) {
+        if (row.level === BLOCKED) this.paintWaiting(context, row, top, rows * ROW, data.pixel);
+        if (row.level < LEVELS) this.paintState(context, row, y + PAD, data.pixel);
+      }
+    }
+    for (const [text, x, at, ink] of this.labels) {
+      context.fillStyle = ink;
+      context.fillText(text, x, at);
     }
     if (data && data.density) this.paintDensity(context, data.density, top);
     context.restore();
@@ -156,6 +137,8 @@ class TimeLinePicture {
     context.fillRect(0, y, GUTTER - 1, height);
     context.fillStyle = this.ink.dim;
     if (lane.levels > LEVELS + 1) context.fillText(lane.folded ? "▸" : "▾", 8, middle);
+    const deeper = this.deeperRows(lane);
+    if (deeper > 0) context.fillText("▾ " + deeper + " deeper", 22, y + height - PAD - ROW / 2);
     context.fillStyle = lane.calls || lane.bytes ? this.ink.text : this.ink.dim;
     const ids = (lane.coroutine ? "co " + lane.coroutine : lane.adopted ? "before" : lane.pid + "/" + lane.tid);
     context.fillText(fitted(lane.name, GUTTER - 40 - ids.length * 6), 22, middle);
@@ -178,6 +161,34 @@ class TimeLinePicture {
       const rate = density.bytes[i] / Math.max(1, density.stop[i] - density.start[i]);
       const tall = Math.max(2, (ROW - 1) * Math.sqrt(Math.min(1, rate / density.most)));
       context.fillRect(left, y + ROW - 1 - tall, wide, tall);
+    }
+    context.globalAlpha = 1;
+  }
+  // Paints the parts of a process' lifetime, behind the calls in them.
+  paintParts(context, lane, y) {
+    for (const [what, start, stop] of lane.parts || []) {
+      const left = Math.max(GUTTER, this.xOf(start)), right = Math.min(GUTTER + this.width(), this.xOf(stop));
+      if (right - left < 0.3) continue;
+      context.fillStyle = this.ink.line;
+      context.fillRect(left, y, Math.max(1, right - left - 0.6), ROW - 1);
+      if (right - left <= 24) continue;
+      context.fillStyle = this.ink.dim;
+      context.fillText(fitted(nameOf(what), right - left - 6), left + 3, y + ROW / 2);
+    }
+  }
+  // Makes calls paler where their thread was blocked.
+  paintWaiting(context, row, y, height, pixel) {
+    const { from, until } = state.view, scale = 1 / this.nsPerPixel();
+    context.fillStyle = this.ink.bg;
+    context.globalAlpha = PALE;
+    const last = firstAfter(row.start, until);
+    for (let i = firstAfter(row.stop, from); i < last; ++i) {
+      const x = Math.max(GUTTER, GUTTER + (row.start[i] - from) * scale);
+      context.fillRect(x, y, GUTTER + (row.stop[i] - from) * scale - x, height);
+    }
+    for (let i = firstAfter(row.at, from - pixel); i < row.at.length && row.at[i] < until; ++i) {
+      context.globalAlpha = PALE * Math.min(1, row.busy[i] / pixel);
+      context.fillRect(GUTTER + (row.at[i] - from) * scale, y, pixel * scale, height);
     }
     context.globalAlpha = 1;
   }
@@ -222,11 +233,7 @@ class TimeLinePicture {
       context.fillStyle = colorOf(row.what[i]);
       const shown = Math.max(0.8, right - left - (right - left > 3 ? 0.6 : 0));
       context.fillRect(left, y, shown, ROW - 1);
-      if (right - left > 24) {
-        context.globalAlpha = 1;
-        context.fillStyle = isOther ? this.ink.dim : this.ink.text;
-        context.fillText(fitted(shortName(nameOf(row.what[i])), right - left - 6), left + 3, y + ROW / 2);
-      }
+      if (right - left > 24) this.labels.push([fitted(shortName(nameOf(row.what[i])), right - left - 6), left + 3, y + ROW / 2, isOther ? this.ink.dim : this.ink.text]);
       context.globalAlpha = 1;
       const call = state.call;
       if (call && call.lane === index && call.level === row.level && call.start === row.start[i] && call.stop === row.stop[i]) {
@@ -260,6 +267,16 @@ class TimeLinePicture {
       else if (!gap.tid) paint("all", AXIS, height - AXIS);
       else for (const { index, y, height: tall } of lanes) if (isOf(gap, facts.lanes[index])) paint("lane" + index, y, tall - 1);
     }
+  }
+  // Paints a frame around the place that was gone to.
+  paintSpot(context) {
+    const lane = this.spot && this.visible().find(({ index }) => index === this.spot.lane);
+    if (!lane) return;
+    const left = Math.max(GUTTER, this.xOf(this.spot.from)), right = Math.min(GUTTER + this.width(), this.xOf(this.spot.until));
+    if (right < left) return;
+    context.strokeStyle = this.ink.path;
+    context.lineWidth = 1.5;
+    context.strokeRect(left, Math.max(AXIS, lane.y + 2), Math.max(3, right - left), lane.height - 5);
   }
   startOf(gap) { return gap.from_ns === null ? gap.to_ns - 2 * this.nsPerPixel() : gap.from_ns; }
   gapAt(lane, ns) {

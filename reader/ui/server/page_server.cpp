@@ -5,6 +5,7 @@
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -111,6 +112,14 @@ absl::StatusOr<std::string> call(TraceModel& model, Query& query) {
   return model.call(lane, level, start_ns, stop_ns);
 }
 
+absl::StatusOr<std::string> args(TraceModel& model, Query& query) {
+  const auto lane = query.number<uint32_t>("lane");
+  const auto level = query.number<uint32_t>("level");
+  const auto start_ns = query.number<int64_t>("start");
+  if (!query.problem().empty()) return absl::InvalidArgumentError("");
+  return model.args(lane, level, start_ns);
+}
+
 absl::StatusOr<std::string> source(TraceModel& model, Query& query) {
   const auto function = query.number<FunctionId>("function");
   if (!query.problem().empty()) return absl::InvalidArgumentError("");
@@ -139,17 +148,24 @@ std::optional<absl::StatusOr<std::string>> api(TraceModel& model, const std::str
   if (name == "names") return names(model, query);
   if (name == "timeline") return timeline(model, query);
   if (name == "call") return call(model, query);
+  if (name == "args") return args(model, query);
   if (name == "source") return source(model, query);
   if (name == "search") return search(model, query);
-  const bool is_of_times =
-      name == "totals" || name == "flame" || name == "locks" || name == "critical-path";
-  if (!is_of_times) return std::nullopt;
+  constexpr std::string_view kOfTimes[] = {"totals",  "flame",         "locks",
+                                           "slowest", "critical-path", "processes"};
+  if (std::find(std::begin(kOfTimes), std::end(kOfTimes), name) == std::end(kOfTimes)) {
+    return std::nullopt;
+  }
   const std::optional<Times> given = query.optional_times();
   const Grouping grouping = name == "flame" ? query.grouping() : Grouping::kAll;
+  const auto function =
+      name == "slowest" ? query.number<FunctionId>("function") : FunctionId{};
   if (!query.problem().empty()) return absl::InvalidArgumentError("");
   const Times* times = given.has_value() ? &*given : nullptr;
   if (name == "totals") return model.totals(times);
   if (name == "flame") return model.flame(times, grouping);
+  if (name == "slowest") return model.slowest(function, times);
+  if (name == "processes") return model.processes(times);
   if (name == "critical-path") return model.critical_path(times);
   return model.locks(times);
 }

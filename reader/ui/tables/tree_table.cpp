@@ -46,6 +46,7 @@ std::string TreeTable::head() const {
     case Grouping::kProcess:
       return "Calls of each process";
     case Grouping::kAll:
+    case Grouping::kName:
       break;
   }
   return "Calls of all threads";

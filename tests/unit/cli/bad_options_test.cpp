@@ -61,12 +61,14 @@ constexpr Refusal kRefusals[] = {
     {"report --view xyz",
      "report: --view: \"xyz\" is not summary, tree, flat, arcs, kinds, flow, "
      "invocations, "
-     "histogram, slowest, graph, locks, critical-path, processes, log-rt, threads or "
+     "histogram, slowest, graph, errors, locks, critical-path, processes, log-rt, "
+     "threads or "
      "wakers"},
     {"report --view invocation",
      "report: --view: \"invocation\" is not summary, tree, flat, arcs, kinds, flow, "
      "invocations, "
-     "histogram, slowest, graph, locks, critical-path, processes, log-rt, threads or "
+     "histogram, slowest, graph, errors, locks, critical-path, processes, log-rt, "
+     "threads or "
      "wakers; did you mean "
      "\"invocations\"?"},
     {"report --view histogram", "report: --view=histogram needs -F FUNCTION"},

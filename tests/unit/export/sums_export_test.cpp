@@ -98,6 +98,21 @@ TEST_CASE("folded: groups") {
   CHECK(folded(exported.to("folded")).at("all;f") == 1500);
 }
 
+TEST_CASE("folded: threads of one name are one root") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/prog");
+  for (const uint32_t tid : {7u, 8u, 9u}) {
+    const ThreadIndex thread = script.thread(process, tid, tid == 9 ? "last" : "t");
+    script.enter(thread, 1000, "f");
+    script.exit(thread, 1000 + 100 * tid);
+  }
+  Exported exported(script);
+  exported.settings.grouping = Grouping::kName;
+  const std::map<std::string, uint64_t> sums = folded(exported.to("folded"));
+  CHECK(sums.at("t;f") == 1500);
+  CHECK(sums.at("last;f") == 900);
+}
+
 TEST_CASE("folded: names with semicolons, blanks and new lines stay on their line") {
   RecordScript script;
   const ThreadIndex thread = script.program(7, "p;1 2");

@@ -63,6 +63,28 @@ TEST_CASE("slowest: arguments and what is unusual with a call") {
   CHECK(viewed.text("slowest").find("open [open at the end]\n") != std::string::npos);
 }
 
+TEST_CASE("slowest: what one call did is no average of many shorter ones") {
+  RecordScript s;
+  const ThreadIndex a = s.program(10, "one");
+  const auto call = [&](int64_t at_ns, int64_t took_ns) {
+    s.enter(a, at_ns, "f");
+    s.enter(a, at_ns, "slow");
+    s.exit(a, at_ns + took_ns);
+    s.exit(a, at_ns + took_ns);
+  };
+  for (int64_t i = 0; i < 400; ++i) call(1'000 * i, i % 100 == 0 ? 200 : 100);
+  call(1'000'000, 5'000);
+  Viewed viewed(s);
+  viewed.settings.functions = {"f"};
+  const Json one = viewed.json("slowest").at("why").at(0);
+  CHECK(one.at("slow_calls") == 1);
+  CHECK(one.at("slow_ns") == 5'000);
+  CHECK(one.at("causes").at(0).at("more_ns") == 4'900);
+  // Two calls that are about as slow as each other are compared together.
+  call(1'100'000, 3'000);
+  CHECK(viewed.json("slowest").at("why").at(0).at("slow_calls") == 2);
+}
+
 TEST_CASE("histogram: calls by the powers of two of their times") {
   const RecordScript script = calls_of_f();
   Viewed viewed(script);

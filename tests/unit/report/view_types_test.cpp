@@ -47,9 +47,10 @@ TEST_CASE("each view can show a trace, nothing at all, and no rows") {
     Viewed viewed(kernel.script);
     if (type.is_about_functions) viewed.settings.functions = {"flock"};
     // Each view has the name of a function, if only as the path to a state, except
-    // `locks`, because no call has arguments, and `processes`.
-    const bool has_names =
-        type.name != std::string("locks") && type.name != std::string("processes");
+    // `locks` and `errors`, because no call has arguments or a result, and `processes`.
+    const bool has_names = type.name != std::string("locks") &&
+                           type.name != std::string("errors") &&
+                           type.name != std::string("processes");
     CHECK((viewed.text(type.name).find("flock") != std::string::npos) == has_names);
     CHECK((viewed.json(type.name).dump().find("flock") != std::string::npos) ==
           has_names);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "reader/cli/options/command_line.hpp"
+#include "reader/cli/options/help_layout.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/cli/options/parsed.hpp"
@@ -26,7 +27,7 @@ class Configured {
     app_.fallthrough();
     CLI::App* record = app_.add_subcommand("record");
     record->add_option("--slots", slots)->check(CLI::Range(1, 100));
-    record->add_option("--output", output)->group(kOwnBufferGroup);
+    record->add_option("--output", output)->group(kBufferGroup);
     record->add_option("--session", session);
     record->add_option("--notrace", notrace);
     CLI::Option* libcall = record->add_flag("--libcall", has_libcall);

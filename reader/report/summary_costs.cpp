@@ -1,0 +1,175 @@
+// The rows of the summary about what recording the program cost it.
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reader/analysis/function_totals.hpp"
+#include "reader/render/report_parts.hpp"
+#include "reader/render/session_text.hpp"
+#include "reader/report/summary_lines.hpp"
+#include "reader/trace/text_escape.hpp"
+
+namespace arctrace::reader {
+namespace {
+
+// A cost is worth a remedy if it is this share of the time, and a function is if it has
+// this share of the calls.
+constexpr uint64_t kWorthPercent = 10;
+
+bool is_worth(uint64_t part, uint64_t all) { return part / kWorthPercent >= all / 100; }
+
+// Whether -N can leave the function out: the kernel's records, and what stands for no
+// function, have options of their own.
+bool can_be_left_out(const Function& function) {
+  return function.module != kKernelModule && !function.name.starts_with('[');
+}
+
+// The calls of the tree's functions.
+uint64_t calls_in(const CallTree& tree, NodeIndex root) {
+  uint64_t calls = 0;
+  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
+    if (tree[at].function != kRootFunction) calls += tree[at].calls;
+  }
+  return calls;
+}
+
+// What recording cost in all, less the tracer's own work, which has a row of its own; and
+// the time that it is a part of: on the CPU, as far as that is known.
+struct RecordingCost {
+  uint64_t cost_ns, all_ns;
+};
+RecordingCost recording_cost(const SummaryFacts& facts) {
+  const CallTree& tree = *facts.all.tree;
+  const NodeIndex root = facts.all.root;
+  RecordingCost cost = {(total_overhead_ps(tree, root) -
+                         own_work_ps(tree, facts.replay.functions(), root)) /
+                            1000,
+                        facts.all_ns()};
+  const CpuTime& cpu = tree.cpu_total(root);
+  if (facts.replay.has_dispatches()) cost.all_ns = cpu.cpu_ns + cpu.unknown_ns;
+  if (facts.replay.is_corrected()) cost.all_ns += cost.cost_ns;
+  return cost;
+}
+
+// Whether the table of functions may have a note about overhead.
+bool has_overhead_notes(const SummaryFacts& facts) {
+  const std::vector<FunctionTotal> totals = hottest_functions(facts);
+  const auto shown = totals.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(totals.size(), kFunctionsMax));
+  return std::any_of(totals.begin(), shown, [&](const FunctionTotal& total) {
+    return !overhead_note(total.self_ns, total.overhead_ps, facts.replay).empty();
+  });
+}
+
+// Returns the cost of recording itself, on the CPU as far as that is known; empty if it
+// is not known, or nothing was recorded.
+std::string overhead_text(const SummaryFacts& facts) {
+  const CallTree& tree = *facts.all.tree;
+  const uint64_t calls = calls_in(tree, facts.all.root);
+  const auto [overhead_ns, all_ns] = recording_cost(facts);
+  if (overhead_ns == 0 || calls == 0) return {};
+  const bool is_corrected = facts.replay.is_corrected();
+  const bool has_cpu = facts.replay.has_dispatches();
+  const CpuTime& cpu = tree.cpu_total(facts.all.root);
+  const std::string begin =
+      is_corrected ? "corrected by what recording cost: " : "recording cost ";
+  if (overhead_ns < all_ns / 100) return begin + "less than 1 %";
+  const uint64_t percent =
+      (100 * overhead_ns + all_ns / 2) / std::max<uint64_t>(all_ns, 1);
+  const char* where = !has_cpu              ? " ("
+                      : cpu.unknown_ns == 0 ? " on the CPU ("
+                                            : " on the CPU, or not known (";
+  std::string text = absl::StrCat(begin, "about ", duration_text(overhead_ns), " of ",
+                                  duration_text(all_ns), where, percent, " %)");
+  // The number of calls that were hidden is not known, though their cost is.
+  if (facts.replay.has_all_calls())
+    absl::StrAppend(&text, ", ", overhead_ns / calls, " ns a call");
+  return text;
+}
+
+// Whether a function that could be recorded was called by this one.
+bool calls_others(const CallTree& tree, const Functions& functions, NodeIndex root,
+                  FunctionId function) {
+  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
+    if (at == root || tree[at].function == function) continue;
+    const NodeIndex caller = tree[at].parent;
+    if (tree[caller].function == function &&
+        can_be_left_out(functions[tree[at].function]))
+      return true;
+  }
+  return false;
+}
+
+// Returns the function with the most calls, and the option that leaves it out; empty if
+// recording cost little, or many functions have a small part each.
+std::string most_recorded_text(const SummaryFacts& facts) {
+  const RecordingCost cost = recording_cost(facts);
+  if (cost.cost_ns == 0 || !is_worth(cost.cost_ns, cost.all_ns)) return {};
+  const CallTree& tree = *facts.all.tree;
+  const Functions& functions = facts.replay.functions();
+  const FunctionTotal* most = nullptr;
+  const std::vector<FunctionTotal> totals =
+      function_totals(tree, functions, facts.all.root, SortKey::kCalls);
+  for (const FunctionTotal& total : totals) {
+    if (!can_be_left_out(functions[total.function])) continue;
+    if (most == nullptr || total.calls > most->calls) most = &total;
+  }
+  const uint64_t all = calls_in(tree, facts.all.root);
+  if (most == nullptr || !is_worth(most->calls, all)) return {};
+  const std::string name(facts.replay.shown_names()[most->function]);
+  std::string text = absl::StrCat(
+      "  ", share_text(most->calls, all), " of the calls: ", escaped(name), ", ",
+      grouped_text(most->calls), "; without it: -N ", command_line_text({name}));
+  if (calls_others(tree, functions, facts.all.root, most->function)) {
+    absl::StrAppend(&text, ", which leaves out what it calls, too");
+  }
+  return text;
+}
+
+// Returns how long arctrace worked in the program's threads; empty if it is less than 1 %
+// of all.
+std::string own_work_text(const SummaryFacts& facts) {
+  const uint64_t own_ns =
+      own_work_ps(*facts.all.tree, facts.replay.functions(), facts.all.root) / 1000;
+  if (own_ns == 0 || own_ns < (facts.all_ns() + own_ns) / 100) return {};
+  return absl::StrCat("arctrace itself took ", duration_text(own_ns),
+                      " to patch functions for -P, which is in no sum: [arctrace]");
+}
+
+}  // namespace
+
+uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
+  if (functions.own_work() == kRootFunction) return 0;
+  uint64_t sum = 0;
+  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
+    if (at != root && tree[at].function == functions.own_work()) {
+      sum += total_overhead_ps(tree, at);
+    }
+  }
+  return sum;
+}
+
+std::vector<std::string> cost_rows(const SummaryFacts& facts) {
+  std::vector<std::string> rows;
+  if (std::string cost = overhead_text(facts); !cost.empty()) {
+    rows.push_back(std::move(cost));
+    if (std::string most = most_recorded_text(facts); !most.empty()) {
+      rows.push_back(std::move(most));
+    }
+    if (has_overhead_notes(facts)) {
+      rows.push_back("  [recording]: it is half or more of a function's time" +
+                     std::string(facts.replay.is_corrected() ? ", and taken off"
+                                                             : "; see --corrected"));
+    }
+  }
+  if (std::string cost = own_work_text(facts); !cost.empty()) {
+    rows.push_back(std::move(cost));
+  }
+  return rows;
+}
+
+}  // namespace arctrace::reader
