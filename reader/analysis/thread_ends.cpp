@@ -23,6 +23,7 @@ uint64_t ThreadEnds::frame_opened(const FrameInfo& frame) {
     }
   }
   stack.push_back(frame.function);
+  threads_[frame.thread].end.last_ns = frame.time_ns;
   return 0;
 }
 
@@ -41,6 +42,7 @@ void ThreadEnds::frame_closed(const FrameInfo& frame, uint64_t /*token*/,
     thread.is_closing = true;
     return;
   }
+  thread.end.last_ns = frame.time_ns;
   if (signal(frame.function) != Signal::kNone) return;
   thread.end.last_function = frame.function;
   thread.end.last_start_ns = frame.start_ns;

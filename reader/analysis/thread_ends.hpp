@@ -19,6 +19,7 @@ struct ThreadEnd {
   // Its last call that ended, other than the delivery of a signal.
   FunctionId last_function = kRootFunction;
   int64_t last_start_ns = 0, last_stop_ns = 0;
+  int64_t last_ns = INT64_MIN;  // of its last record that began or ended a call
 };
 
 // A signal that the kernel delivered, and the frames that it came upon.

@@ -1,16 +1,11 @@
-// Sections of the summary: where a program was that a signal ended, what to do next, and
-// what the recording lacks.
+// The section of the summary about what to do next, and what the recording lacks.
 #include <absl/container/btree_map.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
-#include <arctrace/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,38 +22,8 @@
 #include "reader/report/summary_lines.hpp"
 #include "reader/symbols/debug_package.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/base/function_names.hpp"
 
 namespace arctrace::reader {
-namespace {
-
-constexpr size_t kOpenThreadsMax = 4;
-
-std::string names_text(const std::vector<FunctionId>& path, FunctionLabels& labels) {
-  const size_t cut = path.size() - std::min(path.size(), kPathFunctionsMax);
-  std::string text = cut == 0 ? "" : "... ";
-  for (size_t i = cut; i < path.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : "> ", labels.text(path[i]),
-                    i + 1 == path.size() ? "" : " ");
-  }
-  return text;
-}
-
-// "; last call: read, ended 80 ns before"; empty if the thread has made none.
-std::string last_call_text(const ThreadTree& thread, const ThreadEnd& end,
-                           FunctionLabels& labels) {
-  if (end.last_function == kRootFunction) return {};
-  const int64_t ago_ns = std::max<int64_t>(thread.stop_ns - end.last_stop_ns, 0);
-  return absl::StrCat("; last call: ", labels.text(end.last_function), ", ended ",
-                      duration_text(static_cast<uint64_t>(ago_ns)), " before");
-}
-
-// Whether the kernel sends this signal because of what the thread's instruction did.
-// Programs may send it as well.
-bool is_fault(int signal) {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-         signal == SIGTRAP || signal == SIGSYS;
-}
 
 bool is_nameless(const Function& function) {
   const std::string_view module = function.module;
@@ -66,105 +31,6 @@ bool is_nameless(const Function& function) {
                                    "+0x");
 }
 
-// Whether the thread was at an instruction of another function than the innermost one of
-// the path. The functions that a library calls within a call count as the call.
-bool was_not_recorded(const SignalSeen& seen, const Functions& functions) {
-  if (seen.at == kRootFunction) return false;
-  const Function& at = functions[seen.at];
-  if (at.module.empty()) return false;
-  if (seen.path.empty()) return true;
-  const Function& innermost = functions[seen.path.back()];
-  if (innermost.module != at.module) return true;
-  return innermost.location.module != nullptr && !is_nameless(at) &&
-         without_copy_suffix(innermost.name) != without_copy_suffix(at.name);
-}
-
-// Returns rows with the place where the signal came upon its thread; with its function,
-// if that is not in the path; and with the place where the thread was at its end, if that
-// was elsewhere, as in a handler.
-std::vector<std::string> rows_of_crashed(const SignalSeen& seen, int signal,
-                                         const ThreadTree& thread, const ThreadEnd& end,
-                                         const Replay& replay, FunctionLabels& labels,
-                                         const TextStyle& style) {
-  const bool is_elsewhere = !end.open.empty() && end.open != seen.path;
-  const std::string last = last_call_text(thread, end, labels);
-  std::vector<std::string> rows = {summary_row(
-      absl::StrCat("  thread ", thread_title(replay.definitions(), seen.thread), ": "),
-      seen.path.empty() ? "outside of recorded functions" : names_text(seen.path, labels),
-      is_elsewhere ? "" : last, true, style)};
-  if (is_fault(signal) && was_not_recorded(seen, replay.functions())) {
-    rows.push_back(summary_row("    it was in ", labels.text(seen.at),
-                               ", which is not recorded", false, style));
-  }
-  if (is_elsewhere) {
-    rows.push_back(summary_row("    it ended in ", names_text(end.open, labels), last,
-                               false, style));
-  }
-  return rows;
-}
-
-}  // namespace
-
-int fatal_signal(const Session* session) {
-  if (session == nullptr || !session->child_wait_status.has_value()) return 0;
-  const int32_t status = *session->child_wait_status;
-  if (WIFSIGNALED(status)) return WTERMSIG(status);
-  if (WIFEXITED(status) && WEXITSTATUS(status) > 128 && WEXITSTATUS(status) < 128 + 65) {
-    return WEXITSTATUS(status) - 128;
-  }
-  return 0;
-}
-
-ThreadEnds::Signal signal_of(const Function& function, const Session* session) {
-  constexpr std::string_view kPrefix = "K:signal ";
-  if (!is_signal(function)) return ThreadEnds::Signal::kNone;
-  return function.name.substr(kPrefix.size()) == std::to_string(fatal_signal(session))
-             ? ThreadEnds::Signal::kWanted
-             : ThreadEnds::Signal::kOther;
-}
-
-SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
-                             const TextStyle& style) {
-  SummarySection section;
-  const int signal = fatal_signal(facts.session);
-  if (signal == 0) return section;
-  const Definitions& definitions = facts.replay.definitions();
-  section.head = summary_head(absl::StrCat("Where it was when signal ", signal, " (",
-                                           ::strsignal(signal), ") came"),
-                              style);
-  const std::optional<SignalSeen>& seen = facts.ends.signal_seen();
-  if (!seen.has_value()) {
-    section.rows.push_back(
-        "  which thread got it is not recorded: record --kernel --signals does");
-  }
-  std::vector<std::string> threads;
-  for (const ThreadTree& thread : facts.replay.threads()) {
-    const ThreadEnd* end = facts.ends.find(thread.thread);
-    if (seen.has_value() && thread.thread == seen->thread) {
-      const std::vector<std::string> rows =
-          rows_of_crashed(*seen, signal, thread, *end, facts.replay, labels, style);
-      section.rows.insert(section.rows.begin(), rows.begin(), rows.end());
-      continue;
-    }
-    if (end == nullptr || (end->open.empty() && end->last_function == kRootFunction))
-      continue;
-    threads.push_back(summary_row(
-        absl::StrCat("  ", thread_title(definitions, thread.thread), ": "),
-        end->open.empty() ? "no open function" : names_text(end->open, labels),
-        last_call_text(thread, *end, labels), false, style));
-  }
-  section.others.resize(section.rows.size());
-  section.least = std::max<size_t>(section.rows.size(), 1);
-  for (size_t i = 0; i <= std::min(threads.size(), kOpenThreadsMax); ++i) {
-    const size_t more = threads.size() - i;
-    section.others.push_back(
-        more == 0 ? "" : absl::StrCat("  ", count_text(more, "more thread")));
-    if (i < threads.size() && i < kOpenThreadsMax) section.rows.push_back(threads[i]);
-  }
-  return section;
-}
-
-// ---- What to do next, and what the recording lacks ----------------------------------
 std::string joined_text(const Definitions& definitions) {
   const size_t joined = definitions.programs_joined_running();
   if (joined == 0) return {};

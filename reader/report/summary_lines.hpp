@@ -107,9 +107,17 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
 // (summary_costs.cpp); empty if that is nothing, or not known.
 std::vector<std::string> cost_rows(const SummaryFacts& facts);
 
-// The section about where the program was when a signal ended it (summary_hints.cpp).
+// The section about where the program was when a signal ended it (summary_crash.cpp).
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
                              const TextStyle& style);
+// Member "crash": an object with the signal that ended the command, and as far as they
+// are known, its thread, whether that is only likely, its path and its last call. None if
+// no signal did.
+void write_crash_json(const SummaryFacts& facts, FunctionLabels& labels,
+                      JsonWriter& json);
+
+// Whether a function has no name but its place in its module, such as "git+0x25c330".
+bool is_nameless(const Function& function);
 
 // "  what the program did before it was joined is not in the trace"; empty if all
 // programs were there from their begin on (summary_hints.cpp).

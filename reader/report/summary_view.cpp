@@ -91,6 +91,8 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     write_overhead_json(total_overhead_ps(tree, all.root) - own_ps, replay, json);
     if (own_ps != 0) json.member("arctrace_ns", own_ps / 1000);
     write_parts_json(tree, all.root, replay, json);
+    const Serving serving;
+    write_crash_json(facts_of(replay, all, serving), labels, json);
     if (has_wake_ups_) write_serving_json(loops_.find(), replay, labels, json);
     write_functions_json(all, times_, options_, replay, labels, json);
     write_trees_json(TreeGroups(replay, grouping_), options_, replay, labels, json);
