@@ -24,13 +24,37 @@
 
 namespace arctrace::cli {
 
+namespace {
+
+// The options of all commands.
+void add_general_options(CLI::App& app) {
+  add_group(app, "General", [&] {
+    app.add_flag_callback(
+           "-q,--quiet", [] { reader::set_verbosity(reader::Verbosity::kQuiet); },
+           "print no messages, warnings and progress, only errors")
+        ->trigger_on_parse();
+    // arctrace info has a flag of that name, for more facts.
+    if (app.get_option_no_throw("--verbose") == nullptr) {
+      app.add_flag_callback(
+             "-v,--verbose", [] { reader::set_verbosity(reader::Verbosity::kVerbose); },
+             "print also how the command does its work")
+          ->trigger_on_parse();
+    }
+    app.set_version_flag("-V,--version", "arctrace " ARCTRACE_VERSION,
+                         "print the version");
+  });
+}
+
+}  // namespace
+
 std::vector<Command> add_commands(CLI::App& root, const std::string& config_file,
                                   bool must_exist) {
   root.name("arctrace");
   root.formatter(std::make_shared<HelpFormatter>());
   root.description("Traces programs: what they call, when, and for how long.");
   root.set_help_flag("-h,--help", "print this help");
-  root.set_version_flag("--version", "arctrace " ARCTRACE_VERSION, "print the version");
+  root.set_version_flag("-V,--version", "arctrace " ARCTRACE_VERSION,
+                        "print the version");
   root.footer(
       "A file can hold options for each command: a line [record], and below it lines\n"
       "such as buffer-size=16M, no-libcall=true or notrace=[\"str*\",\"mem*\"]. "
@@ -52,7 +76,9 @@ std::vector<Command> add_commands(CLI::App& root, const std::string& config_file
         add_destroy, add_env,    add_functions, add_help,     add_complete}) {
     const size_t before = root.get_subcommands({}).size();
     Runner run = add(root);
-    commands.push_back({root.get_subcommands({}).at(before), std::move(run)});
+    CLI::App* app = root.get_subcommands({}).at(before);
+    add_general_options(*app);
+    commands.push_back({app, std::move(run)});
   }
   return commands;
 }
@@ -216,7 +242,7 @@ class CommandLine {
 }  // namespace
 
 int fail(std::string_view message) {
-  reader::print_message(reader::escaped(message));
+  reader::print_error(reader::escaped(message));
   return kStatusError;
 }
 

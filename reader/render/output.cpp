@@ -19,6 +19,8 @@
 namespace arctrace::reader {
 namespace {
 
+Verbosity verbosity_of_command = Verbosity::kUsual;
+
 bool is_installed(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;
@@ -160,22 +162,34 @@ void Output::flush() {
   buffer_.clear();
 }
 
-void print_message(std::string_view message) {
+void set_verbosity(Verbosity verbosity) { verbosity_of_command = verbosity; }
+
+Verbosity verbosity() { return verbosity_of_command; }
+
+void print_error(std::string_view error) {
   constexpr std::string_view kGoesOn = "\n  ";
   std::string lines = "arctrace: ";
   for (;;) {
-    const size_t end = message.find(kGoesOn);
-    lines += printable(message.substr(0, end));
+    const size_t end = error.find(kGoesOn);
+    lines += printable(error.substr(0, end));
     if (end == std::string_view::npos) break;
     lines += kGoesOn;
-    message.remove_prefix(end + kGoesOn.size());
+    error.remove_prefix(end + kGoesOn.size());
   }
   lines += "\n";
   std::fputs(lines.c_str(), stderr);
 }
 
+void print_message(std::string_view message) {
+  if (verbosity() != Verbosity::kQuiet) print_error(message);
+}
+
 void print_warning(std::string_view warning) {
   print_message("warning: " + std::string(warning));
+}
+
+void print_detail(std::string_view detail) {
+  if (verbosity() == Verbosity::kVerbose) print_error(detail);
 }
 
 }  // namespace arctrace::reader

@@ -74,12 +74,25 @@ class Output {
   std::string buffer_;
 };
 
-// Writes "arctrace: MESSAGE" and a newline to standard error, without characters that
+// How much is written to standard error: errors alone; messages and warnings as well; or
+// also details of how the command does its work.
+enum class Verbosity : uint8_t { kQuiet, kUsual, kVerbose };
+// To be called before the first line is printed.
+void set_verbosity(Verbosity verbosity);
+Verbosity verbosity();
+
+// Writes "arctrace: ERROR" and a newline to standard error, without characters that
 // control a terminal. Text from a trace that could contain backslashes is escaped before.
-// The message may go on in further lines, if these begin with two spaces.
+// The line may go on in further lines, if these begin with two spaces.
+void print_error(std::string_view error);
+
+// Writes the same line for a message that is no error, unless the command is quiet.
 void print_message(std::string_view message);
 
-// Writes the same line for "warning: WARNING".
+// Writes the same line for "warning: WARNING", unless the command is quiet.
 void print_warning(std::string_view warning);
+
+// Writes the same line if the command is verbose.
+void print_detail(std::string_view detail);
 
 }  // namespace arctrace::reader

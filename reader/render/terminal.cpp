@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "reader/render/output.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -63,7 +65,7 @@ std::string progress_text(uint64_t records, double share, double seconds) {
 }
 
 Progress::Progress(bool wanted)
-    : wanted_(wanted && ::isatty(STDERR_FILENO) == 1),
+    : wanted_(wanted && verbosity() != Verbosity::kQuiet && ::isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
       next_(start_ + std::chrono::seconds(1)) {}
 

@@ -173,7 +173,7 @@ Runner add_attach(CLI::App& root) {
           absl::StrCat("attach: ", option->get_name(), " applies with --pid only"));
     }
     if (const auto problem = recording::find_problem(options->record.filter)) {
-      reader::print_message("attach: " + problem->text());
+      reader::print_error("attach: " + problem->text());
       return 2;
     }
     return options->respawn ? supervise(*options) : attach(*options);

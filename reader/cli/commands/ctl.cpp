@@ -101,7 +101,7 @@ absl::StatusOr<int> ctl(const CtlOptions& options) {
   // from their first record on.
   if (options.changes_functions()) {
     if (const auto problem = recording::find_problem(options.functions)) {
-      reader::print_message("ctl: " + problem->text());
+      reader::print_error("ctl: " + problem->text());
       return 2;
     }
     const absl::StatusOr<recording::LiveFilter> filter =

@@ -194,7 +194,7 @@ absl::StatusOr<int> functions(FunctionsOptions options) {
   as_filter.filter = options.patterns;
   if (auto problem = recording::find_problem(as_filter)) {
     problem->option = "-P";
-    reader::print_message("functions: " + problem->text());
+    reader::print_error("functions: " + problem->text());
     return 2;
   }
   std::error_code error;

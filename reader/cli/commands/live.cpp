@@ -141,7 +141,7 @@ absl::StatusOr<int> live(LiveOptions& options) {
     }
   }
   if (const auto problem = recording::find_problem(options.record.filter)) {
-    reader::print_message("live: " + problem->text());
+    reader::print_error("live: " + problem->text());
     return 2;
   }
   return live_own(options);

@@ -252,7 +252,7 @@ absl::StatusOr<std::unique_ptr<Recording>> start(const RecordOptions& record,
 // Prints why there is no session; returns the exit status, or an error whose status is 2.
 absl::StatusOr<int> not_started(const absl::Status& why, int exit_status) {
   if (exit_status == 2) return why;
-  reader::print_message(std::string(why.message()));
+  reader::print_error(std::string(why.message()));
   return exit_status;
 }
 

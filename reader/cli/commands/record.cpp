@@ -96,7 +96,7 @@ Runner add_record(CLI::App& root) {
           absl::StrCat("record: ", option->get_name(), " does not apply with --session"));
     }
     if (const auto problem = recording::find_problem(options->filter)) {
-      reader::print_message("record: " + problem->text());
+      reader::print_error("record: " + problem->text());
       return 2;
     }
     if (options->keep_ns != 0) {
@@ -126,7 +126,7 @@ namespace {
 
 absl::StatusOr<int> print_environment(const recording::RecordOptions& options) {
   if (const auto problem = recording::find_problem(options.filter)) {
-    reader::print_message("env: " + problem->text());
+    reader::print_error("env: " + problem->text());
     return 2;
   }
   PrintedEvents events;

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/streams/replay_run.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -36,12 +38,23 @@ reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
 }
 
 ReadProgress::ReadProgress(const reader::Trace& trace, bool prints_meanwhile)
-    : bytes_(trace.bytes_to_read()),
-      line_(!prints_meanwhile || ::isatty(STDOUT_FILENO) == 0) {}
+    : trace_(trace),
+      bytes_(trace.bytes_to_read()),
+      start_(std::chrono::steady_clock::now()),
+      line_(std::in_place, !prints_meanwhile || ::isatty(STDOUT_FILENO) == 0) {}
+
+ReadProgress::~ReadProgress() {
+  line_.reset();
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+  reader::print_detail(absl::StrCat(
+      "read ", reader::count_text(trace_.summary().records, "record"), " in ",
+      reader::bytes_text(bytes_), " of ", reader::escaped(trace_.session().path), " in ",
+      reader::duration_text(static_cast<uint64_t>(passed.count() * 1e9))));
+}
 
 void ReadProgress::update(const reader::ReadSoFar& so_far) {
-  line_.update(so_far.records,
-               static_cast<double>(so_far.bytes) / static_cast<double>(bytes_ + 1));
+  line_->update(so_far.records,
+                static_cast<double>(so_far.bytes) / static_cast<double>(bytes_ + 1));
 }
 
 void ReadProgress::count(const reader::Record& record) {

@@ -5,6 +5,9 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,19 +29,25 @@ reader::ReplayOptions replay_options(const ReplayFilterOptions& options,
                                      const reader::Trace& trace);
 
 // The line of progress of a command that reads a trace, with the share that it has read.
+// With -v a line says at the end what was read.
 class ReadProgress {
  public:
   // `trace` must outlive this object. `prints_meanwhile`: the command writes while it
   // reads, so that there is no line if that goes to a terminal.
   explicit ReadProgress(const reader::Trace& trace, bool prints_meanwhile = false);
+  ~ReadProgress();
+  ReadProgress(const ReadProgress&) = delete;
+  ReadProgress& operator=(const ReadProgress&) = delete;
 
   void update(const reader::ReadSoFar& so_far);
   // Counts a record, and updates the line once every some thousand.
   void count(const reader::Record& record);
 
  private:
+  const reader::Trace& trace_;
   const uint64_t bytes_;
-  reader::Progress line_;
+  const std::chrono::steady_clock::time_point start_;
+  std::optional<reader::Progress> line_;
   reader::ReadSoFar counted_{0, 0, INT64_MIN};
 };
 

@@ -89,6 +89,18 @@ absl::StatusOr<int> run_in_session(const recording::RecordOptions& options) {
   return recording::exit_like(status);
 }
 
+// With -v: what the command is recorded into.
+void tell_buffer(const recorder::Buffer& buffer) {
+  const Geometry& geometry = buffer.view().geometry();
+  reader::print_detail(absl::StrCat("the buffer is ", buffer.path(), ": ",
+                                    reader::bytes_text(geometry.total_size), ", ",
+                                    geometry.block_count, " blocks of ",
+                                    reader::bytes_text(geometry.block_size)));
+  if (const absl::StatusOr<std::string> shim = recording::find_shim(); shim.ok()) {
+    reader::print_detail(absl::StrCat("programs load ", *shim));
+  }
+}
+
 // Does what record_command() does, but for the exit. Sets `status` to the wait status of
 // the command. Returns 0, or what this process is to return whatever the command did.
 absl::StatusOr<int> record_in_own_buffer(recording::RecordOptions options,
@@ -100,13 +112,14 @@ absl::StatusOr<int> record_in_own_buffer(recording::RecordOptions options,
       Recording::create(options, Recording::Collecting::kIntoFile, events);
   if (!made.ok()) return made.status();
   Recording& recording = **made;
+  tell_buffer(recording.buffer());
   if (const int signal = signals.take_end(); signal != 0) {
     status = signal;  // as if the signal had ended the command, which has not begun
     return 0;
   }
   if (absl::Status started = recording.start(options.output.path == "-", signals);
       !started.ok()) {
-    reader::print_message(std::string(started.message()));
+    reader::print_error(std::string(started.message()));
     return recording::exit_status_of(started);
   }
   const bool has_warned = warn_if_untraceable(options.command.front());
@@ -134,7 +147,7 @@ absl::StatusOr<int> record_command(const recording::RecordOptions& options) {
   }
   const std::vector<std::string> problems =
       recording::patch_problems(options.filter, options.command.front());
-  for (const std::string& line : problems) reader::print_message("record: " + line);
+  for (const std::string& line : problems) reader::print_error("record: " + line);
   if (!problems.empty()) return 2;
   if (!options.session.empty()) return run_in_session(options);
   int status = 0;
