@@ -113,6 +113,14 @@ class Install(unittest.TestCase):
                       "print(t.facts['records'] > 0, arctrace.__version__)", trace, PYTHONPATH=str(packages))
         self.assertEqual(printed.split(), ["True", *self.pkg_config("--modversion", package="arctrace-reader")])
 
+    def test_installed_python_module_records_functions(self):
+        program = self.directory / "program.py"
+        program.write_text("def called(): pass\ncalled()\n", encoding="utf-8")
+        trace = self.directory / "functions.data"
+        run(self.prefix / "bin/arctrace", "record", "--no-libcall", "-o", trace, "--", "/usr/bin/python3", "-B", "-m",
+            "arctrace_python", program, PYTHONPATH=str(self.prefix / "lib/python3/dist-packages"))
+        self.assertIn("py:__main__.called", run(self.prefix / "bin/arctrace", "report", "--view=tree", trace))
+
     def test_command_uses_the_installed_shim(self):
         program = self.directory / "instrumented"
         subprocess.run(["cc", "-finstrument-functions", "-x", "c", "-", "-o", program], text=True,
