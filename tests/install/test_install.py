@@ -104,9 +104,24 @@ class Install(unittest.TestCase):
                     self.assertEqual(printed.splitlines()[1].split(None, 3),
                                      [str(first[key]) for key in ("calls", "base_ns", "cum_ns", "name")])
 
+    def test_programs_of_the_guide(self):
+        """docs/guide/library.md, "An installed prefix": one writes, and two in different languages read the same."""
+        rpath = f"-Wl,-rpath,{self.libraries}"
+        serve, calls, trace = (self.directory / name for name in ("guide-serve", "guide-calls", "guide.data"))
+        run("cc", EXAMPLES / "serve.c", "-o", serve, *self.pkg_config("--cflags", "--libs"), rpath)
+        run(self.prefix / "bin/arctrace", "record", "--no-libcall", "-o", trace, "--", serve)
+        run("c++", "-std=c++20", EXAMPLES / "calls.cpp", "-o", calls,
+            *self.pkg_config("--cflags", "--libs", package="arctrace-reader"), rpath)
+        printed = run(calls, trace)
+        self.assertRegex(printed, r"\A(serve: \d+ ns\n){3}\Z")
+        packages = self.prefix / "lib/python3/dist-packages"
+        if (packages / "arctrace").exists():
+            self.assertEqual(run("/usr/bin/python3", "-B", EXAMPLES.parent / "python/calls.py", trace,
+                                 PYTHONPATH=str(packages)), printed.replace(":", ""))
+
     def test_installed_python_module(self):
         packages = self.prefix / "lib/python3/dist-packages"
-        if not packages.exists():
+        if not (packages / "arctrace").exists():
             self.skipTest("the Python module is not built")
         trace = self.record_list("python.data")
         printed = run("/usr/bin/python3", "-B", "-c", "import arctrace, sys; t = arctrace.open(sys.argv[1]); t.scan(); "
