@@ -104,14 +104,37 @@ class Install(unittest.TestCase):
                     self.assertEqual(printed.splitlines()[1].split(None, 3),
                                      [str(first[key]) for key in ("calls", "base_ns", "cum_ns", "name")])
 
+    def test_programs_of_the_guide(self):
+        """docs/guide/library.md, "An installed prefix": one writes, and two in different languages read the same."""
+        rpath = f"-Wl,-rpath,{self.libraries}"
+        serve, calls, trace = (self.directory / name for name in ("guide-serve", "guide-calls", "guide.data"))
+        run("cc", EXAMPLES / "serve.c", "-o", serve, *self.pkg_config("--cflags", "--libs"), rpath)
+        run(self.prefix / "bin/arctrace", "record", "--no-libcall", "-o", trace, "--", serve)
+        run("c++", "-std=c++20", EXAMPLES / "calls.cpp", "-o", calls,
+            *self.pkg_config("--cflags", "--libs", package="arctrace-reader"), rpath)
+        printed = run(calls, trace)
+        self.assertRegex(printed, r"\A(serve: \d+ ns\n){3}\Z")
+        packages = self.prefix / "lib/python3/dist-packages"
+        if (packages / "arctrace").exists():
+            self.assertEqual(run("/usr/bin/python3", "-B", EXAMPLES.parent / "python/calls.py", trace,
+                                 PYTHONPATH=str(packages)), printed.replace(":", ""))
+
     def test_installed_python_module(self):
         packages = self.prefix / "lib/python3/dist-packages"
-        if not packages.exists():
+        if not (packages / "arctrace").exists():
             self.skipTest("the Python module is not built")
         trace = self.record_list("python.data")
         printed = run("/usr/bin/python3", "-B", "-c", "import arctrace, sys; t = arctrace.open(sys.argv[1]); t.scan(); "
                       "print(t.facts['records'] > 0, arctrace.__version__)", trace, PYTHONPATH=str(packages))
         self.assertEqual(printed.split(), ["True", *self.pkg_config("--modversion", package="arctrace-reader")])
+
+    def test_installed_python_module_records_functions(self):
+        program = self.directory / "program.py"
+        program.write_text("def called(): pass\ncalled()\n", encoding="utf-8")
+        trace = self.directory / "functions.data"
+        run(self.prefix / "bin/arctrace", "record", "--no-libcall", "-o", trace, "--", "/usr/bin/python3", "-B", "-m",
+            "arctrace_python", program, PYTHONPATH=str(self.prefix / "lib/python3/dist-packages"))
+        self.assertIn("py:__main__.called", run(self.prefix / "bin/arctrace", "report", "--view=tree", trace))
 
     def test_command_uses_the_installed_shim(self):
         program = self.directory / "instrumented"
