@@ -85,8 +85,14 @@ std::string part_name(const Function& function) {
 
 }  // namespace
 
-std::vector<TimePart> time_parts(const CallTree& tree, const Functions& functions,
+const char* outside_name(const Replay& replay) {
+  return replay.has_all_calls() ? "not in recorded functions"
+                                : "not in the functions that are shown";
+}
+
+std::vector<TimePart> time_parts(const CallTree& tree, const Replay& replay,
                                  NodeIndex root) {
+  const Functions& functions = replay.functions();
   std::vector<size_t> part_of(functions.size(), SIZE_MAX);  // by FunctionId
   absl::btree_map<std::string, size_t> by_name;
   std::vector<TimePart> parts;
@@ -95,7 +101,7 @@ std::vector<TimePart> time_parts(const CallTree& tree, const Functions& function
     size_t& index = part_of[node.function];
     if (index == SIZE_MAX) {
       std::string name =
-          at == root ? "not in recorded functions" : part_name(functions[node.function]);
+          at == root ? outside_name(replay) : part_name(functions[node.function]);
       index = by_name.try_emplace(name, parts.size()).first->second;
       if (index == parts.size()) parts.push_back({std::move(name)});
     }

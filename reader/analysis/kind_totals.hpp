@@ -9,6 +9,7 @@
 #include "reader/analysis/function_kinds.hpp"
 #include "reader/analysis/function_totals.hpp"
 #include "reader/replay/call_tree.hpp"
+#include "reader/replay/replay.hpp"
 
 namespace arctrace::reader {
 
@@ -37,10 +38,14 @@ struct TimePart {
 };
 
 // Divides the time by kind of library function ("file", "io", "lock"), else by module
-// ("functions of libz.so.1"); made-up functions ("[loader]") stand alone; "not in
-// recorded functions" is what the threads did outside of all. The largest part comes
-// first.
-std::vector<TimePart> time_parts(const CallTree& tree, const Functions& functions,
+// ("functions of libz.so.1"); made-up functions ("[loader]") stand alone;
+// outside_name() is what the threads did outside of all. The largest part comes first.
+// `tree`: that of the finished replay, or merged from it.
+std::vector<TimePart> time_parts(const CallTree& tree, const Replay& replay,
                                  NodeIndex root);
+
+// "not in recorded functions"; "not in the functions that are shown" if a filter hides
+// some.
+const char* outside_name(const Replay& replay);
 
 }  // namespace arctrace::reader

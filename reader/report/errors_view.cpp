@@ -9,6 +9,7 @@
 #include "reader/analysis/failed_calls.hpp"
 #include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
+#include "reader/render/session_text.hpp"
 #include "reader/render/text_style.hpp"
 #include "reader/report/views.hpp"
 #include "reader/trace/call_args.hpp"

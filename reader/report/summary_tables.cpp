@@ -73,8 +73,7 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   const uint64_t all_ns = facts.all_ns();
   const KnownTimes known = facts.replay.known_times();
   const bool has_cpu = known != KnownTimes::kNone;
-  const Functions& functions = facts.replay.functions();
-  std::vector<TimePart> parts = time_parts(tree, functions, facts.all.root);
+  std::vector<TimePart> parts = time_parts(tree, facts.replay, facts.all.root);
   size_t shown = 0;
   while (shown < std::min(parts.size(), kPartsMax) &&
          (shown == 0 || !is_small(parts[shown].self_ns, all_ns))) {
@@ -155,10 +154,14 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
   }
   const CallTree& tree = *facts.all.tree;
   if (const uint64_t outside_ns = tree[facts.all.root].self_ns; outside_ns != 0) {
-    append(rest_text, "not in recorded functions", outside_ns,
+    append(rest_text, outside_name(facts.replay), outside_ns,
            within_text(tree.marks(facts.all.root).within_ns()));
   }
-  section.head = summary_head(count_text(calls, "call") + ": too few for shares", style);
+  const bool is_filtered = calls == 0 && !facts.replay.has_all_calls();
+  section.head =
+      summary_head(is_filtered ? "no call passes the filters"
+                               : count_text(calls, "call") + ": too few for shares",
+                   style);
   if (!calls_text.empty()) section.rows.push_back(wrap_line("  " + calls_text, 4, style));
   if (!rest_text.empty()) {
     section.rows.push_back(wrap_line("  the rest: " + rest_text, 4, style));

@@ -162,7 +162,7 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
   static void write_parts_json(const CallTree& tree, NodeIndex root, const Replay& replay,
                                JsonWriter& json) {
     json.key("parts").begin_array();
-    for (const TimePart& part : time_parts(tree, replay.functions(), root)) {
+    for (const TimePart& part : time_parts(tree, replay, root)) {
       json.begin_object();
       json.member("name", part.name);
       json.member("calls", part.calls);

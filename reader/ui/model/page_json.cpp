@@ -37,7 +37,7 @@ void write_cpu(const CpuTime& cpu, JsonWriter& json) {
 
 void write_parts(const PageFacts& facts, const TreeGroup& all, JsonWriter& json) {
   json.key("parts").begin_array();
-  for (const TimePart& part : time_parts(*all.tree, facts.replay.functions(), all.root)) {
+  for (const TimePart& part : time_parts(*all.tree, facts.replay, all.root)) {
     json.begin_object();
     json.member("name", safe_name(part.name));
     json.member("calls", part.calls);

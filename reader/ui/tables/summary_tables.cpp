@@ -69,8 +69,7 @@ std::unique_ptr<Table> parts_table(const SummaryFacts& facts) {
   }
   columns.push_back({"Calls", 11, 4, true});
   std::vector<CellRow> rows;
-  for (const TimePart& part :
-       time_parts(*facts.all.tree, facts.replay.functions(), facts.all.root)) {
+  for (const TimePart& part : time_parts(*facts.all.tree, facts.replay, facts.all.root)) {
     CellRow& row = rows.emplace_back();
     row.cells = {Cell::time(part.self_ns), Cell::share(part.self_ns, facts.all_ns())};
     if (has_cpu) {

@@ -333,6 +333,21 @@ TEST_CASE("summary: all processes and threads that are known, in its head as bel
         std::string::npos);
 }
 
+TEST_CASE("summary: the time outside of the functions that a filter shows") {
+  const RecordScript script = treetest();
+  Viewed viewed(script);
+  const std::string whole = viewed.text("summary");
+  CHECK(whole.find("not in the functions that are shown") == std::string::npos);
+  viewed.replay.filter.only = {"mainBA"};
+  CHECK(viewed.text("summary").find("not in the functions that are shown") !=
+        std::string::npos);
+  viewed.replay.filter.only = {"nosuch"};
+  const std::string none = viewed.text("summary");
+  CHECK(none.find("no call passes the filters\n  the rest: not in the functions that are "
+                  "shown ") != std::string::npos);
+  CHECK(none.find("recorded functions") == std::string::npos);
+}
+
 TEST_CASE("summary: a thread whose end was not seen, and what it was in") {
   RecordScript script;
   const ProcessIndex process = script.process(7, "/bin/server");

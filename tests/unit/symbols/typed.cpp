@@ -77,7 +77,7 @@ long Table::shared = 1;
 namespace typed {
 __attribute__((used)) Owned tables[4];
 __attribute__((used)) static long grid[2][3] = {{1}};
-__attribute__((used)) alignas(8) char holder[sizeof(Table)];
+alignas(8) __attribute__((used)) char holder[sizeof(Table)];
 __attribute__((used)) Owned* of_function() {
   static Owned local;
   return &local;
