@@ -53,7 +53,9 @@ inline std::optional<size_t> near_distance(std::string_view name,
   if (name.size() > kLongest) return std::nullopt;
   std::optional<size_t> nearest;
   const auto compare = [&](std::string_view with) {
-    const size_t most = 1 + with.size() / 4;
+    // The dashes of options are no letters that were typed right.
+    const size_t dashes = std::min(with.find_first_not_of('-'), with.size());
+    const size_t most = 1 + (with.size() - dashes) / 4;
     if (with.size() > name.size() + most || name.size() > with.size() + most) return;
     const size_t differs = name_distance(name, with);
     if (differs <= most && (!nearest || differs < *nearest)) nearest = differs;

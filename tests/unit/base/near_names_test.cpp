@@ -13,6 +13,8 @@ TEST_CASE("names that differ by a few letters are near") {
   CHECK(near_names("dxyz", kNames) == "");
   CHECK(near_names("dunp", kNames) == "; did you mean \"dump\"?");
   CHECK(near_names("DUMP", kNames) == "; did you mean \"dump\"?");
+  CHECK(near_names("--durtion", {"--duration", "--version"}) ==
+        "; did you mean \"--duration\"?");
   CHECK(near_names("repord", kNames) == "; did you mean \"record\" or \"report\"?");
   CHECK(near_names("xyzzy", kNames) == "");
   CHECK(near_names("", kNames) == "");
