@@ -22,9 +22,9 @@ constexpr uint64_t kWorthPercent = 10;
 
 bool is_worth(uint64_t part, uint64_t all) { return part / kWorthPercent >= all / 100; }
 
-// Whether -N can leave the function out: the kernel's records, and what stands for no
-// function, have options of their own.
-bool can_be_left_out(const Function& function) {
+// Whether its calls have hooks: the kernel's records, and what stands for no function,
+// cost otherwise.
+bool has_hooks(const Function& function) {
   return function.module != kKernelModule && !function.name.starts_with('[');
 }
 
@@ -91,21 +91,9 @@ std::string overhead_text(const SummaryFacts& facts) {
   return text;
 }
 
-// Whether a function that could be recorded was called by this one.
-bool calls_others(const CallTree& tree, const Functions& functions, NodeIndex root,
-                  FunctionId function) {
-  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
-    if (at == root || tree[at].function == function) continue;
-    const NodeIndex caller = tree[at].parent;
-    if (tree[caller].function == function &&
-        can_be_left_out(functions[tree[at].function]))
-      return true;
-  }
-  return false;
-}
-
-// Returns the function with the most calls, and the option that leaves it out; empty if
-// recording cost little, or many functions have a small part each.
+// Returns the function with the most calls; empty if recording cost little, or many
+// functions have a small part each. There is no advice to leave it out: a call that a
+// filter leaves out may cost more than one that is recorded.
 std::string most_recorded_text(const SummaryFacts& facts) {
   const RecordingCost cost = recording_cost(facts);
   if (cost.cost_ns == 0 || !is_worth(cost.cost_ns, cost.all_ns)) return {};
@@ -115,19 +103,14 @@ std::string most_recorded_text(const SummaryFacts& facts) {
   const std::vector<FunctionTotal> totals =
       function_totals(tree, functions, facts.all.root, SortKey::kCalls);
   for (const FunctionTotal& total : totals) {
-    if (!can_be_left_out(functions[total.function])) continue;
+    if (!has_hooks(functions[total.function])) continue;
     if (most == nullptr || total.calls > most->calls) most = &total;
   }
   const uint64_t all = calls_in(tree, facts.all.root);
   if (most == nullptr || !is_worth(most->calls, all)) return {};
-  const std::string name(facts.replay.shown_names()[most->function]);
-  std::string text = absl::StrCat(
-      "  ", share_text(most->calls, all), " of the calls: ", escaped(name), ", ",
-      grouped_text(most->calls), "; without it: -N ", command_line_text({name}));
-  if (calls_others(tree, functions, facts.all.root, most->function)) {
-    absl::StrAppend(&text, ", which leaves out what it calls, too");
-  }
-  return text;
+  return absl::StrCat("  ", share_text(most->calls, all), " of the calls: ",
+                      escaped(facts.replay.shown_names()[most->function]), ", ",
+                      grouped_text(most->calls));
 }
 
 // Returns how long arctrace worked in the program's threads; empty if it is less than 1 %

@@ -185,29 +185,9 @@ TEST_CASE("summary: the function with the most calls, if recording cost much") {
   };
   CHECK(text_with(500'000).find(
             "\nrecording cost about 22.0 us of 100 us (22 %), 1000 ns a "
-            "call\n  91 % of the calls: copy, 20; without it: -N copy\n") !=
-        std::string::npos);
+            "call\n  91 % of the calls: copy, 20\n") != std::string::npos);
   CHECK(text_with(100'000).find("recording cost about 4.40 us") != std::string::npos);
-  CHECK(text_with(100'000).find("-N copy") == std::string::npos);
-}
-
-TEST_CASE("summary: leaving out a function leaves out what it calls") {
-  RecordScript script;
-  const ThreadIndex t = script.program(7, "prog");
-  for (int64_t at = 0; at < 2'000; at += 100) {
-    script.enter(t, at, "a function");
-    if (at == 500) {
-      script.enter(t, at + 10, "leaf");
-      script.exit(t, at + 20);
-    }
-    script.exit(t, at + 50);
-  }
-  const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, 20'000, 20'000};
-  Viewed viewed(script);
-  viewed.replay.hook_costs = {&cost, 1};
-  CHECK(
-      viewed.text("summary").find("; without it: -N 'a function', which leaves out what "
-                                  "it calls, too\n") != std::string::npos);
+  CHECK(text_with(100'000).find("of the calls") == std::string::npos);
 }
 
 TEST_CASE("summary: functions that were switched off") {
