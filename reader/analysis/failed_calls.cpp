@@ -17,9 +17,7 @@ constexpr int64_t kErrnoMax = 4095;
 void ErrorCounts::args(const ArgsInfo& args) {
   if (args.record->type != ARCTRACE_TYPE_RESULT) return;
   const std::vector<CallArg> values = decode_args(args.record->body, "");
-  if (values.empty()) return;
-  const CallArg& last = values.back();
-  open_[args.token] = last.kind == ARCTRACE_VALUE_ERRNO ? last.signed_number : 0;
+  if (!values.empty()) open_[args.token] = errno_of(values);
 }
 
 void ErrorCounts::syscall_result(const SyscallResult& result) {

@@ -92,9 +92,8 @@ void AnnotationFields::retval(std::span<const std::byte> body, std::string_view 
   } else {
     text("retval", arg_text(first));
   }
-  const CallArg& error = values.back();
-  if (error.kind == ARCTRACE_VALUE_ERRNO && error.number != 0) {
-    text("errno", errno_word(error.signed_number));
+  if (const int64_t error = errno_of(values); error != 0) {
+    text("errno", errno_word(error));
   }
 }
 

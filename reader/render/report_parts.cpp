@@ -252,6 +252,18 @@ std::string overhead_note(uint64_t self_ns, uint64_t overhead_ps, const Replay& 
   return overhead_ns != 0 && self_ns <= least_ns ? " [recording]" : "";
 }
 
+const char* clock_name(ReportClock clock) {
+  switch (clock) {
+    case ReportClock::kWall:
+      return "wall";
+    case ReportClock::kCpu:
+      return "cpu";
+    case ReportClock::kOffCpu:
+      break;
+  }
+  return "off-cpu";
+}
+
 std::string own_work_note(FunctionId function, uint64_t overhead_ps,
                           const Replay& replay) {
   if (function == kRootFunction || function != replay.functions().own_work()) return {};

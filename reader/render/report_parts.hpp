@@ -147,6 +147,9 @@ void write_overhead_json(uint64_t overhead_ps, const Replay& replay, JsonWriter&
 // " [recording]" for a row of which recording is half or more; else nothing. In a
 // corrected report, the rest of the row is then no more than was taken off.
 std::string overhead_note(uint64_t self_ns, uint64_t overhead_ps, const Replay& replay);
+// "wall", "cpu", "off-cpu": the value of --clock, and the word in JSON.
+const char* clock_name(ReportClock clock);
+
 // " [132 ms, in no sum]" for the tracer's own work, of which that is all that a table
 // has; else nothing. Such a row has no overhead_note().
 std::string own_work_note(FunctionId function, uint64_t overhead_ps,

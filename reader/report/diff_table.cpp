@@ -255,9 +255,7 @@ void write_diff_json(const DiffTable& table, const ViewOptions& options,
   write_runs_json("runs_a", table.before, json);
   write_runs_json("runs_b", table.after, json);
   json.member("noise_known", table.diff.is_noise_known());
-  json.member("clock", table.clock == ReportClock::kWall  ? "wall"
-                       : table.clock == ReportClock::kCpu ? "cpu"
-                                                          : "off-cpu");
+  json.member("clock", clock_name(table.clock));
   json.key("paired_programs").begin_array();
   if (const std::optional<ProgramPair> pair = table.diff.paired_programs()) {
     json.value(pair->before);

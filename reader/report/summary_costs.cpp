@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reader/analysis/function_totals.hpp"
+#include "reader/analysis/recorded_state.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/summary_lines.hpp"
@@ -113,6 +114,15 @@ std::string most_recorded_text(const SummaryFacts& facts) {
                       grouped_text(most->calls));
 }
 
+// Whether a filter decided about calls as they were made. Functions that are too small
+// for -Z have no hooks.
+bool has_costly_filter(const RecordedStates& recorded) {
+  const auto causes = recorded.causes();
+  return std::any_of(causes.begin(), causes.end(), [](const CallsLeftOut& cause) {
+    return cause.is_filter && !cause.what.by.starts_with("-Z");
+  });
+}
+
 // Returns how long arctrace worked in the program's threads; empty if it is less than 1 %
 // of all.
 std::string own_work_text(const SummaryFacts& facts) {
@@ -136,7 +146,8 @@ uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex
   return sum;
 }
 
-std::vector<std::string> cost_rows(const SummaryFacts& facts) {
+std::vector<std::string> cost_rows(const SummaryFacts& facts,
+                                   const RecordedStates& recorded) {
   std::vector<std::string> rows;
   if (std::string cost = overhead_text(facts); !cost.empty()) {
     rows.push_back(std::move(cost));
@@ -148,6 +159,11 @@ std::vector<std::string> cost_rows(const SummaryFacts& facts) {
                      std::string(facts.replay.is_corrected() ? ", and taken off"
                                                              : "; see --corrected"));
     }
+  }
+  if (has_costly_filter(recorded)) {
+    rows.push_back(
+        absl::StrCat(rows.empty() ? "" : "  ",
+                     "what the calls cost that filters left out is not known"));
   }
   if (std::string cost = own_work_text(facts); !cost.empty()) {
     rows.push_back(std::move(cost));

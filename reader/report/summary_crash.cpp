@@ -39,7 +39,7 @@ std::string last_call_text(const ThreadTree& thread, const ThreadEnd& end,
   if (end.last_function == kRootFunction) return {};
   const int64_t ago_ns = std::max<int64_t>(thread.stop_ns - end.last_stop_ns, 0);
   return absl::StrCat("; last call: ", labels.text(end.last_function), ", ended ",
-                      duration_text(static_cast<uint64_t>(ago_ns)), " before");
+                      call_time_text(static_cast<uint64_t>(ago_ns)), " before");
 }
 
 // Whether the thread was at an instruction of another function than the innermost one of
@@ -219,6 +219,10 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
     section.others.push_back(
         more == 0 ? "" : absl::StrCat("  ", count_text(more, "more thread")));
     if (i < threads.size() && i < kOpenThreadsMax) section.rows.push_back(threads[i]);
+  }
+  // The newest record says little: it may as well have been one of the others.
+  if (likely.has_value() && likely->because == LikelyBecause::kNewest) {
+    section.least = section.rows.size();
   }
   return section;
 }

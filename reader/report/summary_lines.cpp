@@ -282,7 +282,7 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
     }
   }
   if (!times.empty()) section.rows.push_back(times);
-  for (std::string& row : cost_rows(facts)) {
+  for (std::string& row : cost_rows(facts, labels.recorded())) {
     section.rows.push_back(std::move(row));
   }
   if (facts.summary != nullptr) {

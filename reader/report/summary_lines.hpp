@@ -103,9 +103,11 @@ ThreadEnds::Signal signal_of(const Function& function, const Session* session);
 SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
                             const TextStyle& style);
 
-// The rows about what recording cost the program, and the function that cost most
-// (summary_costs.cpp); empty if that is nothing, or not known.
-std::vector<std::string> cost_rows(const SummaryFacts& facts);
+// The rows about what recording cost the program, and the function with the most calls
+// (summary_costs.cpp); empty if that is nothing, or not known. `recorded`: the calls that
+// filters left out cost time, too, but there is no record of them.
+std::vector<std::string> cost_rows(const SummaryFacts& facts,
+                                   const RecordedStates& recorded);
 
 // The section about where the program was when a signal ended it (summary_crash.cpp).
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,

@@ -177,9 +177,8 @@ void JsonFields::retval(std::span<const std::byte> body, std::string_view names)
   if (is_error_number) first.kind = ARCTRACE_VALUE_SIGNED;
   json_.key("retval");
   write_call_arg(first, json_);
-  const CallArg& error = values.back();
-  if (error.kind == ARCTRACE_VALUE_ERRNO && error.number != 0) {
-    json_.member("errno", errno_word(error.signed_number));
+  if (const int64_t error = errno_of(values); error != 0) {
+    json_.member("errno", errno_word(error));
   }
 }
 

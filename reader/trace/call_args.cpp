@@ -224,6 +224,11 @@ LockArgs::LockArgs(std::span<const std::byte> words) {
   }
 }
 
+int64_t errno_of(std::span<const CallArg> values) {
+  if (values.empty() || values.back().kind != ARCTRACE_VALUE_ERRNO) return 0;
+  return values.back().signed_number;
+}
+
 std::optional<uint32_t> find_arg_names(std::span<const std::byte> body) {
   std::optional<uint32_t> id;
   for_each_arg(body,

@@ -66,6 +66,10 @@ class LockArgs {
   size_t size_;
 };
 
+// Returns the errno among the values of a RESULT; 0: the call did not fail, or that is
+// not known.
+int64_t errno_of(std::span<const CallArg> values);
+
 // Returns the name id of the args' names; nullopt if they have none.
 std::optional<uint32_t> find_arg_names(std::span<const std::byte> body);
 

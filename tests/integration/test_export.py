@@ -312,6 +312,7 @@ class ExportTest(TracedTest):
                     sums[frames[-1]] += int(number)
             for name in [n for n in sums if n == "endless" or n.startswith("[")]:
                 del sums[name]
+            self.assertNotRegex(stack.split(";")[0], r" [0-9]+/[0-9]+$")
         expected = {name.replace(";", ":"): values
                     for name, values in self.sums_of_report(trace).items()}
         self.assertEqual({name: (calls[name], own_ns[name]) for name in calls}, expected)

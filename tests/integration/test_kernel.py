@@ -509,6 +509,16 @@ class KernelFramesTest(ProgramTest):
         self.assertEqual(len(woken), rows[0]["wake_ups"])
         self.assertEqual(sum(state["duration_ns"] for state in woken), rows[0]["blocked_ns"])
 
+    def test_differences_on_the_cpu(self):
+        trace, _, _ = self.record_whole(arguments=["hogs"])
+        for clock in ("wall", "cpu", "off-cpu"):
+            found = json.loads(read("diff", "--format=json", f"--clock={clock}", trace, trace))
+            self.assertEqual(found["clock"], clock)
+            rows = {row["name"]: (row["calls"], row["base_ns"])
+                    for row in read_report(trace, "flat", f"--clock={clock}")["functions"]}
+            self.assertEqual({row["name"]: (row["calls_a"], row["base_ns_b"]) for row in found["functions"]}, rows)
+        self.assertIn("times of functions are those on a CPU", read("diff", "--clock=cpu", trace, trace))
+
     def test_two_on_one_cpu_are_preempted(self):
         trace, measured, _ = self.record_whole(arguments=["hogs"])
         threads, calls = check_two_on_one_cpu(self, trace, measured)

@@ -70,6 +70,7 @@ absl::StatusOr<int> attach(const AttachOptions& options) {
   warn_of_missing_memory(view);
   warn_of_untraced(summary);
   warn_of_identities(summary);
+  if (summary.overwritten != 0) tell_kept(record.output.path, record.keep_ns);
   reader::print_message(recording_summary_line(summary, record.output.path));
   return summary.file_error == 0 && joined.size() == record.pids.size() ? 0 : 2;
 }

@@ -68,7 +68,8 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(paths.front());
   reader::Symbolizer symbolizer{reader::SymbolOptions{}};
   if (clock != reader::ReportClock::kWall && !trace->definitions().has_dispatches()) {
-    return lacks_kernel_records(files.front(), "--clock=" + clock_name(clock));
+    return lacks_kernel_records(files.front(),
+                                absl::StrCat("--clock=", reader::clock_name(clock)));
   }
   reader::ReplayOptions replay_options = reader::replay_options_of(*trace);
   replay_options.clock = clock;

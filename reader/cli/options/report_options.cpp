@@ -24,9 +24,9 @@ const std::vector<std::pair<std::string, SortKey>> kSortKeys = {
     {"name", SortKey::kName},
     {"entry", SortKey::kEntry}};
 const std::vector<std::pair<std::string, ReportClock>> kClocks = {
-    {"wall", ReportClock::kWall},
-    {"cpu", ReportClock::kCpu},
-    {"off-cpu", ReportClock::kOffCpu}};
+    {reader::clock_name(ReportClock::kWall), ReportClock::kWall},
+    {reader::clock_name(ReportClock::kCpu), ReportClock::kCpu},
+    {reader::clock_name(ReportClock::kOffCpu), ReportClock::kOffCpu}};
 
 constexpr const char* kReportNotes =
     "What the kernel did for a thread appears as functions named K:...\n"
@@ -164,7 +164,7 @@ void add_appearance(CLI::App& app, ReportOptions& options) {
       ->group(group);
 }
 
-// Returns the word of --sort or --clock for a value.
+// Returns the word of --sort for a value.
 template <class Choice>
 std::string word_of(const std::vector<std::pair<std::string, Choice>>& choices,
                     Choice wanted) {
@@ -278,8 +278,6 @@ void add_clock_option(CLI::App& app, ReportClock& clock) {
       ->default_str("wall");
 }
 
-std::string clock_name(ReportClock clock) { return word_of(kClocks, clock); }
-
 Grouping ReportOptions::grouping() const {
   if (merge) return Grouping::kAll;
   return per.value_or(view->grouping.value_or(Grouping::kThread));
@@ -297,7 +295,8 @@ std::string ReportOptions::needs_kernel() const {
       return absl::StrCat("--columns=", type.name);
     }
   }
-  if (clock != ReportClock::kWall) return absl::StrCat("--clock=", clock_name(clock));
+  if (clock != ReportClock::kWall)
+    return absl::StrCat("--clock=", reader::clock_name(clock));
   return {};
 }
 

@@ -42,9 +42,8 @@ struct ReportOptions : ReplayFilterOptions {
   std::string needs_kernel() const;
 };
 
-// Adds --clock, and returns the value of it that stands for a clock.
+// Adds --clock.
 void add_clock_option(CLI::App& app, reader::ReportClock& clock);
-std::string clock_name(reader::ReportClock clock);
 
 // Adds all options of `report` to `app`. `options` must outlive it.
 void add_report_options(CLI::App& app, ReportOptions& options);

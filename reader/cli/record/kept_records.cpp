@@ -2,7 +2,6 @@
 #include <absl/strings/str_cat.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <optional>

@@ -11,6 +11,7 @@
 
 #include "reader/cli/record/printed_events.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/session_text.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
 #include "src/protocol/control_events.hpp"
@@ -183,6 +184,7 @@ void print_joined_end(const Recording& recording, const std::string& program) {
         "the program itself called no library; --nest-libcall also records the calls "
         "that its libraries make");
   }
+  if (summary.overwritten != 0) tell_kept(options.output.path, options.keep_ns);
   reader::print_message(recording_summary_line(summary, options.output.path));
 }
 

@@ -39,7 +39,10 @@ void write_processes_json(const Replay& replay, LaneNumber number, JsonWriter& j
   for (const ProcessRun& run : process_runs(replay, kProcessesMax)) {
     const Process& process = definitions.processes()[run.process];
     std::string command = command_line_text(process.arguments);
-    if (command.size() > kCommandBytesMax) command.resize(kCommandBytesMax);
+    if (command.size() > kCommandBytesMax) {
+      command.resize(kCommandBytesMax);
+      command += " ...";
+    }
     json.begin_object();
     json.member("depth", run.depth);
     json.member("pid", run.pid);

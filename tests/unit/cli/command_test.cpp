@@ -374,6 +374,8 @@ TEST_CASE("the command line") {
     CHECK(help.status == 0);
     CHECK(help.err.empty());
     CHECK(help.out.find("Usage: arctrace") != std::string::npos);
+    CHECK(help.out.find("Excludes") == std::string::npos);
+    CHECK(help.out.find("... ...") == std::string::npos);
   }
 }
 

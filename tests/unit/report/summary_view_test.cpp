@@ -218,6 +218,17 @@ TEST_CASE("summary: what filters left out while it was recorded") {
   CHECK(text.find("\n  left out by -Z 100: functions without a row, whose time is their "
                   "callers'\n") != std::string::npos);
   CHECK(text.find("  mainBB [partly from 50.0 us on]\n") != std::string::npos);
+  CHECK(text.find("what the calls cost that filters left out is not known\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("summary: a filter by size leaves out functions that have no hooks") {
+  RecordScript script = treetest();
+  script.definitions.add_name(0, 0, std::string("size:100\0", 9));
+  Viewed viewed(script);
+  const std::string text = viewed.text("summary");
+  CHECK(text.find("left out by -Z 100") != std::string::npos);
+  CHECK(text.find("what the calls cost") == std::string::npos);
 }
 
 TEST_CASE("summary: of few calls, too") {
