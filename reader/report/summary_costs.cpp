@@ -94,7 +94,7 @@ std::string overhead_text(const SummaryFacts& facts) {
 
 // Returns the function with the most calls; empty if recording cost little, or many
 // functions have a small part each. There is no advice to leave it out: a call that a
-// filter leaves out may cost more than one that is recorded.
+// filter leaves out may cost as much as one that is recorded.
 std::string most_recorded_text(const SummaryFacts& facts) {
   const RecordingCost cost = recording_cost(facts);
   if (cost.cost_ns == 0 || !is_worth(cost.cost_ns, cost.all_ns)) return {};

@@ -297,8 +297,8 @@ void Emitter::count_in_progress(const RawRecord& raw, uint32_t writer,
 
 // Extends the summary's time to the lifetimes of threads. A program is loaded before its
 // first record, and may hang after its last one. If the kernel has recorded the end of a
-// thread, that has been counted; the collector sees it later. In a range, only the part
-// of the lifetimes in it counts.
+// thread, that has been counted; the collector sees it later, unless the thread has told
+// it. In a range, only the part of the lifetimes in it counts.
 void Emitter::cover_lives(Summary& summary) const {
   if (ticks_ == 0) return;
   const int64_t recording_end_ns =
@@ -334,7 +334,8 @@ void Emitter::cover_lives(Summary& summary) const {
     if (is_program) cover(begin_ns);
     if (is_later && !is_program) cover(thread.start_ns);
     if (is_silent) cover(stack->second);
-    const bool is_late = has_kernel && end_ns != INT64_MAX && end_ns == thread.end_ns;
+    const bool is_late = has_kernel && end_ns != INT64_MAX && end_ns == thread.end_ns &&
+                         end_ns != thread.announced_ns;
     if (!thread.ended_unseen && !is_late) cover(std::min(end_ns, recording_end_ns));
   }
 }

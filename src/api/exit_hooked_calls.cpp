@@ -13,6 +13,7 @@
 #include "src/api/shim_interface.h"
 #include "src/calls/call_records.hpp"
 #include "src/calls/fast_path.hpp"
+#include "src/calls/filtered_path.hpp"
 #include "src/hook_abi/shim_types.h"
 #include "src/process/gate.hpp"
 #include "src/writer/record_filter.hpp"
@@ -69,6 +70,36 @@ __attribute__((always_inline)) inline bool leave_exit_hooked_fast(
       },
       [&](Nesting nesting, ThreadState& state, const Reservation& record)
           ARCTRACE_INLINED { commit_leave(nesting, state, record, exited); });
+}
+
+// As enter_exit_hooked_fast(), by the filter.
+bool enter_exit_hooked_filtered(uint64_t key, const StubCall& call) {
+  if (!filtered_path_is_open_by(IpcAtomics::load_relaxed(call_filter.number))) {
+    return false;
+  }
+  const uintptr_t return_address = *call.return_slot;
+  const FilteredEntry entry = enter_filtered_usual(
+      key, call.here(), HiddenFrames::kAlways,
+      [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
+        return is_known_stub_call(state, to, call, return_address) ||
+               is_known_stub_call_in_found(state, to, call, return_address);
+      },
+      [&]() ARCTRACE_INLINED { return call.flags; },
+      [&]() ARCTRACE_INLINED { return call.frame(return_address); });
+  return entry != FilteredEntry::kUndone;
+}
+
+// As leave_exit_hooked_fast(), by the filter.
+bool leave_exit_hooked_filtered(uintptr_t return_slot) {
+  return filtered_path_is_open() &&
+         exit_filtered_usual(
+             return_slot,
+             [&](const ThreadState& /*state*/, const OpenFrame& innermost)
+                 ARCTRACE_INLINED {
+                   return innermost.frame.cfa == return_slot + sizeof(uintptr_t) &&
+                          innermost.frame.has(ARCTRACE_SHIM_EXIT_HOOKED);
+                 },
+             []() ARCTRACE_INLINED {});
 }
 
 arctrace_shim_entry_hook* slow_entry = [](uintptr_t*) {};
@@ -156,14 +187,14 @@ int arctrace_shim_enter_exit_hooked(uint64_t frame_key, const uintptr_t* return_
     // The CFA of this frame would not be known at its exit.
     return call_began_slow(frame_key, return_slot, frame_pointer, flags);
   }
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) {
-    enter_stub_slow(frame_key,
-                    {return_slot, frame_pointer, flags | ARCTRACE_SHIM_EXIT_HOOKED});
-  }
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 0;
+  const StubCall call{return_slot, frame_pointer, flags | ARCTRACE_SHIM_EXIT_HOOKED};
+  if (!enter_exit_hooked_filtered(frame_key, call)) enter_stub_slow(frame_key, call);
   return 0;
 }
 
 int arctrace_shim_leave_exit_hooked(const uintptr_t* return_slot) {
-  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return 1;
-  return leave_exit_hooked_slow(reinterpret_cast<uintptr_t>(return_slot)) ? 1 : 0;
+  const auto slot = reinterpret_cast<uintptr_t>(return_slot);
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS) || leave_exit_hooked_filtered(slot)) return 1;
+  return leave_exit_hooked_slow(slot) ? 1 : 0;
 }

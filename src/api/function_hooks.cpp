@@ -4,6 +4,7 @@
 // kept for them.
 #include "src/api/shim_interface.h"
 #include "src/calls/call_records.hpp"
+#include "src/calls/filtered_path.hpp"
 #include "src/process/gate.hpp"
 #include "src/writer/shared_records.hpp"
 
@@ -97,26 +98,83 @@ struct OwnHookCall {
 
 #endif
 
+// Whether `frame` is the one that the call leaves.
+template <class Call>
+__attribute__((always_inline)) inline bool is_exited(const MachineFrame& frame,
+                                                     const Call& call) {
+  // A hook that returns to its function's caller was reached by a jump, the function's
+  // last act, when the function's frame was gone.
+  if (__builtin_expect(call.returns_to_caller(), 1)) {
+    if (!is_equal(frame.cfa, call.stack_pointer())) return false;
+  } else if (!is_equal(frame.stack_pointer, low_half(call.stack_pointer()))) {
+    return false;
+  }
+  return true;
+}
+
 // REQUIRES: fast_path_is_open().
 template <class Block, class Call, class Here>
 __attribute__((always_inline)) inline bool exit_instrumented_fast(const Block& block,
                                                                   uint64_t key,
                                                                   const Call& call,
                                                                   Here here) {
-  const auto is_exited = [&](const MachineFrame& frame) ARCTRACE_INLINED {
-    // A hook that returns to its function's caller was reached by a jump, the function's
-    // last act, when the function's frame was gone.
-    if (__builtin_expect(call.returns_to_caller(), 1)) {
-      if (!is_equal(frame.cfa, call.stack_pointer())) return false;
-    } else if (!is_equal(frame.stack_pointer, low_half(call.stack_pointer()))) {
-      return false;
-    }
-    return true;
-  };
-  return exit_fast(block, key, here, is_exited);
+  return exit_fast(block, key, here, [&](const MachineFrame& frame) ARCTRACE_INLINED {
+    return is_exited(frame, call);
+  });
+}
+
+// As enter_instrumented_fast(), by the filter. The frame of a call that is known has the
+// flags that the filter of the command line has for its function.
+bool enter_instrumented_filtered(uint64_t key, const HookCall& call) {
+  if (!filtered_path_is_open_by(0)) return false;
+  const CallEdges::Edge* edge = nullptr;
+  const MachineFrame* caller = nullptr;
+  const FilteredEntry entry = enter_filtered_usual(
+      key, call.stack_pointer(), HiddenFrames::kAlways,
+      [&](const ThreadState& /*state*/, const OpenFrame* to) ARCTRACE_INLINED {
+        caller = &(to - 1)->frame;
+        edge = thread_local_state.edges.edge_of(*caller, call);
+        return edge != nullptr;
+      },
+      [&]() ARCTRACE_INLINED { return edge->flags; },
+      [&]() ARCTRACE_INLINED {
+        MachineFrame frame;
+        CallEdges::store_callee(*edge, *caller, call.stack_pointer(), frame);
+        return frame;
+      });
+  return entry != FilteredEntry::kUndone;
+}
+
+// As exit_instrumented_fast(), by the filter.
+bool exit_instrumented_filtered(uint64_t key, const HookCall& call) {
+  return filtered_path_is_open() &&
+         exit_filtered_usual(
+             call.stack_pointer(),
+             [&](const ThreadState& /*state*/, const OpenFrame& innermost)
+                 ARCTRACE_INLINED {
+                   return innermost.key == key && is_exited(innermost.frame, call);
+                 },
+             []() ARCTRACE_INLINED {});
 }
 
 // The functions below are out of line, so that the hooks save no registers for them.
+
+__attribute__((noinline)) void enter_slowly(uintptr_t function, uintptr_t call_site,
+                                            uintptr_t stack_pointer,
+                                            uintptr_t frame_pointer,
+                                            uintptr_t hook_site) {
+  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
+  if (enter_instrumented_filtered(function, call)) return;
+  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
+
+__attribute__((noinline)) void exit_slowly(uintptr_t function, uintptr_t call_site,
+                                           uintptr_t stack_pointer,
+                                           uintptr_t frame_pointer, uintptr_t hook_site) {
+  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
+  if (exit_instrumented_filtered(function, call)) return;
+  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
 
 __attribute__((noinline, flatten)) void enter_in_chain(
     uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
@@ -149,8 +207,8 @@ __attribute__((always_inline)) inline void enter(uintptr_t function, const Call&
                        1)) {
     return;
   }
-  slow_enter(function, call.call_site_for_slow_path(), call.stack_pointer(),
-             call.frame_pointer(), call.hook_site());
+  enter_slowly(function, call.call_site_for_slow_path(), call.stack_pointer(),
+               call.frame_pointer(), call.hook_site());
 }
 
 template <class Call, class Here>
@@ -166,8 +224,8 @@ __attribute__((always_inline)) inline void exit(uintptr_t function, const Call& 
                        1)) {
     return;
   }
-  slow_exit(function, call.call_site_for_slow_path(), call.stack_pointer(),
-            call.frame_pointer(), call.hook_site());
+  exit_slowly(function, call.call_site_for_slow_path(), call.stack_pointer(),
+              call.frame_pointer(), call.hook_site());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "src/api/shim_interface.h"
 #include "src/calls/call_records.hpp"
 #include "src/calls/fast_path.hpp"
+#include "src/calls/filtered_path.hpp"
 #include "src/process/gate.hpp"
 #include "src/process/session.hpp"
 #include "src/writer/record_filter.hpp"
@@ -25,6 +26,7 @@ namespace {
 __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t cfa,
                                                    uintptr_t here) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
+  if (filtered_path_is_open() && enter_filtered_frame(key, cfa, here)) return;
   arctrace_shim_call call{};
   call.cfa = cfa;
   enter_slow(key, call, here, nullptr);
@@ -61,7 +63,9 @@ __attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t cfa) {
 constexpr auto kAnyFrame = [](const MachineFrame&) { return true; };
 
 __attribute__((noinline)) void exit_unless_closed(uint64_t key, uintptr_t here) {
-  if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) exit_slow(key, 0, here, nullptr);
+  if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
+  if (filtered_path_is_open() && exit_filtered_frame(key, here)) return;
+  exit_slow(key, 0, here, nullptr);
 }
 
 __attribute__((noinline, flatten)) void exit_in_chain(uint64_t key, uintptr_t here,
@@ -102,6 +106,22 @@ __attribute__((always_inline)) inline bool begin_with_locks(
                          stored_locks<kCount>(return_slot));
 }
 
+// Begins a call that the fast path does not, if it is ready and a filter is in force.
+__attribute__((noinline)) int begin_by_filter(const arctrace_shim_stub_call& call,
+                                              const uintptr_t* return_slot) {
+  if (!filtered_path_is_open()) return ARCTRACE_SHIM_NOT_BEGUN;
+  const uintptr_t arguments[] = {return_slot[ARCTRACE_SHIM_STUB_ARGUMENT(0)],
+                                 return_slot[ARCTRACE_SHIM_STUB_ARGUMENT(1)]};
+  switch (begin_filtered_stub_call(call, return_slot, arguments)) {
+    case FilteredEntry::kAdded:
+      return ARCTRACE_SHIM_BEGUN;
+    case FilteredEntry::kLeftOut:
+      return ARCTRACE_SHIM_LEFT_OUT;
+    default:
+      return ARCTRACE_SHIM_NOT_BEGUN;
+  }
+}
+
 // Begins a call whose entry has locks, if it is ready. It is out of line, so that calls
 // without locks save no registers for it.
 __attribute__((noinline, flatten)) int begin_lock_call(
@@ -109,11 +129,13 @@ __attribute__((noinline, flatten)) int begin_lock_call(
     uint32_t ready_at) {
   const uint64_t key = __atomic_load_n(&call.key, __ATOMIC_RELAXED);
   const uint32_t number = current_fast_gate().live_filter_number;
+  bool has_begun = false;
   if (__builtin_expect(ready_at == ARCTRACE_SHIM_READY_WITH_LOCKS(number, 1), 1)) {
-    return begin_with_locks<1>(key, return_slot) ? 1 : 0;
+    has_begun = begin_with_locks<1>(key, return_slot);
+  } else if (ready_at == ARCTRACE_SHIM_READY_WITH_LOCKS(number, 2)) {
+    has_begun = begin_with_locks<2>(key, return_slot);
   }
-  if (ready_at != ARCTRACE_SHIM_READY_WITH_LOCKS(number, 2)) return 0;
-  return begin_with_locks<2>(key, return_slot) ? 1 : 0;
+  return has_begun ? ARCTRACE_SHIM_BEGUN : begin_by_filter(call, return_slot);
 }
 
 }  // namespace
@@ -160,12 +182,13 @@ __attribute__((flatten)) int arctrace_shim_stub_begin(
   const uint32_t ready_at = __atomic_load_n(&call->ready_at, __ATOMIC_ACQUIRE);
   const volatile FastGate& gate = current_fast_gate();
   if (__builtin_expect(!is_equal(gate.live_filter_number, ready_at), 0)) {
-    if (!ARCTRACE_SHIM_HAS_LOCKS(ready_at)) return 0;
+    if (!ARCTRACE_SHIM_HAS_LOCKS(ready_at)) return begin_by_filter(*call, return_slot);
     return begin_lock_call(*call, return_slot, ready_at);
   }
   const bool has_begun = call_began_anywhere(
       gate, __atomic_load_n(&call->key, __ATOMIC_RELAXED), {return_slot, 0, 0});
-  return __builtin_expect(has_begun, 1) ? 1 : 0;
+  if (__builtin_expect(has_begun, 1)) return ARCTRACE_SHIM_BEGUN;
+  return begin_by_filter(*call, return_slot);
 }
 
 __attribute__((flatten)) int arctrace_shim_entry_begin(uint64_t frame_key,

@@ -128,7 +128,8 @@ ARCTRACE_API int arctrace_shim_call_begin(uint64_t frame_key,
 ARCTRACE_API int arctrace_shim_entry_begin(uint64_t frame_key,
                                            const uintptr_t* return_slot);
 
-/* As arctrace_shim_entry_begin(), for a call through a stub, if the call is ready. The
+/* As arctrace_shim_entry_begin(), for a call through a stub, if the call is ready, and by
+ * the filter that is in force. Returns ARCTRACE_SHIM_NOT_BEGUN, _BEGUN or _LEFT_OUT. The
  * stub has stored the registers that pass arguments (ARCTRACE_SHIM_STUB_ARGUMENT). */
 ARCTRACE_API int arctrace_shim_stub_begin(const struct arctrace_shim_stub_call* call,
                                           const uintptr_t* return_slot);

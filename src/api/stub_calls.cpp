@@ -5,6 +5,7 @@
 // stubs save none.
 #include "src/api/shim_interface.h"
 #include "src/calls/fast_path.hpp"
+#include "src/calls/filtered_path.hpp"
 #include "src/hook_abi/stub_places.h"
 #include "src/process/gate.hpp"
 #include "src/writer/shared_records.hpp"
@@ -63,12 +64,58 @@ __attribute__((always_inline)) inline volatile uintptr_t* own_return_address() {
   return reinterpret_cast<volatile uintptr_t*>(frame_end()) - 1;
 }
 
-// Makes the function whose return slot is `to` return to the stub's slow path.
-__attribute__((always_inline)) inline void return_not_begun(volatile uintptr_t* to) {
-  *to = *to - ARCTRACE_SHIM_NOT_BEGUN_BEFORE;
+// Has the function whose own return address, to the stub, is in `returns_to` return to
+// the place where the stub is to go on with the call.
+__attribute__((always_inline)) inline void return_as(FilteredEntry entry,
+                                                     volatile uintptr_t* returns_to) {
+  if (entry == FilteredEntry::kAdded) return;
+  *returns_to =
+      *returns_to - (entry == FilteredEntry::kLeftOut ? ARCTRACE_SHIM_LEFT_OUT_BEFORE
+                                                      : ARCTRACE_SHIM_NOT_BEGUN_BEFORE);
 }
 
-// Stubs call it with any alignment of the stack.
+// Whether the filter in force may leave the call out, which has to be examined then. It
+// is a function of its own, because that of a call that is recorded should save few
+// registers.
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) bool may_be_left_out(
+    const uintptr_t* call_word) {
+  const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(*call_word);
+  return may_be_left_out(thread_local_state.filter_context,
+                         __atomic_load_n(&call.filter, __ATOMIC_RELAXED));
+}
+
+// Whether the filter leaves a ready call out.
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) bool is_left_out(
+    const uintptr_t* call_word) {
+  const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(*call_word);
+  const uint32_t ready_at = __atomic_load_n(&call.ready_at, __ATOMIC_ACQUIRE);
+  return ready_at == IpcAtomics::load_relaxed(call_filter.number) &&
+         filtered_path_is_open_by(ready_at) &&
+         is_left_out(
+             StubCall{call_word + 1, 0, __atomic_load_n(&call.filter, __ATOMIC_RELAXED)});
+}
+
+// Begin a call by the filter that is in force, or on the stub's slow path. Stubs call
+// them with any alignment of the stack.
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, force_align_arg_pointer)) void
+begin_otherwise(const uintptr_t* call_word, volatile uintptr_t* returns_to) {
+  const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(*call_word);
+  return_as(begin_filtered_stub_call(call, call_word + 1), returns_to);
+}
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, force_align_arg_pointer)) void
+begin_unready(uintptr_t first, uintptr_t second, const uintptr_t* call_word,
+              volatile uintptr_t* returns_to) {
+  const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(*call_word);
+  const uintptr_t arguments[] = {first, second};
+  return_as(begin_filtered_stub_call(call, call_word + 1, arguments), returns_to);
+}
+
+// Ends a call by the filter. False: nothing was done.
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, force_align_arg_pointer)) bool
+end_by_filter(uintptr_t* return_slot) {
+  return end_filtered_call(return_slot);
+}
+
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, force_align_arg_pointer)) void
 end_slowly(uintptr_t* return_slot) {
   call_ended_slow(return_slot, return_slot[ARCTRACE_SHIM_RETURNED_RESULT]);
@@ -112,14 +159,16 @@ arctrace_shim_call_entered(uintptr_t first, uintptr_t second) {
   const uint32_t ready_at = __atomic_load_n(&call.ready_at, __ATOMIC_ACQUIRE);
   const volatile FastGate& gate = current_fast_gate();
   if (__builtin_expect(!is_equal(gate.live_filter_number, ready_at), 0)) {
+    if (filtered_path_is_open()) {
+      return begin_unready(first, second, entered_call_word(), own_return_address());
+    }
     const volatile uint32_t& number = gate.live_filter_number;
     if (is_equal(number, ready_at - ARCTRACE_SHIM_READY_WITH_LOCKS(0, 1))) {
       if (begin_with_locks<1>(first, second, entered_call_word())) return;
     } else if (is_equal(number, ready_at - ARCTRACE_SHIM_READY_WITH_LOCKS(0, 2))) {
       if (begin_with_locks<2>(first, second, entered_call_word())) return;
     }
-    return_not_begun(own_return_address());
-    return;
+    return return_as(FilteredEntry::kUndone, own_return_address());
   }
   const EnteredKey key{entered_call_word()};
   const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
@@ -130,7 +179,13 @@ arctrace_shim_call_entered(uintptr_t first, uintptr_t second) {
                        1)) {
     return;
   }
-  return_not_begun(own_return_address());
+  if (!filtered_path_is_open()) {
+    return return_as(FilteredEntry::kUndone, own_return_address());
+  }
+  if (may_be_left_out(entered_call_word()) && is_left_out(entered_call_word())) {
+    return return_as(FilteredEntry::kLeftOut, own_return_address());
+  }
+  begin_otherwise(entered_call_word(), own_return_address());
 }
 
 ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) void
@@ -142,6 +197,8 @@ arctrace_shim_call_returned(void) {
 
 ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) void
 arctrace_shim_call_ends(void) {
-  if (__builtin_expect(end_call(OwnReturnSlot<-1>{}), 1)) return;
+  constexpr OwnReturnSlot<-1> kReturnSlot;
+  if (__builtin_expect(end_call(kReturnSlot), 1)) return;
+  if (filtered_path_is_open() && end_by_filter(kReturnSlot.stored())) return;
   *own_return_address() = stub_block + ARCTRACE_SHIM_ENDS_SLOWLY_AT;
 }

@@ -19,19 +19,6 @@ namespace {
 
 using Reporting = FilteredFrame::Reporting;
 
-// The filter's context of a function that is entered now.
-FilterContext context_here(const ThreadLocal& local) {
-  const ThreadState& state = *local.state;
-  const FilterContext& around = state.open.depth == 0
-                                    ? local.filter_outermost
-                                    : state.filtered.frames[state.open.depth - 1].inside;
-  const auto number = static_cast<uint16_t>(IpcAtomics::load_relaxed(call_filter.number));
-  if (around.filter_number == number) return around;
-  FilterContext context{};
-  context.filter_number = number;
-  return context;
-}
-
 // The size in bytes of the saved arguments of frame `i`, which waits.
 uint32_t waiting_args_size(const ThreadState& state, uint32_t i) {
   const uint32_t begin = state.filtered.args_begin(i);
@@ -102,7 +89,7 @@ void set_call_filter(const arctrace_shim_filter& filter) {
     report_waiting_calls(nesting, state, session_ticks());
   });
   call_filter.is_active = 1;
-  close_fast_path();
+  filter_fast_path();
 }
 
 void reset_call_filter() { call_filter = {}; }
@@ -112,49 +99,17 @@ void set_live_filter(uint32_t number, bool filter_in_only) {
   IpcAtomics::store_relaxed(call_filter.number, number);
   // Without any other filter, the other members need not be visible first.
   IpcAtomics::store_relaxed(call_filter.is_active, uint32_t{1});
-  close_fast_path();
-}
-
-FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks) {
-  const auto has = [flags](arctrace_shim_call_flags flag) {
-    return (flags & static_cast<uint32_t>(flag)) != 0;
-  };
-  FilteredFrame frame{ticks, {}, Reporting::kHidden, false, 0};
-  ThreadState& state = *local.state;
-  if (state.open.depth >= OpenFrames::kMax) {
-    frame.inside.is_notrace = true;  // too deep to be saved
-    if (state.filtered.reported_depth > state.open.depth)
-      state.filtered.reported_depth = state.open.depth;
-    return frame;
-  }
-  frame.args_end = static_cast<uint16_t>(state.filtered.args_begin(state.open.depth));
-  FilterContext& inside = frame.inside;
-  inside = context_here(local);
-  if (has(ARCTRACE_SHIM_NOTRACE)) inside.is_notrace = true;
-  if (inside.is_notrace) return frame;
-  if (has(ARCTRACE_SHIM_FILTERED_IN)) {
-    inside.is_filtered_in = true;
-    inside.level = 0;
-  }
-  const bool filter_in_only = IpcAtomics::load_relaxed(call_filter.filter_in_only) != 0;
-  if ((filter_in_only && !inside.is_filtered_in) || has(ARCTRACE_SHIM_HIDDEN)) {
-    return frame;
-  }
-  if (call_filter.depth_max != 0 && inside.level >= call_filter.depth_max) return frame;
-  if (inside.level < UINT16_MAX) ++inside.level;
-  frame.reporting =
-      call_filter.ticks_min != 0 ? Reporting::kWaiting : Reporting::kReported;
-  return frame;
+  filter_fast_path();
 }
 
 bool may_report_deeper(const ThreadLocal& local, uint32_t flags) {
   constexpr uint32_t kExcluded = ARCTRACE_SHIM_NOTRACE | ARCTRACE_SHIM_HIDDEN;
   const FilterContext& inside = local.filter_context;
-  if (inside.is_notrace || (flags & kExcluded) != 0) return false;
+  if (inside.is_notrace() || (flags & kExcluded) != 0) return false;
   if ((flags & ARCTRACE_SHIM_FILTERED_IN) != 0) return true;
   const bool filter_in_only = IpcAtomics::load_relaxed(call_filter.filter_in_only) != 0;
-  return (inside.is_filtered_in || !filter_in_only) &&
-         (call_filter.depth_max == 0 || inside.level < call_filter.depth_max);
+  return (inside.is_filtered_in() || !filter_in_only) &&
+         (call_filter.depth_max == 0 || inside.level() < call_filter.depth_max);
 }
 
 void keep_args(ThreadState& state, FilteredFrame& frame, const ArgsBody& body) {
@@ -166,17 +121,11 @@ void keep_args(ThreadState& state, FilteredFrame& frame, const ArgsBody& body) {
   frame.has_locks = body.are_locks;
 }
 
-bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame) {
-  return frame.reporting == Reporting::kHidden &&
-         (local.state->open.depth >= OpenFrames::kMax ||
-          frame.inside == context_here(local));
-}
-
 bool unknown_exit_is_reported(const ThreadLocal& local) {
   if (!filter_is_active()) return true;
   const FilterContext inside = context_here(local);
   const bool filter_in_only = IpcAtomics::load_relaxed(call_filter.filter_in_only) != 0;
-  return !inside.is_notrace && (inside.is_filtered_in || !filter_in_only) &&
+  return !inside.is_notrace() && (inside.is_filtered_in() || !filter_in_only) &&
          call_filter.depth_max == 0 && call_filter.ticks_min == 0;
 }
 

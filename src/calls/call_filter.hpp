@@ -46,9 +46,49 @@ void reset_call_filter();
 // the first to notice it.
 void set_live_filter(uint32_t number, bool filter_in_only);
 
+// The filter's context of a function that is entered now. REQUIRES: the thread is
+// attached, and no more frames are open than are kept.
+__attribute__((always_inline)) inline FilterContext context_here(
+    const ThreadLocal& local) {
+  const ThreadState& state = *local.state;
+  const FilterContext& around = state.open.depth == 0
+                                    ? local.filter_outermost
+                                    : state.filtered.frames[state.open.depth - 1].inside;
+  const uint32_t number = IpcAtomics::load_relaxed(call_filter.number);
+  return around.is_by(number) ? around : FilterContext::outermost(number);
+}
+
 // The filter's view of a function with these flags (enum arctrace_shim_call_flags) that
 // is entered now. REQUIRES: the thread is attached.
-FilteredFrame filtered_frame(const ThreadLocal& local, uint32_t flags, uint64_t ticks);
+__attribute__((always_inline)) inline FilteredFrame filtered_frame(
+    const ThreadLocal& local, uint32_t flags, uint64_t ticks) {
+  const auto has = [flags](arctrace_shim_call_flags flag) {
+    return (flags & static_cast<uint32_t>(flag)) != 0;
+  };
+  FilteredFrame frame{ticks, {}, FilteredFrame::Reporting::kHidden, false, 0};
+  ThreadState& state = *local.state;
+  if (state.open.depth >= OpenFrames::kMax) {
+    frame.inside.set_notrace();  // too deep to be saved
+    if (state.filtered.reported_depth > state.open.depth)
+      state.filtered.reported_depth = state.open.depth;
+    return frame;
+  }
+  frame.args_end = static_cast<uint16_t>(state.filtered.args_begin(state.open.depth));
+  FilterContext& inside = frame.inside;
+  inside = context_here(local);
+  if (has(ARCTRACE_SHIM_NOTRACE)) inside.set_notrace();
+  if (inside.is_notrace()) return frame;
+  if (has(ARCTRACE_SHIM_FILTERED_IN)) inside.set_filtered_in();
+  const bool filter_in_only = IpcAtomics::load_relaxed(call_filter.filter_in_only) != 0;
+  if ((filter_in_only && !inside.is_filtered_in()) || has(ARCTRACE_SHIM_HIDDEN)) {
+    return frame;
+  }
+  if (call_filter.depth_max != 0 && inside.level() >= call_filter.depth_max) return frame;
+  inside.count_level();
+  frame.reporting = call_filter.ticks_min != 0 ? FilteredFrame::Reporting::kWaiting
+                                               : FilteredFrame::Reporting::kReported;
+  return frame;
+}
 
 // Whether a call of a function with these flags would be recorded that is entered in more
 // open frames than are kept, as far as that is known.
@@ -59,7 +99,12 @@ bool may_report_deeper(const ThreadLocal& local, uint32_t flags);
 void keep_args(ThreadState& state, FilteredFrame& frame, const ArgsBody& body);
 
 // Whether a frame need not be kept: it is not recorded, and nothing changes inside it.
-bool is_without_effect(const ThreadLocal& local, const FilteredFrame& frame);
+__attribute__((always_inline)) inline bool is_without_effect(const ThreadLocal& local,
+                                                             const FilteredFrame& frame) {
+  return frame.reporting == FilteredFrame::Reporting::kHidden &&
+         (local.state->open.depth >= OpenFrames::kMax ||
+          frame.inside == context_here(local));
+}
 
 // Whether the exit of a frame is recorded that was open before the thread's first record
 // here, as a fork child's are.

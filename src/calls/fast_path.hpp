@@ -89,6 +89,17 @@ __attribute__((always_inline)) inline bool enter_fast(const Block& block, const 
           });
 }
 
+// Whether it is known who calls the function whose frame `now` will be at `to`, or its
+// CFA is not known.
+__attribute__((always_inline)) inline bool is_known_frame(const ThreadState& state,
+                                                          const OpenFrame* to,
+                                                          const MachineFrame& now) {
+  if (now.cfa == 0) return true;
+  if (to == state.open.frames) return is_known_stack(state.current_stack, now.cfa);
+  return is_known_call(thread_local_state.stacks, thread_local_state.edges, *(to - 1),
+                       now);
+}
+
 // As enter_fast(), for a frame that frame() makes anew whenever it is asked for, so that
 // none of its parts is kept in between.
 template <class Block, class Here, class Frame>
@@ -98,13 +109,8 @@ __attribute__((always_inline)) inline bool enter_framed_fast(const Block& block,
                                                              Here here) {
   return enter_fast(
       block, key, here,
-      [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
-        const MachineFrame now = frame();
-        if (now.cfa == 0) return true;
-        if (to == state.open.frames) return is_known_stack(state.current_stack, now.cfa);
-        return is_known_call(thread_local_state.stacks, thread_local_state.edges,
-                             *(to - 1), now);
-      },
+      [&](const ThreadState& state, const OpenFrame* to)
+          ARCTRACE_INLINED { return is_known_frame(state, to, frame()); },
       [&](OpenFrame& to, uint64_t its_key)
           ARCTRACE_INLINED { to.store(its_key, frame()); });
 }

@@ -3,6 +3,7 @@
 #include "src/calls/call_args.hpp"
 #include "src/calls/call_records.hpp"
 #include "src/calls/fast_path.hpp"
+#include "src/calls/filtered_path.hpp"
 #include "src/calls/slow_path_stack.hpp"
 #include "src/calls/stack_switch.hpp"
 #include "src/os/stop_program.hpp"
@@ -39,6 +40,13 @@ uint64_t key_with_args(uint64_t key, uint32_t args) {
 bool has_args(uint64_t key) { return (key & kArgsBit) != 0; }
 const arctrace_shim_call_args& args_of(uint64_t key) {
   return all_args[key >> kArgsShift & kArgsMask];
+}
+// Whether something is recorded or done at the call's end, besides its exit.
+bool has_end(const arctrace_shim_call_args& args) {
+  return args.result.kind != 0 || args.conditions != 0;
+}
+bool has_only_locks(const arctrace_shim_call_args& args) {
+  return args.locks != 0 && !has_end(args);
 }
 // The key of the frame of a call with this key.
 uint64_t frame_key(uint64_t key) {
@@ -290,6 +298,10 @@ int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_
                       &is_known_stub_call_in_found)) {
     return 1;
   }
+  if (filtered_path_is_open()) {
+    const FilteredEntry entry = begin_filtered_call(key, call);
+    if (entry != FilteredEntry::kUndone) return entry == FilteredEntry::kAdded ? 1 : 0;
+  }
   int through = 0;
   with_stack_space([&] {
     through = begin_call(key, key, call, [&] { return record_enter(key, call); });
@@ -299,16 +311,19 @@ int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_
 
 int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
                          const uintptr_t* registers) {
+  if (filtered_path_is_open() && has_only_locks(all_args[args])) {
+    const FilteredEntry entry =
+        begin_filtered_lock_call(key, call, all_args[args].locks, registers);
+    if (entry != FilteredEntry::kUndone) return entry == FilteredEntry::kAdded ? 1 : 0;
+  }
   int through = 0;
   with_stack_space([&] {
     // Arguments are gathered before the entry, so that the time that this takes is not
     // the function's.
     ArgsBody body;
     if (is_recorded(ARCTRACE_GATE_FUNCTIONS)) gather_call(call, args, registers, body);
-    const bool has_end =
-        all_args[args].result.kind != 0 || all_args[args].conditions != 0;
     const uint64_t pending_key =
-        has_end && may_have_args(key) ? key_with_args(key, args) : key;
+        has_end(all_args[args]) && may_have_args(key) ? key_with_args(key, args) : key;
     through = begin_call(key, pending_key, call, [&] {
       return all_args[args].argument_count == 0 && all_args[args].locks == 0
                  ? record_enter(key, call)
@@ -322,6 +337,7 @@ int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
 }
 
 void call_ended_slow(uintptr_t* return_slot, uintptr_t retval) {
+  if (filtered_path_is_open() && end_filtered_call(return_slot)) return;
   with_stack_space([=] { end_call(return_slot, retval); });
 }
 

@@ -81,7 +81,7 @@ void filter_frames(Nesting nesting, ThreadLocal& local, uint32_t count, uint64_t
   for (uint32_t i = 0; i < count; ++i) {
     FilteredFrame filtered =
         filtered_frame(local, state.open.frames[i].frame.flags, ticks);
-    if (!is_any_asked_for) filtered.inside.level = 0;
+    if (!is_any_asked_for) filtered.inside.forget_level();
     if (filtered.reporting == FilteredFrame::Reporting::kWaiting) {
       filtered.reporting = FilteredFrame::Reporting::kReported;
     }

@@ -57,7 +57,10 @@ struct arctrace_shim_stub_call {
    * has locks, ARCTRACE_SHIM_READY_WITH_LOCKS; ARCTRACE_SHIM_NOT_READY: the shim has to
    * examine the call first. */
   uint32_t ready_at;
-  uint32_t generation; /* for the shim: of the live filter that its flags are by */
+  /* The function's flags of enum arctrace_shim_call_flags by the filter, and for the
+   * shim: by that of the command line. */
+  uint16_t filter;
+  uint16_t filter_at_start;
 };
 
 /* The live filter's numbers are less than that, unless another process has overwritten
@@ -69,6 +72,12 @@ struct arctrace_shim_stub_call {
 #define ARCTRACE_SHIM_READY_WITH_LOCKS(number, locks) \
   (((uint32_t)(number)&ARCTRACE_SHIM_NOT_READY) | (uint32_t)(locks) << 30)
 #define ARCTRACE_SHIM_HAS_LOCKS(ready_at) ((ready_at) > ARCTRACE_SHIM_NOT_READY)
+
+/* What arctrace_shim_stub_begin() has done. Left out: the filter leaves the call out, and
+ * the function is to be jumped to. The assembler of the stubs knows these numbers. */
+#define ARCTRACE_SHIM_NOT_BEGUN 0
+#define ARCTRACE_SHIM_BEGUN 1
+#define ARCTRACE_SHIM_LEFT_OUT 2
 
 /* The index, from the return slot, of the word in which a stub stores integer argument
  * `i`, from 0. On x86-64 rdi, rsi, rdx, rcx, r8, r9 are below rax; on aarch64 x0 is at

@@ -4,11 +4,13 @@
 #ifndef ARCTRACE_HOOK_ABI_STUB_PLACES_H
 #define ARCTRACE_HOOK_ABI_STUB_PLACES_H
 
-/* For arctrace_shim_call_entered(): the number of bytes before its return address. */
+/* For arctrace_shim_call_entered(): the number of bytes before its return address, and of
+ * the place that jumps to the function, of whose call nothing is recorded. */
 #define ARCTRACE_SHIM_NOT_BEGUN_BEFORE 16
+#define ARCTRACE_SHIM_LEFT_OUT_BEFORE 22
 
 /* For arctrace_shim_call_ends(): the number of bytes after the beginning of the stubs'
  * block (arctrace_shim_pending_calls()). */
-#define ARCTRACE_SHIM_ENDS_SLOWLY_AT 56
+#define ARCTRACE_SHIM_ENDS_SLOWLY_AT 62
 
 #endif /* ARCTRACE_HOOK_ABI_STUB_PLACES_H */

@@ -37,9 +37,16 @@ static_assert(offsetof(arctrace_control, unfiltered) +
 // CPU's counter. Otherwise, and then for good, it points to zeros.
 extern __attribute__((visibility("hidden"))) const volatile FastGate* fast_gate;
 
-// The gate as it is now, to be asked several questions.
+// Points to the FastGate of the buffer while there is a filter of calls and fast_gate
+// would point there without it. Otherwise it points to zeros.
+extern __attribute__((visibility("hidden"))) const volatile FastGate* filtered_gate;
+
+// The gates as they are now, to be asked several questions.
 inline const volatile FastGate& current_fast_gate() {
   return *__atomic_load_n(&fast_gate, __ATOMIC_RELAXED);
+}
+inline const volatile FastGate& current_filtered_gate() {
+  return *__atomic_load_n(&filtered_gate, __ATOMIC_RELAXED);
 }
 
 // Whether any of the gate's bits is set, and records may take the fast path.
@@ -65,11 +72,17 @@ extern const volatile uint32_t* record_filter_number;
 // From now on all records take the slow path.
 void close_fast_path();
 
+// From now on records of calls may take the path of filtered calls
+// (src/calls/filtered_path.hpp), and none the fast path. Any thread may call it, while
+// others record.
+void filter_fast_path();
+
 // From now on this process records nothing.
 void close_gate();
 
 // From now on the gate and the filters' numbers are those of the session that the process
-// has joined.
-void open_gate(const BufferView& view, bool with_fast_path);
+// has joined, and its records may take the fast path, or that of filtered calls, if the
+// clock is the CPU's counter.
+void open_gate(const BufferView& view, bool has_counter_clock, bool is_filtered);
 
 }  // namespace arctrace::writer

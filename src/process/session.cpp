@@ -124,8 +124,8 @@ int join_opened(const char* path, bool (*before_records)(), const Open& open) {
   session.creator = buffer.header.creator_pid;
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool is_slow = before_records != nullptr && before_records();
-  open_gate(view, session.clock == kCounterClock && !is_slow);
+  const bool is_filtered = before_records != nullptr && before_records();
+  open_gate(view, session.clock == kCounterClock, is_filtered);
   return 0;
 }
 
@@ -229,27 +229,49 @@ namespace {
 constexpr FastGate kClosed{};
 constexpr const uint32_t* kClosedGate = &kClosed.gate;
 
-void set_fast_gate(const volatile FastGate& gate) {
-  __atomic_store_n(&fast_gate, &gate, __ATOMIC_RELAXED);
+void set_gate(const volatile FastGate*& gate, const volatile FastGate& to) {
+  __atomic_store_n(&gate, &to, __ATOMIC_RELAXED);
 }
+
+uint32_t is_slow;  // nonzero: close_fast_path() was called since the gate was opened
 
 }  // namespace
 
 const volatile FastGate* fast_gate = &kClosed;
+const volatile FastGate* filtered_gate = &kClosed;
 const volatile uint32_t* live_filter_number = kClosedGate;
 const volatile uint32_t* record_filter_number = kClosedGate;
 
-void close_fast_path() { set_fast_gate(kClosed); }
+// Another thread may be in filter_fast_path(). Each of the two functions has a fence
+// between its store and what it does next, so that one of them sees the other's store.
+void close_fast_path() {
+  IpcAtomics::store_relaxed(is_slow, uint32_t{1});
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  set_gate(fast_gate, kClosed);
+  set_gate(filtered_gate, kClosed);
+}
+
+void filter_fast_path() {
+  const volatile FastGate& open = current_fast_gate();
+  if (&open == &kClosed) return;
+  set_gate(filtered_gate, open);
+  set_gate(fast_gate, kClosed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (IpcAtomics::load_relaxed(is_slow) != 0) set_gate(filtered_gate, kClosed);
+}
 
 void close_gate() {
   close_fast_path();
   arctrace_gate = kClosedGate;
 }
 
-void open_gate(const BufferView& view, bool with_fast_path) {
+void open_gate(const BufferView& view, bool has_counter_clock, bool is_filtered) {
+  IpcAtomics::store_relaxed(is_slow, uint32_t{0});
   live_filter_number = &live_filter_area(view).round;
   record_filter_number = &record_filter_area(view).round;
-  if (with_fast_path) set_fast_gate(FastGate::of(view));
+  if (has_counter_clock) {
+    set_gate(is_filtered ? filtered_gate : fast_gate, FastGate::of(view));
+  }
   arctrace_gate = &view.control().gate;
 }
 

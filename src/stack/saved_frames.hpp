@@ -10,13 +10,43 @@
 
 namespace arctrace::writer {
 
-// The filter's context of the functions that are called in a frame.
-struct FilterContext {
-  uint16_t level;          // frames that count for the depth limit
-  bool is_filtered_in;     // inside a function that -F matched
-  bool is_notrace;         // inside a function that -N matched
-  uint16_t filter_number;  // of the live filter that decided this, its lower half
+// The filter's context of the functions that are called in a frame. It is one word, so
+// that it stays in a register where a call is entered. All zero is that of a thread's
+// outermost functions, without a live filter.
+class FilterContext {
+ public:
+  // The context outside of all frames while this live filter is in force; the lower half
+  // of its number is kept.
+  static FilterContext outermost(uint32_t filter_number) {
+    FilterContext context{};
+    context.word_ = uint64_t{filter_number} << kNumberShift;
+    return context;
+  }
+
+  // How many frames count for the depth limit.
+  uint32_t level() const { return static_cast<uint32_t>(word_ & kLevelMask); }
+  // Whether it is inside a function that -F matched.
+  bool is_filtered_in() const { return (word_ & kFilteredIn) != 0; }
+  // Whether it is inside a function that -N matched.
+  bool is_notrace() const { return (word_ & kNotrace) != 0; }
+  // Whether this live filter decided it.
+  bool is_by(uint32_t filter_number) const {
+    return word_ >> kNumberShift == (filter_number & kNumberMask);
+  }
+
+  void set_notrace() { word_ |= kNotrace; }
+  void set_filtered_in() { word_ = (word_ & ~kLevelMask) | kFilteredIn; }
+  void forget_level() { word_ &= ~kLevelMask; }
+  void count_level() { word_ += (word_ & kLevelMask) == kLevelMask ? 0 : 1; }
+
   bool operator==(const FilterContext&) const = default;
+
+ private:
+  static constexpr uint64_t kLevelMask = 0xFFFF, kNumberMask = 0xFFFF;
+  static constexpr uint64_t kFilteredIn = 1 << 16, kNotrace = 1 << 17;
+  static constexpr unsigned kNumberShift = 48;
+
+  uint64_t word_;
 };
 
 struct FilteredFrame {

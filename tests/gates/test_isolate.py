@@ -24,7 +24,8 @@ class Isolate(unittest.TestCase):
                         "subprocess.run(['sh', '-c', '(setsid sleep 1001 &)'])\n"
                         "print('done', flush=True)")
         self.assertEqual((left.returncode, left.stdout), (0, "done\n"))
-        self.assertEqual(left.stderr.count("left by the test, and ended: sleep ("), 2, left.stderr)
+        # A process that has not executed sleep yet has the name of the shell.
+        self.assertEqual(left.stderr.count("left by the test, and ended: "), 2, left.stderr)
 
     def test_the_exit_status_is_the_tests(self):
         self.assertEqual(isolated("raise SystemExit(7)").returncode, 7)

@@ -36,9 +36,16 @@ uint64_t count_steps_of_call() {
   return step_through_call(go_on);
 }
 
+// Filters of calls: none; one that leaves no call out, and one that leaves out all.
+constexpr arctrace_shim_filter kFilters[] = {{0, 0, 0}, {0, 100, 0}, {1, 0, 0}};
+
 TEST_CASE("left by a jump: a function with hooks") {
-  for (const auto jump : {jump_out, call_and_jump_out}) {
+  for (size_t i = 0; i < 2 * std::size(kFilters); ++i) {
+    const auto jump = i % 2 == 0 ? jump_out : call_and_jump_out;
+    const arctrace_shim_filter& filter = kFilters[i / 2];
+    CAPTURE(i);
     in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 65536, 400), [&](TestSession& test) {
+      if (i / 2 != 0) arctrace_shim_set_filter(&filter);
       const auto here = reinterpret_cast<uintptr_t>(&test);
       arctrace_shim_thread_start(here - (4u << 20), here + (64u << 10));
       call_hooked(1, 1, [&] {

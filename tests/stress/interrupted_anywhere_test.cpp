@@ -90,6 +90,30 @@ TEST_CASE("interrupted anywhere: by calls of every kind") {
   }
 }
 
+// A filter that leaves no call out: they take the path of filtered calls.
+TEST_CASE("interrupted anywhere: by calls of every kind, with a filter") {
+  const arctrace_shim_filter filter = {0, 100, 0};
+  for (const arctrace_scope scope : kScopes) {
+    for (const WriterAction& outer : all_writer_actions()) {
+      for (const WriterAction& inner : {all_writer_actions()[0], outer}) {
+        CAPTURE(scope);
+        CAPTURE(outer.name);
+        CAPTURE(inner.name);
+        in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
+          arctrace_shim_set_filter(&filter);
+          const Interrupted done = interrupt_everywhere(
+              200, [&](uint64_t n) { outer.run(1, n); },
+              [&](uint64_t n) { inner.run(2, n); });
+          check_at_rest(test);
+          CHECK(writer::thread_local_state.state->open.depth == 0);
+          check_trace(test.finish(),
+                      done.calls * outer.records + done.handlers * inner.records);
+        });
+      }
+    }
+  }
+}
+
 TEST_CASE("interrupted anywhere: as the thread gets own blocks, or gives them up") {
   for (const bool gets : {true, false}) {
     CAPTURE(gets);

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "src/api/shim_interface.h"
+#include "tests/support/filter_flags.hpp"
 
 #if defined(__x86_64__)
 
@@ -60,7 +61,8 @@ void enter_exit_hooked_slowly(uintptr_t* return_slot) {
   const auto* call = reinterpret_cast<const arctrace_shim_stub_call*>(
       return_slot[ARCTRACE_SHIM_ENTERED_CALL]);
   arctrace_shim_enter_exit_hooked(call->key, return_slot,
-                                  return_slot[ARCTRACE_SHIM_ENTERED_FRAME_POINTER], 0);
+                                  return_slot[ARCTRACE_SHIM_ENTERED_FRAME_POINTER],
+                                  filter_flags(call->key));
 }
 
 void leave_exit_hooked_slowly(uintptr_t* return_slot, uintptr_t /*hook_site*/) {
@@ -74,7 +76,7 @@ void start_exit_hooked_functions() {
 }
 
 void call_exit_hooked(uint64_t key, const std::function<void()>& body) {
-  const ExitHookedCall call = {{0, key, 0, 0},
+  const ExitHookedCall call = {{0, key, 0, 0, 0},
                                [](const void* context) {
                                  (*static_cast<const std::function<void()>*>(context))();
                                },

@@ -1,6 +1,7 @@
 #include "tests/support/hooked_function.hpp"
 
 #include "src/api/shim_interface.h"
+#include "tests/support/filter_flags.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -12,12 +13,13 @@ uint64_t slow_calls;
 void enter_slowly(uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
                   uintptr_t frame_pointer, uintptr_t hook_site) {
   ++slow_calls;
-  const arctrace_shim_call call = {stack_pointer + kFrameSize,
-                                   stack_pointer,
-                                   frame_pointer,
-                                   hook_site,
-                                   call_site,
-                                   ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_CFA_BY_SP};
+  const arctrace_shim_call call = {
+      stack_pointer + kFrameSize,
+      stack_pointer,
+      frame_pointer,
+      hook_site,
+      call_site,
+      filter_flags(function) | ARCTRACE_SHIM_BEGINS_FRAME | ARCTRACE_SHIM_CFA_BY_SP};
   arctrace_shim_enter(function, &call);
 }
 

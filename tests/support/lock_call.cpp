@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "src/api/shim_interface.h"
+#include "tests/support/filter_flags.hpp"
 
 namespace arctrace::testing {
 namespace {
@@ -33,10 +34,12 @@ __attribute__((noinline)) void call_with_locks(uint64_t key, uint32_t locks,
     slot[ARCTRACE_SHIM_STUB_ARGUMENT(static_cast<ptrdiff_t>(i))] = arguments[i];
   }
   const arctrace_shim_stub_call call = {0, key, ARCTRACE_SHIM_READY_WITH_LOCKS(0, locks),
-                                        0};
-  const bool is_pending =
-      arctrace_shim_stub_begin(&call, slot) != 0 ||
-      arctrace_shim_call_begin_with_args(key, slot, 0, 0, locks, arguments) != 0;
+                                        static_cast<uint16_t>(filter_flags(key)), 0};
+  const int begun = arctrace_shim_stub_begin(&call, slot);
+  const bool is_pending = begun == ARCTRACE_SHIM_BEGUN ||
+                          (begun == ARCTRACE_SHIM_NOT_BEGUN &&
+                           arctrace_shim_call_begin_with_args(key, slot, 0, call.filter,
+                                                              locks, arguments) != 0);
   body();
   if (is_pending) arctrace_shim_call_end(slot, 0);
   if (*slot != kReturnAddress) std::abort();  // the call would return to another address

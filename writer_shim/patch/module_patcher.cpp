@@ -296,9 +296,9 @@ class Functions {
     call.arg_specs = static_cast<uint16_t>(known.arg_specs);
     call.kind = (flags & ARCTRACE_SHIM_ENTRY_ONLY) != 0 ? CallKind::kEntryOnly
                                                         : CallKind::kWrapped;
-    call.filter_at_start = flags;
-    IpcAtomics::store_relaxed(call.filter, flags);
-    IpcAtomics::store_relaxed(call.plain.generation, uint32_t{0});
+    call.plain.filter_at_start = flags;
+    IpcAtomics::store_relaxed(call.plain.filter, flags);
+    IpcAtomics::store_relaxed(call.generation, uint32_t{0});
   }
 
   const PatchedModule& module_;

@@ -76,12 +76,15 @@ extern "C" arctrace_call_route arctrace_patched_call_begins(arctrace_stub_entry*
     return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 0};
   }
   if (__builtin_expect(has_unwind_tables(*return_slot), 1)) {
-    if (arctrace_shim_stub_begin(&call.plain, return_slot) != 0) {
-      return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 1};
+    const int begun = arctrace_shim_stub_begin(&call.plain, return_slot);
+    if (begun != ARCTRACE_SHIM_NOT_BEGUN) {
+      return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)),
+              begun == ARCTRACE_SHIM_BEGUN ? 1U : 0U};
     }
     return arctrace_call_begins(entry, return_slot, frame_pointer);
   }
   arctrace_shim_entry_only_call(IpcAtomics::load_relaxed(call.plain.key), return_slot,
-                                frame_pointer, IpcAtomics::load_relaxed(call.filter), 1);
+                                frame_pointer,
+                                IpcAtomics::load_relaxed(call.plain.filter), 1);
   return {static_cast<uintptr_t>(IpcAtomics::load_relaxed(call.plain.target)), 0};
 }

@@ -72,9 +72,10 @@ __attribute__((noinline)) uintptr_t bind(LibraryCall& call) {
 __attribute__((noinline)) void filter_again(LibraryCall& call) {
   uint32_t flags = 0;
   uint32_t generation = 0;
-  if (!apply_live_filter(call.name, call.filter_at_start, flags, generation)) return;
-  IpcAtomics::store_relaxed(call.filter, static_cast<uint16_t>(flags));
-  IpcAtomics::store_relaxed(call.plain.generation, generation);
+  if (!apply_live_filter(call.name, call.plain.filter_at_start, flags, generation))
+    return;
+  IpcAtomics::store_relaxed(call.plain.filter, static_cast<uint16_t>(flags));
+  IpcAtomics::store_relaxed(call.generation, generation);
 }
 
 // Begins a call that is not wrapped, or whose arguments or return value are recorded.
@@ -103,7 +104,7 @@ __attribute__((noinline)) uintptr_t begin_special_call(const LibraryCall& call,
 }
 
 uint32_t flags_of(LibraryCall& call, uintptr_t return_address) {
-  const uint32_t flags = IpcAtomics::load_relaxed(call.filter);
+  const uint32_t flags = IpcAtomics::load_relaxed(call.plain.filter);
   return returns_to_stub(return_address) ? flags | ARCTRACE_SHIM_RETURNS_TO_SHIM : flags;
 }
 
@@ -190,10 +191,9 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
     const uint32_t locks =
         call.kind == CallKind::kWrapped ? count_only_locks(call.arg_specs) : 0;
     if (locks != 0) {
-      IpcAtomics::store_release(
-          call.plain.ready_at,
-          ARCTRACE_SHIM_READY_WITH_LOCKS(IpcAtomics::load_relaxed(call.plain.generation),
-                                         locks));
+      IpcAtomics::store_release(call.plain.ready_at,
+                                ARCTRACE_SHIM_READY_WITH_LOCKS(
+                                    IpcAtomics::load_relaxed(call.generation), locks));
     }
     const uintptr_t through =
         begin_special_call(call, key, return_slot, frame_pointer, flags);
@@ -202,7 +202,7 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
   }
   // A thread that sees it finds the target and the key.
   IpcAtomics::store_release(call.plain.ready_at,
-                            IpcAtomics::load_relaxed(call.plain.generation));
+                            IpcAtomics::load_relaxed(call.generation));
   return {target, static_cast<uintptr_t>(
                       arctrace_shim_call_begin(key, return_slot, frame_pointer, flags))};
 }
@@ -210,7 +210,7 @@ __attribute__((noinline)) arctrace_call_route begin_unready_call(
 }  // namespace
 
 uint32_t filtered_flags(LibraryCall& call, uintptr_t return_address) {
-  if (live_filter_generation() != IpcAtomics::load_relaxed(call.plain.generation)) {
+  if (live_filter_generation() != IpcAtomics::load_relaxed(call.generation)) {
     filter_again(call);
   }
   return flags_of(call, return_address);
@@ -228,8 +228,10 @@ extern "C" arctrace_call_route arctrace_call_begins(arctrace_stub_entry* entry,
   if (__builtin_expect(
           IpcAtomics::load_acquire(call.plain.ready_at) != live_filter_generation(), 0)) {
     if constexpr (!machine::kStubsTryFastPath) {
-      if (arctrace_shim_stub_begin(&call.plain, return_slot) != 0) {
-        return {IpcAtomics::load_relaxed(call.plain.target), 1};
+      const int begun = arctrace_shim_stub_begin(&call.plain, return_slot);
+      if (begun != ARCTRACE_SHIM_NOT_BEGUN) {
+        return {IpcAtomics::load_relaxed(call.plain.target),
+                begun == ARCTRACE_SHIM_BEGUN ? 1U : 0U};
       }
     }
     arctrace_call_route route{};

@@ -106,17 +106,15 @@ void free_stubs(const AddressRange& module) {
 uint32_t stub_for_function(const KnownFunction& function, uintptr_t target) {
   const uint32_t number = take_stub();
   if (number == kNoStub) return kNoStub;
+  const auto filter = static_cast<uint16_t>(function.flags_at_start);
   library_calls[number] = {
-      .plain = {target, function.address, ARCTRACE_SHIM_NOT_READY, 0},
+      .plain = {target, function.address, ARCTRACE_SHIM_NOT_READY, filter, filter},
       .slot = reinterpret_cast<uint64_t*>(function.address),
       .name = function.name,
       .arg_specs = static_cast<uint16_t>(function.arg_specs),
-      .kind = (function.flags_at_start & ARCTRACE_SHIM_ENTRY_ONLY) != 0
-                  ? CallKind::kEntryOnly
-                  : CallKind::kUnexamined,
-      .is_bound = 1,
-      .filter = static_cast<uint16_t>(function.flags_at_start),
-      .filter_at_start = static_cast<uint16_t>(function.flags_at_start)};
+      .kind = (filter & ARCTRACE_SHIM_ENTRY_ONLY) != 0 ? CallKind::kEntryOnly
+                                                       : CallKind::kUnexamined,
+      .is_bound = 1};
   return number;
 }
 

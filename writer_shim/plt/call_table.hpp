@@ -31,10 +31,7 @@ struct alignas(64) LibraryCall {
   uint16_t arg_specs = 0;  // see arg_specs_of()
   CallKind kind = CallKind::kUnexamined;
   uint8_t is_bound = 0;
-  // The flags of arctrace_shim_call: by the live filter of plain.generation, and those
-  // before there was one.
-  uint16_t filter = 0;
-  uint16_t filter_at_start = 0;
+  uint32_t generation = 0;  // of the live filter that plain.filter is by
 
   // Whether only the call's entry and exit are to be recorded, as soon as it is ready.
   bool is_plain() const { return kind == CallKind::kWrapped && arg_specs == 0; }

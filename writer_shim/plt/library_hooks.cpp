@@ -91,15 +91,13 @@ uint32_t stub_for(const char* name, uint64_t target, uint64_t* slot,
         is_bound || !filter_needs_module() ? target : likely_target(name);
     const auto filter = static_cast<uint16_t>(call_filter_flags(name, function));
     library_calls[number] = {
-        .plain = {target, 0, ARCTRACE_SHIM_NOT_READY, 0},
+        .plain = {target, 0, ARCTRACE_SHIM_NOT_READY, filter, filter},
         .slot = slot,
         .name = name,
         .binding = binding,
         .arg_specs = static_cast<uint16_t>(arg_specs_of(name, nullptr)),
         .kind = kind_with_flags(kind, filter),
-        .is_bound = is_bound,
-        .filter = filter,
-        .filter_at_start = filter};
+        .is_bound = is_bound};
   }
   return number;
 }
@@ -320,9 +318,9 @@ void renew_function(LibraryCall& call) {
   call.name = function.name;
   call.arg_specs = static_cast<uint16_t>(function.arg_specs);
   call.kind = kind_with_flags(CallKind::kUnexamined, function.flags_at_start);
-  call.filter_at_start = static_cast<uint16_t>(function.flags_at_start);
-  IpcAtomics::store_relaxed(call.filter, call.filter_at_start);
-  IpcAtomics::store_relaxed(call.plain.generation, uint32_t{0});
+  call.plain.filter_at_start = static_cast<uint16_t>(function.flags_at_start);
+  IpcAtomics::store_relaxed(call.plain.filter, call.plain.filter_at_start);
+  IpcAtomics::store_relaxed(call.generation, uint32_t{0});
 }
 
 // Has the next call of any stub apply the present filter.
@@ -341,9 +339,9 @@ void renew(LibraryCall& call) {
   IpcAtomics::store_relaxed(call.plain.ready_at, ARCTRACE_SHIM_NOT_READY);
   call.arg_specs = static_cast<uint16_t>(arg_specs_of(call.name, nullptr));
   call.kind = kind_with_flags(kind, filter);
-  call.filter_at_start = filter;
-  IpcAtomics::store_relaxed(call.filter, filter);
-  IpcAtomics::store_relaxed(call.plain.generation, uint32_t{0});
+  call.plain.filter_at_start = filter;
+  IpcAtomics::store_relaxed(call.plain.filter, filter);
+  IpcAtomics::store_relaxed(call.generation, uint32_t{0});
   IpcAtomics::store_relaxed(call.plain.key, uint64_t{0});
 }
 
@@ -375,7 +373,7 @@ void await_initialization(const ModuleImage& image) {
   const uintptr_t target = image.bias + *image.initializer;
   const uint32_t number = is_stub(target) ? kNoStub : take_stub();
   if (number == kNoStub) return;
-  library_calls[number] = {.plain = {target, 0, ARCTRACE_SHIM_NOT_READY, 0},
+  library_calls[number] = {.plain = {target, 0, ARCTRACE_SHIM_NOT_READY, 0, 0},
                            .slot = image.initializer,
                            .name = "",
                            .kind = CallKind::kInitializer,

@@ -232,6 +232,37 @@ TEST_CASE("an end that only the copying of a buffer showed is not known") {
   CHECK(definitions.processes()[unseen.process].died_unseen);
 }
 
+TEST_CASE(
+    "the time of a trace goes to the end that a thread told, later than the kernel") {
+  for (const bool is_told : {true, false}) {
+    CAPTURE(is_told);
+    FileBuilder file;
+    BlockBuilder block = BlockBuilder::shared(0, 50, ARCTRACE_CLASS_DEFINITIONS);
+    ProcessFacts facts;
+    facts.pid = 1234;
+    block.add_full(ARCTRACE_TYPE_PROCESS, 1, 50, process_body(facts));
+    block.add_full(ARCTRACE_TYPE_THREAD, 2, 60, thread_body(2, 1, 1235, "ends", 60));
+    if (is_told) {
+      block.add_full(ARCTRACE_TYPE_PHASE, 2, 800,
+                     Bytes().u32(1).u32(ARCTRACE_LIFE_THREAD_END).u32(2).u32(0));
+    }
+    file.block(block);
+    BlockBuilder of_cpu = BlockBuilder::shared(2, 0);
+    of_cpu.header.writer = ARCTRACE_WRITER_KERNEL;
+    of_cpu.add_full(ARCTRACE_TYPE_SWITCH, ARCTRACE_WRITER_KERNEL | 1235, 100,
+                    Bytes().u32(0).u32(1234).u32(0).u32(0).u32(0));
+    file.block(of_cpu);
+    Bytes records;
+    records.append(full_record(ARCTRACE_TYPE_WRITER_END, 0, 950,
+                               pair_body(2, ARCTRACE_WRITER_DIED)));
+    file.records(records).finish(1000);
+    Trace trace = open_bytes(file.file());
+    collect(trace);
+    CHECK(trace.summary().first_ns == 60);
+    CHECK(trace.summary().last_ns == (is_told ? 800 : 100));
+  }
+}
+
 TEST_CASE("the last record of a process' end counts") {
   const auto end_of = [](const std::vector<std::pair<uint64_t, uint32_t>>& ends) {
     FileBuilder file;

@@ -201,12 +201,19 @@ frames_block:
   .quad arctrace_unwinding - frames_block
   .quad 0 /* a return address that ends an unwinder's walk */
 
-/* The hook of arctrace_call_begun returns here if nothing was recorded. */
+/* The hook of arctrace_call_begun returns to the first of these places if the filter leaves
+ * the call out, and to the second if nothing was recorded. */
   .type begun_slowly, @function
 begun_slowly:
   .cfi_startproc
   .cfi_def_cfa_offset 16
   nop /* so that the address before the next instruction has the same rules */
+.Lleft_out:
+  .cfi_remember_state
+  pop_register %r11
+  jmp *(%r11)
+  .cfi_restore_state
+  nop
 .Lbegun_slowly:
   pop_register %r11
   .byte 0xe9 /* jmp begin_slowly, whose length is known */
@@ -228,6 +235,7 @@ arctrace_call_begun:
   .cfi_endproc
   .size arctrace_call_begun, . - arctrace_call_begun
   expect_at .Lbegun, .Lbegun_slowly, ARCTRACE_SHIM_NOT_BEGUN_BEFORE
+  expect_at .Lbegun, .Lleft_out, ARCTRACE_SHIM_LEFT_OUT_BEFORE
 
 /* On entry, r11 has the address of the word with the function's address, with which an
  * entry begins. When the function has returned to us, the processor expects a return to

@@ -53,6 +53,8 @@ arctrace_patched_begins:
   jz 1f
   movq (%rsp), %r11
   movq (%r11), %r11
+  cmpl $1, %eax /* ARCTRACE_SHIM_BEGUN */
+  jne 4f /* ARCTRACE_SHIM_LEFT_OUT */
   .cfi_remember_state
 2:
   restore_registers
@@ -66,6 +68,7 @@ arctrace_patched_begins:
   movq %rax, %r11
   testl %edx, %edx
   jnz 2b
+4:
   restore_registers
   jmp *-80(%rsp)
   .cfi_restore_state
