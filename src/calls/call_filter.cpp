@@ -228,8 +228,8 @@ void drop_record(ThreadState& state) {
 // False: there is no space for the record.
 bool has_record(ThreadState& state, uint64_t ticks, uint64_t ticks_min) {
   PublishedCalls& published = state.published;
-  if (published.generation != state.definitions.thread_generation) drop_record(state);
-  if (published.body != nullptr) return true;
+  if (has_waiting_record(state)) return true;
+  drop_record(state);
   const uint64_t freed = IpcAtomics::load_relaxed(session.view.control().freed);
   if (published.freed_seen == freed + 1) return false;
   published.freed_seen = freed + 1;

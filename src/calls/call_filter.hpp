@@ -131,6 +131,13 @@ void report_all_calls(Nesting nesting, ThreadState& state);
 // the thread changes in place. Readers take these calls for open if the thread never
 // records them: a process that is killed keeps its longest call.
 
+// Whether the thread has a record in which its calls that wait are published. Making one
+// takes the slow path's space on the stack.
+inline bool has_waiting_record(const ThreadState& state) {
+  return state.published.body != nullptr &&
+         state.published.generation == state.definitions.thread_generation;
+}
+
 // Publishes the open frame with index `at`, which waits until it has lasted `ticks_min`,
 // if there is space: only the outermost frames that wait have it. REQUIRES: the thread is
 // attached, the writer call is its outermost one, and published frames further in have

@@ -169,8 +169,11 @@ __attribute__((always_inline)) inline FilteredEntry enter_filtered_usual(
     }
     complete_enter(Nesting::kOutermost, state, record, key, {at, to}, store, locks);
   } else {
-    // The locks of a call that waits would have to be kept.
-    if (filtered.reporting == Reporting::kWaiting && locks.size() != 0) return refuse();
+    // A call that waits is published, and its locks would have to be kept.
+    if (filtered.reporting == Reporting::kWaiting &&
+        (!has_waiting_record(state) || locks.size() != 0)) {
+      return refuse();
+    }
     add_filtered_frame(state, {at, to}, filtered.reporting, store);
   }
   local.filter_context = filtered.inside;
