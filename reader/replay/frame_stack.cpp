@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "reader/trace/call_args.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -426,7 +428,15 @@ void FrameStack::args(const Record& record) {
 void FrameStack::syscall_result(int64_t result) {
   const Frame& top = frames_.back();
   if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
-  state_.listener->syscall_result({top.function, top.token, result});
+  const uint32_t error = syscall_errno(result);
+  if (error == 0) return state_.listener->syscall_succeeded(top.token);
+  const SyscallError made(error);
+  Record record{};
+  record.time_ns = event_ns();
+  record.thread = thread_;
+  record.type = ARCTRACE_TYPE_RESULT;
+  record.body = made.body();
+  args(record);
 }
 
 void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {

@@ -225,7 +225,8 @@ class FrameStack {
   void point(PointInfo::Kind kind, const Record& record, FunctionId function);
   // Reports the args or the retval of the innermost frame.
   void args(const Record& record);
-  // Reports what the system call returned whose frame is the innermost one.
+  // Reports what the kernel returned from the system call whose frame is the innermost
+  // one.
   void syscall_result(int64_t result);
 
   // Closes the open frames, and sums up the tree. To be called once, last.

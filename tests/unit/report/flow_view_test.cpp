@@ -1,10 +1,12 @@
 // The view `flow`: entries, exits and events in the order of time.
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <random>
 
 #include "reader/report/views.hpp"
 #include "reader/trace/record.hpp"
+#include "tests/support/kernel_script.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -279,6 +281,30 @@ TEST_CASE("flow: arguments and results stand after the name") {
   CHECK(json.at("flow").at(3).at("retval") == -1);
   CHECK(json.at("flow").at(3).at("errno") == "ENOENT");
   CHECK_FALSE(json.at("flow").at(5).contains("args"));
+}
+
+TEST_CASE("flow: a system call that failed has its errno, as a library call has") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "first");
+  s.task(100);
+  s.script.enter(thread, 1'000, "f");
+  s.syscall(100, 1'100, 0);
+  s.syscall_end(100, 1'200, -EAGAIN);
+  s.syscall(100, 1'300, 0);
+  s.syscall_end(100, 1'400, 17);
+  s.script.exit(thread, 2'000);
+  const std::string text = Flow().text(s.script);
+  CHECK(text.find("< K:read = -1 EAGAIN  100 ns") != std::string::npos);
+  CHECK(text.find("< K:read  100 ns") != std::string::npos);
+  const Json flow = Flow().json(s.script).at("flow");
+  REQUIRE(flow.size() == 6);
+  CHECK(flow.at(2).at("retval") == -1);
+  CHECK(flow.at(2).at("errno") == "EAGAIN");
+  CHECK_FALSE(flow.at(4).contains("errno"));
+  Viewed whole_calls(s.script);
+  whole_calls.settings.functions = {"K:*"};
+  CHECK(whole_calls.text("invocations").find("K:read = -1 EAGAIN") != std::string::npos);
+  CHECK(whole_calls.text("slowest").find("K:read = -1 EAGAIN") != std::string::npos);
 }
 
 TEST_CASE("flow: arguments and results without their call do not appear") {
