@@ -163,6 +163,10 @@ FrameInfo FrameStack::opened_info_of(const Frame& frame, uint16_t flags) const {
 
 FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   FrameInfo info = opened_info_of(frame, flags);
+  // A frame whose exit is lost may have ended when the gap began.
+  if (frame.gaps_before != gaps_ && (flags & kFrameExitLost) == 0) {
+    info.flags |= kFrameAcrossGap;
+  }
   info.stop_ns = clip(now_);
   const uint64_t wall_ns = wall_ - frame.wall_before;
   info.cpu = cpu_;
@@ -193,6 +197,7 @@ void FrameStack::push(uint64_t key, FunctionId function, uint16_t flags, uint64_
   frame.wall_before = wall_;
   frame.before = cpu_;
   frame.removed_before = removed_;
+  frame.gaps_before = gaps_;
   frame.width = width;
   frame.function = function;
   frame.flags = flags;

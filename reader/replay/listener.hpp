@@ -24,6 +24,9 @@ enum FrameFlag : uint16_t {
   kFrameCutStart = 1 << 7,       // started before the time range
   kFrameCutStop = 1 << 8,        // stopped after the time range
   kFrameGuessed = 1 << 9,        // inherited, if the parent forked where it seems to have
+  // It was open before and after a time of which records of its thread are missing, so it
+  // may be several calls.
+  kFrameAcrossGap = 1 << 10,
 };
 
 // The flags of frames that are the rest of a call for which another frame stands: the
@@ -67,8 +70,8 @@ struct PointInfo {
   const Record* record;
 };
 
-// The args of a frame that is open, or its retval, before it is closed. A system call that
-// failed has a RESULT record like that of a library call, made of its SYSCALL_END.
+// The args of a frame that is open, or its retval, before it is closed. A system call
+// that failed has a RESULT record like that of a library call, made of its SYSCALL_END.
 struct ArgsInfo {
   ThreadIndex thread;
   FunctionId function;

@@ -73,8 +73,8 @@ TEST_CASE("flow: everything in its place") {
     0.000005000  10/10              2    ! LOST 
     0.000005000  10/10              2    > g [entry lost]
     0.000006000  10/10              2    < g  1.00 us, self 1.00 us [unwound, entry lost]
-    0.000007000  10/10              1  < main  6.00 us, self 3.50 us
-    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing]
+    0.000007000  10/10              1  < main  6.00 us, self 3.50 us [across a gap]
+    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing, across a gap]
 
 Open at the end:
     0.000001500  20/20              1  main
@@ -95,7 +95,7 @@ TEST_CASE("flow as JSON") {
   CHECK(rows.at(5).at("name") == "other");
   CHECK(rows.at(6).at("type") == "LOST");
   CHECK(rows.at(8).at("flags") == Json({"unwound", "entry_lost"}));
-  CHECK(rows.at(10).at("flags") == Json({"entered_before"}));
+  CHECK(rows.at(10).at("flags") == Json({"entered_before", "across_gap"}));
   CHECK(json.at("open_frames").size() == 1);
   CHECK(json.at("open_frames").at(0).at("start_ns") == 1'500);
 }
@@ -173,8 +173,8 @@ TEST_CASE("flow: calls that are too short leave no trace, the others keep their 
     0.000002000  10/10              2    * TEXT hello
     0.000004500  10/10              2    ! orphan exit of other
     0.000005000  10/10              2    ! LOST 
-    0.000007000  10/10              1  < main  6.00 us, self 6.00 us
-    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing]
+    0.000007000  10/10              1  < main  6.00 us, self 6.00 us [across a gap]
+    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing, across a gap]
 
 Open at the end:
     0.000001500  20/20              1  main
