@@ -182,7 +182,11 @@ void print_joined_end(const Recording& recording, const std::string& program) {
       options.library_calls == recording::LibraryCalls::kProgram) {
     reader::print_message(
         "the program itself called no library; --nest-libcall also records the calls "
-        "that its libraries make");
+        "that its libraries make";
+    if (options.filter.patch.empty()) {
+      absl::StrAppend(&hint, ", ", patch_advice(program));
+    }
+    reader::print_message(hint);
   }
   if (summary.overwritten != 0) tell_kept(options.output.path, options.keep_ns);
   reader::print_message(recording_summary_line(summary, options.output.path));
