@@ -438,6 +438,18 @@ std::vector<std::string> section_of(const std::string& text, const std::string& 
   return lines;
 }
 
+TEST_CASE("summary: functions that arctrace_python names are Python's") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "python3");
+  for (int64_t at = 0; at < 30'000; at += 1'000) {
+    script.enter(t, at, "py:__main__.main");
+    script.exit(t, at + 1'000);
+  }
+  const std::string text = Viewed(script).text("summary");
+  CHECK(text.find("  Python functions\n") != std::string::npos);
+  CHECK(text.find("no module") == std::string::npos);
+}
+
 TEST_CASE("summary: long paths are cut in their middle, unless all is asked for") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "prog");
