@@ -246,6 +246,8 @@ enum arctrace_reader_call_flag {
   ARCTRACE_READER_BEGAN_BEFORE = 128, /* started before the filter's range */
   ARCTRACE_READER_ENDED_AFTER = 256,  /* stopped after it */
   ARCTRACE_READER_GUESSED = 512, /* inherited, if its parent forked where it seems to */
+  /* open before and after a time without records: it may be several calls */
+  ARCTRACE_READER_ACROSS_GAP = 1024,
   /* Frames with one of these are shown but are no calls: each is the rest of a call that
    * another frame stands for. Skip them when you count calls. */
   ARCTRACE_READER_COUNTED_ELSEWHERE = ARCTRACE_READER_INHERITED | ARCTRACE_READER_RESUMED

@@ -7,22 +7,11 @@
 #include "reader/trace/call_args.hpp"
 
 namespace arctrace::reader {
-namespace {
-
-// The kernel returns errors as these numbers, less than 0.
-constexpr int64_t kErrnoMax = 4095;
-
-}  // namespace
 
 void ErrorCounts::args(const ArgsInfo& args) {
   if (args.record->type != ARCTRACE_TYPE_RESULT) return;
   const std::vector<CallArg> values = decode_args(args.record->body, "");
   if (!values.empty()) open_[args.token] = errno_of(values);
-}
-
-void ErrorCounts::syscall_result(const SyscallResult& result) {
-  const bool failed = result.result < 0 && result.result >= -kErrnoMax;
-  open_[result.token] = failed ? -result.result : 0;
 }
 
 void ErrorCounts::frame_closed(const FrameInfo& frame, uint64_t token, bool shown) {

@@ -37,7 +37,7 @@ class ErrorCounts : public ReplayListener {
   void frame_adopted(const FrameInfo& /*frame*/) override {}
   void point(const PointInfo& /*point*/) override {}
   void args(const ArgsInfo& args) override;
-  void syscall_result(const SyscallResult& result) override;
+  void syscall_succeeded(uint64_t token) override { open_[token] = 0; }
 
  private:
   uint64_t last_token_ = 0;

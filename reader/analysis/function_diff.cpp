@@ -45,7 +45,8 @@ uint64_t rounded_mean(const std::vector<RunSums>& sums, uint64_t RunSums::*part)
 RunSums means(const std::vector<RunSums>& sums) {
   if (sums.empty()) return {};
   return {rounded_mean(sums, &RunSums::calls), rounded_mean(sums, &RunSums::self_ns),
-          rounded_mean(sums, &RunSums::total_ns)};
+          rounded_mean(sums, &RunSums::total_ns), rounded_mean(sums, &RunSums::off_ns),
+          rounded_mean(sums, &RunSums::ready_ns)};
 }
 
 uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
@@ -72,6 +73,7 @@ std::optional<double> noise_of(const std::vector<double>& a,
 
 void FunctionDiff::add_run(DiffSide side, const Replay& replay) {
   const size_t run = runs_[static_cast<size_t>(side)]++;
+  known_ = std::min(known_, replay.known_times());
   const TreeGroups groups(replay, Grouping::kAll);
   const TreeGroup& all = groups.groups().front();
   const Functions& functions = replay.functions();
@@ -90,6 +92,8 @@ void FunctionDiff::add_run(DiffSide side, const Replay& replay) {
     sums[run].calls += total.calls;
     sums[run].self_ns += total.self_ns;
     sums[run].total_ns += total.total_ns;
+    sums[run].off_ns += total.cpu.off_ns;
+    sums[run].ready_ns += total.cpu.ready_ns;
   }
 }
 

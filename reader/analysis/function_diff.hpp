@@ -3,6 +3,7 @@
 
 #include <absl/container/btree_map.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,10 @@ enum class DiffSide : uint8_t { kBefore, kAfter };
 // What one run spent in a function.
 struct RunSums {
   uint64_t calls = 0, self_ns = 0, total_ns = 0;
+  uint64_t off_ns = 0,
+           ready_ns = 0;  // parts of total_ns on the wall clock, as in CpuTime
+
+  uint64_t blocked_ns() const { return off_ns - std::min(off_ns, ready_ns); }
 };
 
 // A function's means over the runs of each side, rounded; an absent function has zeros.
@@ -45,6 +50,9 @@ class FunctionDiff {
  public:
   // Adds a finished replay as the next run of a side.
   void add_run(DiffSide side, const Replay& replay);
+
+  // The times that are known of all runs.
+  KnownTimes known_times() const { return known_; }
 
   size_t runs(DiffSide side) const { return runs_[static_cast<size_t>(side)]; }
   bool is_noise_known() const { return runs_[0] > 1 && runs_[1] > 1; }
@@ -72,6 +80,7 @@ class FunctionDiff {
   // The file names of the programs of each side, in the order of their starts.
   std::array<std::vector<std::string>, 2> programs_;
   std::array<size_t, 2> runs_{};
+  KnownTimes known_ = KnownTimes::kReady;
 };
 
 // The difference of the means that equal programs exceed in 5 % of all cases, by

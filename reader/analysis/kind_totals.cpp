@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string_view>
 
 #include "reader/analysis/function_kinds.hpp"
 
@@ -72,12 +73,17 @@ std::vector<KindTotal> kind_totals(const CallTree& tree, const Functions& functi
 
 namespace {
 
+// The names that arctrace_python gives to functions begin so.
+constexpr std::string_view kPythonMark = "py:";
+
 std::string part_name(const Function& function) {
   if (const std::optional<FunctionKind> kind = function_kind(function)) {
     return std::string(kind_name(*kind));
   }
   if (function.module.empty()) {
-    return function.name.starts_with('[') ? function.name : "functions of no module";
+    if (function.name.starts_with('[')) return function.name;
+    return function.name.starts_with(kPythonMark) ? "Python functions"
+                                                  : "functions of no module";
   }
   return "functions of " +
          std::string(function.module.substr(function.module.rfind('/') + 1));

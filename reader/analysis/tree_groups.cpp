@@ -232,6 +232,26 @@ void TreeGroups::add_merged(const Replay& replay, std::span<const ThreadTree> tr
   }
 }
 
+namespace {
+
+// The time of gaps stands in all trees, whatever calls are shown.
+bool has_call(const TreeGroup& group, const Functions& functions) {
+  const CallTree& tree = *group.tree;
+  for (NodeIndex at = tree[group.root].first_child; at != kNoNode;
+       at = tree[at].next_sibling) {
+    if (!MadeUpFunctions::is_gap(functions[tree[at].function])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+size_t TreeGroups::remove_without_calls(const Functions& functions) {
+  if (grouping_ == Grouping::kAll) return 0;
+  return std::erase_if(
+      groups_, [&](const TreeGroup& group) { return !has_call(group, functions); });
+}
+
 TreeGroup& TreeGroups::add_group(std::string name) {
   TreeGroup& group = groups_.emplace_back();
   group.name = std::move(name);

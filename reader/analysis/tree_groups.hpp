@@ -84,6 +84,10 @@ class TreeGroups {
 
   TreeGroups(const Replay& replay, Grouping grouping, Of of = Of::kThreads);
 
+  // Removes the groups that have no call, as filters of functions leave them, and returns
+  // how many. A group of all threads stays.
+  size_t remove_without_calls(const Functions& functions);
+
   std::span<const TreeGroup> groups() const { return groups_; }
   Grouping grouping() const { return grouping_; }
 

@@ -20,6 +20,7 @@ static_assert(int{ARCTRACE_READER_UNWOUND} == int{kFrameUnwound} &&
               int{ARCTRACE_READER_BEGAN_BEFORE} == int{kFrameCutStart} &&
               int{ARCTRACE_READER_ENDED_AFTER} == int{kFrameCutStop} &&
               int{ARCTRACE_READER_GUESSED} == int{kFrameGuessed} &&
+              int{ARCTRACE_READER_ACROSS_GAP} == int{kFrameAcrossGap} &&
               int{ARCTRACE_READER_COUNTED_ELSEWHERE} == int{kFrameCountedElsewhere});
 
 }  // namespace

@@ -10,8 +10,9 @@
 namespace arctrace::reader {
 
 struct ExportFormat {
-  const char* name;  // the value of --to
-  const char* help;  // what opens it, to follow the name
+  const char* name;    // the value of --to
+  const char* help;    // what opens it, to follow the name
+  const char* suffix;  // of the names of such files
   std::unique_ptr<Exporter> (*make)(const ExportSettings&);
   bool has_weight = false;                // it has sums, whose unit --weight chooses
   Grouping grouping = Grouping::kThread;  // whose sums, if --per does not say

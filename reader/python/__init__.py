@@ -31,6 +31,7 @@ __all__ = ["Batch", "Call", "Calls", "Finding", "FunctionSums", "Group", "Missin
 # Bits of Call.flags and Batch.flags.
 UNWOUND, EXIT_LOST, ENTRY_LOST, ENTERED_BEFORE = 1, 2, 4, 8
 INHERITED, NOT_ENDED, RESUMED, BEGAN_BEFORE, ENDED_AFTER, GUESSED = 16, 32, 64, 128, 256, 512
+ACROSS_GAP = 1024
 # A frame with one of these bits is no call, but the rest of a call that another frame
 # stands for: of a fork's parent, or of a call that a vfork child abandoned.
 COUNTED_ELSEWHERE = INHERITED | RESUMED

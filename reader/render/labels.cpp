@@ -189,6 +189,7 @@ constexpr FrameMark kFrameMarks[] = {
      nullptr},
     {"cut_stop", kFrameCutStop, "stopped after the range", nullptr, nullptr, nullptr,
      nullptr},
+    {"across_gap", kFrameAcrossGap, "across a gap", nullptr, nullptr, nullptr, nullptr},
 };
 
 // Calls `visit` for the marks whose flags are set, lowest bit first.

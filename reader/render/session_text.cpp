@@ -10,6 +10,7 @@
 
 #include "reader/render/text_style.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/record_types.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -113,9 +114,29 @@ std::string count_text(uint64_t count, const std::string& what,
   return absl::StrCat(grouped_text(count), " ", plural.empty() ? what + "s" : plural);
 }
 
+std::string records_text(uint64_t records, uint64_t of_kernel) {
+  std::string text = count_text(records, "record");
+  if (of_kernel != 0) {
+    absl::StrAppend(&text, ", ", grouped_text(of_kernel), " of the kernel");
+  }
+  return text;
+}
+
+namespace {
+
+uint64_t kernel_records(const Summary& summary) {
+  uint64_t records = 0;
+  for (const auto& [type, count] : summary.records_by_type) {
+    if (class_of(type) == RecordClass::kKernel) records += count;
+  }
+  return records;
+}
+
+}  // namespace
+
 std::string summary_line(const Summary& summary) {
-  std::string line = absl::StrCat(count_text(summary.records, "record"), ", ",
-                                  grouped_text(summary.lost), " lost");
+  std::string line = absl::StrCat(records_text(summary.records, kernel_records(summary)),
+                                  ", ", grouped_text(summary.lost), " lost");
   if (summary.lost != 0)
     absl::StrAppend(&line, " (", losses_text(summary.lost_by_cause), ")");
   line += other_missing_text(summary);

@@ -47,6 +47,7 @@ TextStyle terminal_style(ColorMode color, bool wide) {
   style.color = color == ColorMode::kAlways ||
                 (color == ColorMode::kAuto && is_terminal_for_color());
   style.utf8 = locale_is_utf8();
+  style.whole = wide;
   winsize size{};
   if (!wide && ::isatty(STDOUT_FILENO) == 1 &&
       ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {

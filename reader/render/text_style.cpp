@@ -229,6 +229,39 @@ std::string cut_name(std::string_view name, size_t width, const TextStyle& style
   return middle += cut.substr(offset_of(cut, columns - tail));
 }
 
+std::string cut_path(std::string_view path, size_t width, const TextStyle& style) {
+  constexpr std::string_view kBetween = " > ";
+  if (columns_of(path) <= width) return std::string(path);
+  const std::string gap =
+      std::string(kBetween) + std::string(ellipsis_of(style)) + std::string(kBetween);
+  // The parts of the path that stay: up to `head`, and from `tail` on. Both grow in turn
+  // by one function, as long as they fit.
+  size_t head = path.find(kBetween), tail = path.rfind(kBetween);
+  if (head == std::string_view::npos || head == tail) {
+    return cut_name(path, width, style);
+  }
+  tail += kBetween.size();
+  const auto made = [&](size_t up_to, size_t from) {
+    return std::string(path.substr(0, up_to)) + gap + std::string(path.substr(from));
+  };
+  bool head_grows = true, tail_grows = true;
+  while (head_grows || tail_grows) {
+    if (tail_grows) {
+      const size_t before = path.rfind(kBetween, tail - kBetween.size() - 1);
+      const size_t from = before == std::string_view::npos ? 0 : before + kBetween.size();
+      tail_grows = from > head && columns_of(made(head, from)) <= width;
+      if (tail_grows) tail = from;
+    }
+    if (head_grows) {
+      const size_t up_to = path.find(kBetween, head + kBetween.size());
+      head_grows = up_to < tail && columns_of(made(up_to, tail)) <= width;
+      if (head_grows) head = up_to;
+    }
+  }
+  const std::string cut = made(head, tail);
+  return columns_of(cut) <= width ? cut : cut_name(cut, width, style);
+}
+
 size_t indent_columns(uint64_t depth, size_t used, const TextStyle& style) {
   const size_t wanted = 2 * static_cast<size_t>(std::min(depth, kIndentedLevels));
   if (style.width == 0) return wanted;

@@ -15,7 +15,13 @@ struct TextStyle {
   // Columns of the terminal; names are cut to fit. 0: they are shown in full.
   size_t width = 0;
   bool utf8 = true;  // the terminal shows UTF-8, else only ASCII
+  // It was asked for that nothing is cut. Else paths of overviews are cut without a
+  // terminal, too.
+  bool whole = false;
 };
+
+// The columns of a path in an overview if there is no terminal.
+inline constexpr size_t kOverviewPathColumns = 160;
 
 // Returns the mark of a part that was cut out: "…" or "..".
 std::string_view ellipsis_of(const TextStyle& style);
@@ -68,6 +74,11 @@ size_t columns_of(std::string_view text);
 // the ends of template arguments, then the middle of the name; an ellipsis stands for
 // each, but not for the result. 0: in full.
 std::string cut_name(std::string_view name, size_t width, const TextStyle& style);
+
+// Returns a path "main > run > f" in at most `width` columns: an ellipsis stands for
+// functions in its middle, so that the outermost and the innermost ones stay. If those
+// two alone are too wide it is cut as by cut_name().
+std::string cut_path(std::string_view path, size_t width, const TextStyle& style);
 
 // Returns the indentation for a depth: two columns a level, up to a bound, and up to half
 // of what the terminal has beside `used` columns. Beyond it only the number of the depth

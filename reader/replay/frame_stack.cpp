@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "reader/trace/call_args.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -161,6 +163,10 @@ FrameInfo FrameStack::opened_info_of(const Frame& frame, uint16_t flags) const {
 
 FrameInfo FrameStack::info_of(const Frame& frame, uint16_t flags) const {
   FrameInfo info = opened_info_of(frame, flags);
+  // A frame whose exit is lost may have ended when the gap began.
+  if (frame.gaps_before != gaps_ && (flags & kFrameExitLost) == 0) {
+    info.flags |= kFrameAcrossGap;
+  }
   info.stop_ns = clip(now_);
   const uint64_t wall_ns = wall_ - frame.wall_before;
   info.cpu = cpu_;
@@ -191,6 +197,7 @@ void FrameStack::push(uint64_t key, FunctionId function, uint16_t flags, uint64_
   frame.wall_before = wall_;
   frame.before = cpu_;
   frame.removed_before = removed_;
+  frame.gaps_before = gaps_;
   frame.width = width;
   frame.function = function;
   frame.flags = flags;
@@ -426,7 +433,15 @@ void FrameStack::args(const Record& record) {
 void FrameStack::syscall_result(int64_t result) {
   const Frame& top = frames_.back();
   if (state_.listener == nullptr || (top.flags & kFrameCounted) == 0) return;
-  state_.listener->syscall_result({top.function, top.token, result});
+  const uint32_t error = syscall_errno(result);
+  if (error == 0) return state_.listener->syscall_succeeded(top.token);
+  const SyscallError made(error);
+  Record record{};
+  record.time_ns = event_ns();
+  record.thread = thread_;
+  record.type = ARCTRACE_TYPE_RESULT;
+  record.body = made.body();
+  args(record);
 }
 
 void FrameStack::point(PointInfo::Kind kind, const Record& record, FunctionId function) {

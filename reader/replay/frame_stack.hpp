@@ -108,10 +108,11 @@ class FrameStack {
     NodeIndex node;  // of the nearest shown frame, which may be this one
     uint32_t shown;  // the index of that frame
     FunctionId function;
-    uint32_t depth;    // shown frames up to here
-    uint16_t flags;    // enum FrameFlag
-    bool only;         // in a call that filter.only matches
-    bool except;       // in a call that filter.except matches
+    uint32_t depth;        // shown frames up to here
+    uint32_t gaps_before;  // the thread's gaps_ when the frame was entered
+    uint16_t flags;        // enum FrameFlag
+    bool only;             // in a call that filter.only matches
+    bool except;           // in a call that filter.except matches
     bool is_own_work;  // what the tracer does in the thread, which is not the program's
   };
 
@@ -127,6 +128,13 @@ class FrameStack {
   // Charges a time in which records are missing to a call of `function` in the innermost
   // frame, which the listener does not see. A gap that goes on there is one call.
   void advance_gap(int64_t time_ns, RunState state, FunctionId function);
+  // Notes that records are missing here: frames that are open now and later are flagged
+  // kFrameAcrossGap.
+  void note_gap() { ++gaps_; }
+  // The same for the time up to `time_ns`, if a part of it is in the time range.
+  void note_gap_until(int64_t time_ns) {
+    if (clip(time_ns) > clip(now_)) note_gap();
+  }
   // Skips the time up to `time_ns`, which is not the thread's. A CPU's `Interrupt` thread
   // has such times, when the CPU serves none.
   void skip(int64_t time_ns);
@@ -225,7 +233,8 @@ class FrameStack {
   void point(PointInfo::Kind kind, const Record& record, FunctionId function);
   // Reports the args or the retval of the innermost frame.
   void args(const Record& record);
-  // Reports what the system call returned whose frame is the innermost one.
+  // Reports what the kernel returned from the system call whose frame is the innermost
+  // one.
   void syscall_result(int64_t result);
 
   // Closes the open frames, and sums up the tree. To be called once, last.
@@ -300,6 +309,7 @@ class FrameStack {
   int64_t record_ns_ = INT64_MIN;  // the applied record's time, if it is later than now_
   NodeIndex gap_ = kNoNode;        // the node of the last time without records
   int64_t gap_stop_ns_ = 0;        // and its end
+  uint32_t gaps_ = 0;              // counts note_gap()
   uint64_t wall_ = 0;              // the sum of what was charged on this stack
   CpuTime cpu_;                    // the parts of it
   uint64_t removed_ = 0;           // of it, from calls that were closed, as corrected

@@ -4,6 +4,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <array>
 
 #include "reader/trace/format_names.hpp"
@@ -111,6 +112,13 @@ FunctionId KernelFunctions::interrupt(uint32_t kind, uint32_t number,
   const auto [found, added] = interrupts_.try_emplace(uint64_t{kind} << 32 | number);
   if (added) found->second = intern(interrupt_text(kind, number));
   return found->second;
+}
+
+bool MadeUpFunctions::is_gap(const Function& function) {
+  constexpr std::array kGaps = {kOff,         kFiltered,   kLost,
+                                kOverwritten, kInterrupts, kMissing};
+  return function.module.empty() &&
+         std::find(kGaps.begin(), kGaps.end(), function.name) != kGaps.end();
 }
 
 bool FunctionPatterns::match(FunctionId function, const Functions& functions) {

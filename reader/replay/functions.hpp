@@ -122,20 +122,29 @@ class MadeUpFunctions {
   FunctionId loader() { return functions_.intern({}, "[loader]", {}); }
   FunctionId constructors() { return functions_.intern({}, "[constructors]", {}); }
   FunctionId exit() { return functions_.intern({}, "[exit]", {}); }
-  FunctionId off() { return functions_.intern({}, "[functions off]", {}); }
-  FunctionId filtered() { return functions_.intern({}, "[filtered out]", {}); }
-  FunctionId lost() { return functions_.intern({}, "[lost]", {}); }
-  FunctionId overwritten() { return functions_.intern({}, "[overwritten]", {}); }
+  FunctionId off() { return functions_.intern({}, kOff, {}); }
+  FunctionId filtered() { return functions_.intern({}, kFiltered, {}); }
+  FunctionId lost() { return functions_.intern({}, kLost, {}); }
+  FunctionId overwritten() { return functions_.intern({}, kOverwritten, {}); }
   FunctionId coroutine(uint32_t number) {
     return functions_.intern({}, absl::StrCat("coroutine ", number), {});
   }
   FunctionId not_unwound() {
     return functions_.intern({}, "[frames that could not be unwound]", {});
   }
-  FunctionId interrupts() { return functions_.intern({}, "[interrupts]", {}); }
-  FunctionId missing() { return functions_.intern({}, "[missing]", {}); }
+  FunctionId interrupts() { return functions_.intern({}, kInterrupts, {}); }
+  FunctionId missing() { return functions_.intern({}, kMissing, {}); }
+
+  // Whether the function stands for a time without records, or one that interrupts took.
+  // In a tree such time stands below whatever call was shown.
+  static bool is_gap(const Function& function);
 
  private:
+  static constexpr std::string_view kOff = "[functions off]",
+                                    kFiltered = "[filtered out]", kLost = "[lost]",
+                                    kOverwritten = "[overwritten]",
+                                    kInterrupts = "[interrupts]", kMissing = "[missing]";
+
   Functions& functions_;
 };
 

@@ -24,6 +24,9 @@ enum FrameFlag : uint16_t {
   kFrameCutStart = 1 << 7,       // started before the time range
   kFrameCutStop = 1 << 8,        // stopped after the time range
   kFrameGuessed = 1 << 9,        // inherited, if the parent forked where it seems to have
+  // It was open before and after a time of which records of its thread are missing, so it
+  // may be several calls.
+  kFrameAcrossGap = 1 << 10,
 };
 
 // The flags of frames that are the rest of a call for which another frame stands: the
@@ -67,20 +70,14 @@ struct PointInfo {
   const Record* record;
 };
 
-// The args of a frame that is open, or its retval, before it is closed.
+// The args of a frame that is open, or its retval, before it is closed. A system call
+// that failed has a RESULT record like that of a library call, made of its SYSCALL_END.
 struct ArgsInfo {
   ThreadIndex thread;
   FunctionId function;
   uint64_t token;  // the listener's, of the frame
   int64_t time_ns;
   const Record* record;  // ARGUMENTS or RESULT
-};
-
-// What the kernel returned from a system call, before its frame is closed.
-struct SyscallResult {
-  FunctionId function;
-  uint64_t token;  // the listener's, of the frame
-  int64_t result;  // from -4095 to -1: less an errno
 };
 
 // A signal is delivered to a thread, whose next instruction is one of `function`. The
@@ -115,7 +112,8 @@ class ReplayListener {
   virtual void part_ended(const FrameInfo& /*part*/) {}
 
   virtual void args(const ArgsInfo& /*args*/) {}
-  virtual void syscall_result(const SyscallResult& /*result*/) {}
+  // The kernel returned no error from the system call whose open frame has this token.
+  virtual void syscall_succeeded(uint64_t /*token*/) {}
 
   // Called only if the instruction is recorded.
   virtual void signal_came(const SignalInfo& /*signal*/) {}
@@ -142,9 +140,7 @@ class EventFilterListener : public ReplayListener {
   }
   void part_ended(const FrameInfo& part) override { next_.part_ended(part); }
   void args(const ArgsInfo& args) override { next_.args(args); }
-  void syscall_result(const SyscallResult& result) override {
-    next_.syscall_result(result);
-  }
+  void syscall_succeeded(uint64_t token) override { next_.syscall_succeeded(token); }
   void signal_came(const SignalInfo& signal) override { next_.signal_came(signal); }
 
  private:

@@ -132,6 +132,7 @@ void ThreadStack::pass_part(int64_t time_ns, uint64_t exits_in_gap) {
       frames_.leave(exits_in_gap, kFrameExitLost);
       exits_in_gap = 0;
     }
+    frames_.note_gap_until(std::min(gap.to_ns, time_ns));
     frames_.advance_gap(std::min(gap.to_ns, time_ns), state, gap.function);
     if (!is_off && gap.to_ns <= time_ns) missing_.reset();
     skip_past();
@@ -174,6 +175,7 @@ void ThreadStack::lost(const Record& record) {
   if (is_own) {
     broken_ = true;
     ++losses_;
+    if (frames_.in_range()) frames_.note_gap();
   }
   frames_.point(PointInfo::Kind::kRecord, record, kUnknownFunction);
 }

@@ -20,6 +20,8 @@ namespace {
 
 // With fewer columns than this, names take the place of the numbers of calls.
 constexpr size_t kWideColumns = 100;
+// With fewer than this, they take that of the times off the CPU.
+constexpr size_t kKernelColumns = 160;
 
 // "-1.234 ms"
 std::string difference_text(uint64_t before_ns, uint64_t after_ns) {
@@ -53,27 +55,35 @@ std::vector<double> values_of(const std::vector<DiffRun>& runs,
   return found;
 }
 
-// The mean times from the first thread's begin to the last one's end, with their noise,
-// if it is known.
-struct WallTimes {
+// The means of a time of whole runs, with their noise, if it is known.
+struct RunTimes {
   uint64_t before_ns = 0, after_ns = 0;
   std::optional<uint64_t> noise_ns;
 };
 
-WallTimes wall_times(const DiffTable& table) {
-  const std::vector<double> before = values_of(table.before, &DiffRun::wall_ns);
-  const std::vector<double> after = values_of(table.after, &DiffRun::wall_ns);
-  WallTimes wall = {mean(before), mean(after), std::nullopt};
+RunTimes run_times(const DiffTable& table, uint64_t DiffRun::*member) {
+  const std::vector<double> before = values_of(table.before, member);
+  const std::vector<double> after = values_of(table.after, member);
+  RunTimes times = {mean(before), mean(after), std::nullopt};
   if (const std::optional<double> noise = noise_of(before, after)) {
-    wall.noise_ns = static_cast<uint64_t>(*noise);
+    times.noise_ns = static_cast<uint64_t>(*noise);
   }
-  return wall;
+  return times;
 }
 
 bool is_noise(uint64_t before_ns, uint64_t after_ns, std::optional<uint64_t> noise_ns) {
   const uint64_t difference =
       after_ns > before_ns ? after_ns - before_ns : before_ns - after_ns;
   return noise_ns.has_value() && difference <= *noise_ns;
+}
+
+// "8.39 ms -> 5.97 ms, -28.9 %, within the noise"
+std::string run_times_text(const RunTimes& times) {
+  return absl::StrCat(
+      duration_text(times.before_ns), " -> ", duration_text(times.after_ns), ", ",
+      change_text(times.before_ns, times.after_ns), " %",
+      is_noise(times.before_ns, times.after_ns, times.noise_ns) ? ", within the noise"
+                                                                : "");
 }
 
 std::string side_text(const char* name, const std::vector<DiffRun>& runs) {
@@ -104,7 +114,11 @@ class DiffText {
       : table_(table),
         options_(options),
         is_total_(options.sort == SortKey::kTotal),
-        has_calls_(options.style.width == 0 || options.style.width >= kWideColumns) {
+        has_calls_(options.style.width == 0 || options.style.width >= kWideColumns),
+        known_(table.clock == ReportClock::kWall &&
+                       (options.style.width == 0 || options.style.width >= kKernelColumns)
+                   ? table.diff.known_times()
+                   : KnownTimes::kNone) {
     names_.set_full(table.full_names);
     for (const FunctionChange& change : table.changes) {
       functions_.intern(change.module, change.name, {});
@@ -112,23 +126,20 @@ class DiffText {
   }
 
   std::string head() const {
-    const WallTimes wall = wall_times(table_);
+    const RunTimes wall = run_times(table_, &DiffRun::wall_ns);
     std::string text =
         side_text("before:", table_.before) + side_text("after: ", table_.after);
-    absl::StrAppend(&text, "wall:   ", duration_text(wall.before_ns), " -> ",
-                    duration_text(wall.after_ns), ", ",
-                    change_text(wall.before_ns, wall.after_ns), " %",
-                    is_noise(wall.before_ns, wall.after_ns, wall.noise_ns)
-                        ? ", within the noise"
-                        : "",
-                    "\n", own_work_text(wall));
+    absl::StrAppend(&text, "wall:   ", run_times_text(wall), "\n", own_work_text(wall));
     if (const std::optional<ProgramPair> pair = table_.diff.paired_programs()) {
       absl::StrAppend(&text, "functions of ", escaped(pair->before),
                       " are compared with those of ", escaped(pair->after), "\n");
     }
     if (table_.clock != ReportClock::kWall) {
-      absl::StrAppend(&text, "times of functions are those ",
-                      table_.clock == ReportClock::kCpu ? "on a CPU\n" : "off the CPU\n");
+      const bool is_cpu = table_.clock == ReportClock::kCpu;
+      absl::StrAppend(&text, is_cpu ? "on CPU: " : "off:    ",
+                      run_times_text(run_times(table_, &DiffRun::clock_ns)),
+                      "; this is compared: times of functions are those ",
+                      is_cpu ? "on a CPU\n" : "off the CPU\n");
     }
     if (!table_.diff.is_noise_known()) {
       text += "noise not known: compare several runs, as in A1 A2 -- B1 B2\n";
@@ -140,6 +151,14 @@ class DiffText {
     append_right(head, "%", 9);
     if (has_calls_) {
       append_right(head, "Calls before", 14);
+      append_right(head, "after", 12);
+    }
+    if (known_ != KnownTimes::kNone) {
+      append_right(head, has_ready() ? "Blocked before" : "Off CPU before", 16);
+      append_right(head, "after", 12);
+    }
+    if (has_ready()) {
+      append_right(head, "No CPU before", 15);
       append_right(head, "after", 12);
     }
     text += '\n';
@@ -161,6 +180,7 @@ class DiffText {
       append_right(row, calls_text(change.before.calls), 14);
       append_right(row, calls_text(change.after.calls), 12);
     }
+    append_off(row, change);
     row += "  ";
     const std::string name =
         escaped(names_[functions_.intern(change.module, change.name, {})]);
@@ -170,9 +190,24 @@ class DiffText {
   }
 
  private:
+  // Whether a thread that could run without a CPU is told from one that could not run.
+  bool has_ready() const { return known_ == KnownTimes::kReady; }
+
+  void append_off(std::string& row, const FunctionChange& change) const {
+    if (known_ == KnownTimes::kNone) return;
+    const auto off_ns = [this](const RunSums& sums) {
+      return has_ready() ? sums.blocked_ns() : sums.off_ns;
+    };
+    append_right(row, duration_text(off_ns(change.before)), 16);
+    append_right(row, duration_text(off_ns(change.after)), 12);
+    if (!has_ready()) return;
+    append_right(row, duration_text(change.before.ready_ns), 15);
+    append_right(row, duration_text(change.after.ready_ns), 12);
+  }
+
   // A line that says which part of the wall times was the tracer's own work; empty if it
   // is less than 1 % of each.
-  std::string own_work_text(const WallTimes& wall) const {
+  std::string own_work_text(const RunTimes& wall) const {
     const uint64_t before_ns = mean(values_of(table_.before, &DiffRun::own_work_ns));
     const uint64_t after_ns = mean(values_of(table_.after, &DiffRun::own_work_ns));
     if (before_ns <= wall.before_ns / 100 && after_ns <= wall.after_ns / 100) return {};
@@ -214,11 +249,12 @@ class DiffText {
   const ViewOptions& options_;
   const bool is_total_;
   const bool has_calls_;
-  Functions functions_;  // those of the changes
+  const KnownTimes known_;  // those that have columns
+  Functions functions_;     // those of the changes
   ShownNames names_{functions_};
 };
 
-void write_runs_json(const char* key, const std::vector<DiffRun>& runs,
+void write_runs_json(const char* key, const std::vector<DiffRun>& runs, ReportClock clock,
                      JsonWriter& json) {
   json.key(key).begin_array();
   for (const DiffRun& run : runs) {
@@ -228,6 +264,7 @@ void write_runs_json(const char* key, const std::vector<DiffRun>& runs,
     json.member("lost", run.summary.lost);
     json.member("duration_ns", run.summary.duration_ns);
     json.member("wall_ns", run.wall_ns);
+    if (clock != ReportClock::kWall) json.member("clock_ns", run.clock_ns);
     if (run.own_work_ns != 0) json.member("arctrace_ns", run.own_work_ns);
     write_left_out_json(run.left_out, json);
     json.end();
@@ -252,8 +289,8 @@ void write_diff_text(const DiffTable& table, const ViewOptions& options,
 
 void write_diff_json(const DiffTable& table, const ViewOptions& options,
                      JsonWriter& json) {
-  write_runs_json("runs_a", table.before, json);
-  write_runs_json("runs_b", table.after, json);
+  write_runs_json("runs_a", table.before, table.clock, json);
+  write_runs_json("runs_b", table.after, table.clock, json);
   json.member("noise_known", table.diff.is_noise_known());
   json.member("clock", clock_name(table.clock));
   json.key("paired_programs").begin_array();
@@ -263,6 +300,7 @@ void write_diff_json(const DiffTable& table, const ViewOptions& options,
   }
   json.end();
   json.key("functions").begin_array();
+  const KnownTimes known = table.diff.known_times();
   uint64_t rows = 0;
   for (const FunctionChange& change : table.changes) {
     if (rows++ >= options.limit || !json.good()) break;
@@ -277,6 +315,14 @@ void write_diff_json(const DiffTable& table, const ViewOptions& options,
     json.member("cum_ns_b", change.after.total_ns);
     json.member("base_noise_ns", change.self_noise_ns);
     json.member("cum_noise_ns", change.total_noise_ns);
+    if (known != KnownTimes::kNone) {
+      json.member("off_cpu_ns_a", change.before.off_ns);
+      json.member("off_cpu_ns_b", change.after.off_ns);
+    }
+    if (known == KnownTimes::kReady) {
+      json.member("ready_ns_a", change.before.ready_ns);
+      json.member("ready_ns_b", change.after.ready_ns);
+    }
     json.end();
   }
   json.end();

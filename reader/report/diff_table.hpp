@@ -19,6 +19,7 @@ struct DiffRun {
   Summary summary;
   uint64_t wall_ns = 0;                // as the summary has it
   uint64_t own_work_ns = 0;            // what the tracer did in the threads
+  uint64_t clock_ns = 0;               // of all threads, on the table's clock
   std::vector<CallsLeftOut> left_out;  // on purpose, while it was recorded
 };
 
@@ -30,18 +31,22 @@ struct DiffTable {
   ReportClock clock = ReportClock::kWall;  // that of the functions' times
 };
 
-// Writes a line for each side and for the time of all its threads, and a row for each
-// change within options.limit: self time before and after, difference, calls, and whether
-// the difference is noise. With options.sort == kTotal it shows total instead of self.
+// Writes a line for each side and for the wall-clock time of all its threads, one for
+// their time on another clock that is compared, and a row for each change within
+// options.limit: self time before and after, difference, calls, the parts of the total
+// time off the CPU if all runs have the kernel's records, and whether the difference is
+// noise. With options.sort == kTotal it shows total instead of self.
 void write_diff_text(const DiffTable& table, const ViewOptions& options,
                      const WriteText& write);
 
-// Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns, wall_ns;
+// Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns, wall_ns,
+// clock_ns (the time of all threads on a "clock" other than "wall");
 // "noise_known"; "clock", that of the functions' times ("wall", "cpu" or "off-cpu");
 // "paired_programs", the file names before and after of programs that are
 // compared as one, empty without; and "functions", an array of name, module, calls_a,
 // calls_b, base_ns_a, base_ns_b, cum_ns_a, cum_ns_b, base_noise_ns and cum_noise_ns
-// (null: not known).
+// (null: not known), and if the kernel's records tell them off_cpu_ns_a, off_cpu_ns_b,
+// ready_ns_a and ready_ns_b.
 void write_diff_json(const DiffTable& table, const ViewOptions& options,
                      JsonWriter& json);
 

@@ -8,6 +8,7 @@
 #include "reader/render/labels.hpp"
 #include "reader/render/left_out.hpp"
 #include "reader/render/report_parts.hpp"
+#include "reader/render/session_text.hpp"
 
 namespace arctrace::reader {
 
@@ -15,8 +16,25 @@ TreeGroups GroupView::groups_of(const Replay& replay) const {
   return {replay, grouping_, TreeGroups::Of::kThreadsAndInterrupts};
 }
 
+namespace {
+
+std::string left_out_groups_text(size_t count, Grouping grouping) {
+  const bool is_process = grouping == Grouping::kProcess;
+  return absl::StrCat(
+      "\n",
+      count_text(count, is_process ? "process" : "thread", is_process ? "processes" : ""),
+      count == 1 ? " has" : " have", " no call that passes the filters\n");
+}
+
+}  // namespace
+
 absl::Status GroupView::write_text(Replay& replay, const WriteText& write) {
-  write_groups_text(groups_of(replay), replay, write);
+  TreeGroups groups = groups_of(replay);
+  const bool has_filter = !replay.has_all_calls() && shows_calls_only();
+  const size_t left_out =
+      has_filter ? groups.remove_without_calls(replay.functions()) : 0;
+  write_groups_text(groups, replay, write);
+  if (left_out != 0) write(left_out_groups_text(left_out, grouping_));
   return absl::OkStatus();
 }
 

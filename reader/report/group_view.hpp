@@ -34,6 +34,9 @@ class GroupView : public View {
                                  const WriteText& write) = 0;
   virtual void write_groups_json(const TreeGroups& groups, Replay& replay,
                                  JsonWriter& json) = 0;
+  // Whether filters of calls leave groups out of the text in which no call passes them,
+  // which a line says; false: it has all of them, for programs that read it.
+  virtual bool shows_calls_only() const { return true; }
 
   const ViewOptions options_;
 

@@ -216,7 +216,7 @@ class ProcessesView : public View {
     text += '\n';
     if (waits_.run_queue().count() != 0) {
       append_times(text, waits_.run_queue());
-      text += "  for a CPU\n";
+      text += "  for a CPU, once woken (preempted threads are not counted)\n";
     }
     for (const auto& [operation, times] : waits_.requests()) {
       append_times(text, times);

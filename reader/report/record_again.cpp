@@ -127,12 +127,28 @@ std::string refusal_text(uint32_t refusal) {
       refusal == ARCTRACE_PATCH_THREADS ? "; record -p PID -P . patches it later" : "");
 }
 
-enum class Advice : uint8_t { kNone, kSaysWhy, kPatch, kPatchSmall };
+enum class Advice : uint8_t { kNone, kSaysWhy, kPatch, kPatchSmall, kPatchEngine };
 
 struct OwnFunctions {
   Advice advice = Advice::kNone;
-  std::string text;  // all but the advice
+  std::string text;    // all but the advice
+  std::string engine;  // engine_of() the program
 };
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Returns the module of a process that engine_of() names, or nullptr.
+const Module* engine_module(const Process& process) {
+  std::vector<std::string_view> paths;
+  for (const Module& module : process.modules) paths.emplace_back(module.path);
+  const std::string engine = engine_of(process.executable, paths);
+  for (const Module& module : process.modules) {
+    if (!engine.empty() && file_name(module.path) == engine) return &module;
+  }
+  return nullptr;
+}
 
 OwnFunctions missing_functions(const Replay& replay, const Session* session,
                                const Summary* summary, const EnabledList* enabled) {
@@ -146,18 +162,27 @@ OwnFunctions missing_functions(const Replay& replay, const Session* session,
       absl::StrCat("functions of ", escaped(process_label(definitions, program)),
                    " itself are not recorded: ");
   const uint32_t refusal = definitions.processes()[program].patch_refusal;
-  if (refusal != 0) return {Advice::kSaysWhy, hint + refusal_text(refusal)};
+  if (refusal != 0) return {Advice::kSaysWhy, hint + refusal_text(refusal), {}};
   const std::span<const std::string> options =
       recorder_options(session, first_command(definitions));
   if ((enabled != nullptr && enabled->excludes_functions()) ||
       has_functions_filter(options)) {
     return {Advice::kSaysWhy,
-            hint + "functions were switched off or filtered out meanwhile"};
+            hint + "functions were switched off or filtered out meanwhile",
+            {}};
   }
-  if (!has_patching(options)) return {Advice::kPatch, hint};
-  if (!has_any_size(options)) return {Advice::kPatchSmall, hint};
+  const Module* const engine = engine_module(definitions.processes()[program]);
+  if (engine != nullptr) {
+    if (has_patching(options) && has_function_of(replay.functions(), engine->path)) {
+      return {};
+    }
+    return {Advice::kPatchEngine, hint, std::string(file_name(engine->path))};
+  }
+  if (!has_patching(options)) return {Advice::kPatch, hint, {}};
+  if (!has_any_size(options)) return {Advice::kPatchSmall, hint, {}};
   return {Advice::kSaysWhy,
-          hint + "none could be patched for -P: arctrace functions --list says why"};
+          hint + "none could be patched for -P: arctrace functions --list says why",
+          {}};
 }
 
 }  // namespace
@@ -172,6 +197,29 @@ std::vector<std::string> record_again(const Session* session,
   std::transform(recorded.begin() + 2, recorded.end(), std::back_inserter(words),
                  shell_word);
   return words;
+}
+
+std::string engine_of(std::string_view program,
+                      std::span<const std::string_view> libraries) {
+  constexpr size_t kStemMin = 3;  // "lib" and a letter or two begins too many names
+  std::string_view stem = file_name(program);
+  stem = stem.substr(0, stem.find_last_not_of("0123456789.-") + 1);
+  if (stem.size() < kStemMin) return {};
+  const std::string begin = "lib" + std::string(stem);
+  for (const std::string_view path : libraries) {
+    const std::string_view name = file_name(path);
+    if (!name.starts_with(begin)) continue;
+    const std::string_view rest = name.substr(begin.size());
+    if (rest.find_first_of("0123456789.-") == 0 && rest.find(".so") != rest.npos) {
+      return std::string(name);
+    }
+  }
+  return {};
+}
+
+std::string engine_pattern(std::string_view engine) {
+  const size_t stem = engine.find_first_of("0123456789.-");
+  return shell_word("lib:" + std::string(engine.substr(0, stem)) + "*:PATTERN");
 }
 
 ProcessIndex busiest_program(const Replay& replay) {
@@ -200,6 +248,15 @@ std::string own_functions_hint(const Replay& replay, const Session* session,
   if (missing.advice == Advice::kNone || missing.advice == Advice::kSaysWhy) {
     return missing.text;
   }
+  if (missing.advice == Advice::kPatchEngine) {
+    const std::string engine_record =
+        absl::StrCat("record it with -P ", engine_pattern(missing.engine));
+    const std::string where = absl::StrCat("most are in ", escaped(missing.engine), ": ");
+    const bool has_space =
+        width == 0 ||
+        columns_of(missing.text) + columns_of(where) + engine_record.size() <= width;
+    return absl::StrCat(missing.text, has_space ? where : "", engine_record);
+  }
   // In most programs, the functions that -P skips are small.
   const std::string record = absl::StrCat(
       "record it with -P .", missing.advice == Advice::kPatchSmall ? " -Z 1" : "");
@@ -217,6 +274,7 @@ std::vector<std::string> own_functions_option(const Replay& replay,
       return {"-P", "."};
     case Advice::kPatchSmall:
       return {"-Z", "1"};
+    case Advice::kPatchEngine:  // nobody but the user knows the pattern
     case Advice::kNone:
     case Advice::kSaysWhy:
       break;

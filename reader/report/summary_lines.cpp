@@ -152,6 +152,12 @@ std::string summary_row(std::string row, const std::string& name,
   return row;
 }
 
+std::string overview_path(const std::string& path, size_t used, const TextStyle& style) {
+  if (style.whole) return path;
+  if (style.width == 0) return cut_path(path, kOverviewPathColumns, style);
+  return cut_path(path, style.width > used ? style.width - used : 1, style);
+}
+
 std::vector<std::string> SummarySection::lines() const {
   std::vector<std::string> all;
   const auto add = [&](const std::string& row) {

@@ -81,6 +81,10 @@ std::string summary_head(const std::string& head, const TextStyle& style);
 std::string summary_row(std::string row, const std::string& name,
                         const std::string& notes, bool hot, const TextStyle& style);
 
+// Returns a path of functions as a row has it beside `used` columns: all of it if that
+// was asked for.
+std::string overview_path(const std::string& path, size_t used, const TextStyle& style);
+
 // Returns the command line of the first program that was executed; empty if there is
 // none.
 std::vector<std::string> first_command(const Definitions& definitions);

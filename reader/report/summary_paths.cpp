@@ -34,15 +34,18 @@ std::string row_of_name(const std::string& columns, const CriticalPathName& row,
                                     [](uint64_t time_ns) { return time_ns != 0; });
     const std::string name(
         path_state_name(static_cast<PathState>(state - row.states.begin())));
-    return summary_row(
-        columns,
-        absl::StrCat(row.name, "  ", name, row.path.empty() ? "" : " in ", row.path), "",
-        false, style);
+    const std::string before =
+        absl::StrCat(row.name, "  ", name, row.path.empty() ? "" : " in ");
+    const size_t used = columns_of(columns) + columns_of(before);
+    return summary_row(columns, before + overview_path(row.path, used, style), "", false,
+                       style);
   }
   const std::string states = ": " + path_states_text(row.states);
-  const std::string name =
-      absl::StrCat(row.name, row.path.empty() ? "" : "  mostly in ", row.path);
+  const std::string before =
+      absl::StrCat(row.name, row.path.empty() ? "" : "  mostly in ");
   const size_t used = columns_of(columns) + states.size();
+  const std::string name =
+      before + overview_path(row.path, used + columns_of(before), style);
   const size_t left = style.width > used ? style.width - used : 1;
   return absl::StrCat(columns, style.width == 0 ? name : cut_name(name, left, style),
                       states);

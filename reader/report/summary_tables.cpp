@@ -235,6 +235,30 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
   return section;
 }
 
+namespace {
+
+// Returns the path to a node. Of a deep one, which path_text() has without its beginning,
+// the outermost and the innermost functions stay.
+std::string whole_path_text(const CallTree& tree, NodeIndex node, NodeIndex root,
+                            FunctionLabels& labels) {
+  std::vector<FunctionId> path;  // innermost first
+  for (NodeIndex at = node; at != root; at = tree[at].parent) {
+    path.push_back(tree[at].function);
+  }
+  if (path.size() <= kPathFunctionsMax) return path_text(tree, node, labels);
+  std::string text;
+  for (size_t i = 0; i < kPathFunctionsMax; ++i) {
+    const bool is_head = i < kPathFunctionsMax / 2;
+    if (i == kPathFunctionsMax / 2) text += " > ...";
+    absl::StrAppend(&text, i == 0 ? "" : " > ",
+                    labels.text(is_head ? path[path.size() - 1 - i]
+                                        : path[kPathFunctionsMax - 1 - i]));
+  }
+  return text;
+}
+
+}  // namespace
+
 SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
                              const TextStyle& style) {
   SummarySection section;
@@ -272,9 +296,13 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
     add_others();
     std::string row;
     append_time(row, tree[node].self_ns, all_ns, scale);
-    section.rows.push_back(summary_row(row + "  ", path_text(tree, node, labels),
-                                       within_text(tree.marks(node).within_ns()), false,
-                                       style));
+    row += "  ";
+    const std::string notes = within_text(tree.marks(node).within_ns());
+    section.rows.push_back(
+        summary_row(row,
+                    overview_path(whole_path_text(tree, node, facts.all.root, labels),
+                                  columns_of(row + notes), style),
+                    notes, false, style));
     rest_ns -= tree[node].self_ns;
   }
   add_others();

@@ -114,6 +114,8 @@ class LogRtView : public GroupView {
   using GroupView::GroupView;
 
  private:
+  bool shows_calls_only() const override { return false; }
+
   void write_groups_text(const TreeGroups& groups, Replay& replay,
                          const WriteText& write) override {
     FunctionLabels labels(replay, options_.lines);

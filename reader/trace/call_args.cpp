@@ -224,6 +224,22 @@ LockArgs::LockArgs(std::span<const std::byte> words) {
   }
 }
 
+SyscallError::SyscallError(uint32_t number) {
+  size_t size = 0;
+  const auto add = [&](const auto& part) {
+    std::memcpy(bytes_.data() + size, &part, sizeof part);
+    size += sizeof part;
+  };
+  const auto add_value = [&add](uint32_t kind, uint32_t value) {
+    add(arctrace_arg_head{
+        .kind = static_cast<uint8_t>(kind), .argument = 0, .size = sizeof value});
+    add(value);
+  };
+  add(arctrace_args_body{.count = 2});
+  add_value(ARCTRACE_VALUE_SIGNED, UINT32_MAX);  // -1
+  add_value(ARCTRACE_VALUE_ERRNO, number);
+}
+
 int64_t errno_of(std::span<const CallArg> values) {
   if (values.empty() || values.back().kind != ARCTRACE_VALUE_ERRNO) return 0;
   return values.back().signed_number;

@@ -66,6 +66,25 @@ class LockArgs {
   size_t size_;
 };
 
+// The result of a system call that failed, as the body of a RESULT record: -1 and errno,
+// as the function of libc around it returns them.
+class SyscallError {
+ public:
+  explicit SyscallError(uint32_t number);
+  std::span<const std::byte> body() const { return bytes_; }
+
+ private:
+  std::array<std::byte, sizeof(arctrace_args_body) +
+                            2 * (sizeof(arctrace_arg_head) + sizeof(int32_t))>
+      bytes_;
+};
+
+// Returns the errno in what the kernel returned from a system call; 0: it did not fail.
+inline uint32_t syscall_errno(int64_t result) {
+  constexpr int64_t kErrnoMax = 4095;
+  return result < 0 && result >= -kErrnoMax ? static_cast<uint32_t>(-result) : 0;
+}
+
 // Returns the errno among the values of a RESULT; 0: the call did not fail, or that is
 // not known.
 int64_t errno_of(std::span<const CallArg> values);

@@ -454,6 +454,34 @@ class ExportTest(TracedTest):
         self.assertIn("not of one recording",
                       self.refused([trace, other], self.directory / "two", "--to=chrome"))
 
+    @cases.in_gate
+    def test_without_output(self):
+        """The file is beside the trace, has the format's suffix, and replaces none."""
+        trace = self.record_program()
+        place = self.directory / "place"
+        place.mkdir()
+        trace.rename(place / "one.data")
+        names = {"perfetto": "one.pftrace", "chrome": "one.json", "html": "one.html", "speedscope": "one.speedscope.json",
+                 "folded": "one.folded", "pprof": "one.pb.gz", "callgrind": "one.callgrind", "csv": "one.csv",
+                 "ndjson": "one.ndjson", "sqlite": "one.db"}
+        self.assertEqual(set(names), set(FORMATS))
+        for form, name in names.items():
+            with self.subTest(form=form):
+                done = arctrace("export", f"--to={form}", place / "one.data", cwd=self.directory)
+                self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+                self.assertRegex(done.stderr, rf"none lost: {re.escape(str(place / name))} \(")
+                content = (place / name).read_bytes()
+                self.assertGreater(len(content), 0)
+                again = arctrace("export", f"--to={form}", place / "one.data", cwd=self.directory)
+                self.assertEqual((again.returncode, again.stdout), (2, ""))
+                self.assertEqual(again.stderr, f"arctrace: {place / name} exists: --force replaces it, -o names another "
+                                               "file\n")
+                self.assertEqual((place / name).read_bytes(), content)
+                done = arctrace("export", f"--to={form}", "--force", "one.data", cwd=place)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f": {name} (", done.stderr)
+        self.assertEqual({path.name for path in place.iterdir()}, {"one.data", *names.values()})
+
     def test_a_session(self):
         name = f"test-export-{os.getpid()}"
         read("create", name, "-b", "1M", "--start")

@@ -146,6 +146,39 @@ class Hints(TracedTest):
                 self.assertNotIn("not recorded", text)
                 self.assertIn("  add", text)
 
+    def test_interpreter(self):
+        """The library with the functions of a program that only starts them is named, of a command and of a process
+        that runs already; the kernel's records are counted apart, and without a filter none is blamed."""
+        library = self.directory / "libengine1.so"
+        self.build("#include <unistd.h>\nvoid engine_loop(int turns) { while (turns-- > 0) usleep(1000); }", library,
+                   "-shared", "-fPIC", "-Wl,-soname,libengine1.so")
+        program = self.build("void engine_loop(int);\nint main(int argc, char** argv) { engine_loop(argc > 1 ? 1 << 30 : 9); }",
+                             "engine1", "-Wl,--no-as-needed", f"-Wl,-rpath,{self.directory}", library)
+        advice = "-P 'lib:libengine*:PATTERN'"
+        done = arctrace("record", "-o", "command.data", program, cwd=self.directory)
+        self.assertIn("; to record a program's own functions, which are mostly in libengine1.so, record it with "
+                      f"{advice}\n", done.stderr)
+        with subprocess.Popen([program, "long"]) as running:
+            self.addCleanup(running.kill)
+            for kernel in ([], ["--kernel"]):
+                with self.subTest(kernel=kernel):
+                    done = arctrace("record", "--duration=50ms", "-o", "joined.data", "-p", running.pid, *kernel,
+                                    cwd=self.directory)
+                    if kernel and "BPF" in done.stderr:
+                        self.skipTest(done.stderr)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertIn(f"libraries make, {advice} functions of libengine1.so\n", done.stderr)
+                    count = r"0 records, [\d,]+ of the kernel, 0 lost" if kernel else "0 records, 0 lost"
+                    self.assertRegex(done.stderr, f"arctrace: {count}, 1 process")
+                    text = arctrace("report", "joined.data", cwd=self.directory).stdout
+                    self.assertNotIn("filter", text)
+                    if kernel:  # functions that wait all the time are known
+                        self.assertRegex(text, f"(?m)^{count}$")
+                        continue
+                    self.assertIn("Nothing to show: the trace has no records of any thread.\n", text)
+                    self.assertIn(f"itself are not recorded: most are in libengine1.so: record it with {advice}\n", text)
+            running.kill()
+
     @cases.in_gate
     def test_functions_without_names(self):
         """Much time in them, or little."""

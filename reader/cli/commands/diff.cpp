@@ -91,6 +91,7 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
                          trace->summary(),
                          reader::wall_ns(replay),
                          own_work_ps(*all.tree, replay.functions(), all.root) / 1000,
+                         (*all.tree)[all.root].total_ns,
                          {recorded.causes().begin(), recorded.causes().end()}};
 }
 

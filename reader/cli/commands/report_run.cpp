@@ -193,9 +193,21 @@ class ReportRun {
                         " names functions that -P left, and why");
   }
 
+  // What a report says in place of its rows. Calls and events that filters exclude leave
+  // their threads, so only filters of threads and times can leave none.
+  std::string nothing_text() const {
+    if (options_.has_thread_filter() || options_.filter.has_range()) {
+      return "Nothing to show: no thread has records that pass the filters.";
+    }
+    const std::string hint = reader::own_functions_hint(
+        replay_, &trace_.session(), &trace_.summary(), &enabled_, style_.width);
+    return absl::StrCat("Nothing to show: the trace has no records of any thread.",
+                        hint.empty() ? "" : "\n", hint);
+  }
+
   absl::Status finish_text() {
     if (replay_.threads().empty()) {
-      write_("\nNothing to show: no thread has records that pass the filters.\n");
+      write_(absl::StrCat("\n", nothing_text(), "\n"));
     } else if (absl::Status s = view_->write_text(replay_, write_); !s.ok()) {
       return s;
     }

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -195,8 +196,8 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
   add_format(app, options);
   app.add_option("-o,--output", options.output,
                  "the file to write; - is standard output; a FIFO or device is written "
-                 "into")
-      ->required()
+                 "into; without it, a file beside the trace with the format's suffix, "
+                 "such as arctrace.json")
       ->check(not_empty())
       ->type_name("OUT");
   app.add_flag("--force", options.force, "replace OUT if it exists");
@@ -253,8 +254,32 @@ void add_export_options(CLI::App& app, ExportOptions& options) {
   app.footer(formats_help() + kNotes);
 }
 
+namespace {
+
+// Returns the name beside a trace of a file that is made of it: "arctrace.json" of
+// "arctrace.data". What a session has is in memory, so its file is put into the current
+// directory.
+std::string name_beside(const std::string& trace, const char* suffix) {
+  constexpr std::string_view kTraceSuffix = ".data";
+  std::string name = trace;
+  struct stat status {};
+  if (::stat(trace.c_str(), &status) != 0 || name.starts_with("/dev/") ||
+      name.starts_with("/run/")) {
+    name.erase(0, name.rfind('/') + 1);
+  }
+  if (name.size() > kTraceSuffix.size() && name.ends_with(kTraceSuffix)) {
+    name.resize(name.size() - kTraceSuffix.size());
+  }
+  return name + suffix;
+}
+
+}  // namespace
+
 absl::Status complete_export_options(ExportOptions& options) {
   options.take_range();
+  if (options.output.empty()) {
+    options.output = name_beside(options.paths.front(), options.format->suffix);
+  }
   const ExportFormat& format = *options.format;
   if (options.has_sum_options && !format.has_weight) {
     return absl::InvalidArgumentError(

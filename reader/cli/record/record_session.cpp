@@ -141,6 +141,18 @@ absl::StatusOr<int> record_in_own_buffer(recording::RecordOptions options,
 
 }  // namespace
 
+namespace {
+
+// Warns at the start, because a recording that waits for a snapshot may take days.
+void warn_of_unmet_conditions(const recording::CallFilterOptions& filter,
+                              const std::string& program) {
+  for (const std::string& line : recording::unmet_conditions(filter, program)) {
+    reader::print_warning(line);
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<int> record_command(const recording::RecordOptions& options) {
   if (options.command.empty()) {
     return absl::InvalidArgumentError(
@@ -150,6 +162,7 @@ absl::StatusOr<int> record_command(const recording::RecordOptions& options) {
       recording::patch_problems(options.filter, options.command.front());
   for (const std::string& line : problems) reader::print_error("record: " + line);
   if (!problems.empty()) return 2;
+  warn_of_unmet_conditions(options.filter, options.command.front());
   if (!options.session.empty()) return run_in_session(options);
   int status = 0;
   {
@@ -180,9 +193,13 @@ void print_joined_end(const Recording& recording, const std::string& program) {
   if (!options.filter.patch.empty()) tell_patches(summary, options, false);
   if (summary.totals.records == 0 &&
       options.library_calls == recording::LibraryCalls::kProgram) {
-    reader::print_message(
+    std::string hint =
         "the program itself called no library; --nest-libcall also records the calls "
-        "that its libraries make");
+        "that its libraries make";
+    if (options.filter.patch.empty()) {
+      absl::StrAppend(&hint, ", ", patch_advice(program));
+    }
+    reader::print_message(hint);
   }
   if (summary.overwritten != 0) tell_kept(options.output.path, options.keep_ns);
   reader::print_message(recording_summary_line(summary, options.output.path));
@@ -201,6 +218,7 @@ absl::StatusOr<int> record(RecordOptions options) {
     return joined;
   }
   const std::string program = recording::program_of(recording.joined().front());
+  warn_of_unmet_conditions(options.filter, program);
   recording.wait(signals);
   recording.finish(signals);
   print_joined_end(recording, program);

@@ -42,6 +42,11 @@ void print_end(const recorder::CollectorSummary& summary,
 void tell_patches(const recorder::CollectorSummary& summary,
                   const recording::RecordOptions& options, bool is_refusal_said);
 
+// Returns which option records functions of a program itself, which has this file: "-P .
+// its own functions" or, of an interpreter, "-P 'lib:libpython*:PATTERN' functions of
+// libpython3.11.so.1.0".
+std::string patch_advice(const std::string& program);
+
 // Returns the line that ends a recording: "5 records, 0 lost, ... FILE".
 std::string recording_summary_line(const recorder::CollectorSummary& summary,
                                    const std::string& file);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
+#include "reader/report/record_again.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -115,6 +118,13 @@ bool has_patchable_entries(const std::string& command) {
   return file.ok() && file->has_section("__patchable_function_entries");
 }
 
+// Returns the library that has most functions of a program, by its name; or nothing.
+std::string engine_of_program(const std::string& path) {
+  const std::vector<std::string> paths = recording::libraries_of(path);
+  const std::vector<std::string_view> libraries(paths.begin(), paths.end());
+  return reader::engine_of(path, libraries);
+}
+
 // Returns a hint if no function of the program itself was recorded. It is empty if the
 // options exclude functions, or ask for other records and got some, or if records were
 // lost, which may have been of such functions.
@@ -160,6 +170,15 @@ std::string own_functions_hint(const recorder::CollectorSummary& summary,
                         "say where they begin; or their code may not change, as under "
                         "a seccomp filter that refuses executable memory");
   }
+#if defined(__x86_64__)
+  if (const std::string engine =
+          engine_of_program(recording::find_program(options.command.front()));
+      !engine.empty()) {
+    return absl::StrCat(
+        what, "; to record a program's own functions, which are mostly in ",
+        reader::escaped(engine), ", record it with -P ", reader::engine_pattern(engine));
+  }
+#endif
   return absl::StrCat(what,
                       "; to record a program's own functions, "
 #if defined(__x86_64__)
@@ -271,6 +290,13 @@ void tell_snapshots(const recorder::CollectorSummary& summary,
 
 }  // namespace
 
+std::string patch_advice(const std::string& program) {
+  const std::string engine = engine_of_program(program);
+  if (engine.empty()) return "-P . its own functions";
+  return absl::StrCat("-P ", reader::engine_pattern(engine), " functions of ",
+                      reader::escaped(engine));
+}
+
 void tell_patches(const recorder::CollectorSummary& summary,
                   const recording::RecordOptions& options, bool is_refusal_said) {
   tell_switched_off(summary);
@@ -316,9 +342,10 @@ std::string recording_summary_line(const recorder::CollectorSummary& summary,
                                    const std::string& file) {
   const uint64_t removed = summary.removed.records + summary.removed.kernel;
   const uint64_t lost = lost_records(summary) + removed;
-  std::string line = absl::StrCat(
-      reader::count_text(summary.totals.records - summary.removed.records, "record"),
-      ", ", reader::grouped_text(lost), " lost");
+  std::string line =
+      absl::StrCat(reader::records_text(summary.totals.records - summary.removed.records,
+                                        summary.totals.kernel - summary.removed.kernel),
+                   ", ", reader::grouped_text(lost), " lost");
   if (lost != 0) {
     std::vector<uint64_t> causes = summary.lost;
     causes.push_back(removed);

@@ -96,7 +96,7 @@ TableList list_of(std::unique_ptr<Table> table) {
 
 TableList nothing_to_show() {
   return list_of(std::make_unique<TextTable>(std::vector<TextLine>{
-      {"Nothing to show: no thread has records that pass the filters.",
+      {"Nothing to show: no thread has records, or none that pass the filters.",
        RowEmphasis::kDim}}));
 }
 

@@ -337,6 +337,7 @@ bool Drain::write_block(const SeenBlock& block) {
       return false;
     }
     totals_.records += contents.records;
+    totals_.kernel += contents.kernel;
     totals_.torn += contents.torn;
     totals_.has_own |= contents.has_own;
     if (ring_ != nullptr) ring_->note_block(contents);

@@ -119,7 +119,8 @@ std::vector<std::byte> copy_live_block_untrusted(const BufferView& view, uint32_
                                                  Patience& patience);
 
 struct DrainTotals {
-  uint64_t records = 0;     // committed, in the file
+  uint64_t records = 0;     // committed user records, in the file
+  uint64_t kernel = 0;      // the kernel's records, in the file
   uint64_t torn = 0;        // writers died while these were in progress
   uint64_t unfinished = 0;  // in progress when recording ended
   // Committed records that are still in the buffer, because the file lacks space: user

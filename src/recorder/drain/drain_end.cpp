@@ -76,6 +76,7 @@ bool Drain::write_live_copy(const SeenBlock& block, Patience& patience) {
               {contents.facts, &writers_});
   if (file_.error() != 0) return false;
   totals_.records += contents.records;
+  totals_.kernel += contents.kernel;
   totals_.unfinished += contents.torn;
   totals_.has_own |= contents.has_own;
   if (ring_ != nullptr) ring_->note_block(contents);
@@ -190,6 +191,7 @@ bool Drain::cut_file(uint64_t bytes) {
     FileLosses cut;
     cut.add_block_untrusted(chunk.payload);
     totals_.records -= std::min(totals_.records, cut.count());
+    totals_.kernel -= std::min(totals_.kernel, cut.count_all() - cut.count());
     const bool is_copy = (chunk.header.flags & ARCTRACE_CHUNK_LIVE_COPY) != 0;
     if (is_copy && chunk.header.index < copied_at_end_.size()) {
       copied_at_end_[chunk.header.index] = false;

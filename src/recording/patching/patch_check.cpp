@@ -1,4 +1,5 @@
-// Counts NOP areas that the shim cannot use, and finds patterns of -P that cannot match.
+// Counts NOP areas that the shim cannot use, and finds patterns of -P and conditions of
+// --snapshot-when that cannot match.
 #include "src/recording/patching/patch_check.hpp"
 
 #include <absl/strings/str_cat.h>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "reader/symbols/elf_file.hpp"
@@ -22,6 +24,7 @@
 #include "src/recorder/patch_analysis/unwind_table.hpp"
 #include "src/recording/patching/module_code_file.hpp"
 #include "src/recording/patching/patch_choice.hpp"
+#include "src/recording/patterns/arg_spec.hpp"
 #include "src/recording/patterns/function_pattern.hpp"
 #include "src/recording/patterns/program_functions.hpp"
 #include "src/shim_protocol/options.hpp"
@@ -247,6 +250,146 @@ std::vector<std::string> patch_problems(const CallFilterOptions& options,
   // This is checked last, because the program's loader is run for it.
   if (!problems.empty() && may_execute(path, names)) problems.clear();
   return problems;
+}
+
+namespace {
+
+bool has_hooks_of_compiler(const reader::ElfFile& file, const DynamicNames& names) {
+  return file.has_section(kPatchableEntries) || file.has_section("xray_instr_map") ||
+         names.has_any(kCompiledInHooks);
+}
+
+// The functions of a program and of its libraries, for the conditions on their calls.
+class ConditionCheck {
+ public:
+  // Each argument must outlive this object.
+  ConditionCheck(const CallFilterOptions& options, const std::string& path,
+                 const reader::ElfFile& file)
+      : options_(options), path_(path), names_(path) {
+    has_hooks_ = has_hooks_of_compiler(file, names_);
+    for (const reader::ElfSymbolTable& table : file.function_symbols()) {
+      for (const reader::ElfSymbol& symbol : table.symbols) {
+        own_.emplace_back(table.names.c_str() + symbol.name);
+      }
+    }
+    file.for_each_dynamic_symbol([this](const reader::ElfDynamicSymbol& symbol) {
+      if (!symbol.is_defined) imported_.emplace_back(symbol.name);
+      return true;
+    });
+  }
+
+  // Why no call of the program will be one of a function that the pattern matches, as far
+  // as that is known; empty: one may be.
+  std::string why_none(const std::string& text) {
+    const FunctionPattern pattern(text);
+    if (find(imported_, pattern) != nullptr) return "";
+    const FunctionNames* const own = find(own_, pattern);
+    if (own == nullptr) return in_libraries(pattern) ? "" : no_function(pattern);
+    if (has_hooks_) return "";
+    if (options_.patch.empty()) {
+      return absl::StrCat(reader::escaped(own->brief),
+                          " was not built with hooks: try -P ", reader::escaped(text));
+    }
+    return why_not_patched(text, *own);
+  }
+
+ private:
+  static bool is_patchable(const recorder::FunctionPlan& function) {
+    return function.verdict == recorder::PatchVerdict::kPatchable;
+  }
+
+  static const FunctionNames* find(const std::vector<FunctionNames>& functions,
+                                   const FunctionPattern& pattern) {
+    const auto found =
+        std::find_if(functions.begin(), functions.end(),
+                     [&](const auto& names) { return pattern.matches_any(names); });
+    return found == functions.end() ? nullptr : &*found;
+  }
+
+  bool in_libraries(const FunctionPattern& pattern) {
+    const std::vector<std::string> libraries = libraries_of(path_);
+    return std::any_of(libraries.begin(), libraries.end(), [&](const auto& library) {
+      const auto file = reader::ElfFile::open_untrusted(library);
+      if (!file.ok()) return false;
+      const std::vector<std::string> exported = file->exported_functions();
+      return std::any_of(exported.begin(), exported.end(), [&](const auto& name) {
+        return pattern.matches_any(FunctionNames(name));
+      });
+    });
+  }
+
+  std::string no_function(const FunctionPattern& pattern) const {
+    std::vector<std::string> names;
+    for (const FunctionNames& function : own_) names.push_back(function.brief);
+    return absl::StrCat("no function of the program or of its libraries matches",
+                        near_names(plain_part(pattern.text()), names));
+  }
+
+  // The same by the analysis of the program, which -P needs anyway.
+  std::string why_not_patched(const std::string& text, const FunctionNames& own) const {
+    const auto planned = plan_module(path_, true);
+    if (!planned.ok()) return "";
+    const std::string module = std::filesystem::path(path_).filename();
+    PatchChoice wanted(1, module, "");
+    wanted.add(text, 0);
+    wanted.read_aliases_untrusted(path_);
+    PatchChoice choice(options_.size.value_or(0), module, "");
+    for (size_t i = 0; i < options_.patch.size(); ++i) {
+      choice.add(is_for_all(options_.patch[i]) ? "*" : options_.patch[i], i);
+    }
+    choice.read_aliases_untrusted(path_);
+    // Parts of a function may not be patched, such as its cold one, if it can.
+    std::string why_not, why_small;
+    bool can_be = false;
+    for (const recorder::FunctionPlan& function : planned->plan.functions) {
+      if (wanted.match(function).patterns == 0) continue;
+      const PatchChoice::Matched matched = choice.match(function);
+      if (matched.chosen != 0 && is_patchable(function)) return "";
+      const std::string name =
+          reader::escaped(FunctionNames(wanted.name_of(function)).copy);
+      if (!is_patchable(function)) {
+        why_not = absl::StrCat(
+            name, " cannot be patched: ",
+            reader::patch_verdict_text(static_cast<uint32_t>(function.verdict)).reason);
+      } else if (matched.patterns != 0) {
+        why_small =
+            absl::StrCat(name, " is not patched, as functions of ", kSmallFunctionsText);
+      } else {
+        can_be = true;
+      }
+    }
+    if (!why_small.empty()) return why_small;
+    if (!can_be && !why_not.empty()) return why_not;
+    return absl::StrCat(reader::escaped(own.brief), " is not patched: try -P ",
+                        reader::escaped(text));
+  }
+
+  const CallFilterOptions& options_;
+  const std::string& path_;
+  const DynamicNames names_;
+  bool has_hooks_ = false;  // compilers made some
+  std::vector<FunctionNames> own_, imported_;
+};
+
+}  // namespace
+
+std::vector<std::string> unmet_conditions(const CallFilterOptions& options,
+                                          const std::string& program) {
+  std::vector<std::string> lines;
+  if (options.snapshot_when.empty()) return lines;
+  const std::string path = find_program(program);
+  const auto file = reader::ElfFile::open_untrusted(path);
+  if (!file.ok()) return lines;
+  ConditionCheck check(options, path, *file);
+  for (const std::string& text : options.snapshot_when) {
+    const auto condition = std::get<SnapshotCondition>(parse_snapshot_condition(text));
+    const std::string why = check.why_none(condition.pattern);
+    if (why.empty()) continue;
+    lines.push_back(absl::StrCat("no call of ", reader::escaped(program),
+                                 " will meet --snapshot-when \"", reader::escaped(text),
+                                 "\": ", why));
+  }
+  return lines;
 }
 
 }  // namespace arctrace::recording

@@ -1,5 +1,5 @@
-// Checks -P before the recorded program begins, by an analysis of its file; and counts
-// NOP areas for hooks in it that the shim cannot use.
+// Checks -P and --snapshot-when before the recorded program begins, by an analysis of its
+// file; and counts NOP areas for hooks in it that the shim cannot use.
 #pragma once
 
 #include <cstddef>
@@ -31,5 +31,13 @@ PatchableEntries count_patchable_entries_untrusted(const std::string& path);
 // plan is then in the user's cache, where the process that patches the program finds it.
 std::vector<std::string> patch_problems(const CallFilterOptions& options,
                                         const std::string& command);
+
+// A line for each condition of --snapshot-when that no call of `program` will meet, as
+// far as that is known before it runs: no function of it or of the libraries that it is
+// linked with matches, or those that match have no hooks and -P does not patch them. What
+// it may execute or load is not known. None if its file is no ELF file. REQUIRES: no
+// condition has a problem.
+std::vector<std::string> unmet_conditions(const CallFilterOptions& options,
+                                          const std::string& program);
 
 }  // namespace arctrace::recording

@@ -1,9 +1,10 @@
 """record --snapshot-when: the flight recorder takes a snapshot when a certain call ends."""
 
 import re
+import subprocess
 
 import cases
-from command import arctrace, read, read_dump
+from command import arctrace, read, read_dump, start_arctrace
 from hooked import ANY_COMPILER, ShimTest
 
 ROUNDS, SLOW, FAILING = 4000, 2500, 3100
@@ -75,7 +76,26 @@ class SnapshotWhen(ShimTest):
     def test_library_call(self):
         """A condition may be about a library's function."""
         directory = self.place("library", ANY_COMPILER)
-        self.assertEqual(self.fly(directory, "usleep returns = 0", "nothing > 1s"), (1, 0))
+        self.assertEqual(self.fly(directory, "usleep returns = 0"), (1, 0))
+
+    def test_conditions_without_function(self):
+        """Those that no call can meet are named when recording begins, and those that no function matched at its end."""
+        directory = self.place("unmet", ANY_COMPILER)
+        conditions = ["serv > 1s", "main > 1s", "serve > 10s", "usleep > 10s"]
+        chosen = [word for condition in conditions for word in ("--snapshot-when", condition)]
+        with start_arctrace("record", "--mode=overwrite", "-P", "serve", *chosen, "-o", "t", "--", "./flight", "1", "0",
+                            "-1", cwd=directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+            self.addCleanup(recorder.kill)
+            first, second = recorder.stderr.readline(), recorder.stderr.readline()
+            self.assertIsNone(recorder.poll())  # the program sleeps for more than a second
+            _, rest = recorder.communicate()
+        will_not = "arctrace: warning: no call of ./flight will meet --snapshot-when"
+        self.assertEqual(first, f'{will_not} "serv > 1s": no function of the program or of its libraries matches; did '
+                                'you mean "serve"?\n')
+        self.assertEqual(second, f'{will_not} "main > 1s": main is not patched: try -P main\n')
+        self.assertNotIn(will_not, rest)
+        self.assertRegex(rest, r"(?m)^arctrace: warning: no function matches --snapshot-when serv; did you mean")
+        self.assertRegex(rest, r"(?m)^arctrace: warning: no function matches --snapshot-when main; it is in the program")
 
     def test_bad_conditions(self):
         directory = self.place("bad", ANY_COMPILER)

@@ -7,7 +7,7 @@
 namespace arctrace::reader {
 namespace {
 
-constexpr uint16_t kAllFlags = (kFrameGuessed << 1) - 1;
+constexpr uint16_t kAllFlags = (kFrameAcrossGap << 1) - 1;
 
 std::string flags_members(uint16_t flags) {
   return json_members([flags](JsonWriter& json) { write_flags_json(flags, json); });
@@ -21,10 +21,11 @@ TEST_CASE("each flag of a call has a name, in the order of the bits") {
       flags_text(kAllFlags) ==
       " [unwound, exit lost, entry lost, entered before tracing, inherited by fork, open "
       "at the end, resumed after vfork, started before the range, stopped after the "
-      "range, guessed]");
+      "range, guessed, across a gap]");
   CHECK(flags_members(kAllFlags) ==
         "\"flags\":[\"unwound\",\"exit_lost\",\"entry_lost\",\"entered_before\","
-        "\"inherited\",\"open\",\"resumed\",\"cut_start\",\"cut_stop\",\"guessed\"]");
+        "\"inherited\",\"open\",\"resumed\",\"cut_start\",\"cut_stop\",\"guessed\","
+        "\"across_gap\"]");
 }
 
 TEST_CASE("marks of a node") {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "reader/render/text_style.hpp"
+
 namespace arctrace::reader {
 namespace {
 
@@ -37,6 +39,12 @@ TEST_CASE("one line of sums") {
   summary.findings = 1;
   CHECK(summary_line(summary) ==
         "1 record, 3 lost (full 2, no_slot 1), 4 torn, 1 finding (see arctrace check)");
+  reader::Summary of_kernel;
+  of_kernel.records_by_type = {{ARCTRACE_TYPE_PROCESS, 1},
+                               {ARCTRACE_TYPE_SESSION, 2},
+                               {ARCTRACE_TYPE_SWITCH, 1000},
+                               {ARCTRACE_TYPE_WAKING, 234}};
+  CHECK(summary_line(of_kernel) == "0 records, 1,234 of the kernel, 0 lost");
 }
 
 }  // namespace

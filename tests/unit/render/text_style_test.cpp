@@ -24,6 +24,21 @@ TEST_CASE("durations in units that people read") {
   CHECK(call_time_text(1'000) == "1.00 us");
 }
 
+TEST_CASE("of a path the outermost and the innermost functions stay") {
+  const TextStyle style;
+  const std::string path = "main > run > call > eval > call > sort";
+  CHECK(cut_path(path, 38, style) == path);
+  CHECK(cut_path(path, 37, style) == "main > run > … > eval > call > sort");
+  CHECK(cut_path(path, 28, style) == "main > run > … > call > sort");
+  CHECK(cut_path(path, 27, style) == "main > … > call > sort");
+  CHECK(cut_path(path, 16, style) == "main > … > sort");
+  CHECK(cut_path("0123456789 > abcdefghij > 0", 16, style) == "01234567…> … > 0");
+  CHECK(cut_path("0123456789abcdefghij > f", 20, style) == "0123456789…fghij > f");
+  TextStyle ascii;
+  ascii.utf8 = false;
+  CHECK(cut_path(path, 24, ascii) == "main > .. > call > sort");
+}
+
 TEST_CASE("a column of times has one unit, in which the largest has three digits") {
   const TimeScale scale = time_scale(88'840'000);
   CHECK(std::string(scale.unit) == "ms");

@@ -1,10 +1,12 @@
 // The view `flow`: entries, exits and events in the order of time.
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <random>
 
 #include "reader/report/views.hpp"
 #include "reader/trace/record.hpp"
+#include "tests/support/kernel_script.hpp"
 #include "tests/support/random_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -71,8 +73,8 @@ TEST_CASE("flow: everything in its place") {
     0.000005000  10/10              2    ! LOST 
     0.000005000  10/10              2    > g [entry lost]
     0.000006000  10/10              2    < g  1.00 us, self 1.00 us [unwound, entry lost]
-    0.000007000  10/10              1  < main  6.00 us, self 3.50 us
-    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing]
+    0.000007000  10/10              1  < main  6.00 us, self 3.50 us [across a gap]
+    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing, across a gap]
 
 Open at the end:
     0.000001500  20/20              1  main
@@ -93,7 +95,7 @@ TEST_CASE("flow as JSON") {
   CHECK(rows.at(5).at("name") == "other");
   CHECK(rows.at(6).at("type") == "LOST");
   CHECK(rows.at(8).at("flags") == Json({"unwound", "entry_lost"}));
-  CHECK(rows.at(10).at("flags") == Json({"entered_before"}));
+  CHECK(rows.at(10).at("flags") == Json({"entered_before", "across_gap"}));
   CHECK(json.at("open_frames").size() == 1);
   CHECK(json.at("open_frames").at(0).at("start_ns") == 1'500);
 }
@@ -171,8 +173,8 @@ TEST_CASE("flow: calls that are too short leave no trace, the others keep their 
     0.000002000  10/10              2    * TEXT hello
     0.000004500  10/10              2    ! orphan exit of other
     0.000005000  10/10              2    ! LOST 
-    0.000007000  10/10              1  < main  6.00 us, self 6.00 us
-    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing]
+    0.000007000  10/10              1  < main  6.00 us, self 6.00 us [across a gap]
+    0.000008000  10/10              1  < start  8.00 us, self 2.00 us [entered before tracing, across a gap]
 
 Open at the end:
     0.000001500  20/20              1  main
@@ -279,6 +281,30 @@ TEST_CASE("flow: arguments and results stand after the name") {
   CHECK(json.at("flow").at(3).at("retval") == -1);
   CHECK(json.at("flow").at(3).at("errno") == "ENOENT");
   CHECK_FALSE(json.at("flow").at(5).contains("args"));
+}
+
+TEST_CASE("flow: a system call that failed has its errno, as a library call has") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "first");
+  s.task(100);
+  s.script.enter(thread, 1'000, "f");
+  s.syscall(100, 1'100, 0);
+  s.syscall_end(100, 1'200, -EAGAIN);
+  s.syscall(100, 1'300, 0);
+  s.syscall_end(100, 1'400, 17);
+  s.script.exit(thread, 2'000);
+  const std::string text = Flow().text(s.script);
+  CHECK(text.find("< K:read = -1 EAGAIN  100 ns") != std::string::npos);
+  CHECK(text.find("< K:read  100 ns") != std::string::npos);
+  const Json flow = Flow().json(s.script).at("flow");
+  REQUIRE(flow.size() == 6);
+  CHECK(flow.at(2).at("retval") == -1);
+  CHECK(flow.at(2).at("errno") == "EAGAIN");
+  CHECK_FALSE(flow.at(4).contains("errno"));
+  Viewed whole_calls(s.script);
+  whole_calls.settings.functions = {"K:*"};
+  CHECK(whole_calls.text("invocations").find("K:read = -1 EAGAIN") != std::string::npos);
+  CHECK(whole_calls.text("slowest").find("K:read = -1 EAGAIN") != std::string::npos);
 }
 
 TEST_CASE("flow: arguments and results without their call do not appear") {

@@ -192,6 +192,9 @@ TEST_CASE("processes: waits for a CPU and for disks by latency") {
       [](const Record& a, const Record& b) { return a.time_ns < b.time_ns; });
   Viewed viewed(s.script);
   const Json json = viewed.json("processes");
+  CHECK(viewed.text("processes")
+            .find("50 ns  for a CPU, once woken (preempted threads are not counted)\n") !=
+        std::string::npos);
   CHECK(json["run_queue"]["count"] == 1);
   CHECK(json["run_queue"]["max_ns"] == 50);
   REQUIRE(json["disk_requests"].size() == 1);

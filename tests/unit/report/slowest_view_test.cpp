@@ -53,6 +53,47 @@ TEST_CASE("slowest: sorted, limited, with the frames around the call") {
   CHECK(viewed.json("slowest").at("slowest").at(3).at("base_ns") == 5);
 }
 
+TEST_CASE("slowest: calls that were open before and after records that are lost") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "p");
+  script.stack(t, 0, {});
+  script.enter(t, 10, "main");
+  script.enter(t, 20, "f");
+  script.add(t, 500, ARCTRACE_TYPE_LOST, lost_body(ARCTRACE_LOST_FULL, 70, 30));
+  script.stack(t, 500, {"main", "f"});
+  script.enter(t, 510, "g");
+  script.exit(t, 520);
+  script.exit(t, 600);
+  script.exit(t, 700);
+  Viewed viewed(script);
+  viewed.settings.functions = {"*"};
+  const std::string text = viewed.text("slowest");
+  CHECK(text.find("  main [across a gap]\n") != std::string::npos);
+  CHECK(text.find("  f [across a gap]\n") != std::string::npos);
+  CHECK(text.find("  g\n") != std::string::npos);
+  const Json calls = viewed.json("slowest").at("slowest");
+  REQUIRE(calls.size() == 3);
+  CHECK(calls.at(0).at("flags") == Json({"across_gap"}));
+  CHECK(calls.at(1).at("flags") == Json({"across_gap"}));
+  CHECK_FALSE(calls.at(2).contains("flags"));
+}
+
+TEST_CASE("slowest: a call is not across a gap that it begins or ends in") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "p");
+  script.stack(t, 0, {});
+  script.enter(t, 20, "f");
+  script.add(t, 500, ARCTRACE_TYPE_LOST, lost_body(ARCTRACE_LOST_FULL, 70, 30));
+  script.stack(t, 500, {"g"});
+  script.exit(t, 600);
+  Viewed viewed(script);
+  viewed.settings.functions = {"*"};
+  const Json calls = viewed.json("slowest").at("slowest");
+  REQUIRE(calls.size() == 2);
+  CHECK(calls.at(0).at("flags") == Json({"exit_lost"}));
+  CHECK(calls.at(1).at("flags") == Json({"entry_lost"}));
+}
+
 TEST_CASE("slowest: arguments and what is unusual with a call") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "p");

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "reader/report/record_again.hpp"
 #include "reader/trace/session.hpp"
 #include "tests/unit/report/viewed.hpp"
 
@@ -89,6 +90,41 @@ TEST_CASE("hints: own functions are those of the program that worked most") {
   session.recorder_command[1] = "record";
   session.child_wait_status.reset();
   CHECK(has(viewed.text("summary"), hint + "time on the CPU"));
+}
+
+TEST_CASE("hints: the library that has an interpreter's functions") {
+  const auto engine = [](std::string_view program,
+                         std::vector<std::string_view> libraries) {
+    return engine_of(program, libraries);
+  };
+  CHECK(engine("/usr/bin/python3.11", {"/lib/libc.so.6", "/opt/libpython3.11.so.1.0"}) ==
+        "libpython3.11.so.1.0");
+  CHECK(engine("perl", {"/usr/lib/libperl.so.5.36"}) == "libperl.so.5.36");
+  CHECK(engine("/usr/bin/ruby3.1", {"/usr/lib/libruby-3.1.so.3.1"}) ==
+        "libruby-3.1.so.3.1");
+  CHECK(engine("gcc", {"/lib/libgcc_s.so.1"}).empty());
+  CHECK(engine("c", {"/lib/libc.so.6"}).empty());
+  CHECK(engine("/bin/dash", {"/lib/libc.so.6"}).empty());
+  CHECK(engine_pattern("libpython3.11.so.1.0") == "'lib:libpython*:PATTERN'");
+}
+
+TEST_CASE("hints: own functions of an interpreter are in a library of the process") {
+  RecordScript script;
+  script.text(script.program(7, "python3"), 10, "a text");
+  Process& process = *script.definitions.mutable_process(0);
+  Module library;
+  library.path = "/usr/lib/libpython3.11.so.1.0";
+  process.modules.push_back(library);
+  Session session = session_of({"--", "python3"});
+  Viewed viewed(script);
+  viewed.settings.session = &session;
+  CHECK(has(viewed.text("summary"),
+            "functions of python3 itself are not recorded: most are in "
+            "libpython3.11.so.1.0: record it with -P 'lib:libpython*:PATTERN'\n"));
+  CHECK_FALSE(has(viewed.text("summary"), "arctrace record -P"));
+  viewed.settings.options.style.width = 100;
+  CHECK(has(viewed.text("summary"),
+            "not recorded: record it with -P 'lib:libpython*:PATTERN'\n"));
 }
 
 TEST_CASE("hints: functions that -P left out for their size") {

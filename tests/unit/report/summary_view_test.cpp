@@ -438,6 +438,47 @@ std::vector<std::string> section_of(const std::string& text, const std::string& 
   return lines;
 }
 
+TEST_CASE("summary: functions that arctrace_python names are Python's") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "python3");
+  for (int64_t at = 0; at < 30'000; at += 1'000) {
+    script.enter(t, at, "py:__main__.main");
+    script.exit(t, at + 1'000);
+  }
+  const std::string text = Viewed(script).text("summary");
+  CHECK(text.find("  Python functions\n") != std::string::npos);
+  CHECK(text.find("no module") == std::string::npos);
+}
+
+TEST_CASE("summary: long paths are cut in their middle, unless all is asked for") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "prog");
+  constexpr int kDeep = 100;
+  script.enter(t, 0, "main");
+  for (int i = 1; i <= kDeep; ++i) script.enter(t, i, "evaluate");
+  script.enter(t, kDeep + 1, "sort");
+  for (int i = 0; i < kDeep + 2; ++i) script.exit(t, 10'000);
+  Viewed viewed(script);
+  const auto path = [&] {
+    const std::string text = viewed.text("summary");
+    const size_t begin = text.find("  main > ");
+    REQUIRE(begin != std::string::npos);
+    return text.substr(begin + 2, text.find('\n', begin) - begin - 2);
+  };
+  const std::string cut = path();
+  CHECK(cut.starts_with("main > evaluate > evaluate > "));
+  CHECK(cut.find(" > … > ") != std::string::npos);
+  CHECK(cut.ends_with(" > evaluate > evaluate > sort"));
+  CHECK(columns_of(cut) <= kOverviewPathColumns);
+  viewed.settings.options.style.width = 80;
+  CHECK(path().ends_with(" > … > evaluate > evaluate > sort"));
+  viewed.settings.options.style.width = 0;
+  viewed.settings.options.style.whole = true;
+  CHECK(path().starts_with("main > evaluate > "));
+  CHECK(path().find(" > evaluate > ... > evaluate > ") != std::string::npos);
+  CHECK(columns_of(path()) > 2 * kOverviewPathColumns);
+}
+
 constexpr const char* kTables[] = {"Spent on", "Hottest functions", "Hottest paths",
                                    "Of what, and where mostly"};
 

@@ -25,6 +25,41 @@ TEST_CASE("IBM's treetest as a tree") {
 )");
 }
 
+TEST_CASE("trees without a call that passes the filters are counted, not shown") {
+  RecordScript script;
+  const ThreadIndex one = script.program(7, "one");
+  script.enter(one, 0, "main");
+  script.enter(one, 10, "f");
+  script.exit(one, 40);
+  script.exit(one, 100);
+  for (const uint32_t pid : {8u, 9u}) {
+    const ThreadIndex other = script.program(pid, "other");
+    script.stack(other, 0, {});
+    script.enter(other, 10, "main");
+    script.lost(other, 50, 3);
+    script.stack(other, 50, {"main"});
+    script.exit(other, 100);
+  }
+  Viewed viewed(script);
+  viewed.replay.filter.only = {"f"};
+  CHECK(viewed.text("tree") == R"(
+ Lv  RL       Calls   %Self  %Total         Self        Total  Name
+  0   0           1    70.0     100        70 ns       100 ns  one 7/7
+  1   1           1    30.0    30.0        30 ns        30 ns    f
+
+2 threads have no call that passes the filters
+)");
+  const std::string by_process = viewed.text("tree", Grouping::kProcess);
+  CHECK(by_process.find("other") == std::string::npos);
+  CHECK(by_process.ends_with("\n2 processes have no call that passes the filters\n"));
+  CHECK(viewed.text("flat", Grouping::kThread).find("other") == std::string::npos);
+  CHECK(viewed.json("tree").at("threads").size() == 3);
+  CHECK(viewed.text("log-rt", Grouping::kThread).find("other") != std::string::npos);
+  viewed.replay.filter.only = {};
+  CHECK(viewed.text("tree").find("other 9/9") != std::string::npos);
+  CHECK(viewed.text("tree").find("filters") == std::string::npos);
+}
+
 TEST_CASE("the tree's order, limit and least share") {
   const RecordScript script = treetest();
   Viewed viewed(script);

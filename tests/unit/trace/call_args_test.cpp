@@ -170,6 +170,18 @@ TEST_CASE("the locks of an ENTER are arguments, as many as it has room for") {
   CHECK(args_text(LockArgs(lock_words(body.data())).body(), "") == "(0x1000, 0x2000)");
 }
 
+TEST_CASE("the error of a system call is a result") {
+  const SyscallError error(2);
+  CHECK(body_problem_untrusted(ARCTRACE_TYPE_RESULT, error.body()) == nullptr);
+  CHECK(retval_text(error.body(), "") == " = -1 ENOENT");
+  CHECK(errno_of(decode_args(error.body(), "")) == 2);
+  CHECK(syscall_errno(-1) == 1);
+  CHECK(syscall_errno(-4095) == 4095);
+  CHECK(syscall_errno(-4096) == 0);  // an address, for all that is known
+  CHECK(syscall_errno(0) == 0);
+  CHECK(syscall_errno(1) == 0);
+}
+
 TEST_CASE("any bytes are refused, or written down") {
   std::mt19937_64 random(testing::test_seed());
   size_t taken = 0;

@@ -1,9 +1,11 @@
 // The conditions of --snapshot-when.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 #include <variant>
 
+#include "src/recording/patching/patch_check.hpp"
 #include "src/recording/patterns/arg_spec.hpp"
 #include "src/shim_protocol/arg_spec_code.hpp"
 
@@ -85,6 +87,36 @@ TEST_CASE("snapshot condition: what is none") {
                            "f returns < 99999999999999999999"}) {
     CHECK_MESSAGE(std::holds_alternative<Problem>(parse_snapshot_condition(text)), text);
   }
+}
+
+TEST_CASE("snapshot condition: of which it is known before that no call meets it") {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto unmet = [&program](const std::string& condition,
+                                std::vector<std::string> patch) {
+    CallFilterOptions options;
+    options.snapshot_when = {condition};
+    options.patch = std::move(patch);
+    const std::vector<std::string> lines = unmet_conditions(options, program);
+    REQUIRE(lines.size() < 2);
+    return lines.empty() ? "" : lines.front();
+  };
+  CHECK(unmet("decode_call_cond1tion > 1s", {})
+            .starts_with("no call of " + program +
+                         " will meet --snapshot-when "
+                         "\"decode_call_cond1tion > 1s\": no function of the program or "
+                         "of its libraries matches; did you mean \""));
+  CHECK(unmet("main > 1s", {}).ends_with(": main was not built with hooks: try -P main"));
+  CHECK(unmet("memcpy > 1s", {}).empty());
+  CHECK(unmet("qsort > 1s", {}).empty());
+  CallFilterOptions script;
+  script.snapshot_when = {"main > 1s"};
+  CHECK(unmet_conditions(script, "/etc/passwd").empty());
+#ifdef __x86_64__
+  CHECK(unmet("main > 1s", {"main"}).empty());
+  CHECK(unmet("main > 1s", {"other"}).ends_with(": main is not patched: try -P main"));
+  CHECK(unmet("re:^_start$ > 1s", {"."}).find(": _start cannot be patched: ") !=
+        std::string::npos);
+#endif
 }
 
 TEST_CASE("snapshot condition: codes that are none") {
