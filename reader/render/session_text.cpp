@@ -114,12 +114,8 @@ std::string count_text(uint64_t count, const std::string& what,
   return absl::StrCat(grouped_text(count), " ", plural.empty() ? what + "s" : plural);
 }
 
-std::string records_text(uint64_t records, uint64_t of_kernel) {
-  std::string text = count_text(records, "record");
-  if (of_kernel != 0) {
-    absl::StrAppend(&text, ", ", grouped_text(of_kernel), " of the kernel");
-  }
-  return text;
+std::string kernel_records_text(uint64_t records) {
+  return records == 0 ? "" : ", " + count_text(records, "kernel record");
 }
 
 namespace {
@@ -135,11 +131,12 @@ uint64_t kernel_records(const Summary& summary) {
 }  // namespace
 
 std::string summary_line(const Summary& summary) {
-  std::string line = absl::StrCat(records_text(summary.records, kernel_records(summary)),
-                                  ", ", grouped_text(summary.lost), " lost");
+  std::string line = absl::StrCat(count_text(summary.records, "record"), ", ",
+                                  grouped_text(summary.lost), " lost");
   if (summary.lost != 0)
     absl::StrAppend(&line, " (", losses_text(summary.lost_by_cause), ")");
   line += other_missing_text(summary);
+  line += kernel_records_text(kernel_records(summary));
   if (summary.invalid != 0) {
     absl::StrAppend(&line, ", ", grouped_text(summary.invalid), " invalid");
   }

@@ -21,8 +21,8 @@ std::vector<std::string> session_facts(const Session& session);
 // not appear, except those of records and of losses.
 std::string summary_line(const Summary& summary);
 
-// "78 records"; "78 records, 1,204 of the kernel" if there are any of the kernel's.
-std::string records_text(uint64_t records, uint64_t of_kernel);
+// ", 1,204 kernel records"; empty if there are none.
+std::string kernel_records_text(uint64_t records);
 
 // Tells which files of its recording are read, and what happened to the others; empty for
 // a recording in one file.

@@ -168,7 +168,7 @@ class Hints(TracedTest):
                         self.skipTest(done.stderr)
                     self.assertEqual(done.returncode, 0, done.stderr)
                     self.assertIn(f"libraries make, {advice} functions of libengine1.so\n", done.stderr)
-                    count = r"0 records, [\d,]+ of the kernel, 0 lost" if kernel else "0 records, 0 lost"
+                    count = r"0 records, 0 lost, [\d,]+ kernel records" if kernel else "0 records, 0 lost"
                     self.assertRegex(done.stderr, f"arctrace: {count}, 1 process")
                     text = arctrace("report", "joined.data", cwd=self.directory).stdout
                     self.assertNotIn("filter", text)

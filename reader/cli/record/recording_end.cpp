@@ -342,10 +342,9 @@ std::string recording_summary_line(const recorder::CollectorSummary& summary,
                                    const std::string& file) {
   const uint64_t removed = summary.removed.records + summary.removed.kernel;
   const uint64_t lost = lost_records(summary) + removed;
-  std::string line =
-      absl::StrCat(reader::records_text(summary.totals.records - summary.removed.records,
-                                        summary.totals.kernel - summary.removed.kernel),
-                   ", ", reader::grouped_text(lost), " lost");
+  std::string line = absl::StrCat(
+      reader::count_text(summary.totals.records - summary.removed.records, "record"),
+      ", ", reader::grouped_text(lost), " lost");
   if (lost != 0) {
     std::vector<uint64_t> causes = summary.lost;
     causes.push_back(removed);
@@ -363,10 +362,11 @@ std::string recording_summary_line(const recorder::CollectorSummary& summary,
     absl::StrAppend(&line, ", ", reader::grouped_text(summary.filtered_out),
                     " filtered out");
   }
-  absl::StrAppend(&line, ", ",
-                  reader::count_text(summary.processes, "process", "processes"), ", ",
-                  reader::count_text(summary.threads, "thread"), ", ",
-                  reader::bytes_text(summary.file_bytes), ", ", file);
+  absl::StrAppend(
+      &line, reader::kernel_records_text(summary.totals.kernel - summary.removed.kernel),
+      ", ", reader::count_text(summary.processes, "process", "processes"), ", ",
+      reader::count_text(summary.threads, "thread"), ", ",
+      reader::bytes_text(summary.file_bytes), ", ", file);
   if (summary.earlier_files != 0) {
     absl::StrAppend(&line, " and ", reader::count_text(summary.earlier_files, "file"),
                     " before it");

@@ -65,7 +65,7 @@ void Timeline::frame_closed(const FrameInfo& frame, uint64_t /*token*/, bool sho
   if (is_call(frame.flags)) ++lane.calls;
   if (frame.depth == 1 && frame.coroutine != 0) lane.cpu_ns += frame.cpu.cpu_ns;
   if (!waits_.contains(frame.function)) lane.work_ns += frame.self_ns;
-  if (frame.depth > kDepthMax) {
+  if (frame.depth > kShownDepthMax) {
     ++calls_without_row_;
     return;
   }
@@ -78,7 +78,7 @@ void Timeline::frame_adopted(const FrameInfo& frame) {
   Lane& lane = lane_of(frame.thread, frame.coroutine, true);
   ++lane.calls;
   const uint32_t level = std::max(lane.levels, kStateLevels);
-  if (level >= kStateLevels + kDepthMax) {
+  if (level >= kStateLevels + kShownDepthMax) {
     ++calls_without_row_;
     return;
   }

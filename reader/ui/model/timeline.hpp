@@ -19,7 +19,7 @@ namespace arctrace::reader {
 // Rows of a lane: one for each RunState, then one for each depth of calls.
 inline constexpr uint32_t kStateLevels = 4;
 // Deeper calls are counted, and have no row.
-inline constexpr uint32_t kDepthMax = 400;
+inline constexpr uint32_t kShownDepthMax = 400;
 
 struct Lane {
   ThreadIndex thread = kNoIndex;

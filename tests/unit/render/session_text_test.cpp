@@ -44,7 +44,7 @@ TEST_CASE("one line of sums") {
                                {ARCTRACE_TYPE_SESSION, 2},
                                {ARCTRACE_TYPE_SWITCH, 1000},
                                {ARCTRACE_TYPE_WAKING, 234}};
-  CHECK(summary_line(of_kernel) == "0 records, 1,234 of the kernel, 0 lost");
+  CHECK(summary_line(of_kernel) == "0 records, 0 lost, 1,234 kernel records");
 }
 
 }  // namespace
