@@ -285,6 +285,7 @@ __attribute__((constructor(102))) void start() {
     return;
   }
   start_hooks(secure_getenv(kOptionsVariable), StartedBy::kLoader);
+  if (!is_late()) arctrace_shim_started();
 }
 
 // The step that the recorder wants to be done under the loader's lock; null: none.

@@ -122,6 +122,7 @@ class MadeUpFunctions {
   FunctionId loader() { return functions_.intern({}, "[loader]", {}); }
   FunctionId constructors() { return functions_.intern({}, "[constructors]", {}); }
   FunctionId exit() { return functions_.intern({}, "[exit]", {}); }
+  FunctionId own_work() { return functions_.intern({}, "[arctrace]", {}); }
   FunctionId off() { return functions_.intern({}, kOff, {}); }
   FunctionId filtered() { return functions_.intern({}, kFiltered, {}); }
   FunctionId lost() { return functions_.intern({}, kLost, {}); }

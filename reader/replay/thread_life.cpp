@@ -17,7 +17,8 @@ constexpr uint32_t kTaskRunning = 0;  // the kernel's
 // ---- The process' lifetime -------------------------------------------------------
 
 // Plans the parts of a program's lifetime: its first thread begins with its exec, and is
-// in the loader until the process joins, and in constructors until main is called.
+// in the loader until the process joins, and in constructors until main is called. The
+// start of the tracer is a part of its own.
 void ThreadStack::plan_life() {
   const Process* process = state_.definitions.process(process_);
   const Thread& thread = state_.definitions.threads()[thread_];
@@ -34,8 +35,19 @@ void ThreadStack::plan_life() {
   if (has_main) parts_.push_back({process->main_ns, kRootFunction, false});
   const int64_t begin_ns = state_.definitions.life_begin_ns(thread_);
   if (begin_ns == INT64_MIN && !has_main) return;
-  parts_.push_back(
-      {thread.start_ns, has_main ? state_.made_up.constructors() : kRootFunction, false});
+  const FunctionId constructors =
+      has_main ? state_.made_up.constructors() : kRootFunction;
+  const int64_t traced_ns = process->tracing_from_ns;
+  const bool is_traced = std::max(begin_ns, traced_ns) == traced_ns &&
+                         traced_ns <= thread.start_ns &&
+                         process->tracing_until_ns >= thread.start_ns &&
+                         (!has_main || process->tracing_until_ns <= process->main_ns);
+  if (is_traced) {
+    parts_.push_back({process->tracing_until_ns, constructors, false});
+    parts_.push_back({traced_ns, state_.made_up.own_work(), false});
+  } else {
+    parts_.push_back({thread.start_ns, constructors, false});
+  }
   if (begin_ns != INT64_MIN) {
     parts_.push_back({std::min(begin_ns, thread.start_ns),
                       process->exec_ns != INT64_MIN ? state_.made_up.loader()

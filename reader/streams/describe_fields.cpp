@@ -280,6 +280,11 @@ void put_hook_costs(BodyReader reader, FieldSink& out) {
 // Puts what stands in the place of a phase.
 void put_of_phase(BodyReader reader, FieldSink& out) {
   const uint32_t phase = reader.read<arctrace_phase_body>().phase;
+  if (phase == ARCTRACE_LIFE_TRACED) {
+    const auto began_ticks = reader.read<uint64_t>();
+    if (reader.ok()) out.number("began_ticks", began_ticks);
+    return;
+  }
   if (phase != ARCTRACE_LIFE_HELPER && phase != ARCTRACE_LIFE_THREAD_END) return;
   const auto number = reader.read<uint32_t>();
   if (!reader.ok()) return;

@@ -236,6 +236,14 @@ void DefinitionsBuilder::phase(BodyReader reader) {
       thread->announced_ns = std::max(thread->announced_ns, time_ns_);
     return;
   }
+  if (body.phase == ARCTRACE_LIFE_TRACED) {
+    const int64_t from_ns = clock_.to_ns(reader.read<uint64_t>());
+    if (!reader.ok() || time_ns_ >= process.tracing_until_ns || from_ns > time_ns_)
+      return;
+    process.tracing_from_ns = from_ns;
+    process.tracing_until_ns = time_ns_;
+    return;
+  }
   int64_t& began = body.phase == ARCTRACE_LIFE_MAIN ? process.main_ns : process.exit_ns;
   began = std::min(began, time_ns_);
 }

@@ -316,7 +316,9 @@ void ProcessLives::set_earliest(const Session& session, ProcessIndex index,
   // An older process has begun in an earlier file, which has the times of its begin.
   const bool is_older =
       session.resumed && process.exec_ns == INT64_MIN && process.start_ns < started_ns_;
-  if (is_older) process.main_ns = INT64_MAX;
+  if (is_older) {
+    process.main_ns = process.tracing_from_ns = process.tracing_until_ns = INT64_MAX;
+  }
   const auto age = ages_ns_.find(index);
   if (age == ages_ns_.end() || is_older) return;
   const int64_t age_ns = std::min(age->second, kAgeMaxNs);

@@ -64,7 +64,7 @@ std::string process_end_text(uint32_t how) {
 
 std::string life_phase_text(uint32_t phase) {
   return word(phase, ARCTRACE_LIFE_MAIN, "phase",
-              {"main", "exit", "helper", "thread_end"});
+              {"main", "exit", "helper", "thread_end", "traced"});
 }
 
 std::string hook_kind_text(uint32_t kind) {

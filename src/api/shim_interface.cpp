@@ -255,6 +255,10 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   record_process_end(how, status);
 }
 
+void arctrace_shim_started(void) {
+  if (*arctrace_gate != 0) record_start();
+}
+
 void arctrace_shim_process_phase(uint32_t phase) {
   if (*arctrace_gate != 0) record_phase(phase);
 }

@@ -39,6 +39,11 @@ void record_process_end(uint32_t how, int32_t status);
 // The process enters a phase of its lifetime (enum arctrace_phase_of_life).
 void record_phase(uint32_t phase);
 
+// The tracer begins to start in the thread, and has started there: the time in between is
+// its own.
+void note_start();
+void record_start();
+
 // The process has made the child `pid`, which is none of the program's, but the tracer's.
 void record_helper(uint32_t pid);
 

@@ -24,6 +24,7 @@
 #include "writer_shim/arch/patched_calls.h"
 #include "writer_shim/elf/elf_sections.hpp"
 #include "writer_shim/elf/loaded_objects.hpp"
+#include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/elf/module_slots.hpp"
 #include "writer_shim/filter/function_filter.hpp"
 #include "writer_shim/filter/function_patterns.hpp"
@@ -193,10 +194,15 @@ void prepare_calls(const PatchedModule& module, const PatchTable& table) {
 class OwnWork {
  public:
   // The key is a library's, because the frame is no function of the program's own.
-  OwnWork() : key_(arctrace_name_key(call_name_id(kName)) | ARCTRACE_FRAME_LIBRARY_BIT) {
-    arctrace_enter(key_);
+  explicit OwnWork(bool is_recorded)
+      : key_(is_recorded
+                 ? arctrace_name_key(call_name_id(kName)) | ARCTRACE_FRAME_LIBRARY_BIT
+                 : 0) {
+    if (key_ != 0) arctrace_enter(key_);
   }
-  ~OwnWork() { arctrace_exit(key_); }
+  ~OwnWork() {
+    if (key_ != 0) arctrace_exit(key_);
+  }
   OwnWork(const OwnWork&) = delete;
   OwnWork& operator=(const OwnWork&) = delete;
 
@@ -211,7 +217,9 @@ void patch_those_found(bool may_run_already) {
   bool has_new = false;
   for_each_new([&](const Known&) { has_new = true; });
   if (!has_new) return;
-  const OwnWork patching;
+  // The shim's start by the loader is told as a whole (arctrace_shim_started()).
+  const bool is_told = may_run_already && !is_late();
+  const OwnWork patching(!is_told);
   for_each_new([&](Known& one) {
     if (one.table == nullptr) one.table = load_image(one.module, may_run_already);
   });

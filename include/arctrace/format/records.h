@@ -389,7 +389,8 @@ enum arctrace_phase_of_life {
   ARCTRACE_LIFE_MAIN = 1,   /* main is called: the constructors have run */
   ARCTRACE_LIFE_EXIT = 2,   /* main has returned */
   ARCTRACE_LIFE_HELPER = 3, /* no phase: it has a child, `pid`, that is a tracer's own */
-  ARCTRACE_LIFE_THREAD_END = 4 /* no phase: one of its threads ends, `writer` */
+  ARCTRACE_LIFE_THREAD_END = 4, /* no phase: one of its threads ends, `writer` */
+  ARCTRACE_LIFE_TRACED = 5      /* no phase: the tracer has started in its first thread */
 };
 
 /* The body of ARCTRACE_LIFE_HELPER. */
@@ -411,6 +412,15 @@ struct arctrace_thread_end_body {
   uint32_t reserved;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_thread_end_body, 16);
+
+/* The body of ARCTRACE_LIFE_TRACED: what the first thread did from `began_ticks` until the
+ * head's ticks was the tracer's start, among the constructors. */
+struct arctrace_traced_body {
+  uint32_t process;
+  uint32_t phase;
+  uint64_t began_ticks;
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_traced_body, 16);
 
 /* By the kernel's count, which is coarse, the process was no older than age_ns when it
  * took its identity (arctrace_process_body.start_ticks). */
