@@ -265,7 +265,7 @@ void write_runs_json(const char* key, const std::vector<DiffRun>& runs, ReportCl
     json.member("duration_ns", run.summary.duration_ns);
     json.member("wall_ns", run.wall_ns);
     if (clock != ReportClock::kWall) json.member("clock_ns", run.clock_ns);
-    if (run.own_work_ns != 0) json.member("arctrace_ns", run.own_work_ns);
+    json.member("arctrace_ns", run.own_work_ns);
     write_left_out_json(run.left_out, json);
     json.end();
   }

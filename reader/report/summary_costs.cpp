@@ -130,8 +130,7 @@ std::string own_work_text(const SummaryFacts& facts) {
       own_work_ps(*facts.all.tree, facts.replay.functions(), facts.all.root) / 1000;
   if (own_ns == 0 || own_ns < (facts.all_ns() + own_ns) / 100) return {};
   return absl::StrCat("arctrace itself took ", duration_text(own_ns),
-                      " in these threads, to start and, for -P, to patch functions, "
-                      "which is in no sum: [arctrace]");
+                      " to start and to patch functions, which is in no sum: [arctrace]");
 }
 
 }  // namespace

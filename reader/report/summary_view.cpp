@@ -89,7 +89,7 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     write_cpu_json(tree.cpu_total(all.root), replay.known_times(), json);
     const uint64_t own_ps = own_work_ps(tree, replay.functions(), all.root);
     write_overhead_json(total_overhead_ps(tree, all.root) - own_ps, replay, json);
-    if (own_ps != 0) json.member("arctrace_ns", own_ps / 1000);
+    json.member("arctrace_ns", own_ps / 1000);
     write_parts_json(tree, all.root, replay, json);
     const Serving serving;
     write_crash_json(facts_of(replay, all, serving), labels, json);

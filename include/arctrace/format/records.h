@@ -413,8 +413,8 @@ struct arctrace_thread_end_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_thread_end_body, 16);
 
-/* The body of ARCTRACE_LIFE_TRACED: what the first thread did from `began_ticks` until the
- * head's ticks was the tracer's start, among the constructors. */
+/* The body of ARCTRACE_LIFE_TRACED: what the first thread did from `began_ticks` until
+ * the head's ticks was the tracer's start, among the constructors. */
 struct arctrace_traced_body {
   uint32_t process;
   uint32_t phase;

@@ -150,7 +150,9 @@ TEST_CASE("the tracer's start is a part of the life, and its time is in no sum")
     definitions.mutable_thread(t.thread)->start_ns = 10;
     t.script.enter(t.thread, 100, "main");
     t.script.exit(t.thread, 105);
-    return t.result();
+    Replay run(definitions, nullptr);
+    t.script.replay(run);
+    return tree_text(run, run.threads()[0].root);
   };
   CHECK(replay(8, 27, 30) == "[arctrace] 1:0 [constructors] 1:3 [loader] 1:8 main 1:5");
   CHECK(replay(10, 30, 30) == "[arctrace] 1:0 [constructors] 1:0 [loader] 1:10 main 1:5");

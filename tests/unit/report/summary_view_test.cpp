@@ -141,8 +141,8 @@ TEST_CASE("summary: what the tracer does is in no sum") {
   viewed.replay.hook_costs = {&cost, 1};
   const std::string text = viewed.text("summary");
   const std::string line =
-      "\narctrace itself took 60.0 us to patch functions for -P, which is in no sum: "
-      "[arctrace]\n";
+      "\narctrace itself took 60.0 us to start and to patch functions, which is in no "
+      "sum: [arctrace]\n";
   CHECK(text.find(line) != std::string::npos);
   CHECK(text.find("recording cost less than 1 %\n") != std::string::npos);
   CHECK(text.find("[arctrace]", text.find(line) + line.size()) == std::string::npos);
