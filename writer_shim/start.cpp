@@ -276,6 +276,7 @@ bool may_join() {
 
 __attribute__((constructor(102))) void start() {
   if (!is_glibc()) return;
+  arctrace_shim_start_begins();
   find_exit_functions();
   join_early();
   // A shim of another installation may be loaded too: a recording inside a recording.

@@ -209,7 +209,10 @@ class FrameStack {
   // frames. It does not count for depth(), leaving a frame below it ends it, too, and the
   // listener, which gets calls, is told only its end. leave_part() REQUIRES that it is
   // the innermost frame.
-  void push_part(FunctionId function) { push(0, function, kFramePart, 0); }
+  // `is_again`: the part goes on, and is not counted once more.
+  void push_part(FunctionId function, bool is_again = false) {
+    push(0, function, is_again ? kFramePart | kFrameResumed : kFramePart, 0);
+  }
   static bool is_part(const Frame& frame) { return (frame.flags & kFramePart) != 0; }
   bool in_part() const {
     return is_part(frames_.back()) && (coroutine_ == 0 || frames_.size() > 2);

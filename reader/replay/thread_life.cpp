@@ -16,6 +16,24 @@ constexpr uint32_t kTaskRunning = 0;  // the kernel's
 
 // ---- The process' lifetime -------------------------------------------------------
 
+// Returns when the thread, the first one of its process, only started the tracer, in
+// order of time: among the constructors, and as it joined. If that cannot be, nothing.
+std::vector<Process::TracerStart> ThreadStack::starts_of_tracer(const Process& process,
+                                                                int64_t begin_ns) const {
+  const int64_t start_ns = state_.definitions.threads()[thread_].start_ns;
+  const std::vector<Process::TracerStart>& starts = process.tracer_starts;
+  if (starts.empty() || starts.front().from_ns > start_ns ||
+      starts.front().until_ns < start_ns) {
+    return {};
+  }
+  int64_t earliest_ns = begin_ns;
+  for (const Process::TracerStart& start : starts) {
+    if (start.from_ns < earliest_ns || start.until_ns > process.main_ns) return {};
+    earliest_ns = start.until_ns;
+  }
+  return starts;
+}
+
 // Plans the parts of a program's lifetime: its first thread begins with its exec, and is
 // in the loader until the process joins, and in constructors until main is called. The
 // start of the tracer is a part of its own.
@@ -28,31 +46,26 @@ void ThreadStack::plan_life() {
   const bool exits =
       process->end_writer == 0 ? is_first : process->end_writer == thread.writer;
   if (process->exit_ns != INT64_MAX && exits) {
-    parts_.push_back({process->exit_ns, state_.made_up.exit(), true});
+    parts_.push_back({process->exit_ns, state_.made_up.exit(), true, false});
   }
   if (!is_first || process->origin == ARCTRACE_ORIGIN_FORK) return;
   const bool has_main = process->main_ns != INT64_MAX;
-  if (has_main) parts_.push_back({process->main_ns, kRootFunction, false});
+  if (has_main) parts_.push_back({process->main_ns, kRootFunction, false, false});
   const int64_t begin_ns = state_.definitions.life_begin_ns(thread_);
   if (begin_ns == INT64_MIN && !has_main) return;
   const FunctionId constructors =
       has_main ? state_.made_up.constructors() : kRootFunction;
-  const int64_t traced_ns = process->tracing_from_ns;
-  const bool is_traced = std::max(begin_ns, traced_ns) == traced_ns &&
-                         traced_ns <= thread.start_ns &&
-                         process->tracing_until_ns >= thread.start_ns &&
-                         (!has_main || process->tracing_until_ns <= process->main_ns);
-  if (is_traced) {
-    parts_.push_back({process->tracing_until_ns, constructors, false});
-    parts_.push_back({traced_ns, state_.made_up.own_work(), false});
-  } else {
-    parts_.push_back({thread.start_ns, constructors, false});
+  const std::vector<Process::TracerStart> starts = starts_of_tracer(*process, begin_ns);
+  if (starts.empty()) parts_.push_back({thread.start_ns, constructors, false, false});
+  for (size_t i = starts.size(); i-- > 0;) {
+    parts_.push_back({starts[i].until_ns, constructors, false, i != 0});
+    parts_.push_back({starts[i].from_ns, state_.made_up.own_work(), false, i != 0});
   }
   if (begin_ns != INT64_MIN) {
     parts_.push_back({std::min(begin_ns, thread.start_ns),
                       process->exec_ns != INT64_MIN ? state_.made_up.loader()
                                                     : state_.made_up.before(),
-                      false});
+                      false, false});
   }
 }
 
@@ -118,7 +131,7 @@ void ThreadStack::begin_part() {
   if (part.function == kRootFunction) return;
   if (!part.is_innermost && frames_.depth() != 0) return;
   in_exit_ |= part.is_innermost;
-  frames_.push_part(part.function);
+  frames_.push_part(part.function, part.is_again);
   if (part.function == state_.made_up.before()) ++frames_.mark_top().at_most;
   if (part.function == state_.made_up.loader()) mark_begin(part.from_ns);
 }

@@ -253,6 +253,8 @@ class ThreadStack {
   void begin_program(int64_t time_ns);
   void plan_life();
   int64_t begins_at_ns() const;
+  std::vector<Process::TracerStart> starts_of_tracer(const Process& process,
+                                                     int64_t begin_ns) const;
   void begin_part();
   void note_missing(int64_t from_ns, int64_t to_ns, FunctionId function);
   void pass(int64_t time_ns, uint64_t exits_in_gap = 0);
@@ -328,6 +330,7 @@ class ThreadStack {
     int64_t from_ns;
     FunctionId function;  // kRootFunction: none; the process is in main
     bool is_innermost;    // it begins within the frames that are open
+    bool is_again;        // it goes on after another part
   };
   std::vector<LifePart> parts_;  // the next one last
   bool in_exit_ = false;         // exit handlers run

@@ -77,9 +77,11 @@ struct Process {
   int64_t exec_ns = INT64_MIN;
   uint64_t exec_within_ns = 0;  // it may have been that much later
   int64_t main_ns = INT64_MAX, exit_ns = INT64_MAX;
-  // From when until when its first thread only started the tracer; INT64_MAX: that is not
-  // recorded.
-  int64_t tracing_from_ns = INT64_MAX, tracing_until_ns = INT64_MAX;
+  // When its first thread only started the tracer, in order of time.
+  struct TracerStart {
+    int64_t from_ns, until_ns;
+  };
+  std::vector<TracerStart> tracer_starts;
   // If exec_ns is not known: the earliest time at which the process may have begun;
   // INT64_MIN: not known.
   int64_t earliest_ns = INT64_MIN;

@@ -237,11 +237,14 @@ void DefinitionsBuilder::phase(BodyReader reader) {
     return;
   }
   if (body.phase == ARCTRACE_LIFE_TRACED) {
+    constexpr size_t kStartsMax = 8;  // more than there are
     const int64_t from_ns = clock_.to_ns(reader.read<uint64_t>());
-    if (!reader.ok() || time_ns_ >= process.tracing_until_ns || from_ns > time_ns_)
-      return;
-    process.tracing_from_ns = from_ns;
-    process.tracing_until_ns = time_ns_;
+    std::vector<Process::TracerStart>& starts = process.tracer_starts;
+    if (!reader.ok() || from_ns > time_ns_ || starts.size() == kStartsMax) return;
+    const auto place = std::find_if(
+        starts.begin(), starts.end(),
+        [&](const Process::TracerStart& start) { return start.from_ns > from_ns; });
+    starts.insert(place, {from_ns, time_ns_});
     return;
   }
   int64_t& began = body.phase == ARCTRACE_LIFE_MAIN ? process.main_ns : process.exit_ns;

@@ -317,7 +317,8 @@ void ProcessLives::set_earliest(const Session& session, ProcessIndex index,
   const bool is_older =
       session.resumed && process.exec_ns == INT64_MIN && process.start_ns < started_ns_;
   if (is_older) {
-    process.main_ns = process.tracing_from_ns = process.tracing_until_ns = INT64_MAX;
+    process.main_ns = INT64_MAX;
+    process.tracer_starts.clear();
   }
   const auto age = ages_ns_.find(index);
   if (age == ages_ns_.end() || is_older) return;

@@ -37,6 +37,8 @@
 namespace arctrace::writer {
 namespace {
 
+ClockTimes shim_start;
+
 // Whether a program that this process executes may access the file: as its real user, and
 // without rights that exec takes away.
 bool may_access(int directory, const char* path, int mode) {
@@ -255,8 +257,10 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   record_process_end(how, status);
 }
 
+void arctrace_shim_start_begins(void) { shim_start = times_now(); }
+
 void arctrace_shim_started(void) {
-  if (*arctrace_gate != 0) record_start();
+  if (*arctrace_gate != 0) record_start(shim_start);
 }
 
 void arctrace_shim_process_phase(uint32_t phase) {

@@ -303,8 +303,9 @@ ARCTRACE_API void arctrace_shim_process_end(uint32_t how, int32_t status);
 /* The process enters a phase of its lifetime (enum arctrace_phase_of_life). */
 ARCTRACE_API void arctrace_shim_process_phase(uint32_t phase);
 
-/* The shim has started, in a constructor: the time since this library's constructor is
+/* The shim begins to start, in a constructor, and has started: the time in between is
  * recorded as the tracer's. */
+ARCTRACE_API void arctrace_shim_start_begins(void);
 ARCTRACE_API void arctrace_shim_started(void);
 
 /* The process has made the child `pid`, which is none of the program's: reports leave it

@@ -39,13 +39,6 @@ constexpr uint32_t kBuildIdMax = 64;
 // Private memory, inherited by fork children, changed only under the loader's lock.
 ARCTRACE_LARGE_TABLE constinit KnownModule other_known[kMaxModules - kFirstModules]{};
 constinit SplitTable<other_known, kFirstModules> known{};
-// When note_start() was called, by the clocks that a session may have.
-struct StartTimes {
-  uint64_t by_counter;
-  uint64_t monotonic_ns;
-};
-StartTimes start_times;
-
 uint32_t known_count;
 uint32_t scan_number;
 
@@ -333,18 +326,18 @@ void record_phase(uint32_t phase) {
       });
 }
 
-void note_start() { start_times = {read_counter(), read_clock_ns(CLOCK_MONOTONIC)}; }
+ClockTimes times_now() { return {read_counter(), read_clock_ns(CLOCK_MONOTONIC)}; }
 
-void record_start() {
+void record_start(const ClockTimes& began) {
   as_attached_thread(
-      [](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
+      [&](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
         emit_definitions(state, process);
         if (!is_defined(process)) return;  // readers don't know the process
         const arctrace_traced_body body{.process = process.id,
                                         .phase = ARCTRACE_LIFE_TRACED,
                                         .began_ticks = session.clock == kCounterClock
-                                                           ? start_times.by_counter
-                                                           : start_times.monotonic_ns};
+                                                           ? began.by_counter
+                                                           : began.monotonic_ns};
         const BodyPart parts[] = {{&body, sizeof body}};
         write_parts(state, process, ARCTRACE_TYPE_PHASE, parts, 1, ticks);
       });

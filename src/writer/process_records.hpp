@@ -39,10 +39,15 @@ void record_process_end(uint32_t how, int32_t status);
 // The process enters a phase of its lifetime (enum arctrace_phase_of_life).
 void record_phase(uint32_t phase);
 
-// The tracer begins to start in the thread, and has started there: the time in between is
-// its own.
-void note_start();
-void record_start();
+// A time, by the clocks that a session may have.
+struct ClockTimes {
+  uint64_t by_counter;
+  uint64_t monotonic_ns;
+};
+ClockTimes times_now();
+
+// The thread, the first one of the process, has only started the tracer from then on.
+void record_start(const ClockTimes& began);
 
 // The process has made the child `pid`, which is none of the program's, but the tracer's.
 void record_helper(uint32_t pid);

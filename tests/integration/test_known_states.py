@@ -142,8 +142,8 @@ class KnownStatesTest(TracedTest):
             in_threads = database.execute("SELECT sum(cpu_ns), sum(off_cpu_ns), sum(not_known_ns) FROM threads")
             self.assertEqual(list(in_threads.fetchone()), sums)
             of_state = dict(database.execute("SELECT state, sum(duration_ns) FROM scheduling GROUP BY state"))
-        self.assertEqual([of_state.get("running", 0), of_state.get("not known", 0)], [sums[0], sums[2]])
-        self.assertEqual(sum(of_state.values()), sum(sums))
+        self.assertEqual([of_state.get("running", 0), of_state.get("not known", 0)], [in_states[0], in_states[2]])
+        self.assertEqual(sum(of_state.values()), sum(in_states))
         return sums
 
     @staticmethod

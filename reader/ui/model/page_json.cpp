@@ -253,6 +253,17 @@ void write_lane_name_json(const Definitions& definitions, const Lane& lane,
   json.member("adopted", lane.is_adopted);
 }
 
+// The time of a lane on the CPU: of a thread's own stack all but what arctrace itself did
+// in the thread, as in the thread's tree.
+uint64_t cpu_ns_of(const Replay& replay, const Lane& lane) {
+  if (lane.coroutine != 0 || lane.is_adopted) return lane.cpu_ns;
+  const std::span<const ThreadTree> threads = replay.threads();
+  const auto tree = std::find_if(threads.begin(), threads.end(), [&](const auto& one) {
+    return one.thread == lane.thread;
+  });
+  return tree == threads.end() ? 0 : replay.tree().cpu_total(tree->root).cpu_ns;
+}
+
 void write_lanes_json(const PageFacts& facts, JsonWriter& json) {
   const Definitions& definitions = facts.replay.definitions();
   json.key("lanes").begin_array();
@@ -261,7 +272,7 @@ void write_lanes_json(const PageFacts& facts, JsonWriter& json) {
     write_lane_name_json(definitions, lane, json);
     json.member("levels", lane.levels);
     json.member("calls", lane.calls);
-    json.member("cpu_ns", lane.cpu_ns);
+    json.member("cpu_ns", cpu_ns_of(facts.replay, lane));
     json.member("work_ns", lane.work_ns);
     json.key("parts").begin_array();
     for (const Stretch& part : lane.parts) {

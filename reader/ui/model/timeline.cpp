@@ -88,14 +88,14 @@ void Timeline::frame_adopted(const FrameInfo& frame) {
 void Timeline::part_ended(const FrameInfo& part) {
   if (part.coroutine != 0 || part.stop_ns <= part.start_ns) return;
   lane_of(part.thread, 0, false)
-      .parts.push_back({part.start_ns, part.stop_ns, part.function, part.flags});
+      .parts.push_back({part.start_ns, part.stop_ns, part.function,
+                        static_cast<uint16_t>(part.flags & ~kFrameResumed)});
 }
 
 void Timeline::state_ended(const StateInfo& state) {
   Lane& lane = lane_of(state.thread, 0, false);
   const Stretch stretch{state.start_ns, state.stop_ns, static_cast<uint32_t>(state.state),
                         0};
-  if (state.state == RunState::kRunning) lane.cpu_ns += stretch.duration_ns();
   add(lane, static_cast<uint32_t>(state.state), stretch);
 }
 

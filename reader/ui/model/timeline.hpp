@@ -27,7 +27,7 @@ struct Lane {
   bool is_adopted = false;  // of calls that were entered before tracing began
   uint32_t levels = 0;      // rows that it has, with those of states
   uint64_t calls = 0;       // as a report counts them, with those that have no row
-  uint64_t cpu_ns = 0;      // on the CPU; of a coroutine: within its calls
+  uint64_t cpu_ns = 0;      // of a coroutine: on the CPU, within its calls
   uint64_t work_ns = 0;     // in its calls themselves, but for functions that wait
   // The parts of the process' lifetime in which the thread was, such as "[loader]", in
   // order of time.

@@ -137,16 +137,16 @@ TEST_CASE("what gave way before the first record lies in all parts of the life")
         "entry_lost=1");
 }
 
-TEST_CASE("the tracer's start is a part of the life, and its time is in no sum") {
-  const auto replay = [](int64_t from_ns, int64_t until_ns, int64_t main_ns) {
+TEST_CASE("the tracer's starts are parts of the life, and their time is in no sum") {
+  using Starts = std::vector<Process::TracerStart>;
+  const auto replay = [](const Starts& starts, int64_t main_ns) {
     OneThread t;
     Definitions& definitions = t.script.definitions;
     Process& process =
         *definitions.mutable_process(definitions.thread(t.thread)->process);
     process.exec_ns = 0;
     process.main_ns = main_ns;
-    process.tracing_from_ns = from_ns;
-    process.tracing_until_ns = until_ns;
+    process.tracer_starts = starts;
     definitions.mutable_thread(t.thread)->start_ns = 10;
     t.script.enter(t.thread, 100, "main");
     t.script.exit(t.thread, 105);
@@ -154,17 +154,19 @@ TEST_CASE("the tracer's start is a part of the life, and its time is in no sum")
     t.script.replay(run);
     return tree_text(run, run.threads()[0].root);
   };
-  CHECK(replay(8, 27, 30) == "[arctrace] 1:0 [constructors] 1:3 [loader] 1:8 main 1:5");
-  CHECK(replay(10, 30, 30) == "[arctrace] 1:0 [constructors] 1:0 [loader] 1:10 main 1:5");
-  CHECK(replay(8, 27, INT64_MAX) == "[arctrace] 1:0 [loader] 1:8 main 1:5");
-  // These times cannot be: the thread joins while the tracer starts, before main is
-  // called.
+  CHECK(replay({{8, 27}}, 30) ==
+        "[arctrace] 1:0 [constructors] 1:3 [loader] 1:8 main 1:5");
+  CHECK(replay({{8, 12}, {17, 27}}, 30) ==
+        "[arctrace] 1:0 [constructors] 1:8 [loader] 1:8 main 1:5");
+  CHECK(replay({{10, 30}}, 30) ==
+        "[arctrace] 1:0 [constructors] 1:0 [loader] 1:10 main 1:5");
+  CHECK(replay({{8, 27}}, INT64_MAX) == "[arctrace] 1:0 [loader] 1:8 main 1:5");
+  // These times cannot be: the thread joins in the first one, and then main is called.
   const std::string without = "[constructors] 1:20 [loader] 1:10 main 1:5";
-  CHECK(replay(11, 27, 30) == without);
-  CHECK(replay(5, 9, 30) == without);
-  CHECK(replay(8, 31, 30) == without);
-  CHECK(replay(-1, 27, 30) == without);
-  CHECK(replay(INT64_MAX, INT64_MAX, 30) == without);
+  const Starts wrong[] = {{{11, 27}},          {{5, 9}},           {{8, 31}}, {{-1, 27}},
+                          {{8, 20}, {19, 27}}, {{8, 20}, {25, 31}}};
+  for (const Starts& starts : wrong) CHECK(replay(starts, 30) == without);
+  CHECK(replay({}, 30) == without);
 }
 
 TEST_CASE("exit handlers whose begin was not recorded run in exit, or outside of main") {

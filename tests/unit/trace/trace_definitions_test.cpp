@@ -149,7 +149,7 @@ TEST_CASE("what definitions define") {
                      Bytes().u32(1).u32(ARCTRACE_LIFE_THREAD_END).u32(writer).u32(0));
     }
   }
-  // The first start of the tracer counts; one that ends before it begins is none.
+  // Starts of the tracer are in order of time; one that ends before it begins is none.
   for (const auto& [from, until] : {std::pair{70u, 75u}, {52u, 58u}, {56u, 54u}}) {
     block.add_full(ARCTRACE_TYPE_PHASE, 1, until,
                    Bytes().u32(1).u32(ARCTRACE_LIFE_TRACED).u64(from));
@@ -176,8 +176,10 @@ TEST_CASE("what definitions define") {
   CHECK(process.uid == 55);
   CHECK(process.start_ns == 50);
   CHECK(process.end_ns == 900);
-  CHECK(process.tracing_from_ns == 52);
-  CHECK(process.tracing_until_ns == 58);
+  REQUIRE(process.tracer_starts.size() == 2);
+  CHECK(process.tracer_starts[0].from_ns == 52);
+  CHECK(process.tracer_starts[0].until_ns == 58);
+  CHECK(process.tracer_starts[1].from_ns == 70);
   CHECK(process.end_how == ARCTRACE_END_EXIT_DIRECT);
   CHECK(process.end_status == 3);
   CHECK(process.executable == "/bin/odd");
