@@ -211,7 +211,7 @@ uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {
 // A program started by `arctrace record` finds its session in the environment.
 __attribute__((constructor(101))) static void attach_at_load(void) {
   const ClockTimes began = times_now();
-  if (arctrace_attach(nullptr) == 0) record_start(began);
+  if (arctrace_attach(nullptr) == 0 && *arctrace_gate != 0) record_start(began);
 }
 
 // The shim's interface for the recorder's second `record --pid`: a running process leaves
