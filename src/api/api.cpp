@@ -208,8 +208,10 @@ uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {
   return sum;
 }
 
-// A program started by `arctrace record` finds its session in the environment.
+// A program started by `arctrace record` finds its session in the environment. Others
+// have no clock read, which the kernel may forbid them (PR_SET_TSC).
 __attribute__((constructor(101))) static void attach_at_load(void) {
+  if (secure_getenv("ARCTRACE_SESSION") == nullptr) return;
   const ClockTimes began = times_now();
   if (arctrace_attach(nullptr) == 0 && *arctrace_gate != 0) record_start(began);
 }

@@ -257,7 +257,9 @@ void arctrace_shim_process_end(uint32_t how, int32_t status) {
   record_process_end(how, status);
 }
 
-void arctrace_shim_start_begins(void) { shim_start = times_now(); }
+void arctrace_shim_start_begins(void) {
+  if (session.joined) shim_start = times_now();
+}
 
 void arctrace_shim_started(void) {
   if (*arctrace_gate != 0) record_start(shim_start);
