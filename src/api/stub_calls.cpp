@@ -77,7 +77,7 @@ __attribute__((always_inline)) inline void return_as(FilteredEntry entry,
 // Whether the filter in force may leave the call out, which has to be examined then. It
 // is a function of its own, because that of a call that is recorded should save few
 // registers.
-ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) bool may_be_left_out(
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) bool call_may_be_left_out(
     const uintptr_t* call_word) {
   const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(*call_word);
   return may_be_left_out(thread_local_state.filter_context,
@@ -85,7 +85,7 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) bool may_be_left_out(
 }
 
 // Whether the filter leaves a ready call out.
-ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) bool is_left_out(
+ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) bool call_is_left_out(
     const uintptr_t* call_word) {
   const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(*call_word);
   const uint32_t ready_at = __atomic_load_n(&call.ready_at, __ATOMIC_ACQUIRE);
@@ -182,7 +182,8 @@ arctrace_shim_call_entered(uintptr_t first, uintptr_t second) {
   if (!filtered_path_is_open()) {
     return return_as(FilteredEntry::kUndone, own_return_address());
   }
-  if (may_be_left_out(entered_call_word()) && is_left_out(entered_call_word())) {
+  if (call_may_be_left_out(entered_call_word()) &&
+      call_is_left_out(entered_call_word())) {
     return return_as(FilteredEntry::kLeftOut, own_return_address());
   }
   begin_otherwise(entered_call_word(), own_return_address());

@@ -243,7 +243,8 @@ const volatile uint32_t* live_filter_number = kClosedGate;
 const volatile uint32_t* record_filter_number = kClosedGate;
 
 // Another thread may be in filter_fast_path(). Each of the two functions has a fence
-// between its store and what it does next, so that one of them sees the other's store.
+// after its first stores: either that one then sees `is_slow`, or its stores to the gates
+// come before those here.
 void close_fast_path() {
   IpcAtomics::store_relaxed(is_slow, uint32_t{1});
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -46,7 +46,8 @@ struct ClockTimes {
 };
 ClockTimes times_now();
 
-// The thread, the first one of the process, has only started the tracer from then on.
+// The calling thread has only started the tracer from then on. Of another thread than the
+// process' first one, nothing is recorded.
 void record_start(const ClockTimes& began);
 
 // The process has made the child `pid`, which is none of the program's, but the tracer's.

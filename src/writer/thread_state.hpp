@@ -220,8 +220,8 @@ struct ThreadLocal {
   // The number of the session, as stack_switch.hpp counts them, in which it is known
   // which functions were open when the thread began.
   uint32_t frames_known_in;
-  // The filter's context inside the innermost open frame, and outside all of them: a fork
-  // child begins with the former.
+  // The filter's context inside the innermost open frame, and outside all of them. A fork
+  // child begins with the former, and stubs look there first.
   FilterContext filter_context;
   FilterContext filter_outermost;
   // Index + 1 of the frame whose waiting entry `change` records; 0: none.

@@ -91,8 +91,9 @@ TEST_CASE("interrupted anywhere: by calls of every kind") {
 }
 
 // A filter that leaves no call out: they take the path of filtered calls.
+constexpr arctrace_shim_filter kFilter = {0, 100, 0};
+
 TEST_CASE("interrupted anywhere: by calls of every kind, with a filter") {
-  const arctrace_shim_filter filter = {0, 100, 0};
   for (const arctrace_scope scope : kScopes) {
     for (const WriterAction& outer : all_writer_actions()) {
       for (const WriterAction& inner : {all_writer_actions()[0], outer}) {
@@ -100,7 +101,7 @@ TEST_CASE("interrupted anywhere: by calls of every kind, with a filter") {
         CAPTURE(outer.name);
         CAPTURE(inner.name);
         in_session(buffer_with(scope, 1024, 2000), [&](TestSession& test) {
-          arctrace_shim_set_filter(&filter);
+          arctrace_shim_set_filter(&kFilter);
           const Interrupted done = interrupt_everywhere(
               200, [&](uint64_t n) { outer.run(1, n); },
               [&](uint64_t n) { inner.run(2, n); });
@@ -274,10 +275,15 @@ TEST_CASE("interrupted anywhere: by a handler that forks") {
 // twice, alike both times, or with one of its own. The blocks have space, and are young
 // enough for its time.
 TEST_CASE("interrupted anywhere: by a handler that forks, and its child just goes on") {
-  for (const WriterAction& outer : all_writer_actions()) {
+  const auto actions = all_writer_actions();
+  for (size_t i = 0; i < 2 * actions.size(); ++i) {
+    const WriterAction& outer = actions[i / 2];
+    const bool is_filtered = i % 2 != 0;
     if (outer.name == "define" || outer.name == "new block") continue;
     CAPTURE(outer.name);
+    CAPTURE(is_filtered);
     in_session(buffer_with(ARCTRACE_SCOPE_THREAD, 4096, 2000), [&](TestSession& test) {
+      if (is_filtered) arctrace_shim_set_filter(&kFilter);
       const int parent = getpid();
       const Interrupted done = interrupt_everywhere(
           200, [&](uint64_t n) { outer.run(1, n); },

@@ -1,5 +1,6 @@
 #include "reader/ui/model/page_json.hpp"
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 
@@ -253,26 +254,27 @@ void write_lane_name_json(const Definitions& definitions, const Lane& lane,
   json.member("adopted", lane.is_adopted);
 }
 
-// The time of a lane on the CPU: of a thread's own stack all but what arctrace itself did
-// in the thread, as in the thread's tree.
-uint64_t cpu_ns_of(const Replay& replay, const Lane& lane) {
-  if (lane.coroutine != 0 || lane.is_adopted) return lane.cpu_ns;
-  const std::span<const ThreadTree> threads = replay.threads();
-  const auto tree = std::find_if(threads.begin(), threads.end(), [&](const auto& one) {
-    return one.thread == lane.thread;
-  });
-  return tree == threads.end() ? 0 : replay.tree().cpu_total(tree->root).cpu_ns;
+// The times of threads on the CPU, all but what arctrace itself did in them.
+absl::flat_hash_map<ThreadIndex, uint64_t> cpu_ns_by_thread(const Replay& replay) {
+  absl::flat_hash_map<ThreadIndex, uint64_t> cpu_ns;
+  for (const ThreadTree& tree : replay.threads()) {
+    cpu_ns[tree.thread] = replay.tree().cpu_total(tree.root).cpu_ns;
+  }
+  return cpu_ns;
 }
 
 void write_lanes_json(const PageFacts& facts, JsonWriter& json) {
   const Definitions& definitions = facts.replay.definitions();
+  const auto cpu_ns = cpu_ns_by_thread(facts.replay);
   json.key("lanes").begin_array();
   for (const Lane& lane : facts.parts.timeline().lanes()) {
     json.begin_object();
     write_lane_name_json(definitions, lane, json);
     json.member("levels", lane.levels);
     json.member("calls", lane.calls);
-    json.member("cpu_ns", cpu_ns_of(facts.replay, lane));
+    const bool is_own_stack = lane.coroutine == 0 && !lane.is_adopted;
+    const auto own = is_own_stack ? cpu_ns.find(lane.thread) : cpu_ns.end();
+    json.member("cpu_ns", own != cpu_ns.end() ? own->second : lane.cpu_ns);
     json.member("work_ns", lane.work_ns);
     json.key("parts").begin_array();
     for (const Stretch& part : lane.parts) {

@@ -321,8 +321,10 @@ class ConditionCheck {
   std::string no_function(const FunctionPattern& pattern) const {
     std::vector<std::string> names;
     for (const FunctionNames& function : own_) names.push_back(function.brief);
-    return absl::StrCat("no function of the program or of its libraries matches",
-                        near_names(plain_part(pattern.text()), names));
+    return absl::StrCat(
+        "no function of the program or of its libraries matches, and "
+        "what it executes is not examined",
+        near_names(plain_part(pattern.text()), names));
   }
 
   // The same by the analysis of the program, which -P needs anyway.

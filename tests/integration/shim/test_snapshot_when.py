@@ -90,8 +90,8 @@ class SnapshotWhen(ShimTest):
             self.assertIsNone(recorder.poll())  # the program sleeps for more than a second
             _, rest = recorder.communicate()
         will_not = "arctrace: warning: no call of ./flight will meet --snapshot-when"
-        self.assertEqual(first, f'{will_not} "serv > 1s": no function of the program or of its libraries matches; did '
-                                'you mean "serve"?\n')
+        self.assertEqual(first, f'{will_not} "serv > 1s": no function of the program or of its libraries matches, '
+                                'and what it executes is not examined; did you mean "serve"?\n')
         self.assertEqual(second, f'{will_not} "main > 1s": main is not patched: try -P main\n')
         self.assertNotIn(will_not, rest)
         self.assertRegex(rest, r"(?m)^arctrace: warning: no function matches --snapshot-when serv; did you mean")
