@@ -118,7 +118,10 @@ LiveSums& LiveSums::operator+=(const LiveSums& other) {
   return *this;
 }
 
-void LiveModel::begin(const Trace& trace, Replay& /*replay*/) { clock_ = &trace.clock(); }
+void LiveModel::begin(const Trace& trace, Replay& replay) {
+  clock_ = &trace.clock();
+  replay.shown_names().set_full(full_names_);
+}
 
 // A record that is older than the tick gets the tick's time.
 void LiveModel::after(const Record& record) {

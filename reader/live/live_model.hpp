@@ -79,8 +79,10 @@ class LiveModel : public LiveTick {
   // bytes; and deep stacks to their innermost frames.
   static constexpr size_t kRowsKept = 2'000, kNameKept = 1'000, kFramesKept = 200;
 
-  // Sums are of the ticks that make up the last `window_ns`.
-  explicit LiveModel(int64_t window_ns) : window_ns_(window_ns) {}
+  // Sums are of the ticks that make up the last `window_ns`. `full_names`: functions have
+  // their whole names (ShownNames).
+  explicit LiveModel(int64_t window_ns, bool full_names = false)
+      : window_ns_(window_ns), full_names_(full_names) {}
 
   void begin(const Trace& trace, Replay& replay) override;
   void after(const Record& record) override;
@@ -134,6 +136,7 @@ class LiveModel : public LiveTick {
                    const std::vector<LiveThread>& threads);
 
   const int64_t window_ns_;
+  const bool full_names_;
   bool is_paused_ = false;
   const ClockMap* clock_ = nullptr;  // of the tick that is read
   std::deque<LiveMark> marks_;

@@ -11,7 +11,7 @@ import unittest
 
 import cases
 import support
-from command import ARCTRACE, arctrace, read, start_arctrace
+from command import ARCTRACE, arctrace, read, run, start_arctrace
 from states import wait_until
 from test_kernel import NO_KERNEL
 from tmux_terminal import Terminal
@@ -101,6 +101,20 @@ class LiveScreenTest(TracedTest):
         terminal.run("resize-window", "-x", 80, "-y", 24)
         terminal.wait_for("records/s", "inner")
         self.interrupt(terminal)
+
+    def test_whole_names(self):
+        """Functions have short names, or with --full-names whole ones."""
+        program = self.directory / "templates"
+        run("g++", "-O0", "-finstrument-functions", "-x", "c++", "-", "-o", program, check=True, input=(
+            "#include <unistd.h>\ntemplate <class T> long slow_sort(T n) { usleep(n); return n; }"
+            "int main() { for (;;) slow_sort<long>(1000); }"))
+        for options, shown in (("", r" slow_sort *$"), ("--full-names", r" long slow_sort<long>\(long\)")):
+            terminal = self.terminal(120, 24)
+            terminal.type(f"{ARCTRACE} live --no-libcall {options} -- {program}")
+            terminal.wait_until(lambda lines, shown=shown: any(re.search(shown, line.split("│")[0].rstrip()) for line in lines))
+            terminal.press("C-c")
+            terminal.wait_for("the session is over")
+            terminal.press("q")
 
     @cases.in_gate
     def test_what_is_drawn(self):

@@ -103,6 +103,46 @@ class PageTest(ServedTest):
                 page.close()
         self.assertEqual(dict(zip(SHORT_NAMES, found)), SHORT_NAMES)
 
+    def test_whole_names(self):
+        """A function's whole name stands in its details; a button, or a key, shows whole names everywhere, and the
+        address keeps that."""
+        program = self.directory / "templates"
+        run("g++", "-O0", "-finstrument-functions", "-x", "c++", "-", "-o", program, check=True, input=(
+            "template <class T> long slow_sort(T n) { return n > 0 ? slow_sort<T>(n - 1) + 1 : 0; }"
+            "int main() { return slow_sort<long>(20) != 20; }"))
+        trace = self.record(program, options=("--no-libcall",)).trace
+        html = self.directory / "templates.html"
+        read("export", "--to=html", "-o", html, trace, timeout=SECONDS)
+        whole = "long slow_sort<long>(long)"
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            server = Server(trace)
+            try:
+                server.wait_whole()
+                for url in (server.url, html.as_uri()):
+                    page.call("Page.navigate", url="about:blank")
+                    page.wait("location.href === 'about:blank'")
+                    page.open(url + "#tab=details&function=slow_sort")
+                    page.wait("document.querySelector('#pane h2')")
+                    shown = "document.querySelector('#pane h2')?.textContent"
+                    self.assertEqual(page.run(shown), "slow_sort")
+                    self.assertIn(whole, page.run("document.querySelector('#pane dl').textContent"))
+                    page.key("n")
+                    page.wait(f"{shown} === '{whole}'")
+                    page.wait("location.hash.includes('names=whole') && location.hash.includes('function=slow_sort')")
+                    page.run("location.reload()")
+                    page.wait(f"{shown} === '{whole}'")
+                    page.run("document.getElementById('names').click()")
+                    page.wait(f"{shown} === 'slow_sort'")
+                whole_server = Server("--full-names", trace)
+                self.addCleanup(whole_server.close)
+                page.open(whole_server.url)
+                page.wait("document.getElementById('names')?.ariaPressed === 'true'")
+                self.assertEqual(page.problems, [])
+            finally:
+                page.close()
+                server.close()
+
     def test_numbers_and_times(self):
         """Nothing is "0"; what is not known is "-"; microseconds have their sign."""
         script = (pathlib.Path(__file__).resolve().parents[2] / "reader/ui/page/format.js").read_text()

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -217,6 +218,21 @@ class RecordTest(TracedTest):
             self.assertEqual(arctrace("record", "true", cwd=self.directory).returncode, 0)
         names = sorted(os.listdir(self.directory))
         self.assertEqual(names, ["arctrace.data", "arctrace.data.old"])
+
+    def test_a_large_file(self):
+        """A file of a GiB has a line that says what makes it smaller; the command in it works as it is printed."""
+        program = self.directory / "many"
+        run("gcc", "-O2", "-finstrument-functions", "-x", "c", "-", "-o", program, check=True, input=(
+            "__attribute__((noinline)) static void often(void) { __asm__ volatile(\"\"); }"
+            "int main(void) { for (int i = 0; i < 48000000; ++i) often(); return 0; }"))
+        done = arctrace("record", "--no-libcall", "-b", "512M", "-o", "my trace", "--", program, cwd=self.directory)
+        line = next(line for line in done.stderr.splitlines() if "the file is large" in line)
+        self.assertIn("-t 20us leaves out all that are shorter, and --size-limit=1G removes", line)
+        (command,) = re.findall(r"arctrace (report .*) shows; ", line)
+        flat = run(ARCTRACE, *shlex.split(command), cwd=self.directory, check=True).stdout
+        self.assertRegex(flat, r" often\n")
+        done = arctrace("record", "--no-libcall", "--size-limit=4M", "-o", "limited", "--", program, cwd=self.directory)
+        self.assertNotIn("the file is large", done.stderr)
 
     def test_options_behind_the_command_are_the_commands(self):
         done = arctrace("record", "-o", self.directory / "x", "echo", "-o", "--help")

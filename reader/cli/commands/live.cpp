@@ -15,6 +15,7 @@
 #include "reader/cli/options/dump_filter.hpp"
 #include "reader/cli/options/options.hpp"
 #include "reader/cli/options/record_options.hpp"
+#include "reader/cli/options/trace_options.hpp"
 #include "reader/cli/record/open_trace.hpp"
 #include "reader/cli/record/watched_session.hpp"
 #include "reader/live/live_reader.hpp"
@@ -86,14 +87,15 @@ absl::StatusOr<int> follow(const LiveOptions& options, const std::string& path) 
   return output.finish();
 }
 
-absl::StatusOr<int> show(const std::string& path) {
+absl::StatusOr<int> show(const std::string& path, bool full_names) {
   absl::StatusOr<WatchedSession> session = WatchedSession::open(path);
   if (!session.ok()) return session.status();
   const recording::SignalScope signals;
   absl::StatusOr<std::unique_ptr<terminal::Screen>> screen = open_live_screen();
   if (!screen.ok()) return screen.status();
   std::optional<recording::Recording::End> none;
-  return show_session(**screen, reader::escaped(path), *session, nullptr, signals, none);
+  return show_session(**screen, reader::escaped(path), full_names, *session, nullptr,
+                      signals, none);
 }
 
 // Shows a session that exists already.
@@ -107,7 +109,7 @@ absl::StatusOr<int> live_of_session(const LiveOptions& options) {
   absl::StatusOr<std::string> path =
       target.empty() ? only_session() : recorder::find_session(target.front());
   if (!path.ok()) return path.status();
-  return options.plain ? follow(options, *path) : show(*path);
+  return options.plain ? follow(options, *path) : show(*path, options.full_names);
 }
 
 bool names_command(const LiveOptions& options) {
@@ -159,6 +161,7 @@ Runner add_live(CLI::App& root) {
   add_format_option(*app, options->format);
   add_thread_options(*app, options->pids, options->tids, "-p,--pid", kPidHelp);
   add_where_option(*app, options->where, "; with --plain");
+  add_full_names_option(*app, options->full_names);
   const size_t about_screen = app->get_options().size();
   add_buffer_size_option(*app, options->record.buffer);
   add_kernel_options(*app, options->record.kernel);

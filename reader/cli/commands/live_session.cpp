@@ -170,6 +170,7 @@ absl::StatusOr<std::unique_ptr<terminal::Screen>> open_live_screen() {
 }
 
 absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& title,
+                                 bool full_names,
                                  WatchedSession& session, recording::Recording* own,
                                  const recording::SignalScope& signals,
                                  std::optional<recording::Recording::End>& ended) {
@@ -179,7 +180,7 @@ absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& ti
       act_as_owner(session.buffer().path());
   reader::Symbolizer symbolizer;
   reader::LiveReader reader(*std::move(copy), symbolizer, own != nullptr);
-  reader::LiveModel model(kWindowNs);
+  reader::LiveModel model(kWindowNs, full_names);
   terminal::LiveScreen shown(screen, model, title,
                              [&] { return take_live_snapshot(session.buffer()); });
   reader::ThreadWatch watch(read_pid_namespace(), kFirstPidNamespace, kWindowNs);
@@ -278,8 +279,9 @@ absl::StatusOr<int> show(const LiveOptions& options, const SignalScope& signals,
   absl::StatusOr<WatchedSession> watched =
       WatchedSession::open((*session)->buffer().path());
   if (!watched.ok()) return watched.status();
-  absl::StatusOr<int> left = show_session(**screen, title_of(options.record), *watched,
-                                          &**session, signals, ended);
+  absl::StatusOr<int> left =
+      show_session(**screen, title_of(options.record), options.full_names, *watched,
+                   &**session, signals, ended);
   screen->reset();
   (*session)->close();
   if (!left.ok() || ended.has_value()) return left;

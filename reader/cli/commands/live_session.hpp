@@ -88,8 +88,10 @@ absl::StatusOr<std::unique_ptr<terminal::Screen>> open_live_screen();
 // Shows the session until the user leaves: returns 0, or kStatusInterrupted after Ctrl-C.
 // `title`: what the screen shows, escaped. `own`: the recording if the session is this
 // process'; if it ends meanwhile, `ended` says how. Null: the session is another
-// process'. Error: the session cannot be read.
+// process'. `full_names`: functions have their whole names. Error: the session cannot be
+// read.
 absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& title,
+                                 bool full_names,
                                  WatchedSession& session, recording::Recording* own,
                                  const recording::SignalScope& signals,
                                  std::optional<recording::Recording::End>& ended);

@@ -102,11 +102,14 @@ absl::StatusOr<int> serve(const ViewPageOptions& options, const reader::TraceFil
                                    return reader::answer_of_page(model, request);
                                  });
   if (!server.ok()) return server.status();
+  // The page has its state in its address.
+  const std::string url =
+      absl::StrCat((*server)->url(), options.full_names ? "#names=whole" : "");
   reader::Output output;
-  output.write(absl::StrCat((*server)->url(), "\n"));
+  output.write(absl::StrCat(url, "\n"));
   if (absl::Status s = output.finish(); !s.ok()) return s;
   reader::print_message("the page is at this address until Ctrl-C");
-  if (!options.no_open && can_open_browser()) open_browser((*server)->url());
+  if (!options.no_open && can_open_browser()) open_browser(url);
   (*server)->run([&line] {
     line.update();
     return reader::InterruptWatch::interrupted();

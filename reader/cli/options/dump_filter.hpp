@@ -62,6 +62,7 @@ struct LiveOptions {
   OutputFormat format = OutputFormat::kText;
   DumpFilter filter;                 // of lines
   std::vector<std::string> where;    // the same
+  bool full_names = false;           // of functions, on the screen
   std::vector<uint32_t> pids, tids;  // the filter's; without a target, pids are joined
   recording::RecordOptions record;   // of a command, or of processes that are joined
 };

@@ -63,16 +63,12 @@ bool ReplayFilterOptions::wants_gap(const reader::Definitions& definitions,
          wants_thread(definitions, gap.thread);
 }
 
-namespace {
-
 void add_full_names_option(CLI::App& app, bool& full_names) {
   app.add_flag(
       "--full-names", full_names,
       "show C++ functions with return types, template arguments and parameters, and "
       "copies by their own names");
 }
-
-}  // namespace
 
 void add_replay_filter_options(CLI::App& app, ReplayFilterOptions& options,
                                const std::string& functions_help) {
@@ -373,6 +369,7 @@ void add_view_options(CLI::App& app, ViewPageOptions& options) {
   app.add_flag("--partial", options.partial,
                "show what there is of a trace that was cut off, or of a session that is "
                "not yet finished");
+  add_full_names_option(app, options.full_names);
   app.add_flag("--debuginfod", options.download,
                "download debug files from the servers in DEBUGINFOD_URLS");
   app.footer(absl::StrCat(kViewNotes, kFilesNote));

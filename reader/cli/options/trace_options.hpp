@@ -45,6 +45,9 @@ struct ReplayFilterOptions {
 void add_replay_filter_options(CLI::App& app, ReplayFilterOptions& options,
                                const std::string& functions_help);
 
+// Adds --full-names. `full_names` must outlive `app`.
+void add_full_names_option(CLI::App& app, bool& full_names);
+
 // The options of `arctrace export`.
 struct ExportOptions : ReplayFilterOptions {
   const reader::ExportFormat* format = nullptr;
@@ -84,7 +87,8 @@ struct ViewPageOptions {
   uint16_t port = 0;  // 0: any
   bool no_open = false;
   bool partial = false;
-  bool download = false;  // of debug files
+  bool download = false;    // of debug files
+  bool full_names = false;  // of functions
 };
 
 // `options` must outlive `app`.

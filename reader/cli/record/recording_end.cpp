@@ -15,6 +15,7 @@
 #include "reader/cli/record/record_session.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/session_text.hpp"
+#include "reader/render/shell_text.hpp"
 #include "reader/report/record_again.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
@@ -288,6 +289,20 @@ void tell_snapshots(const recorder::CollectorSummary& summary,
   reader::print_message(line);
 }
 
+// Prints what makes a large file smaller the next time. A file whose size was limited is
+// as large as was asked for.
+void tell_large(const recorder::CollectorSummary& summary,
+                const recording::RecordOptions& options) {
+  constexpr uint64_t kLarge = uint64_t{1} << 30;
+  if (summary.file_bytes < kLarge || options.flight.snapshots_kept.bytes != 0) return;
+  reader::print_message(absl::StrCat(
+      "the file is large: which calls it has most of, arctrace report --view=flat "
+      "--sort=calls ",
+      reader::shell_file(options.output.path),
+      " shows; -t 20us leaves out all that are shorter, and --size-limit=1G removes the "
+      "oldest records"));
+}
+
 }  // namespace
 
 std::string patch_advice(const std::string& program) {
@@ -334,6 +349,7 @@ void print_end(const recorder::CollectorSummary& summary,
   tell_unused_entries(summary, options);
   tell_patches(summary, options, !hint.empty());
   tell_snapshots(summary, options);
+  tell_large(summary, options);
   if (summary.overwritten != 0) tell_kept(options.output.path, options.keep_ns);
   reader::print_message(recording_summary_line(summary, options.output.path));
 }

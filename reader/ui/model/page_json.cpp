@@ -228,11 +228,14 @@ void write_names_json(FunctionResolver& resolver, size_t first, JsonWriter& json
   for (size_t i = first; i < functions.size(); ++i) {
     json.begin_array();
     const auto id = static_cast<FunctionId>(i);
-    json.value(safe_name(resolver.shown_names()[id]));
+    const std::string_view shown = resolver.shown_names()[id];
+    const std::string_view whole = functions[id].name;
+    json.value(safe_name(shown));
     json.value(safe_name(functions[id].module));
-    if (const auto kind = function_kind(functions[id]); kind && may_wait(*kind)) {
-      json.value(true);
-    }
+    const auto kind = function_kind(functions[id]);
+    const bool waits = kind && may_wait(*kind);
+    if (waits || shown != whole) json.value(waits);
+    if (shown != whole) json.value(safe_name(whole));
     json.end();
   }
 }

@@ -66,6 +66,7 @@ class Details {
     const row = totals.byFunction.get(id);
     clear(main, make("h2", { class: "mono" }, nameOf(id)), make("div", { class: "columns" },
       make("section", {}, facts_([
+        ["whole name", !state.wholeNames && wholeNameOf(id) && make("span", { class: "mono" }, wholeNameOf(id))],
         ["module", facts.functions[id][1]],
         ["calls", !areKnown ? readingNote() : row ? [count(row[1]), leftOutNote(id)] : "none in this time"],
         row && ["in itself", duration(row[2]) + (facts.thread_ns ? ", " + share(row[2], facts.thread_ns) + " of all threads" : "")],

@@ -17,9 +17,15 @@ function makeLegend() {
   const controls = [
     facts.has_wake_ups && make("button", { id: "path", "aria-pressed": String(critical.isShown), title: "p", onclick: togglePath }, "critical path"),
     make("button", { id: "depth", "aria-pressed": String(timeLine.isDeep), title: "e", onclick: () => timeLine.unfoldAll() }, "all depths"),
+    facts.functions.some((entry) => entry[3]) && make("button", { id: "names", "aria-pressed": String(state.wholeNames), title: "n", onclick: toggleNames }, "whole names"),
   ];
   return make("div", { class: "legend" }, make("ul", { "aria-label": "Signs in the time line" },
     signs.map(({ sign, what }) => make("li", {}, make("span", { class: "sign " + sign }), what))), controls);
+}
+// Shows functions by their whole names, with types, template arguments and parameters, or by short ones.
+function toggleNames() {
+  change({ wholeNames: !state.wholeNames });
+  document.getElementById("names")?.setAttribute("aria-pressed", String(state.wholeNames));
 }
 // Shows the critical path in the time line, or hides it.
 function togglePath() {

@@ -8,7 +8,7 @@ const KEYS = [
   ["↑ ↓ ← →", "choose the caller, the first callee, the call before, the one after"], ["Enter  f", "zoom to the chosen call"],
   ["shift ↑ ↓", "scroll the lanes"], ["drag", "move"], ["shift drag", "choose a range of time for summary, tables and flame graph"],
   ["r", "the range that is shown becomes that range"], ["Esc", "back to the whole time"],
-  ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"], ["e", "all rows of deep threads, or the first ones"], ["p", "the critical path in the time line"],
+  ["ctrl wheel, pinch", "zoom"], ["wheel", "scroll the lanes"], ["click on a thread", "fold and unfold it"], ["e", "all rows of deep threads, or the first ones"], ["n", "whole names of functions, or short ones"], ["p", "the critical path in the time line"],
   ["1 – 6", "the tabs"], ["/", "search"], ["t", "light or dark"], ["?", "this list"],
 ];
 let timeLine = null;
@@ -122,6 +122,7 @@ function listenToKeys(search) {
     else if (event.key === "?") document.querySelector("dialog").showModal();
     else if (event.key === "t") change({ theme: isDark() ? "light" : "dark" });
     else if (event.key === "p" && facts.has_wake_ups) togglePath();
+    else if (event.key === "n" && document.getElementById("names")) toggleNames();
     else if (event.key === "r" && source.canReadAgain) shownRange();
     else if (event.key === "Escape") { timeLine.spot = null; change({ range: null, call: null, func: null }); }
     else if (event.key >= "1" && event.key <= String(TABS.length)) change({ tab: TABS[Number(event.key) - 1].id });
@@ -165,7 +166,7 @@ async function start() {
     try {
       const made = await source.summary();
       const isAll = state.view.from === before.from_ns && state.view.until === Math.max(before.until_ns, before.from_ns + 1);
-      const wanted = { call: state.call ? callText(state.call) : state.wanted.call, function: state.func === null ? state.wanted.function : nameOf(state.func) };
+      const wanted = { call: state.call ? callText(state.call) : state.wanted.call, function: state.func === null ? state.wanted.function : shortNameOf(state.func) };
       const flags = state.call ? state.call.flags : 0;
       facts = made;
       Object.assign(state, { call: null, func: null, wanted });
@@ -196,7 +197,7 @@ async function start() {
   onChange((changed) => {
     if (changed.has("theme")) setTheme();
     const flames = ["weight", "per", "inverted", "flameSearch"].some((name) => changed.has(name));
-    if (["tab", "range", "call", "func"].some((name) => changed.has(name)) || changed.has("per")) tabs.show();
+    if (["tab", "range", "call", "func", "wholeNames"].some((name) => changed.has(name)) || changed.has("per")) tabs.show();
     else if (state.tab === "flame" && flames) flame.build();
     else if (state.tab === "functions" && ["sort", "up", "filter"].some((name) => changed.has(name))) table.fill();
     if (changed.has("theme")) flame.draw();

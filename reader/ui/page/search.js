@@ -17,7 +17,7 @@ class Search {
   index() {
     if (this.indexed !== facts.functions || this.texts.length !== facts.functions.length) {
       this.indexed = facts.functions;
-      this.texts = facts.functions.map((entry) => (entry[0] + " " + fileOf(entry[1])).toLowerCase());
+      this.texts = facts.functions.map((entry) => [entry[0], entry[3], fileOf(entry[1])].filter(Boolean).join(" ").toLowerCase());
     }
     return this.texts;
   }

@@ -9,6 +9,7 @@ const state = {
   weight: null, per: "all", inverted: false, flameSearch: "",
   sort: "self", up: false, filter: "",
   theme: null,     // null: the system's
+  wholeNames: false,  // of functions, instead of short ones
 };
 let facts = null;  // the answer to "summary"
 let source = null;
@@ -34,12 +35,13 @@ function writeAddress() {
     if (state.range) values.set("range", pair(state.range));
     const call = state.call ? callText(state.call) : state.wanted.call;
     if (call) values.set("call", call);
-    const name = state.func !== null ? nameOf(state.func) : state.wanted.function;
+    const name = state.func !== null ? shortNameOf(state.func) : state.wanted.function;
     if (name) values.set("function", name);
     for (const name of ["tab", "weight", "per", "sort", "filter", "theme"]) {
       if (state[name]) values.set(name, state[name]);
     }
     if (state.inverted) values.set("inverted", "1");
+    if (state.wholeNames) values.set("names", "whole");
     if (state.up) values.set("up", "1");
     if (state.flameSearch) values.set("find", state.flameSearch);
     history.replaceState(null, "", "#" + values.toString());
@@ -61,15 +63,16 @@ function readAddress() {
   choose("theme", ["light", "dark"]);
   state.inverted = values.get("inverted") === "1";
   state.up = values.get("up") === "1";
+  state.wholeNames = values.get("names") === "whole";
   state.filter = values.get("filter") || "";
   state.flameSearch = values.get("find") || "";
   state.wanted = { call: values.get("call"), function: values.get("function") };
   findWanted();
 }
 
-// A call and a function in the address: lanes by their keys, functions by their names.
+// A call and a function in the address: lanes by their keys, functions by their short names.
 function callText(call) {
-  return [facts.lanes[call.lane].key, call.level, call.start, call.stop, nameOf(call.what)].join(",");
+  return [facts.lanes[call.lane].key, call.level, call.start, call.stop, shortNameOf(call.what)].join(",");
 }
 // Finds those of the wanted call and function that the page knows by now.
 function findWanted() {
@@ -90,7 +93,10 @@ function findWanted() {
   }
 }
 
-const nameOf = (id) => id < 0 ? "[too little to be seen]" : facts.functions[id] ? facts.functions[id][0] || "[no name]" : "?";
+const shortNameOf = (id) => id < 0 ? "[too little to be seen]" : facts.functions[id] ? facts.functions[id][0] || "[no name]" : "?";
+// The name with types, template arguments and parameters, of functions that have another short one; null: the same.
+const wholeNameOf = (id) => facts.functions[id]?.[3] || null;
+const nameOf = (id) => state.wholeNames && wholeNameOf(id) || shortNameOf(id);
 const moduleOf = (id) => id >= 0 && facts.functions[id] ? fileOf(facts.functions[id][1]) : "";
 const laneTitle = (lane) => lane.name + " " + lane.pid + "/" + lane.tid +
   (lane.coroutine ? " coroutine " + lane.coroutine : "") + (lane.adopted ? ", entered before tracing" : "");
@@ -102,7 +108,7 @@ const isDark = () => document.documentElement.dataset.theme === "dark";
 function colorOf(id) {
   let color = colors.get(id);
   if (color) return color;
-  const own = hash(nameOf(id));
+  const own = hash(shortNameOf(id));
   const hue = own % 360;
   const light = isDark() ? 34 + (own >>> 9) % 12 : 72 + (own >>> 9) % 12;
   // Functions that wait are nearly grey.

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "reader/render/shell_text.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/format_names.hpp"
 #include "reader/trace/text_escape.hpp"
@@ -288,7 +289,7 @@ class ConditionCheck {
     if (has_hooks_) return "";
     if (options_.patch.empty()) {
       return absl::StrCat(reader::escaped(own->brief),
-                          " was not built with hooks: try -P ", reader::escaped(text));
+                          " was not built with hooks: try -P ", reader::shell_word(text));
     }
     return why_not_patched(text, *own);
   }
@@ -363,7 +364,7 @@ class ConditionCheck {
     if (!why_small.empty()) return why_small;
     if (!can_be && !why_not.empty()) return why_not;
     return absl::StrCat(reader::escaped(own.brief), " is not patched: try -P ",
-                        reader::escaped(text));
+                        reader::shell_word(text));
   }
 
   const CallFilterOptions& options_;

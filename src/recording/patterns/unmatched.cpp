@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "reader/render/shell_text.hpp"
 #include "reader/symbols/elf_file.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "src/base/glob.hpp"
@@ -229,16 +230,16 @@ std::string why_unmatched(const PatternOption& option, const FunctionPattern& pa
     }
     if (why != nullptr) {
       return absl::StrCat("; ", is_there, ", but ", why, "; try ", option.option, " ",
-                          reader::escaped(function.base));
+                          reader::shell_word(function.base));
     }
   }
   if (patches) {
     return absl::StrCat("; ", is_there, ", but was not patched: try -P ",
-                        reader::escaped(pattern.text()),
+                        reader::shell_word(pattern.text()),
                         ", or see arctrace functions --list");
   }
   return absl::StrCat("; ", is_there, ", but was not built with hooks: try -P ",
-                      reader::escaped(pattern.text()));
+                      reader::shell_word(pattern.text()));
 }
 
 // The libraries' file names.
