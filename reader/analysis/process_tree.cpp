@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reader/analysis/tree_groups.hpp"
+#include "reader/trace/process_identities.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -71,26 +72,11 @@ class Commands {
   }
 
  private:
-  // An identity that was begun by exec goes on with the process of the last identity of
-  // its number that has not ended otherwise.
   void add_identities() {
-    std::vector<ProcessIndex> order(definitions_.processes().size());
-    for (ProcessIndex i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](ProcessIndex a, ProcessIndex b) {
-      return process(a).start_ns < process(b).start_ns;
-    });
-    absl::btree_map<std::pair<uint32_t, uint32_t>, size_t> last;  // by number
-    command_of_.assign(order.size(), 0);
-    for (const ProcessIndex i : order) {
-      const auto number = std::pair(process(i).pid_namespace, process(i).pid);
-      const auto before = last.find(number);
-      const bool goes_on = process(i).origin == ARCTRACE_ORIGIN_EXEC &&
-                           before != last.end() && was_replaced(before->second, i);
-      const size_t command = goes_on ? before->second : commands_.size();
-      if (!goes_on) commands_.emplace_back();
-      commands_[command].identities.push_back(i);
-      command_of_[i] = command;
-      last[number] = command;
+    command_of_.assign(definitions_.processes().size(), 0);
+    for (std::vector<ProcessIndex>& identities : join_identities(definitions_)) {
+      for (const ProcessIndex i : identities) command_of_[i] = commands_.size();
+      commands_.emplace_back().identities = std::move(identities);
     }
   }
 
@@ -122,12 +108,6 @@ class Commands {
   }
 
   const Process& process(ProcessIndex i) const { return definitions_.processes()[i]; }
-
-  bool was_replaced(size_t command, ProcessIndex by) const {
-    const Process& before = process(commands_[command].identities.back());
-    return before.end_how == ARCTRACE_END_EXEC || before.end_ns >= process(by).start_ns ||
-           before.end_how == ARCTRACE_END_NONE;
-  }
 
   // Finds each command's parent by its identity, or, if the program was executed by a
   // child that recorded nothing, by its number.

@@ -80,8 +80,13 @@ ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
   const bool is_renumbered = own != own_numbers_.end();
   // If a renumbered thread has no records of its own, one that has some and the same
   // number in the first namespace is an earlier one.
-  const auto list = by_number_.find(is_renumbered ? own->second : OwnNumber{0, tid});
+  const OwnNumber number = is_renumbered ? own->second : OwnNumber{0, tid};
+  const auto list = by_number_.find(number);
   if (list == by_number_.end()) return silent;
+  const auto created = created_.find(number);
+  if (created != created_.end() && time_ns < begin_of(definitions_, created->second)) {
+    return created->second;
+  }
   // The thread that had begun last has the number: the end of an earlier one is recorded
   // late, or never.
   const auto next = std::upper_bound(
@@ -142,15 +147,24 @@ Waker Dispatches::waker_of(const Record& record, uint32_t tid, uint32_t context)
   return waker;
 }
 
-// The child is the first thread with this number that has not run yet. If it writes
-// records, it begins with the time at which its parent called fork, which has passed. The
-// child is searched for when it is created, because its number may be given again.
+// The child is the first thread with this number that has not run yet. If it is a process
+// that writes records, it begins with the time at which its parent called fork, which has
+// passed; another thread of the process begins now. The child is searched for when it is
+// created, because its number may be given again.
 void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber child) {
   ThreadStack* parent = find_stack(parent_tid, record.time_ns);
   if (parent != nullptr) parent->ran_until(record.time_ns, cpu_of_kernel(record));
-  if (schedule_ == nullptr || parent == nullptr) return;
+  if (parent == nullptr) return;
+  const ThreadIndex maker = find(parent_tid, record.time_ns);
   const auto made = [&](ThreadIndex thread) {
-    schedule_->thread_made({.parent = find(parent_tid, record.time_ns),
+    ThreadStack* stack = stack_of_(thread);
+    const Thread& facts = definitions_.threads()[thread];
+    if (stack != nullptr && facts.process == definitions_.threads()[maker].process) {
+      created_[child] = thread;
+      stack->created(record.time_ns);
+    }
+    if (schedule_ == nullptr) return;
+    schedule_->thread_made({.parent = maker,
                             .child = thread,
                             .time_ns = record.time_ns,
                             .runs_in_parent = parent->in_vfork()});

@@ -70,6 +70,8 @@ class Dispatches {
   ScheduleListener* schedule_;
   // The threads with each number, in the order of their starts.
   absl::flat_hash_map<OwnNumber, std::vector<ThreadIndex>> by_number_;
+  // The last thread with each number that another thread of its process has created.
+  absl::flat_hash_map<OwnNumber, ThreadIndex> created_;
   OwnNumbers own_numbers_;
   // All that own_numbers_ has named until now.
   absl::flat_hash_set<OwnNumber> named_;

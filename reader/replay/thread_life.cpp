@@ -18,16 +18,16 @@ constexpr uint32_t kTaskRunning = 0;  // the kernel's
 
 // Returns when the thread, the first one of its process, only started the tracer, in
 // order of time: among the constructors, and as it joined. If that cannot be, nothing.
-std::vector<Process::TracerStart> ThreadStack::starts_of_tracer(const Process& process,
-                                                                int64_t begin_ns) const {
+std::vector<TracerStart> ThreadStack::starts_of_tracer(const Process& process,
+                                                       int64_t begin_ns) const {
   const int64_t start_ns = state_.definitions.threads()[thread_].start_ns;
-  const std::vector<Process::TracerStart>& starts = process.tracer_starts;
+  const std::vector<TracerStart>& starts = process.tracer_starts;
   if (starts.empty() || starts.front().from_ns > start_ns ||
       starts.front().until_ns < start_ns) {
     return {};
   }
   int64_t earliest_ns = begin_ns;
-  for (const Process::TracerStart& start : starts) {
+  for (const TracerStart& start : starts) {
     if (start.from_ns < earliest_ns || start.until_ns > process.main_ns) return {};
     earliest_ns = start.until_ns;
   }
@@ -36,7 +36,7 @@ std::vector<Process::TracerStart> ThreadStack::starts_of_tracer(const Process& p
 
 // Plans the parts of a program's lifetime: its first thread begins with its exec, and is
 // in the loader until the process joins, and in constructors until main is called. The
-// start of the tracer is a part of its own.
+// start of the tracer is a part of its own, also that of a later thread.
 void ThreadStack::plan_life() {
   const Process* process = state_.definitions.process(process_);
   const Thread& thread = state_.definitions.threads()[thread_];
@@ -48,6 +48,14 @@ void ThreadStack::plan_life() {
   if (process->exit_ns != INT64_MAX && exits) {
     parts_.push_back({process->exit_ns, state_.made_up.exit(), true, false});
   }
+  if (!is_first && thread.tracer_start.has_value() &&
+      thread.tracer_start->from_ns <= thread.start_ns &&
+      thread.start_ns <= thread.tracer_start->until_ns) {
+    parts_.push_back({thread.tracer_start->until_ns, kRootFunction, false, false});
+    parts_.push_back({created_ns_ == INT64_MAX ? thread.start_ns
+                                               : thread.tracer_start->from_ns,
+                      state_.made_up.own_work(), false, false});
+  }
   if (!is_first || process->origin == ARCTRACE_ORIGIN_FORK) return;
   const bool has_main = process->main_ns != INT64_MAX;
   if (has_main) parts_.push_back({process->main_ns, kRootFunction, false, false});
@@ -55,7 +63,7 @@ void ThreadStack::plan_life() {
   if (begin_ns == INT64_MIN && !has_main) return;
   const FunctionId constructors =
       has_main ? state_.made_up.constructors() : kRootFunction;
-  const std::vector<Process::TracerStart> starts = starts_of_tracer(*process, begin_ns);
+  const std::vector<TracerStart> starts = starts_of_tracer(*process, begin_ns);
   if (starts.empty()) parts_.push_back({thread.start_ns, constructors, false, false});
   for (size_t i = starts.size(); i-- > 0;) {
     parts_.push_back({starts[i].until_ns, constructors, false, i != 0});
@@ -77,6 +85,7 @@ int64_t ThreadStack::begins_at_ns() const {
   const Process* process = state_.definitions.process(process_);
   const Thread& thread = state_.definitions.threads()[thread_];
   if (process == nullptr) return INT64_MAX;
+  if (created_ns_ < thread.start_ns) return created_ns_;
   return process->pid != thread.tid || process->ran_before ? thread.start_ns : INT64_MAX;
 }
 
@@ -97,6 +106,19 @@ void ThreadStack::begin_life(int64_t now_ns) {
   const Thread& thread = state_.definitions.threads()[thread_];
   note_missing(thread.start_ns, thread.overwritten_until_ns,
                state_.made_up.overwritten());
+}
+
+void ThreadStack::created(int64_t time_ns) {
+  if (frames_.has_begun() || fork_child_ || !state_.has_dispatches) return;
+  if (kernel_only_) {
+    begin(time_ns);
+  } else {
+    if (state_.definitions.life_begin_ns(thread_) != INT64_MIN) return;
+    created_ns_ = time_ns;
+    if (begins_at_ns() != time_ns) return;
+    begin_life(time_ns);
+  }
+  schedule_.leave(kTaskRunning);
 }
 
 // If the time of the exec is not known, the program ran before, and its state is not

@@ -216,6 +216,9 @@ class ThreadStack {
 
   // Begins a thread without records with its process' lifetime, if that is known.
   void begin_life(int64_t now_ns);
+  // A thread of the same process creates this one, which from then on could run. Changes
+  // nothing if the thread was there before.
+  void created(int64_t time_ns);
 
   // Adds a loss that only the collector knew. Of the time in which it may have come, only
   // the part after the thread's last record is known to have no records.
@@ -253,8 +256,8 @@ class ThreadStack {
   void begin_program(int64_t time_ns);
   void plan_life();
   int64_t begins_at_ns() const;
-  std::vector<Process::TracerStart> starts_of_tracer(const Process& process,
-                                                     int64_t begin_ns) const;
+  std::vector<TracerStart> starts_of_tracer(const Process& process,
+                                            int64_t begin_ns) const;
   void begin_part();
   void note_missing(int64_t from_ns, int64_t to_ns, FunctionId function);
   void pass(int64_t time_ns, uint64_t exits_in_gap = 0);
@@ -300,6 +303,7 @@ class ThreadStack {
   const ProcessIndex process_;
   const bool kernel_only_;
   bool fork_child_ = false;
+  int64_t created_ns_ = INT64_MAX;  // by the kernel's records; INT64_MAX: not known
   bool has_residual_loss_ = false;
   bool has_calls_ = false;    // there was a record other than STACK and LOST
   bool is_skipped_ = false;   // records were skipped: the next STACK is right

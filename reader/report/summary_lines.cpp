@@ -17,6 +17,7 @@
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/trace/format_names.hpp"
+#include "reader/trace/process_identities.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -41,24 +42,20 @@ std::string part_text(uint64_t count, uint64_t all, const std::string& what,
 // that the kernel's records name do not count.
 std::string processes_and_threads_text(const SummaryFacts& facts) {
   const Definitions& definitions = facts.replay.definitions();
-  std::vector<ProcessIndex> processes;
-  uint64_t threads = 0;
+  std::vector<ThreadIndex> shown;
   for (const ThreadTree& tree : facts.replay.threads()) {
     const Thread& thread = definitions.threads()[tree.thread];
     if (thread.of_kernel() && (!thread.is_silent || thread.process == kNoIndex)) continue;
-    processes.push_back(thread.process);
-    ++threads;
+    shown.push_back(tree.thread);
   }
-  std::sort(processes.begin(), processes.end());
-  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
+  const auto [processes, threads] = count_joined(definitions, shown);
   const Summary* all = facts.summary;
   const bool is_all = facts.replay.is_of_all();
   const uint64_t all_processes = all == nullptr ? 0 : all->processes;
   const uint64_t all_threads = all == nullptr ? 0 : all->threads;
   return absl::StrCat(
-      part_text(
-          is_all ? std::max<uint64_t>(all_processes, processes.size()) : processes.size(),
-          all_processes, "process", "processes"),
+      part_text(is_all ? std::max(all_processes, processes) : processes, all_processes,
+                "process", "processes"),
       ", ",
       part_text(is_all ? std::max(all_threads, threads) : threads, all_threads, "thread",
                 "threads"));

@@ -400,8 +400,14 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
         function_totals(merged, replay.functions(), like.root, SortKey::kSelf);
     const auto most = totals.begin();
     if (most != totals.end() && most->self_ns != 0) {
-      notes = absl::StrCat("  ", labels.text(most->function), " ",
-                           duration_text(most->self_ns));
+      const std::string time = absl::StrCat(" ", duration_text(most->self_ns));
+      const size_t used =
+          columns_of(columns(like)) + columns_of(like.name) + 2 + columns_of(time);
+      const size_t left = style.width > used ? style.width - used : 1;
+      notes = absl::StrCat("  ",
+                           cut_name(labels.text(most->function),
+                                    style.width == 0 || style.whole ? 0 : left, style),
+                           time);
     }
     notes += not_known_text(like.cpu.unknown_ns);
     section.rows.push_back(

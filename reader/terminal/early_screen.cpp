@@ -12,6 +12,7 @@
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/summary_lines.hpp"
+#include "reader/trace/process_identities.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/tables/cell_table.hpp"
 #include "reader/ui/tables/trace_tables.hpp"
@@ -41,7 +42,7 @@ std::unique_ptr<Table> facts_table(const reader::Trace& trace,
   if (!command.empty()) lines.push_back({command, RowEmphasis::kBold});
   lines.push_back({absl::StrCat(end, end.empty() ? "" : ", ",
                                 reader::cell_text(Cell::time(span_ns)), ", ",
-                                reader::count_text(trace.definitions().processes().size(),
+                                reader::count_text(reader::join_identities(trace.definitions()).size(),
                                                    "process", "processes"),
                                 ", ", reader::bytes_text(blocks.bytes()), " of records"),
                    RowEmphasis::kPlain});

@@ -61,6 +61,11 @@ struct EventLayout {
   bool operator==(const EventLayout&) const = default;
 };
 
+// A time in which a thread only started the tracer.
+struct TracerStart {
+  int64_t from_ns, until_ns;
+};
+
 struct Process {
   uint32_t id = 0, parent_id = 0;  // session identities
   uint32_t pid = 0, ppid = 0, uid = 0;
@@ -78,9 +83,6 @@ struct Process {
   uint64_t exec_within_ns = 0;  // it may have been that much later
   int64_t main_ns = INT64_MAX, exit_ns = INT64_MAX;
   // When its first thread only started the tracer, in order of time.
-  struct TracerStart {
-    int64_t from_ns, until_ns;
-  };
   std::vector<TracerStart> tracer_starts;
   // If exec_ns is not known: the earliest time at which the process may have begun;
   // INT64_MIN: not known.
@@ -156,6 +158,8 @@ struct Thread {
   // READ-12).
   std::optional<uint32_t> interrupts_of;
   int64_t start_ns = 0;
+  // When it only started the tracer, if it said so and is not its process' first one.
+  std::optional<TracerStart> tracer_start;
   // When the thread ended: as it said itself, or when the collector saw that it was gone.
   int64_t end_ns = INT64_MAX;
   int64_t alive_ns = INT64_MIN;  // when the thread was last known to be alive

@@ -239,11 +239,17 @@ void DefinitionsBuilder::phase(BodyReader reader) {
   if (body.phase == ARCTRACE_LIFE_TRACED) {
     constexpr size_t kStartsMax = 8;  // more than there are
     const int64_t from_ns = clock_.to_ns(reader.read<uint64_t>());
-    std::vector<Process::TracerStart>& starts = process.tracer_starts;
-    if (!reader.ok() || from_ns > time_ns_ || starts.size() == kStartsMax) return;
+    if (!reader.ok() || from_ns > time_ns_) return;
+    Thread* thread = definitions_.mutable_thread(definitions_.find_thread(writer_));
+    if (thread != nullptr && thread->tid != process.pid) {
+      thread->tracer_start = {from_ns, time_ns_};
+      return;
+    }
+    std::vector<TracerStart>& starts = process.tracer_starts;
+    if (starts.size() == kStartsMax) return;
     const auto place = std::find_if(
         starts.begin(), starts.end(),
-        [&](const Process::TracerStart& start) { return start.from_ns > from_ns; });
+        [&](const TracerStart& start) { return start.from_ns > from_ns; });
     starts.insert(place, {from_ns, time_ns_});
     return;
   }

@@ -68,9 +68,9 @@ std::string life_phase_text(uint32_t phase) {
 }
 
 std::string hook_kind_text(uint32_t kind) {
-  return word(
-      kind, ARCTRACE_HOOK_LIBRARY_CALL, "kind",
-      {"library_call", "function", "patched", "api", "arguments", "xray", "return"});
+  return word(kind, ARCTRACE_HOOK_LIBRARY_CALL, "kind",
+              {"library_call", "function", "patched", "api", "arguments", "xray",
+               "return", "buffer_mib"});
 }
 
 std::string untraced_text(uint32_t why) {

@@ -89,6 +89,9 @@ class Emitter {
 
   // The sums so far.
   Summary summary() const;
+  // The threads that the summary counts: of processes, whether or not they have written
+  // records.
+  std::vector<ThreadIndex> counted_threads() const;
 
   // The thread of a writer identity; kNoIndex for the collector.
   ThreadIndex thread_of(uint32_t writer) {

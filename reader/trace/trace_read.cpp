@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reader/trace/merge.hpp"
+#include "reader/trace/process_identities.hpp"
 #include "reader/trace/record_types.hpp"
 #include "reader/trace/totals.hpp"
 #include "reader/trace/trace_files.hpp"
@@ -209,8 +210,10 @@ absl::Status Trace::Impl::read(const RecordSink& sink) {
   }
   summary = emitter.summary();
   // Processes and threads whose definitions did not fit count, too.
-  summary.processes = std::max<uint64_t>(summary.processes, session.processes);
-  summary.threads = std::max<uint64_t>(summary.threads, session.threads);
+  const uint64_t processes = definitions.processes().size();
+  const uint64_t threads = emitter.counted_threads().size();
+  if (session.processes > processes) summary.processes += session.processes - processes;
+  if (session.threads > threads) summary.threads += session.threads - threads;
   // In a range, records of the rest of the time are not missing.
   if (range.is_all() && !emitter.stopped()) {
     const bool is_in_part_elsewhere = session.resumed && lacks_blocks();
@@ -340,6 +343,16 @@ void Emitter::cover_lives(Summary& summary) const {
   }
 }
 
+std::vector<ThreadIndex> Emitter::counted_threads() const {
+  std::vector<ThreadIndex> counted;
+  for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+    const Thread& thread = definitions_.threads()[i];
+    const bool is_silent = thread.is_silent && thread.process != kNoIndex;
+    if (!thread.of_kernel() || is_silent) counted.push_back(i);
+  }
+  return counted;
+}
+
 Summary Emitter::summary() const {
   Summary summary = summary_;
   cover_lives(summary);
@@ -353,12 +366,12 @@ Summary Emitter::summary() const {
     duration = std::numeric_limits<int64_t>::max();
   }
   summary.duration_ns = duration;
-  summary.processes = definitions_.processes().size();
+  const std::vector<ThreadIndex> threads = counted_threads();
+  summary.processes = join_identities(definitions_).size();
+  summary.threads = count_joined(definitions_, threads).threads;
   for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
     const Thread& thread = definitions_.threads()[i];
-    if (thread.is_silent && thread.process != kNoIndex) ++summary.threads;
     if (thread.of_kernel()) continue;
-    ++summary.threads;
     const uint64_t own = summary.own_records_by_thread[i];
     add_records(summary.own_blocks, own);
     add_records(summary.shared_chain, summary.records_by_thread[i] - own);

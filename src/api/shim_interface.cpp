@@ -39,6 +39,13 @@ namespace {
 
 ClockTimes shim_start;
 
+// Whether the kernel's records have system calls, those of this library, too.
+bool records_syscalls() {
+  arctrace_control& control = session.view.control();
+  return (IpcAtomics::load_relaxed(control.kernel_recorded) & ARCTRACE_KERNEL_SYSCALLS) !=
+         0;
+}
+
 // Whether a program that this process executes may access the file: as its real user, and
 // without rights that exec takes away.
 bool may_access(int directory, const char* path, int mode) {
@@ -148,6 +155,15 @@ void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {
   if (PendingCalls* calls = thread_local_state.calls; calls != nullptr) {
     calls->own = thread_local_state.stacks.own;
   }
+}
+
+void arctrace_shim_new_thread(uint32_t tid, uintptr_t stack_low, uintptr_t stack_high) {
+  const bool tells_start = session.joined && *arctrace_gate != 0 && records_syscalls();
+  const ClockTimes began = tells_start ? times_now() : ClockTimes{};
+  arctrace_shim_libc_thread(tid);
+  arctrace_shim_signal_stack(0, 0);  // the kernel sets none for a new thread
+  arctrace_shim_thread_start(stack_low, stack_high);
+  if (tells_start) record_start(began);
 }
 
 // In a fork child the thread's state is free for others until this thread claims it

@@ -278,6 +278,12 @@ ARCTRACE_API void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks);
  * stack is [stack_low, stack_high); both are 0 if that is not known. */
 ARCTRACE_API void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high);
 
+/* As arctrace_shim_libc_thread() and arctrace_shim_thread_start(), in a thread that libc
+ * has just begun, before its routine. While the kernel's records have system calls, it
+ * records from when to when it made its own. */
+ARCTRACE_API void arctrace_shim_new_thread(uint32_t tid, uintptr_t stack_low,
+                                           uintptr_t stack_high);
+
 /* The calling thread is about to create another one. */
 ARCTRACE_API void arctrace_shim_before_thread(void);
 

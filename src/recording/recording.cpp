@@ -20,6 +20,7 @@
 #include "src/buffer/clock.hpp"
 #include "src/protocol/control_events.hpp"
 #include "src/recorder/attach/process_status.hpp"
+#include "src/recorder/buffer/map_memory.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
 #include "src/recorder/buffer/session_directory.hpp"
 #include "src/recorder/snapshot/flight_recorder.hpp"
@@ -157,6 +158,11 @@ absl::Status Recording::make_recorder(recorder::ResumedSession resumed) {
   }
   announce_special(*file, events_);
   flight.polled = buffer_.perf.get();
+  if (buffer.map() >= 0) {
+    const auto cost =
+        recorder::measure_map_cost(buffer.map(), buffer.view().geometry().total_size);
+    if (cost.has_value()) flight.recorder.hook_costs.push_back(*cost);
+  }
   if (mode == ARCTRACE_MODE_OVERWRITE) {
     flight.output = output.path;
     flight.print = [this](const std::string& line) { events_.tell(line); };

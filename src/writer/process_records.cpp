@@ -331,7 +331,6 @@ ClockTimes times_now() { return {read_counter(), read_clock_ns(CLOCK_MONOTONIC)}
 void record_start(const ClockTimes& began) {
   as_attached_thread(
       [&](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
-        if (state.slot.tid != process.pid) return;
         emit_definitions(state, process);
         if (!is_defined(process)) return;  // readers don't know the process
         const arctrace_traced_body body{.process = process.id,

@@ -46,8 +46,7 @@ struct ClockTimes {
 };
 ClockTimes times_now();
 
-// The calling thread has only started the tracer from then on. Of another thread than the
-// process' first one, nothing is recorded.
+// The calling thread has only started the tracer from then on.
 void record_start(const ClockTimes& began);
 
 // The process has made the child `pid`, which is none of the program's, but the tracer's.

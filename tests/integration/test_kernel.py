@@ -484,6 +484,72 @@ class KernelFramesTest(ProgramTest):
         self.assertNotIn("marks", call)
         self.assertGreater(call["cum_ns"], 0)
 
+    @cases.in_gate
+    def test_system_calls_of_a_threads_start(self):
+        """Those that arctrace makes as a thread starts are its own, not the program's."""
+        program = self.directory / "threads"
+        run("gcc", "-O1", "-pthread", "-x", "c", "-", "-o", program, check=True, input="""
+            #include <pthread.h>
+            #include <unistd.h>
+            static void* run(void* at) { getppid(); return at; }
+            int main(void) {
+              for (int i = 0; i < 20; ++i) {
+                pthread_t thread;
+                if (pthread_create(&thread, 0, run, 0) != 0 || pthread_join(thread, 0) != 0) return 1;
+              }
+              return 0;
+            }""")
+        trace = self.record(program, options=("--kernel=bpf", "--syscalls")).trace
+        calls = {name: row["calls"] for name, row in self.functions(trace).items() if name.startswith("K:")}
+        self.assertEqual(calls["K:getppid"], 20)
+        for name in ("K:get_robust_list", "K:gettid", "K:prctl"):
+            self.assertNotIn(name, calls)
+        threads = [tree["root"] for tree in read_report(trace, "tree")["threads"]]
+        starts = [child for root in threads for child in root["children"] if child["name"] == "[arctrace]"]
+        self.assertGreaterEqual(len(starts), 21)
+        self.assertEqual({child["cum_ns"] for child in starts}, {0})
+
+    @cases.in_gate
+    def test_the_first_wait_for_a_cpu(self):
+        """A new thread that does not get a CPU waits for one from when it is created."""
+        program = self.directory / "late"
+        run("gcc", "-O1", "-pthread", "-x", "c", "-", "-o", program, check=True, input="""
+            #define _GNU_SOURCE
+            #include <pthread.h>
+            #include <sched.h>
+            #include <stdio.h>
+            #include <time.h>
+            static double now(void) {
+              struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9;
+            }
+            static double created, late;
+            static void* run(void* at) { late = now() - created; return at; }
+            int main(void) {
+              struct sched_param first = {1};
+              cpu_set_t one;
+              CPU_ZERO(&one);
+              CPU_SET(sched_getcpu(), &one);
+              pthread_t thread;
+              if (sched_setaffinity(0, sizeof one, &one) != 0 ||
+                  sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) != 0) return 77;
+              created = now();
+              if (pthread_create(&thread, 0, run, 0) != 0) return 1;
+              while (now() - created < 0.02) continue;
+              pthread_join(thread, 0);
+              printf("%.0f\\n", late * 1e9);
+              return 0;
+            }""")
+        recorded = self.record(program, options=("--kernel=bpf",), check=False)
+        if recorded.status == 77:
+            self.skipTest("no real-time priority here")
+        late_ns = int(recorded.stdout)
+        self.assertGreater(late_ns, 15e6)
+        report = read_report(recorded.trace, "tree")
+        (thread,) = [tree["root"] for tree in report["threads"] if tree["tid"] != tree["pid"]]
+        self.assertAlmostEqual(thread["ready_ns"], late_ns, delta=late_ns / 4)
+        path = read_report(recorded.trace, "critical-path")
+        self.assertNotIn("not known", {row["state"] for row in path["critical_path"] if row["time_ns"] > 5e6})
+
     def test_page_faults(self):
         trace, measured, _ = self.record_whole("--page-faults", arguments=["faults"])
         faults = self.children(trace, "toucher")["K:page fault"]

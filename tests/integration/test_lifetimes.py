@@ -10,7 +10,7 @@ import time
 import cases
 import states
 import support
-from command import read, read_dump, read_info, read_report, start_arctrace
+from command import read, read_dump, read_info, read_report, run, start_arctrace
 from tracing import TracedTest
 
 WHOLE_LIFE = """
@@ -359,6 +359,20 @@ class LifetimesTest(TracedTest):
         for row in (info["processes"][0], info["threads"][0]):
             self.assertEqual((row["start_ns"], row["end_ns"]),
                              (info["summary"]["first_ns"], info["summary"]["last_ns"]))
+
+    @cases.in_gate
+    def test_a_child_that_executes_a_program_is_one_process(self):
+        """The sums count processes and threads as the kernel does, at the end of the recording, too."""
+        program = self.directory / "forks"
+        run("gcc", "-x", "c", "-", "-o", program, check=True, input=(
+            "#include <sys/wait.h>\n#include <unistd.h>\nint main(void) { for (int i = 0; i < 3; ++i) {"
+            "if (fork() == 0) execl(\"/bin/true\", \"true\", (char*)0); wait(0); } return 0; }"))
+        done = self.record(program)
+        self.assertIn(", 4 processes, 4 threads, ", done.stderr)
+        report = read_report(done.trace, "processes")
+        self.assertEqual((report["summary"]["processes"], report["summary"]["threads"]), (4, 4))
+        self.assertIn(", 4 processes, 4 threads\n", read("report", done.trace))
+        self.assertEqual(len(read_info(done.trace)["processes"]), 7)
 
     def test_children_of_all_kinds(self):
         """A process that executes a program notes the time; also one that calls nothing has a lifetime."""

@@ -97,9 +97,7 @@ __attribute__((always_inline)) inline Beginning begin_thread(void* argument) {
   const uintptr_t low = beginning.stack_size != 0 && beginning.stack_size < high
                             ? (top - beginning.stack_size + kPage - 1) & ~(kPage - 1)
                             : high;
-  arctrace_shim_libc_thread(thread_id(pthread_self()));
-  arctrace_shim_signal_stack(0, 0);  // the kernel sets none for a new thread
-  arctrace_shim_thread_start(low, high);
+  arctrace_shim_new_thread(thread_id(pthread_self()), low, high);
   watch_thread_end();
   return beginning;
 }

@@ -314,7 +314,10 @@ enum arctrace_hook_kind {
   ARCTRACE_HOOK_ARGUMENTS = 5, /* what an ARGUMENTS, or a RESULT, adds to a call */
   ARCTRACE_HOOK_XRAY = 6,      /* of XRay, at its exits too */
   ARCTRACE_HOOK_RETURN = 7,    /* of __fentry__, at its exits of __return__ */
-  ARCTRACE_HOOK_KINDS = 8
+  /* No call: of a process with a buffer of the kernel's, for each MiB of the buffer, to
+   * map it (inside_ps), and to take it down after the end (outside_ps) */
+  ARCTRACE_HOOK_PROCESS = 8,
+  ARCTRACE_HOOK_KINDS = 9
 };
 
 #endif /* ARCTRACE_FORMAT_FILE_H */

@@ -390,7 +390,7 @@ enum arctrace_phase_of_life {
   ARCTRACE_LIFE_EXIT = 2,   /* main has returned */
   ARCTRACE_LIFE_HELPER = 3, /* no phase: it has a child, `pid`, that is a tracer's own */
   ARCTRACE_LIFE_THREAD_END = 4, /* no phase: one of its threads ends, `writer` */
-  ARCTRACE_LIFE_TRACED = 5      /* no phase: the tracer has started in its first thread */
+  ARCTRACE_LIFE_TRACED = 5      /* no phase: the tracer has started in a thread */
 };
 
 /* The body of ARCTRACE_LIFE_HELPER. */
@@ -413,8 +413,9 @@ struct arctrace_thread_end_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_thread_end_body, 16);
 
-/* The body of ARCTRACE_LIFE_TRACED: what the first thread did from `began_ticks` until
- * the head's ticks was the tracer's start, among the constructors. */
+/* The body of ARCTRACE_LIFE_TRACED: what the thread that writes it did from `began_ticks`
+ * until the head's ticks was the tracer's start: of the first thread among the
+ * constructors, of another one before its routine. */
 struct arctrace_traced_body {
   uint32_t process;
   uint32_t phase;

@@ -378,10 +378,12 @@ std::string recording_summary_line(const recorder::CollectorSummary& summary,
     absl::StrAppend(&line, ", ", reader::grouped_text(summary.filtered_out),
                     " filtered out");
   }
+  const recorder::ProgramChanges::Counts changes = summary.totals.changes.count();
   absl::StrAppend(
       &line, reader::kernel_records_text(summary.totals.kernel - summary.removed.kernel),
-      ", ", reader::count_text(summary.processes, "process", "processes"), ", ",
-      reader::count_text(summary.threads, "thread"), ", ",
+      ", ",
+      reader::count_text(summary.processes - changes.processes, "process", "processes"),
+      ", ", reader::count_text(summary.threads - changes.threads, "thread"), ", ",
       reader::bytes_text(summary.file_bytes), ", ", file);
   if (summary.earlier_files != 0) {
     absl::StrAppend(&line, " and ", reader::count_text(summary.earlier_files, "file"),

@@ -5,6 +5,7 @@
 #include "reader/render/labels.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/summary_lines.hpp"
+#include "reader/trace/process_identities.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -57,7 +58,7 @@ void EarlyPage::write_facts_json(JsonWriter& json) const {
   json.member("until_ns", times.until_ns);
   json.member("has_cpu", definitions_.has_dispatches());
   json.member("has_wake_ups", definitions_.has_dispatches() && !session.has_perf_records);
-  json.member("processes", definitions_.processes().size());
+  json.member("processes", join_identities(definitions_).size());
   json.member("threads", lanes_.size());
   json.member("bytes", blocks_.bytes());
   json.key("facts").begin_array();

@@ -14,7 +14,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "src/buffer/open_buffer.hpp"
 
@@ -59,6 +61,28 @@ absl::StatusOr<int> create_map(uint64_t size) {
                                absl::StrCat("making a BPF map of ", size, " bytes"));
   }
   return map;
+}
+
+std::optional<arctrace_hook_cost> measure_map_cost(int map, uint64_t size) {
+  const uint64_t mib = size >> 20;
+  if (mib == 0) return std::nullopt;
+  const auto cpu_ns = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<uint64_t>(now.tv_nsec);
+  };
+  const uint64_t begin_ns = cpu_ns();
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+  if (memory == MAP_FAILED) return std::nullopt;
+  const uint64_t mapped_ns = cpu_ns();
+  munmap(memory, size);
+  const auto ps_of_mib = [&](uint64_t ns) {
+    return static_cast<uint32_t>(std::min<uint64_t>(ns * 1000 / mib, UINT32_MAX));
+  };
+  return arctrace_hook_cost{.kind = ARCTRACE_HOOK_PROCESS,
+                            .inside_ps = ps_of_mib(mapped_ns - begin_ns),
+                            .outside_ps = ps_of_mib(cpu_ns() - mapped_ns)};
 }
 
 absl::StatusOr<std::string> pin_map(int map, int64_t owner, int64_t group) {

@@ -5,9 +5,11 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <arctrace/format.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace arctrace::recorder {
@@ -20,6 +22,11 @@ inline constexpr char kMapDirectory[] = "/run/arctrace";
 // ARCTRACE_BPF_SIZE_MAX. Other codes (kPermissionDenied, kUnimplemented ...) come from
 // the kernel.
 absl::StatusOr<int> create_map(uint64_t size);
+
+// Measures what a process takes to map a map of `size` bytes, and to take the mapping
+// down: a cost of ARCTRACE_HOOK_PROCESS. Takes 0.1 ms for each MiB. nullopt: it can't be
+// mapped, or the size is less than a MiB.
+std::optional<arctrace_hook_cost> measure_map_cost(int map, uint64_t size);
 
 // Pins the map under a new name in kMapDirectory, which it mounts if necessary, and
 // returns the path. `owner`: the user who may use the map; -1: this one. Members of

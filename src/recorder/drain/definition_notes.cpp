@@ -5,7 +5,10 @@
 #include <arctrace/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "src/base/untrusted_bytes.hpp"
 #include "src/recorder/file/trace_file.hpp"
@@ -114,6 +117,76 @@ void PatchNotes::note_untrusted(std::span<const std::byte> block) {
       body = body.subspan(sizeof(uint64_t));
     }
   });
+}
+
+namespace {
+
+constexpr size_t kIdentitiesMax = 65'536;
+
+template <class Body>
+std::optional<Body> begin_of(std::span<const std::byte> body) {
+  if (body.size() < sizeof(Body)) return std::nullopt;
+  return load_part_untrusted<Body>(body);
+}
+
+}  // namespace
+
+ProgramChanges::Identity* ProgramChanges::identity(uint32_t process) {
+  const auto found = identities_.find(process);
+  if (found != identities_.end()) return &found->second;
+  return identities_.size() < kIdentitiesMax ? &identities_[process] : nullptr;
+}
+
+void ProgramChanges::note_untrusted(std::span<const std::byte> block) {
+  for_each_full_record(
+      block, [this](uint16_t type, uint64_t ticks, std::span<const std::byte> body) {
+        if (type == ARCTRACE_TYPE_PROCESS) {
+          const auto process = begin_of<arctrace_process_body>(body);
+          Identity* its = process ? identity(process->process) : nullptr;
+          if (its == nullptr) return;
+          its->pid = process->pid;
+          its->was_executed = process->origin == ARCTRACE_ORIGIN_EXEC;
+          its->start_ticks = process->start_ticks;
+        } else if (type == ARCTRACE_TYPE_PID_NAMESPACE) {
+          const auto space = begin_of<arctrace_pid_namespace_body>(body);
+          Identity* its = space ? identity(space->process) : nullptr;
+          if (its != nullptr) its->pid_namespace = space->inode;
+        } else if (type == ARCTRACE_TYPE_PROCESS_END) {
+          const auto end = begin_of<arctrace_process_end_body>(body);
+          Identity* its = end ? identity(end->process) : nullptr;
+          if (its == nullptr) return;
+          its->has_exited =
+              end->how == ARCTRACE_END_EXIT || end->how == ARCTRACE_END_EXIT_DIRECT;
+          its->end_ticks = ticks;
+        } else if (type == ARCTRACE_TYPE_THREAD) {
+          const auto thread = begin_of<arctrace_thread_body>(body);
+          Identity* its = thread ? identity(thread->process) : nullptr;
+          if (its != nullptr && its->pid == thread->tid) its->has_first_thread = true;
+        }
+      });
+}
+
+ProgramChanges::Counts ProgramChanges::count() const {
+  std::vector<const Identity*> order;
+  order.reserve(identities_.size());
+  for (const auto& [process, its] : identities_) {
+    if (its.pid != 0) order.push_back(&its);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Identity* a, const Identity* b) {
+    return std::tie(a->pid_namespace, a->pid, a->start_ticks) <
+           std::tie(b->pid_namespace, b->pid, b->start_ticks);
+  });
+  Counts counts;
+  for (size_t i = 1; i < order.size(); ++i) {
+    const Identity &before = *order[i - 1], &its = *order[i];
+    if (before.pid != its.pid || before.pid_namespace != its.pid_namespace ||
+        !its.was_executed || (before.has_exited && before.end_ticks < its.start_ticks)) {
+      continue;
+    }
+    ++counts.processes;
+    counts.threads += before.has_first_thread && its.has_first_thread ? 1 : 0;
+  }
+  return counts;
 }
 
 namespace {

@@ -74,6 +74,35 @@ class PatchNotes {
   std::set<uint32_t> library_refusals_;
 };
 
+// Collects from blocks of definitions which identities are one process of the kernel's,
+// because it executed one program after the other: a child that executes a program has
+// two. The reader joins them by the same rule (reader/trace/process_identities.hpp).
+class ProgramChanges {
+ public:
+  struct Counts {
+    uint64_t processes = 0;  // identities that go on with the process of another one
+    uint64_t threads = 0;    // those of them whose first thread does so, too
+  };
+
+  // Notes the identities in a copy of a block of definitions. The same block may be noted
+  // again. Of more than 65,536 the others are not joined.
+  void note_untrusted(std::span<const std::byte> block);
+
+  Counts count() const;
+
+ private:
+  struct Identity {
+    uint32_t pid = 0, pid_namespace = 0;
+    bool was_executed = false;  // it began by exec
+    bool has_exited = false;
+    bool has_first_thread = false;
+    uint64_t start_ticks = 0, end_ticks = 0;
+  };
+  Identity* identity(uint32_t process);
+
+  std::map<uint32_t, Identity> identities_;
+};
+
 // Collects from blocks of definitions the programs that traced processes executed and
 // that could not be traced. The summary of a recording lists them.
 struct UntracedProgram {

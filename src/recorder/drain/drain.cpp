@@ -358,6 +358,7 @@ void Drain::write_image(uint32_t index, uint16_t flags, std::span<std::byte> blo
     const std::vector<std::byte> copy(block.begin(), block.end());
     totals_.untraced.note_untrusted(copy);
     totals_.patches.note_untrusted(copy);
+    totals_.changes.note_untrusted(copy);
     totals_.events.note_untrusted(copy);
     if (code_files_ != nullptr) code_files_->note_untrusted(copy);
   }

@@ -130,6 +130,7 @@ struct DrainTotals {
   bool has_own = false;       // as in BlockContents, of any block
   UntracedPrograms untraced;
   PatchNotes patches;
+  ProgramChanges changes;
   DefinedEvents events;
 };
 

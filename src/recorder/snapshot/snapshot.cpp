@@ -110,6 +110,7 @@ void Snapshot::copy(const SeenBlock& block) {
   if (block.is_definitions) {
     totals_.untraced.note_untrusted(bytes);
     totals_.patches.note_untrusted(bytes);
+    totals_.changes.note_untrusted(bytes);
     totals_.events.note_untrusted(bytes);
     code_files_.note_untrusted(bytes);
   }

@@ -334,6 +334,52 @@ TEST_CASE("a thread that joined as it ran is there, and runs once a record says 
   }
 }
 
+TEST_CASE("a created thread is ready until it has a CPU, and starts the tracer first") {
+  for (const bool has_start : {true, false}) {
+    KernelScript s;
+    const ThreadIndex parent = s.script.thread(s.process, 100);
+    const ThreadIndex child = s.script.thread(s.process, 101);
+    Definitions& definitions = s.script.definitions;
+    definitions.mutable_process(s.process)->pid = 100;
+    definitions.mutable_thread(child)->start_ns = 1600;
+    if (has_start) definitions.mutable_thread(child)->tracer_start = {1550, 1700};
+    s.script.enter(parent, 1000, "f");
+    s.add(100, 1100, ARCTRACE_TYPE_FORKED, Bytes().u32(101).u32(100));
+    s.comes(101, 1500);
+    s.script.enter(child, 1800, "g");
+    s.script.exit(child, 2000);
+    s.script.exit(parent, 2100);
+    Replay replay(definitions, nullptr);
+    s.script.replay(replay);
+    REQUIRE(replay.threads().size() == 2);
+    const ThreadTree& tree = replay.threads()[1];
+    CHECK(tree.start_ns == 1100);
+    const CpuTime& cpu = replay.tree().cpu_total(tree.root);
+    CHECK(cpu.ready_ns == 400);
+    CHECK(cpu.unknown_ns == 0);
+    // The tracer's start is in no sum.
+    CHECK(replay.tree()[tree.root].total_ns == 1000u - (has_start ? 150 : 0));
+    CHECK((replay.functions().own_work() != kRootFunction) == has_start);
+  }
+}
+
+TEST_CASE("a thread of another process is not there before its first record") {
+  KernelScript s;
+  const ThreadIndex parent = s.script.thread(s.process, 100);
+  const ThreadIndex other = s.script.thread(s.script.process(101, "/bin/other"), 101);
+  s.script.definitions.mutable_thread(other)->start_ns = 1600;
+  s.script.enter(parent, 1000, "f");
+  s.add(100, 1100, ARCTRACE_TYPE_FORKED, Bytes().u32(101).u32(101));
+  s.comes(101, 1500);
+  s.script.enter(other, 1800, "g");
+  s.script.exit(other, 2000);
+  s.script.exit(parent, 2100);
+  Replay replay(s.script.definitions, nullptr);
+  s.script.replay(replay);
+  REQUIRE(replay.threads().size() == 2);
+  CHECK(replay.threads()[1].start_ns == 1800);
+}
+
 TEST_CASE("a thread's states follow one another, with its waker and where") {
   struct States : ScheduleListener {
     const Replay* replay = nullptr;

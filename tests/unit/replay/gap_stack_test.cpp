@@ -138,7 +138,7 @@ TEST_CASE("what gave way before the first record lies in all parts of the life")
 }
 
 TEST_CASE("the tracer's starts are parts of the life, and their time is in no sum") {
-  using Starts = std::vector<Process::TracerStart>;
+  using Starts = std::vector<TracerStart>;
   const auto replay = [](const Starts& starts, int64_t main_ns) {
     OneThread t;
     Definitions& definitions = t.script.definitions;

@@ -5,6 +5,7 @@
 
 #include "reader/report/summary_lines.hpp"
 #include "reader/report/views.hpp"
+#include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
 using namespace arctrace::reader;
@@ -188,6 +189,31 @@ TEST_CASE("summary: the function with the most calls, if recording cost much") {
             "call\n  91 % of the calls: copy, 20\n") != std::string::npos);
   CHECK(text_with(100'000).find("recording cost about 4.40 us") != std::string::npos);
   CHECK(text_with(100'000).find("of the calls") == std::string::npos);
+}
+
+TEST_CASE("summary: what it costs that processes give up a buffer of the kernel's") {
+  KernelScript s;
+  const ThreadIndex t = s.script.thread(s.process, 100, "prog");
+  s.task(100);
+  s.script.enter(t, 0, "main");
+  s.comes(100, 0);
+  s.script.exit(t, 1'000'000);
+  s.script.enter(t, 10'000'000, "end");
+  s.script.exit(t, 10'000'000);
+  s.script.definitions.mutable_process(s.process)->end_ns = 9'000'000;
+  Session session;
+  session.buffer_size = 72 << 20;
+  session.hook_costs = {{ARCTRACE_HOOK_PROCESS, 60'000'000, 20'000'000}};
+  Viewed viewed(s.script);
+  viewed.settings.session = &session;
+  CHECK(viewed.text("summary").find(
+            "\nrecording cost about 1.44 ms of 10.0 ms on the CPU (14 %)") !=
+        std::string::npos);
+  CHECK(viewed.text("summary").find(
+            "\n  1.44 ms of it in 1 program after its end, which gave up the buffer of "
+            "72 MiB: less with -b 4M\n") != std::string::npos);
+  s.script.definitions.mutable_process(s.process)->end_ns = INT64_MAX;
+  CHECK(viewed.text("summary").find("recording cost") == std::string::npos);
 }
 
 TEST_CASE("summary: functions that were switched off") {
