@@ -114,9 +114,58 @@ TEST_CASE("summary: the thread that a signal came upon stands once") {
   session.child_wait_status = (128 + SIGSEGV) << 8;  // the handler ended it so
   CHECK(section() ==
         "Where it was when signal 11 (Segmentation fault) came\n"
-        "  thread worker 7/8: work > bad\n"
-        "    it ended in work > bad > handler; last call: read, ended 90 ns before\n"
+        "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n"
+        "    it ended in work > bad > handler\n"
         "  server 7/7: main");
+  script.enter(t, 120, "write");
+  script.exit(t, 130);
+  script.exit(other, 200);
+  CHECK(section() ==
+        "Where it was when signal 11 (Segmentation fault) came\n"
+        "  thread worker 7/8: work > bad\n"
+        "    it ended in work > bad > handler; last call: write, ended 70 ns before\n"
+        "  server 7/7: no open function; last call: main, ended <1 ns before");
+}
+
+TEST_CASE("summary: what was before a signal is reckoned to the signal") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  const ThreadIndex other = script.thread(process, 7, "server");
+  script.enter(other, 0, "main");
+  script.enter(other, 10, "read");
+  script.exit(other, 60);
+  const ThreadIndex t = script.thread(process, 8, "worker");
+  script.enter(t, 0, "work");
+  script.enter(t, 10, "read");
+  script.exit(t, 20);
+  script.enter(t, 30, "bad");
+  script.add(t, 100, ARCTRACE_TYPE_SIGNAL,
+             Bytes().u32(0).u32(7).u32(SIGSEGV).u32(0).u64(0x1010));
+  // The kernel writes a core file, and takes the process down.
+  for (const ThreadIndex thread : {other, t}) script.text(thread, 900, "gone");
+  Module module;
+  module.start = 0x1000;
+  module.end = 0x2000;
+  module.path = "/bin/server";
+  script.definitions.mutable_process(process)->modules = {module};
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGSEGV;
+  viewed.settings.session = &session;
+  const auto section = [&] {
+    const std::string text = viewed.text("summary");
+    const size_t begin = text.find("Where it was");
+    return text.substr(begin, text.find("\n\n", begin) - begin);
+  };
+  const std::string head =
+      "Where it was when signal 11 (Segmentation fault) came\n"
+      "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n";
+  const std::string others = "  server 7/7: main; last call: read, ended 40 ns before";
+  CHECK(section() ==
+        head + "    it was in server+0x1010, which is not recorded\n" + others);
+  // There are the moved instructions of functions of the path.
+  script.definitions.mutable_process(process)->modules.front().path = "[arctrace]";
+  CHECK(section() == head + others);
 }
 
 TEST_CASE("summary: what the tracer does is in no sum") {
