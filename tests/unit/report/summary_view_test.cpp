@@ -168,6 +168,33 @@ TEST_CASE("summary: what was before a signal is reckoned to the signal") {
   CHECK(section() == head + others);
 }
 
+TEST_CASE("summary: the hottest paths may have one frame") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "server");
+  script.enter(t, 0, "main");
+  for (int64_t time_ns = 0; time_ns < 1000; time_ns += 100) {
+    script.enter(t, time_ns, "read");
+    script.exit(t, time_ns + 20);
+  }
+  script.exit(t, 1000);
+  Viewed viewed(script);
+  viewed.settings.options.limit = UINT64_MAX;
+  const std::string text = viewed.text("summary");
+  const size_t begin = text.find("Hottest paths");
+  REQUIRE(begin != std::string::npos);
+  CHECK(text.substr(begin, text.find("\n\n", begin) - begin) ==
+        "Hottest paths\n     800  80 %  main\n     200  20 %  main > read");
+  // Where all have one, they are the functions.
+  RecordScript flat;
+  const ThreadIndex one = flat.program(7, "server");
+  for (int64_t time_ns = 0; time_ns < 1000; time_ns += 100) {
+    flat.enter(one, time_ns, "step");
+    flat.exit(one, time_ns + 100);
+  }
+  Viewed viewed_flat(flat);
+  CHECK(viewed_flat.text("summary").find("Hottest paths") == std::string::npos);
+}
+
 TEST_CASE("summary: what the tracer does is in no sum") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "server");
