@@ -184,6 +184,10 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
   if (!has_cpu) append_right(head, "Avg", 10);
   append_right(head, "Max", 10);
   section.head = summary_head(head + "  Hottest functions", style);
+  section.mark = "[recording]";
+  section.legend =
+      absl::StrCat("  ", section.mark, ": recording is half or more of a function's time",
+                   facts.replay.is_corrected() ? ", and taken off" : "; see --corrected");
   const std::vector<CpuTime> own = own_cpu_times(facts);
   for (const FunctionTotal& total : totals) {
     if (section.rows.size() == kFunctionsMax || total.self_ns == 0) break;

@@ -220,7 +220,8 @@ TEST_CASE("summary: what the tracer does is in no sum") {
       "\narctrace itself took 60.0 us to start and to patch functions, which is in no "
       "sum: [arctrace]\n";
   CHECK(text.find(line) != std::string::npos);
-  CHECK(text.find("recording cost less than 1 %\n") != std::string::npos);
+  CHECK(text.find("recording cost less than 1 % of the threads' time\n") !=
+        std::string::npos);
   CHECK(text.find("[arctrace]", text.find(line) + line.size()) == std::string::npos);
   for (const bool is_corrected : {false, true}) {
     viewed.replay.is_corrected = is_corrected;
@@ -264,6 +265,30 @@ TEST_CASE("summary: the function with the most calls, if recording cost much") {
             "call\n  91 % of the calls: copy, 20\n") != std::string::npos);
   CHECK(text_with(100'000).find("recording cost about 4.40 us") != std::string::npos);
   CHECK(text_with(100'000).find("of the calls") == std::string::npos);
+}
+
+TEST_CASE("summary: a mark is explained below a table that has it") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "prog");
+  script.enter(t, 0, "main");
+  for (int call = 0; call < 100; ++call) {
+    script.enter(t, call * 100, "small");
+    script.exit(t, call * 100 + 10);
+  }
+  script.exit(t, 100'000);
+  const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, 10'000, 10'000};
+  Viewed viewed(script);
+  viewed.replay.hook_costs = {&cost, 1};
+  const std::string legend =
+      "  [recording]: recording is half or more of a function's time; see --corrected\n";
+  const auto has = [&](const std::string& part) {
+    return viewed.text("summary").find(part) != std::string::npos;
+  };
+  CHECK(has("  small [recording]\n" + legend));
+  // The row is one of the others.
+  viewed.settings.options.limit = 1;
+  CHECK(has("others (1)\n"));
+  CHECK_FALSE(has("[recording]"));
 }
 
 TEST_CASE("summary: functions that were switched off") {
