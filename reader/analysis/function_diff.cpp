@@ -42,14 +42,17 @@ uint64_t rounded_mean(const std::vector<RunSums>& sums, uint64_t RunSums::*part)
   return static_cast<uint64_t>(std::llround(mean(values_of(sums, part))));
 }
 
-RunSums means(const std::vector<RunSums>& sums) {
+MeanSums means(const std::vector<RunSums>& sums) {
   if (sums.empty()) return {};
-  return {rounded_mean(sums, &RunSums::calls), rounded_mean(sums, &RunSums::self_ns),
+  return {mean(values_of(sums, &RunSums::calls)), rounded_mean(sums, &RunSums::self_ns),
           rounded_mean(sums, &RunSums::total_ns), rounded_mean(sums, &RunSums::off_ns),
           rounded_mean(sums, &RunSums::ready_ns)};
 }
 
-uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
+// As a double, which calls are; times of less than 104 days are exact in it.
+double distance(uint64_t a, uint64_t b) {
+  return static_cast<double>(a > b ? a - b : b - a);
+}
 
 std::string file_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
@@ -84,6 +87,9 @@ void FunctionDiff::add_run(DiffSide side, const Replay& replay) {
   }
   for (const FunctionTotal& total :
        function_totals(*all.tree, functions, all.root, SortKey::kEntry)) {
+    if (total.function != kRootFunction && total.function == functions.own_work()) {
+      continue;
+    }
     const Function& function = functions[total.function];
     Runs& found = functions_[{function.name, file_name(function.module)}];
     found.module = function.module;
@@ -157,11 +163,11 @@ std::vector<FunctionChange> FunctionDiff::changes(SortKey sort) const {
       case SortKey::kTotal:
         return distance(change.before.total_ns, change.after.total_ns);
       case SortKey::kCalls:
-        return distance(change.before.calls, change.after.calls);
+        return std::abs(change.before.calls - change.after.calls);
       case SortKey::kSelf:
         return distance(change.before.self_ns, change.after.self_ns);
       default:
-        return uint64_t{0};  // as they are: by name
+        return 0.0;  // as they are: by name
     }
   };
   std::stable_sort(all.begin(), all.end(),

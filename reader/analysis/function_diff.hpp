@@ -25,14 +25,23 @@ struct RunSums {
   uint64_t calls = 0, self_ns = 0, total_ns = 0;
   uint64_t off_ns = 0,
            ready_ns = 0;  // parts of total_ns on the wall clock, as in CpuTime
-
-  uint64_t blocked_ns() const { return off_ns - std::min(off_ns, ready_ns); }
 };
 
-// A function's means over the runs of each side, rounded; an absent function has zeros.
+// Means over the runs of a side. Times are rounded; of calls there may be less than one a
+// run.
+struct MeanSums {
+  double calls = 0;
+  uint64_t self_ns = 0, total_ns = 0, off_ns = 0, ready_ns = 0;
+
+  uint64_t blocked_ns() const { return off_ns - std::min(off_ns, ready_ns); }
+  // No run of the side has the function.
+  bool is_absent() const { return calls == 0 && total_ns == 0; }
+};
+
+// A function's means over the runs of each side; an absent function has zeros.
 struct FunctionChange {
   std::string name, module;  // raw bytes of the traces
-  RunSums before, after;
+  MeanSums before, after;
   // Differences of self_ns (total_ns) up to these are noise: of 100 programs that were
   // not changed, 95 differ by less. Nothing if a side has one run.
   std::optional<uint64_t> self_noise_ns, total_noise_ns;
@@ -48,7 +57,8 @@ struct ProgramPair {
 // compared with one that only the other side runs: ./old with ./new.
 class FunctionDiff {
  public:
-  // Adds a finished replay as the next run of a side.
+  // Adds a finished replay as the next run of a side. What the tracer itself did in the
+  // threads is in no sum.
   void add_run(DiffSide side, const Replay& replay);
 
   // The times that are known of all runs.

@@ -80,6 +80,14 @@ bool is_woken_by_thread(const Waker& waker) {
          (waker.context & ARCTRACE_WAKING_RAISED) != 0;
 }
 
+bool may_be_fault(const Replay& replay, const Waker& waker) {
+  const Thread* thread = replay.definitions().thread(waker.thread);
+  const bool is_idle = thread == nullptr || thread->tid == 0;
+  return waker.interrupt && !is_idle && (waker.context & kInterrupts) == kInterrupts &&
+         (waker.context & ARCTRACE_WAKING_TIMER) == 0 &&
+         ARCTRACE_WAKING_VECTOR(waker.context) == 0;
+}
+
 PathState wait_state(const Replay& replay, const StateInfo& state, NodeIndex node) {
   const Waker& waker = state.waker;
   if (state.task_state != ARCTRACE_SWITCH_UNKNOWN &&

@@ -31,7 +31,7 @@ enum class PathState : uint8_t {
   kTimer,
   kNetwork,
   kThread,     // another thread ended the wait; the critical path goes on there instead
-  kAmbiguous,  // an interrupt of unknown purpose ended the wait
+  kAmbiguous,  // an interrupt of unknown purpose, or a fault, ended the wait
   kRecorder,   // the tracer worked in the thread, as to patch functions
   kNotKnown,   // what ended the wait, or what the thread did, is not in the trace
 };
@@ -42,6 +42,11 @@ std::string_view path_state_name(PathState state);
 
 // Whether a thread itself ended a wait, and not an interrupt that came upon it.
 bool is_woken_by_thread(const Waker& waker);
+
+// Whether what interrupted the waker, and ended a wait, may have been a fault of its own,
+// such as the one for which a signal kills its process: on x86-64 records do not tell an
+// interrupt of user mode from that, unless it was a timer's or a soft one.
+bool may_be_fault(const Replay& replay, const Waker& waker);
 
 // Returns the state of a wait that no thread ended. `state` is a stretch in which the
 // thread was blocked, `node` its innermost shown frame then.

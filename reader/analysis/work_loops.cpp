@@ -28,6 +28,13 @@ bool takes_lock(const Function& function) {
                               lock->action == LockAction::kAcquireShared);
 }
 
+// Whoever waits for the end of a thread or of a process wants its result, and is given no
+// work.
+bool waits_for_end(const Function& function) {
+  const std::optional<FunctionKind> kind = function_kind(function);
+  return kind == FunctionKind::kThread || kind == FunctionKind::kProcess;
+}
+
 // The network of the own machine counts, too: there the sender raises the soft interrupt
 // itself.
 bool is_from_network(const Waker& waker) {
@@ -236,7 +243,9 @@ std::vector<WorkLoops::Candidate> WorkLoops::candidates() const {
     }
     if (best == nullptr) continue;
     std::vector<FunctionId> path = path_of(*replay_, best->first);
-    if (path.empty() || takes_lock(replay_->functions()[path.front()])) continue;
+    if (path.empty()) continue;
+    const Function& waits_in = replay_->functions()[path.front()];
+    if (takes_lock(waits_in) || waits_for_end(waits_in)) continue;
     const bool is_from_outside =
         best->second.from_outside * 2 >= best->second.waits - best->second.timers;
     if (is_from_outside && asked_first(thread, path.front())) continue;

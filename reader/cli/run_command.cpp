@@ -17,10 +17,10 @@
 #include "reader/cli/options/command_line.hpp"
 #include "reader/cli/options/help_layout.hpp"
 #include "reader/cli/options/options.hpp"
+#include "reader/cli/parse_errors.hpp"
 #include "reader/render/output.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/trace/text_escape.hpp"
-#include "src/base/near_names.hpp"
 
 namespace arctrace::cli {
 
@@ -112,56 +112,6 @@ std::string default_config_file() {
   return home == nullptr ? "" : absl::StrCat(home, "/.config/arctrace/config");
 }
 
-// Returns the name of the option with which a message of CLI11 begins.
-std::string name_in(const std::string& message) {
-  return message.substr(0, message.find_first_of(": "));
-}
-
-// Returns the long names of all options: "--output" and so on.
-std::vector<std::string> options_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-// Returns the error in plain words. `app`: the subcommand, or the root.
-std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
-  std::string what = error.what();
-  std::replace(what.begin(), what.end(), '\n', ' ');
-  constexpr std::string_view kConversion = "Could not convert: ";
-  constexpr std::string_view kValue = " = ";
-  if (const size_t equals = what.find(kValue);
-      what.starts_with(kConversion) && equals != std::string::npos) {
-    const std::string name = what.substr(kConversion.size(), equals - kConversion.size());
-    const CLI::Option* option = app.get_option_no_throw(name);
-    const bool is_flag = option != nullptr && option->get_items_expected_max() == 0;
-    return absl::StrCat(name, ": \"", what.substr(equals + kValue.size()), "\" is ",
-                        is_flag ? "neither true nor false" : "not a valid number");
-  }
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    if (what.find("At Most 1 ") != std::string::npos) {
-      return name_in(what) + " is given twice";
-    }
-    if (what.find("missing") != std::string::npos)
-      return name_in(what) + " needs a value";
-  }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    if (const size_t option = what.find(" -"); option != std::string::npos) {
-      const size_t begin = option + 1;
-      const size_t end = std::min(what.find_first_of(" =", begin), what.size());
-      const std::string near =
-          near_names(what.substr(begin, end - begin), options_of(app));
-      if (!near.empty()) return what + near;
-    }
-    const bool is_root = app.get_parent() == nullptr;
-    return absl::StrCat(what, "; try arctrace ", is_root ? "" : app.get_name() + " ",
-                        "--help");
-  }
-  return what;
-}
-
 class CommandLine {
  public:
   CommandLine() {
@@ -206,8 +156,7 @@ class CommandLine {
       if (app->get_name() == arguments.front()) return {};
       if (!app->get_group().empty()) names.push_back(app->get_name());
     }
-    return absl::StrCat("no command \"", arguments.front(), "\"",
-                        near_names(arguments.front(), names));
+    return unknown_command_text(arguments.front(), names);
   }
 
   // CLI11 reports --help and --version as errors, too.
@@ -226,7 +175,7 @@ class CommandLine {
       if (app->parsed()) command = app;
     }
     const std::string what = parse_error_text(*command, error);
-    const std::string line = config_->line_of(command->get_name(), name_in(what));
+    const std::string line = config_->line_of(command->get_name(), option_in(what));
     if (!line.empty()) return fail(line + what);
     const bool is_of_file = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr;
     return fail(is_of_file || command == &root_

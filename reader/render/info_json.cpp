@@ -256,6 +256,9 @@ void write_info_json(const Trace& trace, std::optional<double> records_per_secon
     json.begin_object();
     json.member("from_ns", kept->from_ns);
     json.member("until_ns", kept->until_ns);
+    if (kept->kernel_from_ns.has_value()) {
+      json.member("kernel_from_ns", *kept->kernel_from_ns);
+    }
     json.end();
   } else {
     json.value(nullptr);

@@ -207,9 +207,17 @@ std::string other_missing_text(const Summary& summary) {
 std::string kept_span_text(const KeptSpan& span) {
   if (span.ns() == 0)
     return "there is no time of which the records of all threads are there";
-  return absl::StrCat("the records of all threads are there for the last ",
-                      duration_text(span.ns()), ", from ", seconds_text(span.from_ns),
-                      " s on");
+  const auto last_text = [](uint64_t time_ns, int64_t from_ns) {
+    return absl::StrCat("for the last ", duration_text(time_ns), ", from ",
+                        seconds_text(from_ns), " s on");
+  };
+  std::string text =
+      "the records of all threads are there " + last_text(span.ns(), span.from_ns);
+  if (!span.has_less_of_kernel()) return text;
+  return span.kernel_ns() == 0
+             ? text + "; there is no time of which all the kernel's are there"
+             : absl::StrCat(text, "; the kernel's ",
+                            last_text(span.kernel_ns(), *span.kernel_from_ns));
 }
 
 void write_losses_json(std::string_view name, std::span<const uint64_t> by_cause,

@@ -55,7 +55,8 @@ std::string losses_text(std::span<const uint64_t> by_cause);
 // what was lost; empty if that is nothing.
 std::string other_missing_text(const Summary& summary);
 
-// "the records of all threads are there for the last 93.1 ms, from 0.443000000 s on"
+// "the records of all threads are there for the last 93.1 ms, from 0.443000000 s on"; and
+// if there is less of the kernel's: "; the kernel's for the last 20.0 ms, from ..."
 std::string kept_span_text(const KeptSpan& span);
 
 // Member `name`: an object with a number for each cause.

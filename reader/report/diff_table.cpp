@@ -5,6 +5,7 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -30,7 +31,22 @@ std::string difference_text(uint64_t before_ns, uint64_t after_ns) {
                               : "-" + duration_text(before_ns - after_ns);
 }
 
-std::string calls_text(uint64_t calls) { return calls == 0 ? "-" : grouped_text(calls); }
+bool is_whole(double number) { return number == std::floor(number); }
+
+// The mean of the runs: "1,428", "0.3", and "0.001" if one of a thousand made one call.
+std::string calls_text(double calls) {
+  constexpr double kExactMax = 10;
+  if (calls >= kExactMax || is_whole(calls)) {
+    return grouped_text(static_cast<uint64_t>(std::llround(calls)));
+  }
+  constexpr double kDigitMin = 0.1;
+  return calls < kDigitMin ? absl::StrFormat("%.1g", calls)
+                           : absl::StrFormat("%.1f", calls);
+}
+
+std::string time_text(const MeanSums& sums, uint64_t time_ns) {
+  return sums.is_absent() ? "-" : duration_text(time_ns);
+}
 
 // "-36.4", in percent of what was before.
 std::string change_text(uint64_t before, uint64_t after) {
@@ -172,13 +188,15 @@ class DiffText {
     const bool noise = is_noise(before_ns, after_ns,
                                 is_total_ ? change.total_noise_ns : change.self_noise_ns);
     std::string row;
-    append_right(row, change.before.calls == 0 ? "-" : duration_text(before_ns), 13);
-    append_right(row, change.after.calls == 0 ? "-" : duration_text(after_ns), 13);
+    append_right(row, time_text(change.before, before_ns), 13);
+    append_right(row, time_text(change.after, after_ns), 13);
     append_right(row, difference_text(before_ns, after_ns), 13);
     append_right(row, share_text(change, before_ns, after_ns), 9);
     if (has_calls_) {
-      append_right(row, calls_text(change.before.calls), 14);
-      append_right(row, calls_text(change.after.calls), 12);
+      append_right(row, change.before.calls == 0 ? "-" : calls_text(change.before.calls),
+                   14);
+      append_right(row, change.after.calls == 0 ? "-" : calls_text(change.after.calls),
+                   12);
     }
     append_off(row, change);
     row += "  ";
@@ -195,7 +213,7 @@ class DiffText {
 
   void append_off(std::string& row, const FunctionChange& change) const {
     if (known_ == KnownTimes::kNone) return;
-    const auto off_ns = [this](const RunSums& sums) {
+    const auto off_ns = [this](const MeanSums& sums) {
       return has_ready() ? sums.blocked_ns() : sums.off_ns;
     };
     append_right(row, duration_text(off_ns(change.before)), 16);
@@ -229,8 +247,8 @@ class DiffText {
     if (noise) last = fits(" [within the noise]") ? " [within the noise]" : " [noise]";
     std::string calls;
     if (!has_calls_ && change.before.calls != change.after.calls) {
-      calls = absl::StrCat(" [", grouped_text(change.before.calls), " -> ",
-                           grouped_text(change.after.calls), " calls]");
+      calls = absl::StrCat(" [", calls_text(change.before.calls), " -> ",
+                           calls_text(change.after.calls), " calls]");
     }
     std::string module = escaped(change.module.substr(change.module.rfind('/') + 1));
     if (!module.empty()) module.insert(0, " in ");
@@ -240,8 +258,8 @@ class DiffText {
 
   static std::string share_text(const FunctionChange& change, uint64_t before_ns,
                                 uint64_t after_ns) {
-    if (change.before.calls == 0 && change.after.calls != 0) return "new";
-    if (change.after.calls == 0 && change.before.calls != 0) return "gone";
+    if (change.before.is_absent() && !change.after.is_absent()) return "new";
+    if (change.after.is_absent() && !change.before.is_absent()) return "gone";
     return before_ns == 0 ? "-" : change_text(before_ns, after_ns);
   }
 
@@ -270,6 +288,15 @@ void write_runs_json(const char* key, const std::vector<DiffRun>& runs, ReportCl
     json.end();
   }
   json.end();
+}
+
+// One run has a whole number, and so have runs that are alike.
+void write_calls_json(const char* key, double calls, JsonWriter& json) {
+  if (is_whole(calls)) {
+    json.member(key, static_cast<uint64_t>(calls));
+  } else {
+    json.member(key, calls);
+  }
 }
 
 }  // namespace
@@ -307,8 +334,8 @@ void write_diff_json(const DiffTable& table, const ViewOptions& options,
     json.begin_object();
     json.member("name", change.name);
     json.member("module", change.module);
-    json.member("calls_a", change.before.calls);
-    json.member("calls_b", change.after.calls);
+    write_calls_json("calls_a", change.before.calls, json);
+    write_calls_json("calls_b", change.after.calls, json);
     json.member("base_ns_a", change.before.self_ns);
     json.member("base_ns_b", change.after.self_ns);
     json.member("cum_ns_a", change.before.total_ns);

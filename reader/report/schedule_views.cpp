@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/analysis/path_state.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
@@ -50,7 +51,9 @@ std::string whereabouts_of(const StateInfo& state, Replay& replay,
   std::string text = path_text(replay.tree(), state.node, labels);
   if (state.waker.thread == kNoIndex) return text;
   absl::StrAppend(&text, text.empty() ? "" : "; ", "woken by ",
-                  state.waker.interrupt ? "an interrupt of " : "",
+                  may_be_fault(replay, state.waker) ? "an interrupt or a fault of "
+                  : state.waker.interrupt           ? "an interrupt of "
+                                                    : "",
                   thread_title(replay.definitions(), state.waker.thread));
   const std::string where = path_text(replay.tree(), state.waker.node, labels);
   if (!where.empty()) absl::StrAppend(&text, " in ", where);
@@ -257,12 +260,18 @@ class WakersView : public View, private ScheduleListener {
   struct Row {
     StateInfo state;  // one of those that the row adds up
     uint64_t wake_ups = 0, blocked_ns = 0;
+    bool may_be_fault = false;  // one of the interrupts
   };
 
+  void begin_text(Replay& replay, const WriteText& /*write*/) override {
+    replay_ = &replay;
+  }
+  void begin_json(Replay& replay, JsonWriter& /*json*/) override { replay_ = &replay; }
   void state_ended(const StateInfo& state) override;
   std::vector<Row> shown_rows() const;
 
   const ViewOptions options_;
+  const Replay* replay_ = nullptr;
   absl::flat_hash_map<Key, Row> by_key_;
 };
 
@@ -272,6 +281,7 @@ void WakersView::state_ended(const StateInfo& state) {
   Row& row =
       by_key_[{waker.thread, waker.node, state.thread, state.node, waker.interrupt}];
   row.state = state;
+  row.may_be_fault |= arctrace::reader::may_be_fault(*replay_, waker);
   ++row.wake_ups;
   row.blocked_ns +=
       static_cast<uint64_t>(state.stop_ns) - static_cast<uint64_t>(state.start_ns);
@@ -312,10 +322,10 @@ absl::Status WakersView::write_text(Replay& replay, const WriteText& write) {
     append_right(line, grouped_text(row.wake_ups), 12);
     append_right(line, duration_text(row.blocked_ns), 13);
     line += "  ";
-    append_name(
-        line,
-        (waker.interrupt ? "Interrupt over " : "") + frames(waker.thread, waker.node), "",
-        false, options_.style);
+    const std::string by = row.may_be_fault  ? "Interrupt or fault over "
+                           : waker.interrupt ? "Interrupt over "
+                                             : "";
+    append_name(line, by + frames(waker.thread, waker.node), "", false, options_.style);
     std::string woken(27, ' ');
     woken += "-> ";
     append_name(woken, frames(row.state.thread, row.state.node), "", false,

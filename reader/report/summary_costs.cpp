@@ -87,14 +87,12 @@ RecordingCost recording_cost(const SummaryFacts& facts) {
   return cost;
 }
 
-// Whether the table of functions may have a note about overhead.
-bool has_overhead_notes(const SummaryFacts& facts) {
-  const std::vector<FunctionTotal> totals = hottest_functions(facts);
-  const auto shown = totals.begin() +
-                     static_cast<std::ptrdiff_t>(std::min(totals.size(), kFunctionsMax));
-  return std::any_of(totals.begin(), shown, [&](const FunctionTotal& total) {
-    return !overhead_note(total.self_ns, total.overhead_ps, facts.replay).empty();
-  });
+// What all times of the recording cost are a share of: "of the time on the CPU".
+const char* share_of_text(const SummaryFacts& facts) {
+  if (!facts.replay.has_dispatches()) return "of the threads' time";
+  return facts.all.tree->cpu_total(facts.all.root).unknown_ns == 0
+             ? "of the time on the CPU"
+             : "of the time on the CPU, or not known";
 }
 
 // Returns the cost of recording itself, on the CPU as far as that is known; empty if it
@@ -109,7 +107,9 @@ std::string overhead_text(const SummaryFacts& facts) {
   const CpuTime& cpu = tree.cpu_total(facts.all.root);
   const std::string begin =
       is_corrected ? "corrected by what recording cost: " : "recording cost ";
-  if (overhead_ns < all_ns / 100) return begin + "less than 1 %";
+  if (overhead_ns < all_ns / 100) {
+    return absl::StrCat(begin, "less than 1 % ", share_of_text(facts));
+  }
   const uint64_t percent =
       (100 * overhead_ns + all_ns / 2) / std::max<uint64_t>(all_ns, 1);
   const char* where = !has_cpu              ? " ("
@@ -201,11 +201,6 @@ std::vector<std::string> cost_rows(const SummaryFacts& facts,
     }
     if (std::string most = most_recorded_text(facts); !most.empty()) {
       rows.push_back(std::move(most));
-    }
-    if (has_overhead_notes(facts)) {
-      rows.push_back("  [recording]: it is half or more of a function's time" +
-                     std::string(facts.replay.is_corrected() ? ", and taken off"
-                                                             : "; see --corrected"));
     }
   }
   if (has_costly_filter(recorded)) {

@@ -33,21 +33,30 @@ std::string names_text(const std::vector<FunctionId>& path, FunctionLabels& labe
   return text;
 }
 
-// "; last call: read, ended 80 ns before"; empty if the thread has made none.
-std::string last_call_text(const ThreadTree& thread, const ThreadEnd& end,
+// What was done before `at_ns` is reckoned to then, and later things to the thread's end:
+// after a signal has come the kernel still has to take the thread down.
+int64_t reckoned_to_ns(const ThreadTree& thread, const ThreadEnd& end, int64_t at_ns) {
+  return end.last_stop_ns <= at_ns ? std::min(at_ns, thread.stop_ns) : thread.stop_ns;
+}
+
+// "; last call: read, ended 80 ns before", which is before `at_ns`, when the signal came,
+// unless the call ended later; empty if the thread has made none.
+std::string last_call_text(const ThreadTree& thread, const ThreadEnd& end, int64_t at_ns,
                            FunctionLabels& labels) {
   if (end.last_function == kRootFunction) return {};
-  const int64_t ago_ns = std::max<int64_t>(thread.stop_ns - end.last_stop_ns, 0);
+  const int64_t ago_ns =
+      std::max<int64_t>(reckoned_to_ns(thread, end, at_ns) - end.last_stop_ns, 0);
   return absl::StrCat("; last call: ", labels.text(end.last_function), ", ended ",
                       call_time_text(static_cast<uint64_t>(ago_ns)), " before");
 }
 
 // Whether the thread was at an instruction of another function than the innermost one of
-// the path. The functions that a library calls within a call count as the call.
+// the path. The functions that a library calls within a call count as the call, and a
+// patched function's first instructions, which have been moved, are the function's.
 bool was_not_recorded(const SignalSeen& seen, const Functions& functions) {
   if (seen.at == kRootFunction) return false;
   const Function& at = functions[seen.at];
-  if (at.module.empty()) return false;
+  if (at.module.empty() || at.module == kPatchImagePath) return false;
   if (seen.path.empty()) return true;
   const Function& innermost = functions[seen.path.back()];
   if (innermost.module != at.module) return true;
@@ -63,18 +72,20 @@ std::vector<std::string> rows_of_crashed(const SignalSeen& seen, int signal,
                                          const Replay& replay, FunctionLabels& labels,
                                          const TextStyle& style) {
   const bool is_elsewhere = !end.open.empty() && end.open != seen.path;
-  const std::string last = last_call_text(thread, end, labels);
+  // The last call stands where what it was before does.
+  const bool is_before = end.last_stop_ns <= seen.time_ns;
+  const std::string last = last_call_text(thread, end, seen.time_ns, labels);
   std::vector<std::string> rows = {summary_row(
       absl::StrCat("  thread ", thread_title(replay.definitions(), seen.thread), ": "),
       seen.path.empty() ? "outside of recorded functions" : names_text(seen.path, labels),
-      is_elsewhere ? "" : last, true, style)};
+      is_elsewhere && !is_before ? "" : last, true, style)};
   if (is_fault(signal) && was_not_recorded(seen, replay.functions())) {
     rows.push_back(summary_row("    it was in ", labels.text(seen.at),
                                ", which is not recorded", false, style));
   }
   if (is_elsewhere) {
-    rows.push_back(summary_row("    it ended in ", names_text(end.open, labels), last,
-                               false, style));
+    rows.push_back(summary_row("    it ended in ", names_text(end.open, labels),
+                               is_before ? "" : last, false, style));
   }
   return rows;
 }
@@ -123,7 +134,7 @@ std::string likely_row(const LikelyThread& likely, const SummaryFacts& facts,
                        thread_title(facts.replay.definitions(), likely.thread), ": "),
           end.open.empty() ? "outside of recorded functions"
                            : names_text(end.open, labels),
-          last_call_text(*thread, end, labels), true, style),
+          last_call_text(*thread, end, INT64_MAX, labels), true, style),
       "\n    because ", because_text(likely));
 }
 
@@ -210,7 +221,9 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
     threads.push_back(summary_row(
         absl::StrCat("  ", thread_title(definitions, thread.thread), ": "),
         end->open.empty() ? "no open function" : names_text(end->open, labels),
-        last_call_text(thread, *end, labels), false, style));
+        last_call_text(thread, *end, seen.has_value() ? seen->time_ns : INT64_MAX,
+                       labels),
+        false, style));
   }
   section.others.resize(section.rows.size());
   section.least = std::max<size_t>(section.rows.size(), 1);

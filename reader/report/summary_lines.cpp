@@ -164,6 +164,10 @@ std::vector<std::string> SummarySection::lines() const {
   for (const std::string& row : rows) add(row);
   if (!others.empty() && !others[rows.size()].empty()) add(others[rows.size()]);
   for (const std::string& row : end) add(row);
+  const auto has_mark = [this](const std::string& row) {
+    return row.find(mark) != std::string::npos;
+  };
+  if (!legend.empty() && std::any_of(rows.begin(), rows.end(), has_mark)) add(legend);
   return all;
 }
 

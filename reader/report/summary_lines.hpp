@@ -27,8 +27,10 @@ struct SummarySection {
   std::vector<std::string> others = {};
   size_t least = 1;                   // rows that stay
   std::vector<std::string> end = {};  // below all rows
+  // The last line, which explains a mark, if a row that is left has the mark.
+  std::string mark = {}, legend = {};
 
-  // Returns the rows, the row for others, and the end; without a newline.
+  // Returns the rows, the row for others, and what is below; without a newline.
   std::vector<std::string> lines() const;
   // Drops rows until there are `count` of them, as far as rows may be dropped.
   void cut(size_t count);

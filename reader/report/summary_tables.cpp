@@ -184,6 +184,10 @@ SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labe
   if (!has_cpu) append_right(head, "Avg", 10);
   append_right(head, "Max", 10);
   section.head = summary_head(head + "  Hottest functions", style);
+  section.mark = "[recording]";
+  section.legend =
+      absl::StrCat("  ", section.mark, ": recording is half or more of a function's time",
+                   facts.replay.is_corrected() ? ", and taken off" : "; see --corrected");
   const std::vector<CpuTime> own = own_cpu_times(facts);
   for (const FunctionTotal& total : totals) {
     if (section.rows.size() == kFunctionsMax || total.self_ns == 0) break;
@@ -266,18 +270,19 @@ SummarySection paths_section(const SummaryFacts& facts, FunctionLabels& labels,
   const uint64_t all_ns = facts.all_ns();
   std::vector<NodeIndex> nodes;
   uint64_t all_paths = (tree[facts.all.root].self_ns == 0) ? 0 : 1;
+  bool has_depth = false;
   for (NodeIndex at = tree.next_in_preorder(facts.all.root, facts.all.root);
        at != kNoNode; at = tree.next_in_preorder(at, facts.all.root)) {
     if (tree[at].self_ns != 0) ++all_paths;
-    // A path of one function adds nothing to the function's row.
-    if (tree[at].parent != facts.all.root && !is_small(tree[at].self_ns, all_ns)) {
-      nodes.push_back(at);
-    }
+    if (is_small(tree[at].self_ns, all_ns)) continue;
+    nodes.push_back(at);
+    has_depth |= tree[at].parent != facts.all.root;
   }
   std::stable_sort(nodes.begin(), nodes.end(), [&](NodeIndex a, NodeIndex b) {
     return tree[a].self_ns > tree[b].self_ns;
   });
-  if (nodes.empty()) return section;
+  // Paths of one function each would repeat the functions' rows.
+  if (!has_depth) return section;
   if (nodes.size() > kPathsMax) nodes.resize(kPathsMax);
   const TimeScale scale = time_scale(tree[nodes.front()].self_ns);
   std::string head;

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "reader/symbols/demangle.hpp"
+#include "reader/trace/definitions.hpp"
 
 namespace arctrace::reader {
 
@@ -133,7 +134,8 @@ Symbolizer::Loaded Symbolizer::load(const std::string& path, const BuildId& buil
       finding += "; names are from " + debug->path;
     }
   }
-  findings_.push_back(std::move(finding));
+  // The moved instructions of patched functions have no symbols that could be missed.
+  if (path != kPatchImagePath) findings_.push_back(std::move(finding));
   return loaded;
 }
 

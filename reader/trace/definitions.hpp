@@ -22,6 +22,10 @@
 
 namespace arctrace::reader {
 
+// What the shim names the module with the first instructions of functions that it has
+// patched, which has no file.
+inline constexpr std::string_view kPatchImagePath = "[arctrace]";
+
 struct Module {
   uint64_t start = 0, end = 0, bias = 0;  // addresses; file address = address - bias
   int64_t loaded_ns = INT64_MIN, unloaded_ns = INT64_MAX;

@@ -66,11 +66,10 @@ inline std::optional<size_t> near_distance(std::string_view name,
   return nearest;
 }
 
-// "; did you mean "a" or "b"?" for those few of `names` that begin with `name`, contain
-// it, or differ from it by a few letters, the nearest first and each once; empty if there
-// are none.
-inline std::string near_names(std::string_view name,
-                              const std::vector<std::string>& names) {
+// Those few of `names` that begin with `name`, contain it, or differ from it by a few
+// letters, the nearest first and each once.
+inline std::vector<std::string> nearest_names(std::string_view name,
+                                              const std::vector<std::string>& names) {
   constexpr size_t kShownMax = 6;
   std::vector<std::pair<size_t, std::string_view>> near;  // by distance
   for (const std::string& candidate : names) {
@@ -79,20 +78,31 @@ inline std::string near_names(std::string_view name,
   }
   std::stable_sort(near.begin(), near.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string_view> shown;
+  std::vector<std::string> shown;
   for (const auto& [differs, candidate] : near) {
     if (shown.size() == kShownMax) break;
     if (std::find(shown.begin(), shown.end(), candidate) == shown.end()) {
-      shown.push_back(candidate);
+      shown.emplace_back(candidate);
     }
   }
-  std::string found;
-  for (const std::string_view candidate : shown) {
-    found += found.empty() ? "; did you mean \"" : " or \"";
-    found += candidate;
-    found += '"';
+  return shown;
+}
+
+// "; did you mean "a" or "b"?"; empty without names.
+inline std::string did_you_mean(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += text.empty() ? "; did you mean \"" : " or \"";
+    text += name;
+    text += '"';
   }
-  return found.empty() ? found : found + "?";
+  return text.empty() ? text : text + "?";
+}
+
+// The same for the nearest of `names`.
+inline std::string near_names(std::string_view name,
+                              const std::vector<std::string>& names) {
+  return did_you_mean(nearest_names(name, names));
 }
 
 }  // namespace arctrace

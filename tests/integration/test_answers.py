@@ -368,7 +368,7 @@ print(longest_ns)
                 self.assertEqual(node["cum_ns"], node["base_ns"]
                                  + sum(child["cum_ns"] for child in node["children"]))
         self.assertIn('"outr"; did you mean "outer"?', refused("graph", "outr", trace))
-        self.assertIn("function is required", refused("graph"))
+        self.assertIn("PATTERN is required", refused("graph"))
 
     def sums_of(self, trace):
         """(calls, self_ns, total_ns) of each function; recursion counts once."""

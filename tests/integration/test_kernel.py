@@ -548,7 +548,7 @@ class KernelFramesTest(ProgramTest):
         (thread,) = [tree["root"] for tree in report["threads"] if tree["tid"] != tree["pid"]]
         self.assertAlmostEqual(thread["ready_ns"], late_ns, delta=late_ns / 4)
         path = read_report(recorded.trace, "critical-path")
-        self.assertNotIn("not known", {row["state"] for row in path["critical_path"] if row["time_ns"] > 5e6})
+        self.assertNotIn("not known", {row["state"] for row in path["critical_path"] if row["ns"] > 5e6})
 
     def test_page_faults(self):
         trace, measured, _ = self.record_whole("--page-faults", arguments=["faults"])

@@ -125,7 +125,7 @@ inline KernelScript one_wake_up() {
   return s;
 }
 
-// Thread 100 gets work from outside in `wait` 30 times, for 900 ns each time, and does it
+// Thread 100 gets work from outside in `take` 30 times, for 900 ns each time, and does it
 // in `work`, for 100 ns. Thread 101 sleeps throughout.
 inline KernelScript one_server() {
   KernelScript s;
@@ -138,7 +138,7 @@ inline KernelScript one_server() {
   s.script.enter(sleeper, 1000, "sleep");
   s.leaves(101, 1001, false);
   for (int64_t time_ns = 2000; time_ns < 32'000; time_ns += 1000) {
-    s.script.enter(server, time_ns, "wait");
+    s.script.enter(server, time_ns, "take");
     s.leaves(100, time_ns, false);
     s.woken_from_outside(100, time_ns + 900);
     s.comes(100, time_ns + 900);

@@ -167,6 +167,19 @@ std::string formats_help() {
   return text;
 }
 
+// "; chrome and speedscope write .json files", if `name` is the end of such names.
+std::string formats_that_write(const std::string& name) {
+  std::vector<std::string> found;
+  const std::string suffix = "." + CLI::detail::to_lower(name);
+  for (const ExportFormat& format : reader::export_formats()) {
+    if (std::string_view(format.suffix).ends_with(suffix))
+      found.emplace_back(format.name);
+  }
+  if (name.empty() || found.empty()) return {};
+  return absl::StrCat("; ", absl::StrJoin(found, " and "),
+                      found.size() == 1 ? " writes " : " write ", suffix, " files");
+}
+
 void add_format(CLI::App& app, ExportOptions& options) {
   app.add_option_function<std::string>(
          "--to",
@@ -175,7 +188,8 @@ void add_format(CLI::App& app, ExportOptions& options) {
              if (CLI::detail::to_lower(name) == format.name) options.format = &format;
            }
            if (options.format != nullptr) return;
-           const std::string near = near_names(name, format_names());
+           const std::string near =
+               formats_that_write(name) + near_names(name, format_names());
            throw CLI::ValidationError(
                "--to", absl::StrCat("there is no format \"", name, "\"",
                                     near.empty() ? "; it is one of " : near,

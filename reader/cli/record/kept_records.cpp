@@ -2,6 +2,7 @@
 #include <absl/strings/str_cat.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -40,11 +41,12 @@ void tell_kept(const std::string& path, uint64_t keep_ns) {
       reader::kept_span(trace->session(), trace->definitions());
   if (!kept.has_value()) return;
   reader::print_message(reader::kept_span_text(*kept));
-  if (kept->ns() >= keep_ns) return;
+  const uint64_t held_ns = std::min(kept->ns(), kept->kernel_ns());
+  if (held_ns >= keep_ns) return;
   reader::print_warning(
       absl::StrCat("the buffer did not hold the last ", reader::duration_text(keep_ns),
                    " for which --keep asks",
-                   advice_for(trace->session().buffer_size, kept->ns(), keep_ns)));
+                   advice_for(trace->session().buffer_size, held_ns, keep_ns)));
 }
 
 }  // namespace arctrace::cli

@@ -9,6 +9,7 @@
 #include <array>
 #include <string_view>
 
+#include "reader/analysis/path_state.hpp"
 #include "reader/render/labels.hpp"
 #include "reader/trace/text_escape.hpp"
 
@@ -79,7 +80,8 @@ void CallDetail::state_ended(const StateInfo& state) {
   }
   Wait wait{state, {}, {}};
   if (state.waker.interrupt) {
-    wait.waker = "an interrupt";
+    wait.waker =
+        may_be_fault(*replay_, state.waker) ? "an interrupt or a fault" : "an interrupt";
   } else if (state.waker.thread != kNoIndex) {
     wait.waker = safe_text(thread_title(definitions_, state.waker.thread));
   }

@@ -294,15 +294,60 @@ std::variant<SnapshotCondition, Problem> finish(std::string_view pattern,
   return SnapshotCondition{std::string(pattern), std::string(code.text)};
 }
 
+struct SplitCondition {
+  std::string_view before;
+  Word sign, value;
+};
+
+// Whether a sign that follows this text without a space may be part of a function's name:
+// of an operator, or of template arguments.
+bool may_go_on(std::string_view name) {
+  return name.ends_with("operator") || name.ends_with('-') ||
+         std::count(name.begin(), name.end(), '<') !=
+             std::count(name.begin(), name.end(), '>');
+}
+
+// Splits a condition that has no spaces around its sign, as in "f>20ms".
+std::variant<SplitCondition, Problem> split_without_spaces(std::string_view text,
+                                                           const Problem& none) {
+  constexpr std::string_view kSigns = "<>=!";
+  const size_t last = text.find_last_of(kSigns);
+  if (last == std::string_view::npos) return none;
+  const size_t before = text.substr(0, last).find_last_not_of(kSigns);
+  const size_t first = before == std::string_view::npos ? 0 : before + 1;
+  std::string_view value = text.substr(last + 1);
+  const size_t blanks = std::min(value.find_first_not_of(' '), value.size());
+  value.remove_prefix(blanks);
+  while (value.ends_with(' ')) value.remove_suffix(1);
+  if (value.empty() || value.find(' ') != std::string_view::npos) return none;
+  const std::string_view sign = text.substr(first, last + 1 - first);
+  std::string_view name = text.substr(0, first);
+  if (!compare_of(sign) || may_go_on(name)) {
+    return Problem{first,
+                   "the sign may be a part of the name: put spaces around it, as "
+                   "in \"FUNCTION > 20ms\""};
+  }
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  return SplitCondition{name, {sign, first}, {value, last + 1 + blanks}};
+}
+
+// A sign between spaces is one whatever stands before it.
+std::variant<SplitCondition, Problem> split_at_sign(std::string_view text) {
+  std::string_view rest = text;
+  const Word value = take_last(rest);
+  const Word sign = take_last(rest);
+  if (compare_of(sign.text)) return SplitCondition{rest, sign, value};
+  return split_without_spaces(text, Problem{sign.at, kForms});
+}
+
 }  // namespace
 
 std::variant<SnapshotCondition, Problem> parse_snapshot_condition(
     const std::string& text) {
-  std::string_view rest = text;
-  const Word value = take_last(rest);
-  const Word sign = take_last(rest);
+  const std::variant<SplitCondition, Problem> split = split_at_sign(text);
+  if (const auto* problem = std::get_if<Problem>(&split)) return *problem;
+  const auto& [rest, sign, value] = std::get<SplitCondition>(split);
   const std::optional<Compare> compare = compare_of(sign.text);
-  if (!compare) return Problem{sign.at, kForms};
   shim::CallCondition condition;
   condition.compare = *compare;
   std::string_view before = rest;

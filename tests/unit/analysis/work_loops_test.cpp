@@ -82,7 +82,7 @@ Serving serving(const Program& program, int64_t taken_down_ns = 0) {
 }  // namespace
 
 TEST_CASE("work loops: a server that always finds work had to wait for it once") {
-  const Program server = {{"socket", "bind"}, {"wait", "read", "compute", "write"}};
+  const Program server = {{"socket", "bind"}, {"take", "read", "compute", "write"}};
   const Serving found = serving(server);
   REQUIRE(found.loops.size() == 1);
   CHECK(found.is_server);
@@ -98,7 +98,7 @@ TEST_CASE("work loops: a server that always finds work had to wait for it once")
 }
 
 TEST_CASE("work loops: a thread that sleeps until its process is taken down") {
-  const Program server = {{"socket", "bind"}, {"wait", "read", "compute", "write"}};
+  const Program server = {{"socket", "bind"}, {"take", "read", "compute", "write"}};
   CHECK(serving(server).sleepers.empty());
   const Serving found = serving(server, 30'000);
   CHECK(found.is_server);
@@ -106,32 +106,33 @@ TEST_CASE("work loops: a thread that sleeps until its process is taken down") {
 }
 
 TEST_CASE("work loops: what is done again and again without waiting, and is no service") {
-  const std::vector<std::string> round = {"wait", "read", "compute", "write"};
+  const std::vector<std::string> round = {"take", "read", "compute", "write"};
   // These are a loop over files; a file that is not there yet; the middle of a pipeline.
   CHECK(serving({{}, round, 0, 0, false}).loops.empty());
   CHECK(serving({{}, round, 0}).loops.empty());
   CHECK(serving({{}, round, ARCTRACE_WAKING_SOFTIRQ | 2 << 8}).loops.empty());
   // The thread reads requests, and writes nothing; its calls for I/O are not known.
-  CHECK(serving({{}, {"wait", "read", "compute"}}).loops.empty());
-  CHECK(serving({{}, {"wait", "compute"}}).loops.empty());
+  CHECK(serving({{}, {"take", "read", "compute"}}).loops.empty());
+  CHECK(serving({{}, {"take", "compute"}}).loops.empty());
   // The thread waits in the call that receives.
   CHECK(serving({{}, {"read", "compute", "write"}}).loops.empty());
 }
 
 TEST_CASE("work loops: whoever asks, and always has an answer") {
-  CHECK(serving({{"connect"}, {"wait", "read", "write"}}).loops.empty());
-  CHECK(serving({{"write"}, {"wait", "read", "write"}}).loops.empty());
+  CHECK(serving({{"connect"}, {"take", "read", "write"}}).loops.empty());
+  CHECK(serving({{"write"}, {"take", "read", "write"}}).loops.empty());
   // A thread that logs its work is not a client.
-  CHECK(serving({{"write"}, {"wait", "read", "send", "write"}}).loops.size() == 1);
-  CHECK(serving({{"write", "listen"}, {"wait", "read", "write"}}).loops.size() == 1);
+  CHECK(serving({{"write"}, {"take", "read", "send", "write"}}).loops.size() == 1);
+  CHECK(serving({{"write", "listen"}, {"take", "read", "write"}}).loops.size() == 1);
 }
 
 namespace {
 
 // How many loops are found where a thread computes and gives the result to another one,
 // which waits for it, again and again. Of each 1,000 ns it is without a CPU for
-// `ready_ns`, and blocked for `blocked_ns`.
-size_t loops_of_one_that_is_given(int64_t ready_ns, int64_t blocked_ns) {
+// `ready_ns`, and blocked for `blocked_ns`. The other one waits in `waits_in`.
+size_t loops_of_one_that_is_given(int64_t ready_ns, int64_t blocked_ns,
+                                  const std::string& waits_in = "take") {
   KernelScript s;
   const ThreadIndex first = s.script.thread(s.process, 100, "waits");
   const ThreadIndex second = s.script.thread(s.process, 101, "computes");
@@ -140,7 +141,7 @@ size_t loops_of_one_that_is_given(int64_t ready_ns, int64_t blocked_ns) {
   s.script.enter(first, time_ns, "main");
   s.script.enter(second, time_ns, "compute");
   for (int round = 0; round < 50; ++round, time_ns += 1000) {
-    s.script.enter(first, time_ns, "wait");
+    s.script.enter(first, time_ns, waits_in);
     s.leaves(100, time_ns, false);
     if (ready_ns != 0) {
       s.leaves(101, time_ns + 10, true);
@@ -168,4 +169,12 @@ TEST_CASE("work loops: whoever waits for what another thread computes") {
   CHECK(loops_of_one_that_is_given(940, 0) == 0);
   // The computing thread waits itself here.
   CHECK(loops_of_one_that_is_given(0, 940) == 1);
+}
+
+TEST_CASE("work loops: whoever waits for the ends of threads or processes") {
+  for (const char* function : {"pthread_join", "pthread_timedjoin_np", "thrd_join",
+                               "std::thread::join()", "waitpid"}) {
+    CAPTURE(function);
+    CHECK(loops_of_one_that_is_given(0, 940, function) == 0);
+  }
 }

@@ -82,7 +82,39 @@ constexpr Refusal kRefusals[] = {
      "report: --view=tree has no column max, which --view=flat has"},
     {"graph --sort entries f",
      "graph: --sort: \"entries\" is not total, self, calls, name or entry"},
-    {"graph", "graph: function is required"},
+    {"graph", "graph: PATTERN is required: the function, or a PATTERN for several"},
+    {"snapshot",
+     "snapshot: SESSION is required: a session's name, or its buffer's file; arctrace "
+     "list shows the sessions"},
+    {"recover",
+     "recover: SESSION is required: a session's name, its buffer's file, or a core of a "
+     "traced process; arctrace list shows the sessions"},
+    {"stop",
+     "stop: NAME is required: the session's name, or its buffer's file; arctrace list "
+     "shows the sessions"},
+    {"create", "create: NAME is required: a name of letters, digits and . _ -"},
+    {"functions",
+     "functions: BINARY is required: the program or shared library, for "
+     "x86-64"},
+    {"export -o -",
+     "export: --to is required: one of perfetto, chrome, html, speedscope, folded, "
+     "pprof, callgrind, csv, ndjson or sqlite"},
+    {"export --to=json",
+     "export: --to: there is no format \"json\"; chrome and speedscope write .json "
+     "files; "
+     "did you mean \"ndjson\"?"},
+    {"export --to=db",
+     "export: --to: there is no format \"db\"; sqlite writes .db files"},
+    {"record --overwrite true",
+     "record: The following argument was not expected: --overwrite; did you mean "
+     "\"--mode=overwrite\"?"},
+    {"report --flat",
+     "report: The following argument was not expected: --flat; did you mean "
+     "\"--view=flat\"?"},
+    {"top", "no command \"top\"; did you mean \"live\"?"},
+    {"trace ls", "no command \"trace\"; did you mean \"record\" or \"dump\"?"},
+    {"replay", "no command \"replay\"; did you mean \"report --view=flow\"?"},
+    {"recrod", "no command \"recrod\"; did you mean \"record\"?"},
     {"diff one",
      "diff: needs two files, or several runs of each side as in A1 A2 -- B1 B2"},
     {"diff a b c",

@@ -28,6 +28,21 @@ TEST_CASE("arguments") {
   CHECK(command_line_text({"a", "b c", "", "\x1b"}) == "a 'b c' '' \\x1b");
 }
 
+TEST_CASE("what a flight recorder holds") {
+  KeptSpan span = {700'000'000, 1'000'000'000, std::nullopt};
+  const std::string of_threads =
+      "the records of all threads are there for the last 300 ms, from 0.700000000 s on";
+  CHECK(kept_span_text(span) == of_threads);
+  span.kernel_from_ns = 600'000'000;
+  CHECK(kept_span_text(span) == of_threads);
+  span.kernel_from_ns = 900'000'000;
+  CHECK(kept_span_text(span) ==
+        of_threads + "; the kernel's for the last 100 ms, from 0.900000000 s on");
+  span.kernel_from_ns = 1'000'000'000;
+  CHECK(kept_span_text(span) ==
+        of_threads + "; there is no time of which all the kernel's are there");
+}
+
 TEST_CASE("one line of sums") {
   reader::Summary summary;
   summary.records = 1;

@@ -16,14 +16,13 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A comparison of two runs.
+// A comparison of two runs, or of as many as are added.
 struct Compared {
   Compared(const RecordScript& before, const RecordScript& after,
            ReportClock clock = ReportClock::kWall) {
     table.clock = clock;
     add(DiffSide::kBefore, before);
     add(DiffSide::kAfter, after);
-    table.changes = diff.changes(SortKey::kName);
   }
 
   std::string text() const {
@@ -47,11 +46,6 @@ struct Compared {
     return nlohmann::json::parse(text);
   }
 
-  FunctionDiff diff;
-  DiffTable table{diff, {}, {}, {}};
-  ViewOptions options;
-
- private:
   void add(DiffSide side, const RecordScript& script) {
     ReplayOptions replay_options;
     replay_options.clock = table.clock;
@@ -65,7 +59,12 @@ struct Compared {
     const TreeGroup& all = groups.groups().front();
     run.clock_ns = (*all.tree)[all.root].total_ns;
     (side == DiffSide::kBefore ? table.before : table.after).push_back(std::move(run));
+    table.changes = diff.changes(SortKey::kName);
   }
+
+  FunctionDiff diff;
+  DiffTable table{diff, {}, {}, {}};
+  ViewOptions options;
 };
 
 }  // namespace
@@ -107,4 +106,50 @@ TEST_CASE("diff: blocked and without a CPU have columns if all runs tell them") 
   Compared one_side(run.script, without);
   CHECK_FALSE(has(one_side.text(), "Blocked"));
   CHECK_FALSE(one_side.json()["functions"][0].contains("off_cpu_ns_a"));
+}
+
+TEST_CASE("diff: times and calls are means of the same runs") {
+  const auto run_of = [](const std::vector<int64_t>& calls_ns) {
+    RecordScript run;
+    const ThreadIndex t = run.program(7, "p");
+    run.enter(t, 0, "main");
+    int64_t now_ns = 0;
+    for (const int64_t call_ns : calls_ns) {
+      run.enter(t, now_ns, "maybe");
+      run.exit(t, now_ns += call_ns);
+    }
+    run.exit(t, 10'000);
+    return run;
+  };
+  Compared compared(run_of({}), run_of({3000}));
+  for (int i = 0; i < 2; ++i) {
+    compared.add(DiffSide::kBefore, run_of({}));
+    compared.add(DiffSide::kAfter, run_of({}));
+  }
+  const auto text = compared.text();
+  CHECK(has(text,
+            "            -      1.00 us     +1.00 us      new             -         0.3  "
+            "maybe [within the noise]\n"));
+  CHECK(has(text, "            1           1  main"));
+  const auto json = compared.json()["functions"];
+  CHECK(json[0]["calls_a"].is_number_integer());
+  CHECK(json[0]["calls_a"] == 1);
+  CHECK(json[1]["name"] == "maybe");
+  CHECK(json[1]["base_ns_b"] == 1000);
+  CHECK(json[1]["calls_b"].get<double>() == doctest::Approx(1.0 / 3));
+  compared.options.style.width = 99;
+  CHECK(has(compared.text(), "maybe [0 -> 0.3 calls] [within the noise]\n"));
+}
+
+TEST_CASE("diff: what the tracer itself did has no row") {
+  RecordScript run;
+  const ThreadIndex t = run.program(7, "p");
+  run.enter(t, 0, "[arctrace]");
+  run.exit(t, 500);
+  run.enter(t, 500, "main");
+  run.exit(t, 1000);
+  Compared compared(run, run);
+  CHECK(has(compared.text(), "main"));
+  CHECK_FALSE(has(compared.text(), "[arctrace]"));
+  CHECK(compared.json()["functions"].size() == 1);
 }

@@ -97,6 +97,18 @@ TEST_CASE("what recording cost is a share of the time that may have been on the 
   CHECK(text.find(
             "recording cost about 2.10 us of 100 us on the CPU, or not known (2 %)") !=
         std::string::npos);
+  const arctrace_hook_cost less = {ARCTRACE_HOOK_API, 5'000, 5'000};
+  viewed.replay.hook_costs = {&less, 1};
+  CHECK(viewed.text("summary").find(
+            "recording cost less than 1 % of the time on the CPU, or not known\n") !=
+        std::string::npos);
+  const KernelScript known = one_server();
+  Viewed viewed_known(known.script);
+  const arctrace_hook_cost least = {ARCTRACE_HOOK_API, 100, 100};
+  viewed_known.replay.hook_costs = {&least, 1};
+  CHECK(viewed_known.text("summary").find(
+            "recording cost less than 1 % of the time on the CPU\n") !=
+        std::string::npos);
 }
 
 // Not every kernel records every switch, though nothing is lost.

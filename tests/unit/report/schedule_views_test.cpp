@@ -91,6 +91,36 @@ TEST_CASE("threads: each stretch with where it was and what ended it") {
   CHECK(text.find("woken by an interrupt of ") != std::string::npos);
 }
 
+TEST_CASE("threads and wakers: what seems to be an interrupt may be a fault") {
+  const auto texts = [](uint32_t context) {
+    KernelScript s;
+    const ThreadIndex first = s.script.thread(s.process, 100, "first");
+    const ThreadIndex second = s.script.thread(s.process, 101, "second");
+    for (const uint32_t tid : {0u, 100u, 101u}) s.task(tid);
+    s.script.enter(first, 1000, "f");
+    s.script.enter(second, 1000, "g");
+    s.leaves(100, 1100, false);
+    s.woken(100, 1300, 101, context);
+    s.comes(100, 1350);
+    s.script.exit(first, 2000);
+    s.script.exit(second, 2000);
+    return Scheduled(s, "threads", sorted(SortKey::kEntry)).text() +
+           Scheduled(s, "wakers", sorted(SortKey::kTotal)).text();
+  };
+  constexpr uint32_t kAny = ARCTRACE_WAKING_INTERRUPT | ARCTRACE_WAKING_SOFTIRQ;
+  std::string text = texts(kAny);
+  CHECK(text.find("f; woken by an interrupt or a fault of second 100/101\n") !=
+        std::string::npos);
+  CHECK(text.find("  Interrupt or fault over second 100/101\n") != std::string::npos);
+  for (const uint32_t context :
+       {kAny | ARCTRACE_SOFTIRQ_BLOCK << 8,
+        uint32_t{ARCTRACE_WAKING_INTERRUPT | ARCTRACE_WAKING_TIMER}}) {
+    text = texts(context);
+    CHECK(text.find("f; woken by an interrupt of second 100/101\n") != std::string::npos);
+    CHECK(text.find("  Interrupt over second 100/101\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("threads: a thread whose CPU serves an interrupt is ready") {
   KernelScript s;
   const ThreadIndex thread = s.script.thread(s.process, 100, "first");

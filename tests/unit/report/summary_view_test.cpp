@@ -115,9 +115,85 @@ TEST_CASE("summary: the thread that a signal came upon stands once") {
   session.child_wait_status = (128 + SIGSEGV) << 8;  // the handler ended it so
   CHECK(section() ==
         "Where it was when signal 11 (Segmentation fault) came\n"
-        "  thread worker 7/8: work > bad\n"
-        "    it ended in work > bad > handler; last call: read, ended 90 ns before\n"
+        "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n"
+        "    it ended in work > bad > handler\n"
         "  server 7/7: main");
+  script.enter(t, 120, "write");
+  script.exit(t, 130);
+  script.exit(other, 200);
+  CHECK(section() ==
+        "Where it was when signal 11 (Segmentation fault) came\n"
+        "  thread worker 7/8: work > bad\n"
+        "    it ended in work > bad > handler; last call: write, ended 70 ns before\n"
+        "  server 7/7: no open function; last call: main, ended <1 ns before");
+}
+
+TEST_CASE("summary: what was before a signal is reckoned to the signal") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  const ThreadIndex other = script.thread(process, 7, "server");
+  script.enter(other, 0, "main");
+  script.enter(other, 10, "read");
+  script.exit(other, 60);
+  const ThreadIndex t = script.thread(process, 8, "worker");
+  script.enter(t, 0, "work");
+  script.enter(t, 10, "read");
+  script.exit(t, 20);
+  script.enter(t, 30, "bad");
+  script.add(t, 100, ARCTRACE_TYPE_SIGNAL,
+             Bytes().u32(0).u32(7).u32(SIGSEGV).u32(0).u64(0x1010));
+  // The kernel writes a core file, and takes the process down.
+  for (const ThreadIndex thread : {other, t}) script.text(thread, 900, "gone");
+  Module module;
+  module.start = 0x1000;
+  module.end = 0x2000;
+  module.path = "/bin/server";
+  script.definitions.mutable_process(process)->modules = {module};
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGSEGV;
+  viewed.settings.session = &session;
+  const auto section = [&] {
+    const std::string text = viewed.text("summary");
+    const size_t begin = text.find("Where it was");
+    return text.substr(begin, text.find("\n\n", begin) - begin);
+  };
+  const std::string head =
+      "Where it was when signal 11 (Segmentation fault) came\n"
+      "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n";
+  const std::string others = "  server 7/7: main; last call: read, ended 40 ns before";
+  CHECK(section() ==
+        head + "    it was in server+0x1010, which is not recorded\n" + others);
+  // There are the moved instructions of functions of the path.
+  script.definitions.mutable_process(process)->modules.front().path = "[arctrace]";
+  CHECK(section() == head + others);
+}
+
+TEST_CASE("summary: the hottest paths may have one frame") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "server");
+  script.enter(t, 0, "main");
+  for (int64_t time_ns = 0; time_ns < 1000; time_ns += 100) {
+    script.enter(t, time_ns, "read");
+    script.exit(t, time_ns + 20);
+  }
+  script.exit(t, 1000);
+  Viewed viewed(script);
+  viewed.settings.options.limit = UINT64_MAX;
+  const std::string text = viewed.text("summary");
+  const size_t begin = text.find("Hottest paths");
+  REQUIRE(begin != std::string::npos);
+  CHECK(text.substr(begin, text.find("\n\n", begin) - begin) ==
+        "Hottest paths\n     800  80 %  main\n     200  20 %  main > read");
+  // Where all have one, they are the functions.
+  RecordScript flat;
+  const ThreadIndex one = flat.program(7, "server");
+  for (int64_t time_ns = 0; time_ns < 1000; time_ns += 100) {
+    flat.enter(one, time_ns, "step");
+    flat.exit(one, time_ns + 100);
+  }
+  Viewed viewed_flat(flat);
+  CHECK(viewed_flat.text("summary").find("Hottest paths") == std::string::npos);
 }
 
 TEST_CASE("summary: what the tracer does is in no sum") {
@@ -145,7 +221,8 @@ TEST_CASE("summary: what the tracer does is in no sum") {
       "\narctrace itself took 60.0 us to start and to patch functions, which is in no "
       "sum: [arctrace]\n";
   CHECK(text.find(line) != std::string::npos);
-  CHECK(text.find("recording cost less than 1 %\n") != std::string::npos);
+  CHECK(text.find("recording cost less than 1 % of the threads' time\n") !=
+        std::string::npos);
   CHECK(text.find("[arctrace]", text.find(line) + line.size()) == std::string::npos);
   for (const bool is_corrected : {false, true}) {
     viewed.replay.is_corrected = is_corrected;
@@ -214,6 +291,30 @@ TEST_CASE("summary: what it costs that processes give up a buffer of the kernel'
             "72 MiB: less with -b 4M\n") != std::string::npos);
   s.script.definitions.mutable_process(s.process)->end_ns = INT64_MAX;
   CHECK(viewed.text("summary").find("recording cost") == std::string::npos);
+}
+
+TEST_CASE("summary: a mark is explained below a table that has it") {
+  RecordScript script;
+  const ThreadIndex t = script.program(7, "prog");
+  script.enter(t, 0, "main");
+  for (int call = 0; call < 100; ++call) {
+    script.enter(t, call * 100, "small");
+    script.exit(t, call * 100 + 10);
+  }
+  script.exit(t, 100'000);
+  const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, 10'000, 10'000};
+  Viewed viewed(script);
+  viewed.replay.hook_costs = {&cost, 1};
+  const std::string legend =
+      "  [recording]: recording is half or more of a function's time; see --corrected\n";
+  const auto has = [&](const std::string& part) {
+    return viewed.text("summary").find(part) != std::string::npos;
+  };
+  CHECK(has("  small [recording]\n" + legend));
+  // The row is one of the others.
+  viewed.settings.options.limit = 1;
+  CHECK(has("others (1)\n"));
+  CHECK_FALSE(has("[recording]"));
 }
 
 TEST_CASE("summary: functions that were switched off") {

@@ -101,6 +101,9 @@ TEST_CASE("missing files and names that are no paths give one finding each") {
   REQUIRE(symbolizer.findings().size() == 4);
   CHECK(symbolizer.findings()[0].starts_with("/nonexistent/a.so: "));
   CHECK(symbolizer.findings()[1].starts_with("[vdso]: "));
+  // Moved instructions of patched functions have no file.
+  CHECK(symbolizer.resolve("[arctrace]", {}, 0x1000).function == "");
+  CHECK(symbolizer.findings().size() == 4);
 }
 
 TEST_CASE("a relative path is not looked up in the reader's directory") {

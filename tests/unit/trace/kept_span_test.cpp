@@ -46,3 +46,24 @@ TEST_CASE("kept: nothing, if the shared chain is gone and there is nothing else"
   REQUIRE(kept.has_value());
   CHECK(kept->ns() == 0);
 }
+
+TEST_CASE("kept: since when the kernel's records are there") {
+  RecordScript script;
+  const ThreadIndex thread = script.program(10, "one");
+  Definitions& definitions = script.definitions;
+  definitions.set_kernel_begins({{0, 800}, {1, 300}});
+  // The program's own records are all there.
+  auto kept = kept_span(copied_at(1'000), definitions);
+  REQUIRE(kept.has_value());
+  CHECK(kept->from_ns == 0);
+  CHECK(kept->has_less_of_kernel());
+  CHECK(kept->kernel_ns() == 200);
+  definitions.mutable_thread(thread)->overwritten_until_ns = 700;
+  kept = kept_span(copied_at(1'000), definitions);
+  CHECK(kept->ns() == 300);
+  CHECK(kept->has_less_of_kernel());
+  definitions.set_kernel_begins({{0, 500}});
+  kept = kept_span(copied_at(1'000), definitions);
+  CHECK_FALSE(kept->has_less_of_kernel());
+  CHECK(kept->kernel_ns() == 500);
+}

@@ -61,6 +61,35 @@ TEST_CASE("snapshot condition: what a call returns") {
   CHECK(decoded("f returns <= 3", "f").compare == ARCTRACE_SHIM_LESS_OR_EQUAL);
 }
 
+TEST_CASE("snapshot condition: without spaces, where it is clear what is meant") {
+  for (const char* text : {"serve>20ms", "serve> 20ms", "serve >20ms", " serve>20ms "}) {
+    CAPTURE(text);
+    CHECK(decoded(text, text[0] == ' ' ? " serve" : "serve").value == 20'000'000);
+  }
+  CHECK(decoded("re:^(a|b c)$>=1s", "re:^(a|b c)$").compare ==
+        ARCTRACE_SHIM_MORE_OR_EQUAL);
+  CHECK(decoded("f<int>::g>1s", "f<int>::g").value == 1'000'000'000);
+  CHECK(decoded("malloc=NULL", "malloc").compare == ARCTRACE_SHIM_EQUAL);
+  CHECK(decoded("malloc!=NULL", "malloc").compare == ARCTRACE_SHIM_OTHER);
+  CHECK(decoded("read returns<0", "read").compare == ARCTRACE_SHIM_LESS);
+  CHECK(decoded("flags returns/u8>=0x80", "flags").value == 0x80);
+  // The sign may be the end of an operator's name, or of template arguments.
+  const auto refused_at = [](const std::string& text) {
+    const auto parsed = parse_snapshot_condition(text);
+    const auto* problem = std::get_if<Problem>(&parsed);
+    REQUIRE(problem != nullptr);
+    CHECK(problem->second.find("put spaces around it") != std::string::npos);
+    return problem->first;
+  };
+  CHECK(refused_at("operator>20ms") == 8);
+  CHECK(refused_at("operator>>1s") == 8);
+  CHECK(refused_at("operator->1s") == 9);
+  CHECK(refused_at("f<int>20ms") == 5);
+  CHECK(refused_at("f<int>>20ms") == 5);
+  CHECK(refused_at("f<int>=NULL") == 5);
+  CHECK(decoded("f<int> > 20ms", "f<int>").value == 20'000'000);
+}
+
 TEST_CASE("snapshot condition: what is none") {
   for (const char* text : {"",
                            ">",
@@ -83,7 +112,12 @@ TEST_CASE("snapshot condition: what is none") {
                            "f returns/ < 1",
                            "f returns/f64 < 1",
                            "returns < 1",
-                           "f>20ms",
+                           ">20ms",
+                           "f<20ms",
+                           "f>x",
+                           "f>",
+                           "f=>20ms",
+                           "f~3",
                            "f returns < 99999999999999999999"}) {
     CHECK_MESSAGE(std::holds_alternative<Problem>(parse_snapshot_condition(text)), text);
   }

@@ -381,7 +381,7 @@ TEST_CASE("browser: the summary leaves time without work apart, as the report do
     REQUIRE(at != std::string::npos);
     return text.substr(at, text.find("\n\n", at) - at);
   };
-  CHECK(table("No work, in loops").find(" 30  wait of server: from outside") !=
+  CHECK(table("No work, in loops").find(" 30  take of server: from outside") !=
         std::string::npos);
   CHECK(table("No work, in loops").find("1 thread slept throughout: sleeper\n") !=
         std::string::npos);
@@ -391,7 +391,7 @@ TEST_CASE("browser: the summary leaves time without work apart, as the report do
   CHECK(table("Spent on").find("sleep") == std::string::npos);
   CHECK(table("Hottest functions").find("    3.00 us ") != std::string::npos);
   CHECK(table("Hottest functions").find("27.0 us") == std::string::npos);
-  CHECK(table("Hottest paths").find("main > wait") == std::string::npos);
+  CHECK(table("Hottest paths").find("main > take") == std::string::npos);
   // All time is among functions, as in the report's view "flat".
   browsed.browser->show(BrowserView::kFunctions);
   CHECK(browsed.text(100, 60).find("27.0 us") != std::string::npos);
