@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "reader/cli/options/options.hpp"
 #include "src/base/near_names.hpp"

@@ -155,6 +155,36 @@ class KernelTest(ProgramTest):
                 self.assertGreater(int(delivered["instruction"], 16), 0)
                 self.assertNotIn("bad", arctrace("report", "--view=flow", done.trace).stdout)
 
+    def test_a_crash_in_the_first_bytes_of_a_patched_function(self):
+        """They run elsewhere, in arctrace's copy, which is not where the program was. The times are the signal's."""
+        program = self.directory / "crash"
+        subprocess.run(["gcc", "-O2", "-pthread", "-x", "c", "-", "-o", program], text=True, check=True, input=r"""
+            #include <stddef.h>
+            #include <unistd.h>
+            __attribute__((noinline)) int first_of(const int* p) {
+              int sum = 0;
+              for (int i = 0; i < 4; ++i) sum += p[i];
+              return sum + getpid();
+            }
+            const int* volatile nowhere;
+            int main(void) {
+              getppid();
+              return first_of(nowhere);
+            }""")
+        done = self.record(program, options=("--kernel=bpf", "--signals", "-P", "first_of"))
+        self.assertEqual(done.status, -signal.SIGSEGV, done.stderr)
+        delivered = read_dump(done.trace, "--type", "SIGNAL")[-1]
+        copies = [module for process in read_info(done.trace)["processes"] for module in process["modules"]
+                  if module["path"] == "[arctrace]"]
+        address = int(delivered["instruction"], 16)
+        self.assertTrue(any(int(m["start"], 16) <= address < int(m["end"], 16) for m in copies), (delivered, copies))
+        text = arctrace("report", done.trace).stdout
+        came = text.split(") came\n")[1].split("\n\n")[0]
+        self.assertRegex(came, r"^  thread crash \d+/\d+: first_of; last call: getppid, ended .* before$")
+        last = read_report(done.trace, "summary")["crash"]["last_call_stop_ns"]
+        self.assertEqual(came.split("ended ")[1], support.duration_text(delivered["time_ns"] - last) + " before")
+        self.assertNotIn("[arctrace]: not a file", arctrace("report", "--view=flow", done.trace).stdout)
+
     def test_the_child_is_recorded_too(self):
         trace, measured, _ = self.record_whole(
             "--syscalls", "--page-faults", "--signals", "--contention")
