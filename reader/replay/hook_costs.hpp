@@ -22,7 +22,8 @@ class HookCosts {
   explicit HookCosts(std::span<const arctrace_hook_cost> costs) {
     std::array<bool, ARCTRACE_HOOK_KINDS> has{};
     for (const arctrace_hook_cost& cost : costs) {
-      if (cost.kind >= ARCTRACE_HOOK_KINDS || cost.kind == ARCTRACE_HOOK_PROCESS) continue;
+      if (cost.kind >= ARCTRACE_HOOK_KINDS || cost.kind == ARCTRACE_HOOK_PROCESS)
+        continue;
       is_known_ = has[cost.kind] = true;
       // Costs are of a pair of records, but those of ARGUMENTS are of one.
       const uint32_t share = cost.kind == ARCTRACE_HOOK_ARGUMENTS ? 1 : 2;

@@ -52,9 +52,9 @@ void ThreadStack::plan_life() {
       thread.tracer_start->from_ns <= thread.start_ns &&
       thread.start_ns <= thread.tracer_start->until_ns) {
     parts_.push_back({thread.tracer_start->until_ns, kRootFunction, false, false});
-    parts_.push_back({created_ns_ == INT64_MAX ? thread.start_ns
-                                               : thread.tracer_start->from_ns,
-                      state_.made_up.own_work(), false, false});
+    parts_.push_back(
+        {created_ns_ == INT64_MAX ? thread.start_ns : thread.tracer_start->from_ns,
+         state_.made_up.own_work(), false, false});
   }
   if (!is_first || process->origin == ARCTRACE_ORIGIN_FORK) return;
   const bool has_main = process->main_ns != INT64_MAX;

@@ -53,12 +53,11 @@ std::string processes_and_threads_text(const SummaryFacts& facts) {
   const bool is_all = facts.replay.is_of_all();
   const uint64_t all_processes = all == nullptr ? 0 : all->processes;
   const uint64_t all_threads = all == nullptr ? 0 : all->threads;
-  return absl::StrCat(
-      part_text(is_all ? std::max(all_processes, processes) : processes, all_processes,
-                "process", "processes"),
-      ", ",
-      part_text(is_all ? std::max(all_threads, threads) : threads, all_threads, "thread",
-                "threads"));
+  return absl::StrCat(part_text(is_all ? std::max(all_processes, processes) : processes,
+                                all_processes, "process", "processes"),
+                      ", ",
+                      part_text(is_all ? std::max(all_threads, threads) : threads,
+                                all_threads, "thread", "threads"));
 }
 
 // Returns what to do about a buffer that was full: "the buffer of 64 MiB was full: record

@@ -40,12 +40,13 @@ std::unique_ptr<Table> facts_table(const reader::Trace& trace,
       static_cast<uint64_t>(times.until_ns) - static_cast<uint64_t>(times.from_ns);
   std::vector<TextLine> lines;
   if (!command.empty()) lines.push_back({command, RowEmphasis::kBold});
-  lines.push_back({absl::StrCat(end, end.empty() ? "" : ", ",
-                                reader::cell_text(Cell::time(span_ns)), ", ",
-                                reader::count_text(reader::join_identities(trace.definitions()).size(),
-                                                   "process", "processes"),
-                                ", ", reader::bytes_text(blocks.bytes()), " of records"),
-                   RowEmphasis::kPlain});
+  lines.push_back(
+      {absl::StrCat(
+           end, end.empty() ? "" : ", ", reader::cell_text(Cell::time(span_ns)), ", ",
+           reader::count_text(reader::join_identities(trace.definitions()).size(),
+                              "process", "processes"),
+           ", ", reader::bytes_text(blocks.bytes()), " of records"),
+       RowEmphasis::kPlain});
   lines.push_back(
       {"Calls, sums and losses are not known before the trace has been read. "
        "t reads a range of time at once, such as 1.5s~1501ms.",

@@ -247,9 +247,9 @@ void DefinitionsBuilder::phase(BodyReader reader) {
     }
     std::vector<TracerStart>& starts = process.tracer_starts;
     if (starts.size() == kStartsMax) return;
-    const auto place = std::find_if(
-        starts.begin(), starts.end(),
-        [&](const TracerStart& start) { return start.from_ns > from_ns; });
+    const auto place =
+        std::find_if(starts.begin(), starts.end(),
+                     [&](const TracerStart& start) { return start.from_ns > from_ns; });
     starts.insert(place, {from_ns, time_ns_});
     return;
   }

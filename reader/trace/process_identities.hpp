@@ -15,8 +15,8 @@ namespace arctrace::reader {
 // in the order of their first identities' times. Takes time in proportion to n log n.
 std::vector<std::vector<ProcessIndex>> join_identities(const Definitions& definitions);
 
-// How many processes and threads of the kernel's these threads are: a process' first thread
-// stays the same when it executes another program. `threads`: each once.
+// How many processes and threads of the kernel's these threads are: a process' first
+// thread stays the same when it executes another program. `threads`: each once.
 struct ProcessesAndThreads {
   uint64_t processes = 0, threads = 0;
 };

@@ -170,8 +170,8 @@ absl::StatusOr<std::unique_ptr<terminal::Screen>> open_live_screen() {
 }
 
 absl::StatusOr<int> show_session(terminal::Screen& screen, const std::string& title,
-                                 bool full_names,
-                                 WatchedSession& session, recording::Recording* own,
+                                 bool full_names, WatchedSession& session,
+                                 recording::Recording* own,
                                  const recording::SignalScope& signals,
                                  std::optional<recording::Recording::End>& ended) {
   absl::StatusOr<reader::SessionCopy> copy = session.make_copy();

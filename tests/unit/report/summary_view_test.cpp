@@ -297,7 +297,7 @@ TEST_CASE("summary: a mark is explained below a table that has it") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "prog");
   script.enter(t, 0, "main");
-  for (int call = 0; call < 100; ++call) {
+  for (int64_t call = 0; call < 100; ++call) {
     script.enter(t, call * 100, "small");
     script.exit(t, call * 100 + 10);
   }

@@ -63,9 +63,10 @@ all threads: 180 us, on the CPU 141 us, blocked 30.0 us, without a CPU 9.00 us
     10.0   6 %           1         -        -         -  others (1)
 
  Self us     %  Hottest paths
+    80.0  44 %  load_all_textures_of_the_scene_from_disk
     57.0  32 %  render::detail::sort_by_depth<std::vector<render::Triangle>…>(…)
     33.0  18 %  main > … > render::Scene::draw<render::Camera>(render::Camera …)
-    90.0  50 %  others (2)
+    10.0   6 %  others (1)
 
       us     %    On CPU  Threads  Of what, and where mostly
     90.0  50 %   51.0 us        1  program,… drawer  render::…h<…>(…) 57.0 us
@@ -110,9 +111,10 @@ all threads: 180 us, on the CPU 141 us, blocked 30.0 us, without a CPU 9.00 us
     10.0   6 %           1         -        -         -  others (1)
 
  Self us     %  Hottest paths
+    80.0  44 %  load_all_textures_of_the_scene_from_disk
     57.0  32 %  main > … > void render::detail::sort_by_depth<std::vector<render::Triangle>::iterator>(int)
     33.0  18 %  main > … > render::Scene::draw<render::Camera>(render::Camera const&, unsigned long)
-    90.0  50 %  others (2)
+    10.0   6 %  others (1)
 
       us     %    On CPU  Threads  Of what, and where mostly
     90.0  50 %   51.0 us        1  program, thread drawer  void render::detail::sort_by_depth<std::vector<render::Triangle>::iterator>(int) 57.0 us
