@@ -5,6 +5,7 @@
 #include <arctrace/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -260,18 +261,14 @@ class WakersView : public View, private ScheduleListener {
   struct Row {
     StateInfo state;  // one of those that the row adds up
     uint64_t wake_ups = 0, blocked_ns = 0;
-    bool may_be_fault = false;  // one of the interrupts
+    // One of the interrupts of which the records do not tell the kind.
+    std::optional<Waker> ambiguous;
   };
 
-  void begin_text(Replay& replay, const WriteText& /*write*/) override {
-    replay_ = &replay;
-  }
-  void begin_json(Replay& replay, JsonWriter& /*json*/) override { replay_ = &replay; }
   void state_ended(const StateInfo& state) override;
   std::vector<Row> shown_rows() const;
 
   const ViewOptions options_;
-  const Replay* replay_ = nullptr;
   absl::flat_hash_map<Key, Row> by_key_;
 };
 
@@ -281,7 +278,10 @@ void WakersView::state_ended(const StateInfo& state) {
   Row& row =
       by_key_[{waker.thread, waker.node, state.thread, state.node, waker.interrupt}];
   row.state = state;
-  row.may_be_fault |= arctrace::reader::may_be_fault(*replay_, waker);
+  if (waker.interrupt && (waker.context & ARCTRACE_WAKING_TIMER) == 0 &&
+      ARCTRACE_WAKING_VECTOR(waker.context) == 0) {
+    row.ambiguous = waker;
+  }
   ++row.wake_ups;
   row.blocked_ns +=
       static_cast<uint64_t>(state.stop_ns) - static_cast<uint64_t>(state.start_ns);
@@ -322,7 +322,9 @@ absl::Status WakersView::write_text(Replay& replay, const WriteText& write) {
     append_right(line, grouped_text(row.wake_ups), 12);
     append_right(line, duration_text(row.blocked_ns), 13);
     line += "  ";
-    const std::string by = row.may_be_fault  ? "Interrupt or fault over "
+    const bool is_ambiguous =
+        row.ambiguous.has_value() && may_be_fault(replay, *row.ambiguous);
+    const std::string by = is_ambiguous      ? "Interrupt or fault over "
                            : waker.interrupt ? "Interrupt over "
                                              : "";
     append_name(line, by + frames(waker.thread, waker.node), "", false, options_.style);

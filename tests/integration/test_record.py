@@ -230,9 +230,7 @@ class RecordTest(TracedTest):
         self.assertIn("-t 20us leaves out all that are shorter, and --size-limit=1G removes", line)
         (command,) = re.findall(r"arctrace (report .*) shows; ", line)
         flat = run(ARCTRACE, *shlex.split(command), cwd=self.directory, check=True).stdout
-        self.assertRegex(flat, r" often\n")
-        done = arctrace("record", "--no-libcall", "--size-limit=4M", "-o", "limited", "--", program, cwd=self.directory)
-        self.assertNotIn("the file is large", done.stderr)
+        self.assertRegex(flat, " often in many ")
 
     def test_options_behind_the_command_are_the_commands(self):
         done = arctrace("record", "-o", self.directory / "x", "echo", "-o", "--help")

@@ -57,7 +57,7 @@ class Confined(PlainTest):
     def test_filter_that_forbids_us_nothing(self):
         """Children and what they execute are recorded as ever."""
         for traced, printed in self.both("allowed"):
-            self.assertRegex(printed[-1], r" 0 lost, 3 processes, 9 threads, ")
+            self.assertRegex(printed[-1], r" 0 lost, 2 processes, 8 threads, ")
             self.assertEqual(traced.calls()["strtol"], (THREADS + 1) * CALLS)
 
     def test_children(self):
