@@ -174,8 +174,12 @@ std::string own_work_text(const SummaryFacts& facts) {
   const uint64_t own_ns =
       own_work_ps(*facts.all.tree, facts.replay.functions(), facts.all.root) / 1000;
   if (own_ns == 0 || own_ns < (facts.all_ns() + own_ns) / 100) return {};
+  const bool has_others = facts.summary != nullptr &&
+                          std::max(facts.summary->processes, facts.summary->threads) > 1;
   return absl::StrCat("arctrace itself took ", duration_text(own_ns),
-                      " to start and to patch functions, which is in no sum: [arctrace]");
+                      " to start and to patch functions, which is in no sum",
+                      has_others ? " but of those who waited for it" : "",
+                      ": [arctrace]");
 }
 
 }  // namespace

@@ -265,8 +265,11 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
 
   std::string end = end_text(facts.session);
   if (!end.empty()) end += ", ";
-  section.rows.push_back(absl::StrCat(end, duration_text(wall_ns(replay)), ", ",
-                                      processes_and_threads_text(facts)));
+  // What came before has been removed, or is in another file.
+  const bool is_part = facts.session != nullptr && facts.session->begins_elsewhere;
+  section.rows.push_back(absl::StrCat(
+      end, is_part ? "of which the last " : "", duration_text(wall_ns(replay)),
+      is_part ? " are here, " : ", ", processes_and_threads_text(facts)));
   std::string times;
   if (replay.threads().size() > 1) {
     times = "all threads: " + duration_text(facts.all_ns());

@@ -165,6 +165,8 @@ class Emitter {
   // The time of the first STACK of threads that had no other record before it: such a
   // thread may have no records at all (SPEC.md REC-9).
   std::map<ThreadIndex, int64_t> stacks_;
+  // From when on records of threads were lost before the first one.
+  std::map<ThreadIndex, int64_t> first_losses_;
   const ClockMap& clock_;
   const Definitions& definitions_;
   const WriterOutcomes& outcomes_;

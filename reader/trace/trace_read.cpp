@@ -276,6 +276,13 @@ void Emitter::count_lost(const Record& record) {
   }
   if (record.thread < summary_.lost_by_thread.size()) {
     add_saturated(summary_.lost_by_thread[record.thread], lost.count);
+    // The replay begins the thread there, too (SPEC.md READ-8).
+    if (summary_.records_by_thread[record.thread] == 0 && lost.since_ticks != 0 &&
+        (lost.flags & ARCTRACE_LOST_INHERITED) == 0) {
+      first_losses_.try_emplace(record.thread,
+                                std::max(clock_.to_ns(lost.since_ticks),
+                                         definitions_.threads()[record.thread].start_ns));
+    }
   }
 }
 
@@ -337,6 +344,8 @@ void Emitter::cover_lives(Summary& summary) const {
     if (is_program) cover(begin_ns);
     if (is_later && !is_program) cover(thread.start_ns);
     if (is_silent) cover(stack->second);
+    const auto loss = first_losses_.find(i);
+    if (loss != first_losses_.end()) cover(loss->second);
     const bool is_late = has_kernel && end_ns != INT64_MAX && end_ns == thread.end_ns &&
                          end_ns != thread.announced_ns;
     if (!thread.ended_unseen && !is_late) cover(std::min(end_ns, recording_end_ns));

@@ -231,6 +231,8 @@ class RecordTest(TracedTest):
         (command,) = re.findall(r"arctrace (report .*) shows; ", line)
         flat = run(ARCTRACE, *shlex.split(command), cwd=self.directory, check=True).stdout
         self.assertRegex(flat, " often in many ")
+        done = arctrace("record", "--no-libcall", "--size-limit=4M", "-o", "limited", "--", program, cwd=self.directory)
+        self.assertNotIn("the file is large", done.stderr)
 
     def test_options_behind_the_command_are_the_commands(self):
         done = arctrace("record", "-o", self.directory / "x", "echo", "-o", "--help")

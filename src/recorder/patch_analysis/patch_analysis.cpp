@@ -205,7 +205,11 @@ class FunctionAnalysis {
   static PatchVerdict judge_moved(const Instruction& instruction, size_t done) {
     switch (instruction.flow) {
       case Flow::kCall:
-        return PatchVerdict::kCall;
+        // It returns to the code behind the bytes, if it is the last one.
+        if (!instruction.is_direct_call || done + instruction.length < kPatchJumpBytes) {
+          return PatchVerdict::kCall;
+        }
+        break;
       case Flow::kShortBranch:
       case Flow::kTransaction:
         return PatchVerdict::kNotMovable;
@@ -234,6 +238,8 @@ class FunctionAnalysis {
       moved.moved_as = MovedAs::kJump;
     } else if (instruction.flow == Flow::kBranch) {
       moved.moved_as = MovedAs::kBranch;
+    } else if (instruction.flow == Flow::kCall) {
+      moved.moved_as = MovedAs::kCall;
     }
     if (moved.moved_as != MovedAs::kCopy) moved.target = instruction.target;
   }

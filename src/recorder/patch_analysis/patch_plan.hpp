@@ -45,7 +45,7 @@ enum class PatchVerdict : uint8_t {
                                                 // the stack at its entry
   kTooShort = ARCTRACE_PATCH_TOO_SHORT,         // fewer bytes than a jump has
   kNotCode = ARCTRACE_PATCH_NOT_CODE,           // it holds bytes that are no instruction
-  kCall = ARCTRACE_PATCH_CALL,  // a call in the bytes would return into a trampoline
+  kCall = ARCTRACE_PATCH_CALL,  // a call in the bytes is indirect, or returns into them
   kEndsEarly =
       ARCTRACE_PATCH_ENDS_EARLY,  // it may end before it has as many bytes as a jump
   kNotMovable = ARCTRACE_PATCH_NOT_MOVABLE,       // an instruction that cannot be moved
@@ -73,6 +73,8 @@ enum class MovedAs : uint8_t {
   kJump,         // as jmp rel32 to `target`
   kBranch,       // as jcc rel32 to `target`; its condition is in the low four bits of the
                  // opcode
+  kCall,         // the last one: as a push of the address behind it, and jmp rel32 to
+                 // `target`, which then returns to where it would have
 };
 
 // How the bytes before the jump are treated.

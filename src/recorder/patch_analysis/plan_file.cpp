@@ -120,6 +120,8 @@ bool is_next(const FileInstruction& instruction, size_t offset) {
     case MovedAs::kJump:
     case MovedAs::kBranch:
       return instruction.field == 0 && instruction.length >= 2;
+    case MovedAs::kCall:
+      return instruction.field == 0 && offset + instruction.length >= kPatchJumpBytes;
     default:
       return false;
   }

@@ -43,13 +43,45 @@ bool ImageUnwind::add(const FunctionPlan& plan, const TrampolineShape& shape,
   const auto moved =
       moved_rules_untrusted(unwind_, *entry, plan.start, shape.moved, begin);
   if (!moved) return false;
-  program.insert(program.end(), moved->begin(), moved->end());
+  program.insert(program.end(), moved->program.begin(), moved->program.end());
+  if (ends_with_call(plan) &&
+      !add_rules_of_call(*entry, plan, shape, moved->advanced_to, program)) {
+    return false;
+  }
   const UnwindTable::CommonRules common = unwind_.common_rules(*entry);
   CommonRules own{common.data_alignment,
                   common.return_register,
                   {common.program.begin(), common.program.end()}};
   const auto found = common_.emplace(std::move(own), common_.size()).first;
   rules_.push_back({offset, shape.size, std::move(program), found->second});
+  return true;
+}
+
+// Adds the rule of the jump of a copied call, which has pushed the return address.
+// `advanced_to`: from when on the last rule applies. False: the rule cannot be written.
+bool ImageUnwind::add_rules_of_call(const UnwindTable::Entry& entry,
+                                    const FunctionPlan& plan,
+                                    const TrampolineShape& shape, uint64_t advanced_to,
+                                    std::vector<std::byte>& program) const {
+  std::vector<FrameRow> rows;
+  unwind_.rows_untrusted(entry, rows);
+  const uint64_t call =
+      plan.start + plan.kept + plan.instructions[plan.instruction_count - 1].offset;
+  const FrameRow* at_call = nullptr;
+  for (const FrameRow& row : rows) {
+    if (row.address <= call) at_call = &row;
+  }
+  if (at_call == nullptr || at_call->is_expression) return false;
+  if (at_call->base_register != kDwarfStackPointer) return true;
+  const uint64_t jump = shape.moved[shape.moved.size() - 2].to + kCallPushSize;
+  if (jump - advanced_to > UINT8_MAX || at_call->offset < 0) return false;
+  ImageBytes out;
+  out.add(DW_CFA_advance_loc1);
+  out.add(static_cast<uint8_t>(jump - advanced_to));
+  out.add(DW_CFA_def_cfa_offset);
+  out.add_uleb(static_cast<uint64_t>(at_call->offset) + kReturnAddressSize);
+  const std::vector<std::byte> rule = std::move(out).take();
+  program.insert(program.end(), rule.begin(), rule.end());
   return true;
 }
 

@@ -55,6 +55,9 @@ class ImageUnwind {
     size_t common;  // the number of its common entry
   };
 
+  bool add_rules_of_call(const UnwindTable::Entry& entry, const FunctionPlan& plan,
+                         const TrampolineShape& shape, uint64_t advanced_to,
+                         std::vector<std::byte>& program) const;
   static std::vector<std::byte> common_record(const CommonRules& rules);
   static uint64_t record_size(const Rules& rules);
   uint64_t common_size() const;

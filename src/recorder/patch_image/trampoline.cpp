@@ -99,9 +99,11 @@ std::optional<uint64_t> advance_of(uint8_t opcode, UnwindBytes& in) {
 
 }  // namespace
 
-std::optional<std::vector<std::byte>> moved_rules_untrusted(
-    const UnwindTable& unwind, const UnwindTable::Entry& entry, uint64_t function,
-    std::span<const MovedInstruction> moved, uint64_t begin) {
+std::optional<MovedRules> moved_rules_untrusted(const UnwindTable& unwind,
+                                                const UnwindTable::Entry& entry,
+                                                uint64_t function,
+                                                std::span<const MovedInstruction> moved,
+                                                uint64_t begin) {
   const uint64_t alignment = unwind.common_rules(entry).code_alignment;
   std::vector<std::byte> rules;
   UnwindBytes in(entry.program, 0);
@@ -134,7 +136,7 @@ std::optional<std::vector<std::byte>> moved_rules_untrusted(
                  rest.begin() + static_cast<ptrdiff_t>(rest.size() - in.rest().size()));
   }
   if (!in.good()) return std::nullopt;
-  return rules;
+  return MovedRules{std::move(rules), written};
 }
 
 namespace {
@@ -157,6 +159,10 @@ constexpr size_t kEntryEnd = 12;  // where the displacement ends
 
 constexpr size_t kJumpSize = shim::kPatchJumpSize;
 constexpr size_t kBranchSize = 6;
+// Pushes the word behind the jump that follows: the address to which a call returns. The
+// flags and all registers but the stack pointer stay as they are.
+constexpr unsigned char kPushReturn[] = {0xff, 0x35, kJumpSize, 0, 0, 0};
+static_assert(sizeof kPushReturn == kCallPushSize);
 
 size_t moved_size(const DisplacedInstruction& instruction) {
   switch (instruction.moved_as) {
@@ -164,6 +170,8 @@ size_t moved_size(const DisplacedInstruction& instruction) {
       return kJumpSize;
     case MovedAs::kBranch:
       return kBranchSize;
+    case MovedAs::kCall:
+      return kCallPushSize + kJumpSize;
     default:
       return instruction.length;
   }
@@ -192,7 +200,12 @@ class TrampolineWriter {
     for (uint8_t i = 0; i < plan_.instruction_count; ++i) {
       add_moved(plan_.instructions[i]);
     }
-    add_jump(kJumpOpcode, places_.bias + plan_.start + plan_.kept + plan_.displaced);
+    const uint64_t behind = places_.bias + plan_.start + plan_.kept + plan_.displaced;
+    if (ends_with_call(plan_)) {
+      out_.add(behind);
+    } else {
+      add_jump(kJumpOpcode, behind);
+    }
   }
 
  private:
@@ -220,6 +233,9 @@ class TrampolineWriter {
         out_.add(uint8_t{0x0f});
         return add_jump(static_cast<uint8_t>(0x80 | (opcode & 0x0F)), to);
       }
+      case MovedAs::kCall:
+        out_.add(kPushReturn);
+        return add_jump(kJumpOpcode, to);
       default:
         break;
     }
@@ -238,6 +254,11 @@ class TrampolineWriter {
 
 }  // namespace
 
+bool ends_with_call(const FunctionPlan& plan) {
+  const uint8_t count = plan.instruction_count;
+  return count != 0 && plan.instructions[count - 1].moved_as == MovedAs::kCall;
+}
+
 TrampolineShape trampoline_shape(const FunctionPlan& plan) {
   TrampolineShape shape;
   shape.copy_at = kGateJumpSize + shim::kPatchRecordSize;
@@ -255,7 +276,7 @@ TrampolineShape trampoline_shape(const FunctionPlan& plan) {
     shape.size += moved_size(instruction);
   }
   shape.moved.push_back({uint64_t{plan.kept} + plan.displaced, shape.size});
-  shape.size += kJumpSize;
+  shape.size += ends_with_call(plan) ? sizeof(uint64_t) : kJumpSize;
   return shape;
 }
 

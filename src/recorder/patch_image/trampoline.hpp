@@ -29,15 +29,27 @@ struct MovedInstruction {
 // `moved` is ascending; its last element is the end of the last copy. The original's rule
 // for the first one applies from the offset `begin` on. nullopt: an instruction is
 // unknown or broken, or a rule begins between two of `moved`.
-std::optional<std::vector<std::byte>> moved_rules_untrusted(
-    const UnwindTable& unwind, const UnwindTable::Entry& entry, uint64_t function,
-    std::span<const MovedInstruction> moved, uint64_t begin);
+struct MovedRules {
+  std::vector<std::byte> program;
+  uint64_t advanced_to;  // the offset from which the last of them applies
+};
+std::optional<MovedRules> moved_rules_untrusted(const UnwindTable& unwind,
+                                                const UnwindTable::Entry& entry,
+                                                uint64_t function,
+                                                std::span<const MovedInstruction> moved,
+                                                uint64_t begin);
 
 // The code begins with a jump through the function's gate. Then come the code that undoes
 // the first instruction, if that stays before the jump and has to be undone; the code
-// that has the call recorded; and the copies.
+// that has the call recorded; and the copies. A jump to the code behind the originals is
+// the end, or, if the last one is a call, the address of that code, which the copy of the
+// call pushes.
 inline constexpr size_t kGateJumpSize = 7;
 inline constexpr unsigned char kJumpOpcode = 0xe9;  // followed by a distance of 32 bits
+inline constexpr size_t kCallPushSize = 6;          // of a copied call: then it jumps
+
+// Whether the last one of the copied instructions is a call.
+bool ends_with_call(const FunctionPlan& plan);
 
 // The copies, with their offsets from the first byte of the code.
 struct TrampolineShape {

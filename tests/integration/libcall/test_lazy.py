@@ -9,6 +9,20 @@ import plain
 from command import run
 
 
+AUDITOR = """
+    #define _GNU_SOURCE
+    #include <link.h>
+    unsigned la_version(unsigned version) { return version; }
+    unsigned la_objopen(struct link_map* module, Lmid_t space, uintptr_t* cookie) {
+      return LA_FLG_BINDTO | LA_FLG_BINDFROM;
+    }
+    uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned index, uintptr_t* from, uintptr_t* to, unsigned* flags,
+                           const char* name) {
+      return symbol->st_value;
+    }
+"""
+
+
 class Lazy(plain.PlainTest):
     def test_nowhere(self):
         """A function that no library has does no harm until it is called, and then the same as
@@ -45,6 +59,25 @@ class Lazy(plain.PlainTest):
                          if name.startswith("bound_")}
                 self.assertEqual(traced.stdout, "512\n")
                 self.assertEqual((len(calls), set(calls.values())), (256, {2}), compiler)
+
+    @cases.in_gate
+    def test_auditors(self):
+        """A library that audits what the loader binds, by LD_AUDIT or named by the program, does not change that."""
+        for compiler in plain.COMPILERS:
+            directory = self.place("program", compiler)
+            auditor = directory / "auditor.so"
+            run("gcc", "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", auditor, check=True, input=AUDITOR)
+            program = directory / "audited"
+            run("gcc", "-O1", "-Wl,-z,lazy", f"-Wl,--audit={auditor}", "-x", "c", "-", "-o", program, check=True, input=(
+                "#include <stdio.h>\n#include <stdlib.h>\n"
+                "int main(int count, char** list) { puts(list[0]); return abs(count) + 2; }"))
+            for command, counted in ((("./audited",), {"puts": 1}),
+                                     (("env", f"LD_AUDIT={auditor}", "./lazy"), {"widen": 6, "weighted": 4})):
+                bare = run(*command, cwd=directory)
+                traced = self.record_quietly(*command, directory=directory, options=["--nest-libcall"])
+                self.assert_same(bare, traced)
+                calls = traced.calls()
+                self.assertEqual({name: calls.get(name) for name in counted}, counted)
 
     def test_molds_table(self):
         """The same is true for slots that all have the address of the table's head."""

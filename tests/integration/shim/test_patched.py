@@ -147,6 +147,23 @@ class Patched(ShimTest):
             for line in bare.stdout.splitlines():
                 self.assertEqual(calls[line.split(":")[0]], 500)
 
+    @cases.in_gate
+    def test_calls_among_the_first_instructions(self):
+        """A function that begins with a call is recorded; what it calls returns to the function itself, also by an
+        exception, and an unwinder gets through the copies at each instruction."""
+        names = ("reserves", "pushes", "at_once", "moves")
+        directory = self.compare("./calls_at_entry", compiler="gcc").directory
+        for options in ((), ("-t", "1ns"), ("-N", "inner"), ("--mode=overwrite",)):
+            traced = self.record_patched(directory, "-P", ".", "-Z", "1", *options, command=("./calls_at_entry",))
+            self.assertEqual(traced.status, 0, traced.stderr)
+            calls = traced.calls()
+            self.assertEqual({name: calls.get(name) for name in names}, dict.fromkeys(names, 2000))
+        # The handler of the steps may call nothing that is recorded (docs/guide/limits.md).
+        bare = run("./calls_at_entry", "stepped", cwd=directory)
+        for name in names:
+            traced = self.record_patched(directory, "-P", name, command=("./calls_at_entry", "stepped"))
+            self.assert_same(bare, traced)
+
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_under_gdb(self):
         """gdb opens what the loader maps, by the path that it has from the loader, and continues."""

@@ -268,6 +268,18 @@ TEST_CASE("summary: the function with the most calls, if recording cost much") {
   CHECK(text_with(100'000).find("of the calls") == std::string::npos);
 }
 
+TEST_CASE("summary: a file that is the end of a recording says so") {
+  const RecordScript script = treetest();
+  Viewed viewed(script);
+  Session session;
+  session.begins_elsewhere = true;
+  session.child_wait_status = 0;
+  viewed.settings.session = &session;
+  CHECK(viewed.text("summary").find(
+            "exit 0, of which the last 100 us are here, 1 process, 1 thread\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("summary: what it costs that processes give up a buffer of the kernel's") {
   KernelScript s;
   const ThreadIndex t = s.script.thread(s.process, 100, "prog");

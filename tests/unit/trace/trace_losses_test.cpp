@@ -132,6 +132,24 @@ TEST_CASE("losses are summed by cause") {
   CHECK(rules_of(trace) == Rules{});
 }
 
+TEST_CASE("the time of a trace begins with a loss before a thread's first record") {
+  ProcessFacts process;
+  process.start_ticks = 60;
+  FileBuilder file;
+  file.program(process, 1, "main", 0);
+  file.block(BlockBuilder::exclusive(1, 0, 1, 100)
+                 .add(ARCTRACE_TYPE_LOST, 100, lost_body(ARCTRACE_LOST_FULL, 7, 50))
+                 .stack(100, {})
+                 .enter(110, 0xA)
+                 .add(ARCTRACE_TYPE_LOST, 120, lost_body(ARCTRACE_LOST_FULL, 7, 20))
+                 .exit(130),
+             0, 1);
+  file.finish(130);
+  Trace trace = open_bytes(file.file());
+  collect(trace);
+  CHECK(trace.summary().first_ns == 60);  // the thread did not exist before
+}
+
 TEST_CASE("hostile loss counts saturate") {
   FileBuilder file;
   file.block(BlockBuilder::exclusive(1, 0, 0, 0)

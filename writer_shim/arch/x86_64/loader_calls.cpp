@@ -5,10 +5,12 @@
 #include <cpuid.h>
 #include <link.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <cstdint>
 
 #include "src/base/shared_atomics.hpp"
+#include "src/base/text.hpp"
 #include "writer_shim/arch/x86_64/instructions.hpp"
 #include "writer_shim/arch/x86_64/vector_state.h"
 #include "writer_shim/elf/module_slots.hpp"
@@ -267,6 +269,43 @@ Fixup* find_fixup(uintptr_t resolver) {
   return nullptr;
 }
 
+constexpr char kAuditVariable[] = "LD_AUDIT=";
+
+// Whether the dynamic section of the program, with which the loader's list of modules
+// begins, names a library that audits.
+bool names_auditor(const link_map* module) {
+  while (module->l_prev != nullptr) module = module->l_prev;
+  for (const ElfW(Dyn)* entry = module->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_AUDIT || entry->d_tag == DT_DEPAUDIT) return true;
+  }
+  return false;
+}
+
+bool environment_names_auditor() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (starts_with(*entry, kAuditVariable)) {
+      return (*entry)[sizeof kAuditVariable - 1] != '\0';
+    }
+  }
+  return false;
+}
+
+enum class Auditors : uint8_t { kNotKnown, kNone, kSome };
+uint8_t known_auditors;  // Auditors; the same whichever thread finds it
+
+// Whether libraries may audit what the loader binds, which is so from the start or never.
+// Then the loader has a table of what it has bound, by the index of the relocation, in
+// which a copy would stand far beyond the end.
+bool has_auditors(const link_map* module) {
+  auto known = static_cast<Auditors>(IpcAtomics::load_relaxed(known_auditors));
+  if (known == Auditors::kNotKnown) {
+    known = environment_names_auditor() || names_auditor(module) ? Auditors::kSome
+                                                                 : Auditors::kNone;
+    IpcAtomics::store_relaxed(known_auditors, static_cast<uint8_t>(known));
+  }
+  return known == Auditors::kSome;
+}
+
 }  // namespace
 
 LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t value,
@@ -289,7 +328,9 @@ LazyBinding find_lazy_binding(const ModuleImage& image, size_t index, uint64_t v
   if (table == nullptr) return {};
   is_known = can_keep_vectors() && find_fixup(table[kTableResolver]) != nullptr;
   if (!is_known) return {};
-  return {table, static_cast<uint32_t>(index), binding_area_distance(image, table)};
+  const auto* module = reinterpret_cast<const link_map*>(table[kTableModule]);
+  return {table, static_cast<uint32_t>(index),
+          has_auditors(module) ? 0 : binding_area_distance(image, table)};
 }
 
 uintptr_t bind_lazily(const LazyBinding& binding) {

@@ -106,11 +106,10 @@ TEST_CASE("patch: the first instruction stays if it is no matter to who records"
 
 TEST_CASE(
     "patch: the first instruction stays where there is room for the jump after it") {
-  // push %rbx; mov %rdi,%rbx; nop, and then what may not be moved: a call, or the target
-  // of a jump.
+  // push %rbx; mov %rdi,%rbx; nop, and then what may not be moved: a call whose return
+  // address is not behind the bytes, or the target of a jump.
   const Code begin = {0x53, 0x48, 0x89, 0xFB, 0x90};
-  recorder::FunctionPlan plan =
-      plan_of(begin + relative({0xE8}, kText + 5, 0x5000) + kRet);
+  recorder::FunctionPlan plan = plan_of(begin + Code{0xFF, 0xD0} + kRet);
   CHECK(plan.verdict == Verdict::kPatchable);
   CHECK(plan.kept == 0);
   CHECK(plan.displaced == 5);
@@ -172,10 +171,25 @@ TEST_CASE("patch: a function that ends with the covered bytes") {
   CHECK(plan_of(Code{0x90, 0xCC} + Code(8, 0x90)).verdict == Verdict::kEndsEarly);
 }
 
-TEST_CASE("patch: calls would return into the copy") {
-  CHECK(plan_of(Code{0x50} + relative({0xE8}, kText + 1, 0x5000) + kRet).verdict ==
-        Verdict::kCall);
+TEST_CASE("patch: a call must return to the code behind the covered bytes") {
+  // push %rax; call: the push stays, and the call is all that is covered
+  recorder::FunctionPlan plan =
+      plan_of(Code{0x50} + relative({0xE8}, kText + 1, 0x5000) + kRet);
+  CHECK(plan.verdict == Verdict::kPatchable);
+  CHECK(plan.kept == 1);
+  CHECK(plan.displaced == 5);
+  CHECK(plan.instructions[0] ==
+        recorder::DisplacedInstruction{0, 5, recorder::MovedAs::kCall, 0, 0x5000});
+  // mov %esi,%edi, which passes an argument; call
+  plan = plan_of(kArgumentFirst + relative({0xE8}, kText + 2, 0x5000) + kRet);
+  CHECK(plan.verdict == Verdict::kPatchable);
+  CHECK(plan.kept == 0);
+  CHECK(plan.displaced == 7);
+  CHECK(plan.instructions[1] ==
+        recorder::DisplacedInstruction{2, 5, recorder::MovedAs::kCall, 0, 0x5000});
+  // Indirect ones are shorter, or read what the push may have changed.
   CHECK(plan_of(Code{0xFF, 0xD0} + Code(8, 0x90) + kRet).verdict == Verdict::kCall);
+  CHECK(plan_of(relative({0xFF, 0x15}, kText, kData) + kRet).verdict == Verdict::kCall);
   CHECK(plan_of(kPrologue + relative({0xE8}, kText + 8, 0x5000) + kRet).verdict ==
         Verdict::kPatchable);
 }
