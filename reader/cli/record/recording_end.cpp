@@ -2,6 +2,7 @@
 // buffer, and the line that ends it.
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -378,12 +379,15 @@ std::string recording_summary_line(const recorder::CollectorSummary& summary,
     absl::StrAppend(&line, ", ", reader::grouped_text(summary.filtered_out),
                     " filtered out");
   }
+  // What the buffer says may be anything.
   const recorder::ProgramChanges::Counts changes = summary.totals.changes.count();
+  const auto less = [](uint64_t all, uint64_t part) { return all - std::min(all, part); };
   absl::StrAppend(
       &line, reader::kernel_records_text(summary.totals.kernel - summary.removed.kernel),
       ", ",
-      reader::count_text(summary.processes - changes.processes, "process", "processes"),
-      ", ", reader::count_text(summary.threads - changes.threads, "thread"), ", ",
+      reader::count_text(less(summary.processes, changes.processes), "process",
+                         "processes"),
+      ", ", reader::count_text(less(summary.threads, changes.threads), "thread"), ", ",
       reader::bytes_text(summary.file_bytes), ", ", file);
   if (summary.earlier_files != 0) {
     absl::StrAppend(&line, " and ", reader::count_text(summary.earlier_files, "file"),
