@@ -60,7 +60,6 @@ class Lazy(plain.PlainTest):
                 self.assertEqual(traced.stdout, "512\n")
                 self.assertEqual((len(calls), set(calls.values())), (256, {2}), compiler)
 
-    @cases.in_gate
     def test_auditors(self):
         """A library that audits what the loader binds, by LD_AUDIT or named by the program, does not change that."""
         for compiler in plain.COMPILERS:

@@ -147,7 +147,6 @@ class Patched(ShimTest):
             for line in bare.stdout.splitlines():
                 self.assertEqual(calls[line.split(":")[0]], 500)
 
-    @cases.in_gate
     def test_calls_among_the_first_instructions(self):
         """A function that begins with a call is recorded; what it calls returns to the function itself, also by an
         exception, and an unwinder gets through the copies at each instruction."""
