@@ -219,6 +219,7 @@ class RecordTest(TracedTest):
         names = sorted(os.listdir(self.directory))
         self.assertEqual(names, ["arctrace.data", "arctrace.data.old"])
 
+    @cases.not_in_gate
     def test_a_large_file(self):
         """A file of a GiB has a line that says what makes it smaller; the command in it works as it is printed."""
         program = self.directory / "many"
