@@ -40,34 +40,6 @@ uint64_t calls_in(const CallTree& tree, NodeIndex root) {
   return calls;
 }
 
-// What the kernel took to take down a buffer that is its own memory, when processes had
-// ended or executed other programs. It is in their time on the CPU, after their ends.
-struct EndCost {
-  uint64_t processes, ns;
-};
-EndCost end_cost(const SummaryFacts& facts) {
-  EndCost cost{};
-  if (facts.session == nullptr || !facts.replay.has_dispatches()) return cost;
-  const std::vector<arctrace_hook_cost>& costs = facts.session->hook_costs;
-  const auto of_process = std::find_if(
-      costs.begin(), costs.end(),
-      [](const arctrace_hook_cost& one) { return one.kind == ARCTRACE_HOOK_PROCESS; });
-  if (of_process == costs.end()) return cost;
-  const Definitions& definitions = facts.replay.definitions();
-  absl::flat_hash_set<ProcessIndex> ended;
-  for (const ThreadTree& tree : facts.replay.threads()) {
-    const Process* process = definitions.process_of(tree.thread);
-    if (process == nullptr || process->origin == 0) continue;
-    if (process->ended_ns() <= tree.stop_ns) {
-      ended.insert(definitions.threads()[tree.thread].process);
-    }
-  }
-  cost.processes = ended.size();
-  const uint64_t mib = facts.session->buffer_size >> 20;
-  cost.ns = cost.processes * (mib * of_process->outside_ps / 1000);
-  return cost;
-}
-
 // What recording cost in all, less the tracer's own work, which has a row of its own; and
 // the time that it is a part of: on the CPU, as far as that is known.
 struct RecordingCost {
@@ -83,7 +55,6 @@ RecordingCost recording_cost(const SummaryFacts& facts) {
   const CpuTime& cpu = tree.cpu_total(root);
   if (facts.replay.has_dispatches()) cost.all_ns = cpu.cpu_ns + cpu.unknown_ns;
   if (facts.replay.is_corrected()) cost.all_ns += cost.cost_ns;
-  cost.cost_ns += end_cost(facts).ns;
   return cost;
 }
 
@@ -118,23 +89,23 @@ std::string overhead_text(const SummaryFacts& facts) {
   std::string text = absl::StrCat(begin, "about ", duration_text(overhead_ns), " of ",
                                   duration_text(all_ns), where, percent, " %)");
   // The number of calls that were hidden is not known, though their cost is.
-  if (facts.replay.has_all_calls()) {
-    absl::StrAppend(&text, ", ", (overhead_ns - end_cost(facts).ns) / calls,
-                    " ns a call");
-  }
+  if (facts.replay.has_all_calls())
+    absl::StrAppend(&text, ", ", overhead_ns / calls, " ns a call");
   return text;
 }
 
-// Returns what the ends of processes had of the cost; empty if that is little of it.
+// Returns what the ends of programs cost because of the buffer; empty if that is little.
 std::string end_cost_text(const SummaryFacts& facts) {
-  const RecordingCost all = recording_cost(facts);
-  const EndCost cost = end_cost(facts);
-  if (!is_worth(all.cost_ns, all.all_ns) || !is_worth(cost.ns, all.cost_ns)) return {};
-  return absl::StrCat("  ", duration_text(cost.ns), " of it in ",
-                      count_text(cost.processes, "program"), " after ",
-                      cost.processes == 1 ? "its end" : "their ends",
-                      ", which gave up the buffer of ",
-                      bytes_text(facts.session->buffer_size), ": less with -b 4M");
+  const EndCost cost = end_cost(facts.replay, facts.session);
+  const CpuTime& cpu = facts.all.tree->cpu_total(facts.all.root);
+  const uint64_t all_ns = cpu.cpu_ns + cpu.unknown_ns;
+  if (cost.ns == 0 || !is_worth(cost.ns, all_ns)) return {};
+  return absl::StrCat("giving up the buffer of ", bytes_text(facts.session->buffer_size),
+                      " took about ", duration_text(cost.ns), " ", "(",
+                      share_text(cost.ns, all_ns), " ", share_of_text(facts), "), after ",
+                      cost.programs == 1 ? "the end of " : "the ends of ",
+                      count_text(cost.programs, "program"),
+                      ": a smaller one (-b) takes less");
 }
 
 // Returns the function with the most calls; empty if recording cost little, or many
@@ -184,6 +155,29 @@ std::string own_work_text(const SummaryFacts& facts) {
 
 }  // namespace
 
+EndCost end_cost(const Replay& replay, const Session* session) {
+  EndCost cost;
+  if (session == nullptr || !replay.has_dispatches()) return cost;
+  const std::vector<arctrace_hook_cost>& costs = session->hook_costs;
+  const auto of_process = std::find_if(
+      costs.begin(), costs.end(),
+      [](const arctrace_hook_cost& one) { return one.kind == ARCTRACE_HOOK_PROCESS; });
+  if (of_process == costs.end()) return cost;
+  const Definitions& definitions = replay.definitions();
+  absl::flat_hash_set<ProcessIndex> ended;
+  for (const ThreadTree& tree : replay.threads()) {
+    const Process* process = definitions.process_of(tree.thread);
+    if (process == nullptr || process->origin == 0) continue;
+    if (process->ended_ns() <= tree.stop_ns) {
+      ended.insert(definitions.threads()[tree.thread].process);
+    }
+  }
+  cost.programs = ended.size();
+  const uint64_t mib = session->buffer_size >> 20;
+  cost.ns = cost.programs * (mib * of_process->outside_ps / 1000);
+  return cost;
+}
+
 uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
   if (functions.own_work() == kRootFunction) return 0;
   uint64_t sum = 0;
@@ -200,9 +194,6 @@ std::vector<std::string> cost_rows(const SummaryFacts& facts,
   std::vector<std::string> rows;
   if (std::string cost = overhead_text(facts); !cost.empty()) {
     rows.push_back(std::move(cost));
-    if (std::string ends = end_cost_text(facts); !ends.empty()) {
-      rows.push_back(std::move(ends));
-    }
     if (std::string most = most_recorded_text(facts); !most.empty()) {
       rows.push_back(std::move(most));
     }
@@ -211,6 +202,9 @@ std::vector<std::string> cost_rows(const SummaryFacts& facts,
     rows.push_back(
         absl::StrCat(rows.empty() ? "" : "  ",
                      "what the calls cost that filters left out is not known"));
+  }
+  if (std::string cost = end_cost_text(facts); !cost.empty()) {
+    rows.push_back(std::move(cost));
   }
   if (std::string cost = own_work_text(facts); !cost.empty()) {
     rows.push_back(std::move(cost));

@@ -70,6 +70,14 @@ struct SummaryFacts {
   uint64_t all_ns() const { return (*all.tree)[all.root].total_ns; }
 };
 
+// What the kernel took to take down a buffer that is its own memory, when programs had
+// ended or executed others. It is in their time on the CPU, after their ends.
+struct EndCost {
+  uint64_t programs = 0, ns = 0;
+};
+// `session`: null: nothing is known.
+EndCost end_cost(const Replay& replay, const Session* session);
+
 // Returns the time of the tracer's own work below `root`, which is in no sum.
 uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root);
 

@@ -406,8 +406,8 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
     const auto most = totals.begin();
     if (most != totals.end() && most->self_ns != 0) {
       const std::string time = absl::StrCat(" ", duration_text(most->self_ns));
-      const size_t used =
-          columns_of(columns(like)) + columns_of(like.name) + 2 + columns_of(time);
+      const size_t used = columns_of(columns(like)) + columns_of(escaped(like.name)) + 2 +
+                          columns_of(time);
       const size_t left = style.width > used ? style.width - used : 1;
       notes = absl::StrCat("  ",
                            cut_name(labels.text(most->function),

@@ -90,6 +90,7 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     const uint64_t own_ps = own_work_ps(tree, replay.functions(), all.root);
     write_overhead_json(total_overhead_ps(tree, all.root) - own_ps, replay, json);
     json.member("arctrace_ns", own_ps / 1000);
+    json.member("buffer_ends_ns", end_cost(replay, session_).ns);
     write_parts_json(tree, all.root, replay, json);
     const Serving serving;
     write_crash_json(facts_of(replay, all, serving), labels, json);

@@ -39,7 +39,8 @@ namespace {
 
 ClockTimes shim_start;
 
-// Whether the kernel's records have system calls, those of this library, too.
+// Whether the kernel's records have system calls, those of this library, too. Relaxed, as
+// all of the kernel's words are: no other memory depends on it (docs/memory_ordering.md).
 bool records_syscalls() {
   arctrace_control& control = session.view.control();
   return (IpcAtomics::load_relaxed(control.kernel_recorded) & ARCTRACE_KERNEL_SYSCALLS) !=

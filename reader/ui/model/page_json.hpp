@@ -43,8 +43,9 @@ bool has_wake_ups(const PageFacts& facts);
 // threads, calls, facts, parts, gaps.
 void write_facts_json(const PageFacts& facts, JsonWriter& json);
 
-// Writes elements of the array that is open: [name, module], by FunctionId from `first`
-// on, safe; and true as a third element if the function mostly waits.
+// Writes elements of the array that is open, by FunctionId from `first` on: [name,
+// module, waits, whole name], texts safe. `waits`: whether the function mostly waits. The
+// last element is left out if the name is the whole one; then `waits` is, too, if false.
 void write_names_json(FunctionResolver& resolver, size_t first, JsonWriter& json);
 
 // name, pid, tid, program, coroutine, adopted, and key, by which the lane is found on

@@ -363,23 +363,6 @@ TEST_CASE("a created thread is ready until it has a CPU, and starts the tracer f
   }
 }
 
-TEST_CASE("a thread of another process is not there before its first record") {
-  KernelScript s;
-  const ThreadIndex parent = s.script.thread(s.process, 100);
-  const ThreadIndex other = s.script.thread(s.script.process(101, "/bin/other"), 101);
-  s.script.definitions.mutable_thread(other)->start_ns = 1600;
-  s.script.enter(parent, 1000, "f");
-  s.add(100, 1100, ARCTRACE_TYPE_FORKED, Bytes().u32(101).u32(101));
-  s.comes(101, 1500);
-  s.script.enter(other, 1800, "g");
-  s.script.exit(other, 2000);
-  s.script.exit(parent, 2100);
-  Replay replay(s.script.definitions, nullptr);
-  s.script.replay(replay);
-  REQUIRE(replay.threads().size() == 2);
-  CHECK(replay.threads()[1].start_ns == 1800);
-}
-
 TEST_CASE("a thread's states follow one another, with its waker and where") {
   struct States : ScheduleListener {
     const Replay* replay = nullptr;

@@ -1,4 +1,5 @@
-// The section of the summary about a crash of which the thread is not recorded.
+// The section of the summary about a crash.
+#include <algorithm>
 #include <csignal>
 #include <string>
 #include <vector>
@@ -11,18 +12,17 @@ using namespace arctrace::testing;
 
 namespace {
 
+// The section about a crash, without a newline at its end.
+std::string crash_text(Viewed& viewed) {
+  const std::string text = viewed.text("summary");
+  const size_t begin = text.find("Where it was");
+  REQUIRE(begin != std::string::npos);
+  return text.substr(begin, text.find("\n\n", begin) - begin);
+}
+
 // The lines of the section, without its head.
-std::vector<std::string> crash_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  size_t at = text.find("Where it was");
-  REQUIRE(at != std::string::npos);
-  at = text.find('\n', at) + 1;
-  while (at < text.size() && text[at] != '\n') {
-    const size_t end = text.find('\n', at);
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
+std::vector<std::string> crash_lines(Viewed& viewed) {
+  return section_lines(viewed.text("summary"), "Where it was");
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ TEST_CASE("summary: the likely thread of a crash") {
   Session session;
   session.child_wait_status = SIGSEGV;
   viewed.settings.session = &session;
-  const auto crash = [&] { return crash_lines(viewed.text("summary")); };
+  const auto crash = [&] { return crash_lines(viewed); };
   using Lines = std::vector<std::string>;
   const std::string unknown =
       "  which thread got it is not recorded: record --kernel --signals does";
@@ -82,4 +82,133 @@ TEST_CASE("summary: the likely thread of a crash") {
         "    because it is the only one of 2 that was in abort, or what calls it");
   session.child_wait_status = 0;
   CHECK(!viewed.json("summary").contains("crash"));
+}
+
+TEST_CASE("summary: a program that was killed") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  const ThreadIndex t = script.thread(process, 7, "server");
+  script.enter(t, 0, "main");
+  script.enter(t, 10, "read");
+  script.exit(t, 20);
+  script.enter(t, 100, "bad");
+  const ThreadIndex other = script.thread(process, 8, "worker");
+  script.enter(other, 100, "wait");
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGSEGV;
+  viewed.settings.session = &session;
+  const std::string text = viewed.text("summary");
+  CHECK(text.find("killed by signal 11 (Segmentation fault)") != std::string::npos);
+  CHECK(text.find("which thread got it is not recorded") != std::string::npos);
+  CHECK(text.find("server 7/7: main > bad; last call: read, ended 80 ns before\n") !=
+        std::string::npos);
+  CHECK(text.find("worker 7/8: wait\n") != std::string::npos);
+  session.child_wait_status = 0;
+  CHECK(viewed.text("summary").find("exit 0") != std::string::npos);
+  CHECK(viewed.text("summary").find("Where it was") == std::string::npos);
+}
+
+TEST_CASE("summary: the thread that a signal came upon stands once") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  const ThreadIndex other = script.thread(process, 7, "server");
+  script.enter(other, 0, "main");
+  const ThreadIndex t = script.thread(process, 8, "worker");
+  script.enter(t, 0, "work");
+  script.enter(t, 10, "read");
+  script.exit(t, 20);
+  script.enter(t, 30, "bad");
+  script.add(t, 100, ARCTRACE_TYPE_SIGNAL, Bytes().u32(0).u32(7).u32(SIGSEGV).u32(0));
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGSEGV;
+  viewed.settings.session = &session;
+  CHECK(crash_text(viewed) ==
+        "Where it was when signal 11 (Segmentation fault) came\n"
+        "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n"
+        "  server 7/7: main");
+
+  script.enter(t, 110, "handler");
+  session.child_wait_status = (128 + SIGSEGV) << 8;  // the handler ended it so
+  CHECK(crash_text(viewed) ==
+        "Where it was when signal 11 (Segmentation fault) came\n"
+        "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n"
+        "    it ended in work > bad > handler\n"
+        "  server 7/7: main");
+  script.enter(t, 120, "write");
+  script.exit(t, 130);
+  script.exit(other, 200);
+  CHECK(crash_text(viewed) ==
+        "Where it was when signal 11 (Segmentation fault) came\n"
+        "  thread worker 7/8: work > bad\n"
+        "    it ended in work > bad > handler; last call: write, ended 70 ns before\n"
+        "  server 7/7: no open function; last call: main, ended <1 ns before");
+}
+
+TEST_CASE("summary: what was before a signal is reckoned to the signal") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  const ThreadIndex other = script.thread(process, 7, "server");
+  script.enter(other, 0, "main");
+  script.enter(other, 10, "read");
+  script.exit(other, 60);
+  const ThreadIndex t = script.thread(process, 8, "worker");
+  script.enter(t, 0, "work");
+  script.enter(t, 10, "read");
+  script.exit(t, 20);
+  script.enter(t, 30, "bad");
+  script.add(t, 100, ARCTRACE_TYPE_SIGNAL,
+             Bytes().u32(0).u32(7).u32(SIGSEGV).u32(0).u64(0x1010));
+  // The kernel writes a core file, and takes the process down.
+  for (const ThreadIndex thread : {other, t}) script.text(thread, 900, "gone");
+  Module module;
+  module.start = 0x1000;
+  module.end = 0x2000;
+  module.path = "/bin/server";
+  script.definitions.mutable_process(process)->modules = {module};
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGSEGV;
+  viewed.settings.session = &session;
+  const std::string head =
+      "Where it was when signal 11 (Segmentation fault) came\n"
+      "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n";
+  const std::string others = "  server 7/7: main; last call: read, ended 40 ns before";
+  CHECK(crash_text(viewed) ==
+        head + "    it was in server+0x1010, which is not recorded\n" + others);
+  // There are the moved instructions of functions of the path.
+  script.definitions.mutable_process(process)->modules.front().path = "[arctrace]";
+  CHECK(crash_text(viewed) == head + others);
+}
+
+TEST_CASE("summary: of many threads of a crash, how many are not shown") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  for (uint32_t tid = 7; tid < 14; ++tid) {
+    const ThreadIndex t = script.thread(process, tid, "worker" + std::to_string(tid - 7));
+    for (int64_t i = 0; i < 9; ++i) {
+      script.enter(t, 100 * i, "f" + std::to_string(i));
+      script.enter(t, 100 * i + 30, "g");
+      script.exit(t, 100 * i + 99);
+      script.exit(t, 100 * i + 99);
+    }
+    script.enter(t, 900, "wait");
+  }
+  script.text(kNoIndex, 1000, "the end");
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGSEGV;
+  viewed.settings.session = &session;
+  for (const uint64_t limit : {UINT64_MAX, uint64_t{2}}) {
+    CAPTURE(limit);
+    viewed.settings.options.limit = limit;
+    const std::vector<std::string> lines = crash_lines(viewed);
+    CHECK(lines.front().find("which thread got it is not recorded") != std::string::npos);
+    const auto shown = std::count_if(
+        lines.begin(), lines.end(),
+        [](const std::string& line) { return line.find(": wait") != std::string::npos; });
+    CHECK(shown >= 1);
+    CHECK(lines.back() == "  " + std::to_string(7 - shown) + " more threads");
+  }
 }

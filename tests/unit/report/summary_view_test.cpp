@@ -5,7 +5,6 @@
 
 #include "reader/report/summary_lines.hpp"
 #include "reader/report/views.hpp"
-#include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
 using namespace arctrace::reader;
@@ -61,114 +60,6 @@ TEST_CASE("summary: like threads are one row") {
         std::string::npos);
 }
 
-TEST_CASE("summary: a program that was killed") {
-  RecordScript script;
-  const ProcessIndex process = script.process(7, "/bin/server");
-  const ThreadIndex t = script.thread(process, 7, "server");
-  script.enter(t, 0, "main");
-  script.enter(t, 10, "read");
-  script.exit(t, 20);
-  script.enter(t, 100, "bad");
-  const ThreadIndex other = script.thread(process, 8, "worker");
-  script.enter(other, 100, "wait");
-  Viewed viewed(script);
-  Session session;
-  session.child_wait_status = SIGSEGV;
-  viewed.settings.session = &session;
-  const std::string text = viewed.text("summary");
-  CHECK(text.find("killed by signal 11 (Segmentation fault)") != std::string::npos);
-  CHECK(text.find("which thread got it is not recorded") != std::string::npos);
-  CHECK(text.find("server 7/7: main > bad; last call: read, ended 80 ns before\n") !=
-        std::string::npos);
-  CHECK(text.find("worker 7/8: wait\n") != std::string::npos);
-  session.child_wait_status = 0;
-  CHECK(viewed.text("summary").find("exit 0") != std::string::npos);
-  CHECK(viewed.text("summary").find("Where it was") == std::string::npos);
-}
-
-TEST_CASE("summary: the thread that a signal came upon stands once") {
-  RecordScript script;
-  const ProcessIndex process = script.process(7, "/bin/server");
-  const ThreadIndex other = script.thread(process, 7, "server");
-  script.enter(other, 0, "main");
-  const ThreadIndex t = script.thread(process, 8, "worker");
-  script.enter(t, 0, "work");
-  script.enter(t, 10, "read");
-  script.exit(t, 20);
-  script.enter(t, 30, "bad");
-  script.add(t, 100, ARCTRACE_TYPE_SIGNAL, Bytes().u32(0).u32(7).u32(SIGSEGV).u32(0));
-  Viewed viewed(script);
-  Session session;
-  session.child_wait_status = SIGSEGV;
-  viewed.settings.session = &session;
-  const auto section = [&] {
-    const std::string text = viewed.text("summary");
-    const size_t begin = text.find("Where it was");
-    return text.substr(begin, text.find("\n\n", begin) - begin);
-  };
-  CHECK(section() ==
-        "Where it was when signal 11 (Segmentation fault) came\n"
-        "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n"
-        "  server 7/7: main");
-
-  script.enter(t, 110, "handler");
-  session.child_wait_status = (128 + SIGSEGV) << 8;  // the handler ended it so
-  CHECK(section() ==
-        "Where it was when signal 11 (Segmentation fault) came\n"
-        "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n"
-        "    it ended in work > bad > handler\n"
-        "  server 7/7: main");
-  script.enter(t, 120, "write");
-  script.exit(t, 130);
-  script.exit(other, 200);
-  CHECK(section() ==
-        "Where it was when signal 11 (Segmentation fault) came\n"
-        "  thread worker 7/8: work > bad\n"
-        "    it ended in work > bad > handler; last call: write, ended 70 ns before\n"
-        "  server 7/7: no open function; last call: main, ended <1 ns before");
-}
-
-TEST_CASE("summary: what was before a signal is reckoned to the signal") {
-  RecordScript script;
-  const ProcessIndex process = script.process(7, "/bin/server");
-  const ThreadIndex other = script.thread(process, 7, "server");
-  script.enter(other, 0, "main");
-  script.enter(other, 10, "read");
-  script.exit(other, 60);
-  const ThreadIndex t = script.thread(process, 8, "worker");
-  script.enter(t, 0, "work");
-  script.enter(t, 10, "read");
-  script.exit(t, 20);
-  script.enter(t, 30, "bad");
-  script.add(t, 100, ARCTRACE_TYPE_SIGNAL,
-             Bytes().u32(0).u32(7).u32(SIGSEGV).u32(0).u64(0x1010));
-  // The kernel writes a core file, and takes the process down.
-  for (const ThreadIndex thread : {other, t}) script.text(thread, 900, "gone");
-  Module module;
-  module.start = 0x1000;
-  module.end = 0x2000;
-  module.path = "/bin/server";
-  script.definitions.mutable_process(process)->modules = {module};
-  Viewed viewed(script);
-  Session session;
-  session.child_wait_status = SIGSEGV;
-  viewed.settings.session = &session;
-  const auto section = [&] {
-    const std::string text = viewed.text("summary");
-    const size_t begin = text.find("Where it was");
-    return text.substr(begin, text.find("\n\n", begin) - begin);
-  };
-  const std::string head =
-      "Where it was when signal 11 (Segmentation fault) came\n"
-      "  thread worker 7/8: work > bad; last call: read, ended 80 ns before\n";
-  const std::string others = "  server 7/7: main; last call: read, ended 40 ns before";
-  CHECK(section() ==
-        head + "    it was in server+0x1010, which is not recorded\n" + others);
-  // There are the moved instructions of functions of the path.
-  script.definitions.mutable_process(process)->modules.front().path = "[arctrace]";
-  CHECK(section() == head + others);
-}
-
 TEST_CASE("summary: the hottest paths may have one frame") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "server");
@@ -196,78 +87,6 @@ TEST_CASE("summary: the hottest paths may have one frame") {
   CHECK(viewed_flat.text("summary").find("Hottest paths") == std::string::npos);
 }
 
-TEST_CASE("summary: what the tracer does is in no sum") {
-  RecordScript script;
-  const ThreadIndex t = script.program(7, "server");
-  script.enter(t, 0, "start");
-  script.enter(t, 0, "[arctrace]");
-  script.enter(t, 10'000, "K:wait4");
-  script.exit(t, 50'000);
-  script.exit(t, 60'000);
-  script.enter(t, 60'000, "load");
-  script.exit(t, 70'000);
-  script.exit(t, 80'000);
-  script.enter(t, 80'000, "main");
-  for (int call = 0; call < 10; ++call) {
-    script.enter(t, 80'000 + call * 1000, "work");
-    script.exit(t, 81'000 + call * 1000);
-  }
-  script.exit(t, 100'000);
-  const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, 1000, 1000};
-  Viewed viewed(script);
-  viewed.replay.hook_costs = {&cost, 1};
-  const std::string text = viewed.text("summary");
-  const std::string line =
-      "\narctrace itself took 60.0 us to start and to patch functions, which is in no "
-      "sum: [arctrace]\n";
-  CHECK(text.find(line) != std::string::npos);
-  CHECK(text.find("recording cost less than 1 % of the threads' time\n") !=
-        std::string::npos);
-  CHECK(text.find("[arctrace]", text.find(line) + line.size()) == std::string::npos);
-  for (const bool is_corrected : {false, true}) {
-    viewed.replay.is_corrected = is_corrected;
-    CHECK(viewed.text("summary").find(line) != std::string::npos);
-    const Json summary = viewed.json("summary");
-    CHECK(summary.at("arctrace_ns") == 60'000);
-    // A corrected report has taken off what recording cost, too.
-    const Json root = summary.at("threads").at(0).at("root");
-    CHECK(root.at("cum_ns") <= 40'000);
-    CHECK(root.at("cum_ns") > 39'900);
-    const Json& start = root.at("children").at(0).at("name") == "start"
-                            ? root.at("children").at(0)
-                            : root.at("children").at(1);
-    CHECK(start.at("cum_ns") <= 20'000);
-    for (const Json& child : start.at("children")) {
-      if (child.at("name") == "[arctrace]") CHECK(child.at("children").empty());
-    }
-  }
-}
-
-TEST_CASE("summary: the function with the most calls, if recording cost much") {
-  RecordScript script;
-  const ThreadIndex t = script.program(7, "prog");
-  script.enter(t, 0, "main");
-  for (int call = 0; call < 20; ++call) {
-    const int64_t at = 1'000 + call * 100;
-    script.enter(t, at, "copy");
-    script.exit(t, at + 50);
-  }
-  script.enter(t, 90'000, "walk");
-  script.exit(t, 91'000);
-  script.exit(t, 100'000);
-  const auto text_with = [&](uint32_t ps) {
-    const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, ps, ps};
-    Viewed viewed(script);
-    viewed.replay.hook_costs = {&cost, 1};
-    return viewed.text("summary");
-  };
-  CHECK(text_with(500'000).find(
-            "\nrecording cost about 22.0 us of 100 us (22 %), 1000 ns a "
-            "call\n  91 % of the calls: copy, 20\n") != std::string::npos);
-  CHECK(text_with(100'000).find("recording cost about 4.40 us") != std::string::npos);
-  CHECK(text_with(100'000).find("of the calls") == std::string::npos);
-}
-
 TEST_CASE("summary: a file that is the end of a recording says so") {
   const RecordScript script = treetest();
   Viewed viewed(script);
@@ -278,55 +97,6 @@ TEST_CASE("summary: a file that is the end of a recording says so") {
   CHECK(viewed.text("summary").find(
             "exit 0, of which the last 100 us are here, 1 process, 1 thread\n") !=
         std::string::npos);
-}
-
-TEST_CASE("summary: what it costs that processes give up a buffer of the kernel's") {
-  KernelScript s;
-  const ThreadIndex t = s.script.thread(s.process, 100, "prog");
-  s.task(100);
-  s.script.enter(t, 0, "main");
-  s.comes(100, 0);
-  s.script.exit(t, 1'000'000);
-  s.script.enter(t, 10'000'000, "end");
-  s.script.exit(t, 10'000'000);
-  s.script.definitions.mutable_process(s.process)->end_ns = 9'000'000;
-  Session session;
-  session.buffer_size = 72 << 20;
-  session.hook_costs = {{ARCTRACE_HOOK_PROCESS, 60'000'000, 20'000'000}};
-  Viewed viewed(s.script);
-  viewed.settings.session = &session;
-  CHECK(viewed.text("summary").find(
-            "\nrecording cost about 1.44 ms of 10.0 ms on the CPU (14 %)") !=
-        std::string::npos);
-  CHECK(viewed.text("summary").find(
-            "\n  1.44 ms of it in 1 program after its end, which gave up the buffer of "
-            "72 MiB: less with -b 4M\n") != std::string::npos);
-  s.script.definitions.mutable_process(s.process)->end_ns = INT64_MAX;
-  CHECK(viewed.text("summary").find("recording cost") == std::string::npos);
-}
-
-TEST_CASE("summary: a mark is explained below a table that has it") {
-  RecordScript script;
-  const ThreadIndex t = script.program(7, "prog");
-  script.enter(t, 0, "main");
-  for (int64_t call = 0; call < 100; ++call) {
-    script.enter(t, call * 100, "small");
-    script.exit(t, call * 100 + 10);
-  }
-  script.exit(t, 100'000);
-  const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, 10'000, 10'000};
-  Viewed viewed(script);
-  viewed.replay.hook_costs = {&cost, 1};
-  const std::string legend =
-      "  [recording]: recording is half or more of a function's time; see --corrected\n";
-  const auto has = [&](const std::string& part) {
-    return viewed.text("summary").find(part) != std::string::npos;
-  };
-  CHECK(has("  small [recording]\n" + legend));
-  // The row is one of the others.
-  viewed.settings.options.limit = 1;
-  CHECK(has("others (1)\n"));
-  CHECK_FALSE(has("[recording]"));
 }
 
 TEST_CASE("summary: functions that were switched off") {
@@ -561,22 +331,6 @@ TEST_CASE("summary: 40 lines at most, the longest sections give way") {
   CHECK(long_head.ends_with("\n\na\na\nothers (8)\n"));
 }
 
-namespace {
-
-// The lines of a section of the text, without its head.
-std::vector<std::string> section_of(const std::string& text, const std::string& head) {
-  std::vector<std::string> lines;
-  size_t at = text.find(head);
-  REQUIRE(at != std::string::npos);
-  at = text.find('\n', at) + 1;
-  while (at < text.size() && text[at] != '\n') {
-    const size_t end = text.find('\n', at);
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
-
 TEST_CASE("summary: functions that arctrace_python names are Python's") {
   RecordScript script;
   const ThreadIndex t = script.program(7, "python3");
@@ -618,6 +372,8 @@ TEST_CASE("summary: long paths are cut in their middle, unless all is asked for"
   CHECK(columns_of(path()) > 2 * kOverviewPathColumns);
 }
 
+namespace {
+
 constexpr const char* kTables[] = {"Spent on", "Hottest functions", "Hottest paths",
                                    "Of what, and where mostly"};
 
@@ -645,7 +401,7 @@ TEST_CASE("summary: what each table shows adds up to all, whatever is left out")
     for (const char* head : kTables) {
       CAPTURE(head);
       int sum = 0;
-      const std::vector<std::string> lines = section_of(text, head);
+      const std::vector<std::string> lines = section_lines(text, head);
       for (const std::string& line : lines) sum += std::stoi(line);
       CHECK(sum == 960);
       CHECK(lines.back().find("  others (") != std::string::npos);
@@ -656,37 +412,5 @@ TEST_CASE("summary: what each table shows adds up to all, whatever is left out")
   viewed.settings.options.limit = 0;
   for (const char* head : kTables) {
     CHECK(viewed.text("summary").find(head) == std::string::npos);
-  }
-}
-
-TEST_CASE("summary: of many threads of a crash, how many are not shown") {
-  RecordScript script;
-  const ProcessIndex process = script.process(7, "/bin/server");
-  for (uint32_t tid = 7; tid < 14; ++tid) {
-    const ThreadIndex t = script.thread(process, tid, "worker" + std::to_string(tid - 7));
-    for (int64_t i = 0; i < 9; ++i) {
-      script.enter(t, 100 * i, "f" + std::to_string(i));
-      script.enter(t, 100 * i + 30, "g");
-      script.exit(t, 100 * i + 99);
-      script.exit(t, 100 * i + 99);
-    }
-    script.enter(t, 900, "wait");
-  }
-  script.text(kNoIndex, 1000, "the end");
-  Viewed viewed(script);
-  Session session;
-  session.child_wait_status = SIGSEGV;
-  viewed.settings.session = &session;
-  for (const uint64_t limit : {UINT64_MAX, uint64_t{2}}) {
-    CAPTURE(limit);
-    viewed.settings.options.limit = limit;
-    const std::vector<std::string> lines =
-        section_of(viewed.text("summary"), "Where it was when signal");
-    CHECK(lines.front().find("which thread got it is not recorded") != std::string::npos);
-    const auto shown = std::count_if(
-        lines.begin(), lines.end(),
-        [](const std::string& line) { return line.find(": wait") != std::string::npos; });
-    CHECK(shown >= 1);
-    CHECK(lines.back() == "  " + std::to_string(7 - shown) + " more threads");
   }
 }

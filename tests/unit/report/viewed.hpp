@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "reader/report/view_types.hpp"
 #include "tests/support/record_script.hpp"
@@ -92,6 +93,21 @@ struct Viewed {
     return type->make(made);
   }
 };
+
+// The lines of a section of a text, without its head, up to an empty line.
+inline std::vector<std::string> section_lines(const std::string& text,
+                                              const std::string& head) {
+  std::vector<std::string> lines;
+  size_t at = text.find(head);
+  REQUIRE(at != std::string::npos);
+  at = text.find('\n', at) + 1;
+  while (at < text.size() && text[at] != '\n') {
+    const size_t end = text.find('\n', at);
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
 
 // The sums of a row, in JSON as in all views that have sums.
 struct Sums {
