@@ -37,6 +37,17 @@ struct pid {
   struct upid numbers[1];  // its number in each namespace down to that one
 } RELOCATED;
 
+struct atomic_count {
+  int counter;
+} RELOCATED;
+
+struct signal_struct {
+  struct atomic_count live;  // the process' threads that have not begun to end
+  int group_exit_code;       // of a process that ends as a whole
+  unsigned int flags;
+} RELOCATED;
+#define SIGNAL_GROUP_EXIT 4u
+
 struct task_struct {
 #if defined(__TARGET_ARCH_arm64)
   struct thread_info thread_info;
@@ -47,8 +58,18 @@ struct task_struct {
   int tgid;  // the process
   unsigned int __state;
   unsigned int in_iowait : 1;
+  int exit_code;
   struct pid* thread_pid;
+  struct signal_struct* signal;
   char comm[16];
+} RELOCATED;
+
+struct sigaction {
+  void (*sa_handler)(int);  // null: SIG_DFL
+} RELOCATED;
+
+struct k_sigaction {
+  struct sigaction sa;
 } RELOCATED;
 
 struct irqaction {

@@ -308,8 +308,12 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   struct arctrace_exited_body* body =
       begin_record(&writer, ARCTRACE_TYPE_EXITED, sizeof *body, thread);
   if (body == 0) return 0;
-  PUT(body->reserved[0], 0);
-  PUT(body->reserved[1], 0);
+  const struct signal_struct* process = task->signal;
+  const bool is_whole = (process->flags & SIGNAL_GROUP_EXIT) != 0;
+  PUT(body->status, is_whole ? process->group_exit_code : task->exit_code);
+  const bool is_last = process->live.counter == 0 && thread.tid == thread.tgid;
+  PUT(body->status_of,
+      is_whole || is_last ? ARCTRACE_STATUS_OF_PROCESS : ARCTRACE_STATUS_OF_THREAD);
   end_record(&writer);
   return 0;
 }
@@ -366,14 +370,15 @@ int BPF_PROG(on_page_fault, unsigned long address, void* registers, unsigned lon
 }
 
 SEC("tp_btf/signal_deliver")
-int BPF_PROG(on_signal, int signal) {
+int BPF_PROG(on_signal, int signal, void* info, struct k_sigaction* action) {
   struct kernel_writer writer;
   struct arctrace_signal_place* place;
   struct arctrace_signal_body* body =
       begin_own(&writer, ARCTRACE_TYPE_SIGNAL, sizeof *body + sizeof *place);
   if (body == 0) return 0;
   PUT(body->signal, signal);
-  PUT(body->reserved, 0);
+  PUT(body->action,
+      action->sa.sa_handler == 0 ? ARCTRACE_SIGNAL_DEFAULT : ARCTRACE_SIGNAL_HANDLED);
   place = (void*)(body + 1);
   PUT(place->instruction, user_instruction(bpf_get_current_task_btf()));
   end_record(&writer);

@@ -95,17 +95,22 @@ std::optional<LikelyThread> likely_thread(int signal, const ThreadEnds& ends,
     return only(all, LikelyBecause::kAborts,
                 [&](const ThreadEnd& end) { return is_in(end, functions, sends_abort); });
   }
-  if (auto found = only(all, LikelyBecause::kNotWaiting, [&](const ThreadEnd& end) {
-        return !is_in(end, functions, waits);
-      })) {
-    return found;
+  return only(all, LikelyBecause::kNotWaiting, [&](const ThreadEnd& end) {
+    return !is_in(end, functions, waits);
+  });
+}
+
+std::vector<ThreadIndex> possible_threads(int signal, const ThreadEnds& ends,
+                                          const Replay& replay) {
+  std::vector<ThreadIndex> found;
+  if (!is_fault(signal)) return found;
+  for (const Candidate& candidate : candidates(ends, replay)) {
+    if (!is_in(*candidate.end, replay.functions(), waits)) {
+      found.push_back(candidate.thread);
+    }
   }
-  int64_t newest_ns = INT64_MIN;
-  for (const Candidate& candidate : all) {
-    newest_ns = std::max(newest_ns, candidate.end->last_ns);
-  }
-  return only(all, LikelyBecause::kNewest,
-              [&](const ThreadEnd& end) { return end.last_ns == newest_ns; });
+  if (found.size() < 2) found.clear();
+  return found;
 }
 
 }  // namespace arctrace::reader

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "reader/analysis/thread_ends.hpp"
 #include "reader/replay/replay.hpp"
@@ -19,7 +20,6 @@ enum class LikelyBecause : uint8_t {
   kOnly,        // no other thread of the process made calls that are recorded
   kAborts,      // it alone was in abort(), or another function that sends the signal
   kNotWaiting,  // it alone was in no call in which threads wait
-  kNewest,      // the last record before the end is its
 };
 
 struct LikelyThread {
@@ -33,6 +33,12 @@ struct LikelyThread {
 // as likely, or the signal comes from outside, so that any thread may have got it.
 // `replay` is finished.
 std::optional<LikelyThread> likely_thread(int signal, const ThreadEnds& ends,
+                                          const Replay& replay);
+
+// Where there is no likely thread of a fault: the threads, two or more, that were in no
+// call that waits, of which each may have got it. Which of them wrote the last record
+// tells nothing: the others go on while the kernel takes the process down.
+std::vector<ThreadIndex> possible_threads(int signal, const ThreadEnds& ends,
                                           const Replay& replay);
 
 }  // namespace arctrace::reader

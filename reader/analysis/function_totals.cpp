@@ -94,6 +94,17 @@ uint64_t total_overhead_ps(const CallTree& tree, NodeIndex root) {
   return overhead_ps;
 }
 
+uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
+  if (functions.own_work() == kRootFunction) return 0;
+  uint64_t sum = 0;
+  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
+    if (at != root && tree[at].function == functions.own_work()) {
+      sum += total_overhead_ps(tree, at);
+    }
+  }
+  return sum;
+}
+
 std::vector<FunctionArcs> function_arcs(const CallTree& tree, const Functions& functions,
                                         NodeIndex root, SortKey sort) {
   std::vector<FunctionArcs> all;

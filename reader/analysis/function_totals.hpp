@@ -33,6 +33,9 @@ std::vector<FunctionTotal> function_totals(const CallTree& tree,
 // The cost of recording in all that the tree of `root` counts, before it was corrected.
 uint64_t total_overhead_ps(const CallTree& tree, NodeIndex root);
 
+// The time of the tracer's own work below `root`, which is in no sum.
+uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root);
+
 // A caller or a callee of a function, with its share of the function's sums.
 //
 // Parents' calls, self_ns and total_ns add up to the function's own. Children's total_ns

@@ -31,7 +31,8 @@ struct Command {
 
 class Commands {
  public:
-  explicit Commands(const Replay& replay) : definitions_(replay.definitions()) {
+  explicit Commands(const Replay& replay)
+      : replay_(replay), definitions_(replay.definitions()) {
     add_identities();
     find_parents();
     add_threads(replay);
@@ -65,7 +66,7 @@ class Commands {
       run.start_ns = command.start_ns;
       if (is_end_known(command)) run.wall_ns = wall_ns(command);
       run.cpu = command.cpu;
-      run.exit = process_exit_text(process(run.process));
+      run.exit = process_exit_text(process(run.process), replay_.wait_status(run.process));
       add(command.children, depth + 1);
     }
     return runs;
@@ -177,7 +178,8 @@ class Commands {
       sums.threads += command.threads;
       add_wall(sums, command);
       sums.cpu += command.cpu;
-      ++sums.exits[process_exit_text(process(command.identities.back()))];
+      const ProcessIndex last = command.identities.back();
+      ++sums.exits[process_exit_text(process(last), replay_.wait_status(last))];
     }
     std::vector<CommandSums> rows;
     for (auto& [name, sums] : by_name) {
@@ -220,6 +222,7 @@ class Commands {
     sums.end_within_ns += within_ns(command);
   }
 
+  const Replay& replay_;
   const Definitions& definitions_;
   std::vector<Command> commands_;
   std::vector<size_t> command_of_;  // by ProcessIndex
@@ -227,11 +230,11 @@ class Commands {
 
 }  // namespace
 
-std::string process_exit_text(const Process& process) {
-  if (process.wait_status.has_value()) {
-    const int32_t status = *process.wait_status;
-    return WIFSIGNALED(status) ? absl::StrCat("signal ", WTERMSIG(status))
-                               : absl::StrCat(WEXITSTATUS(status));
+std::string process_exit_text(const Process& process,
+                              std::optional<int32_t> wait_status) {
+  if (wait_status.has_value()) {
+    return WIFSIGNALED(*wait_status) ? absl::StrCat("signal ", WTERMSIG(*wait_status))
+                                     : absl::StrCat(WEXITSTATUS(*wait_status));
   }
   if (process.end_how == ARCTRACE_END_EXIT ||
       process.end_how == ARCTRACE_END_EXIT_DIRECT) {

@@ -23,9 +23,9 @@ struct CommandSums {
   // their begin to when somebody saw that they were gone.
   uint64_t ends_not_known = 0;
   CpuTime cpu;  // of all threads
-  // The number of runs by how they ended: "0", "1" ...; "signal 15", of the recorder's
-  // command; "exited", with a status that is not recorded; "open", at the end of the
-  // trace; "not known", as of others after a signal.
+  // The number of runs by how they ended: "0", "1" ...; "signal 15"; "exited", with a
+  // status that is not recorded; "open", at the end of the trace; "not known", as after a
+  // signal without the kernel's records.
   std::map<std::string, uint64_t> exits;
   uint32_t pid = 0;                   // of the first run
   std::vector<CommandSums> children;  // the longest first
@@ -43,8 +43,8 @@ struct ProcessRun {
   std::string exit;                 // process_exit_text()
 };
 
-// How a process ended, as CommandSums::exits has it.
-std::string process_exit_text(const Process& process);
+// How a process ended, as CommandSums::exits has it. `wait_status`: Replay::wait_status().
+std::string process_exit_text(const Process& process, std::optional<int32_t> wait_status);
 
 // REQUIRES: the replay is finished. Returns the commands that no recorded one started.
 std::vector<CommandSums> process_tree(const Replay& replay);

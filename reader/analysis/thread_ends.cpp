@@ -15,12 +15,13 @@ uint64_t ThreadEnds::frame_opened(const FrameInfo& frame) {
   if (frame.thread >= threads_.size()) threads_.resize(frame.thread + 1);
   std::vector<FunctionId>& stack = threads_[frame.thread].stacks[frame.coroutine];
   stack.resize(frame.depth - 1);
-  if (signal(frame.function) == Signal::kWanted) {
-    seen_ = {frame.thread, frame.time_ns, stack, kRootFunction};
-    if (last_came_.has_value() && last_came_->thread == frame.thread &&
-        last_came_->time_ns == frame.time_ns) {
-      seen_->at = last_came_->function;
-    }
+  if (const Signal which = signal(frame.function); which != Signal::kNone) {
+    const bool has_place = last_came_.has_value() && last_came_->thread == frame.thread &&
+                           last_came_->time_ns == frame.time_ns;
+    SignalSeen seen = {frame.function, frame.thread, frame.time_ns, stack,
+                       has_place ? last_came_->function : kRootFunction};
+    if (which == Signal::kWanted) seen_ = seen;
+    threads_[frame.thread].last_signal = std::move(seen);
   }
   stack.push_back(frame.function);
   threads_[frame.thread].end.last_ns = frame.time_ns;

@@ -24,6 +24,7 @@ struct ThreadEnd {
 
 // A signal that the kernel delivered, and the frames that it came upon.
 struct SignalSeen {
+  FunctionId signal = kRootFunction;  // the function that stands for its delivery
   ThreadIndex thread = kNoIndex;
   int64_t time_ns = 0;
   std::vector<FunctionId> path;
@@ -46,6 +47,12 @@ class ThreadEnds : public ReplayListener {
   const ThreadEnd* find(ThreadIndex thread) const {
     return thread < threads_.size() ? &threads_[thread].end : nullptr;
   }
+  // The last signal that came upon the thread; null: none did.
+  const SignalSeen* last_signal(ThreadIndex thread) const {
+    return thread < threads_.size() && threads_[thread].last_signal.has_value()
+               ? &*threads_[thread].last_signal
+               : nullptr;
+  }
   // The last wanted signal.
   const std::optional<SignalSeen>& signal_seen() const { return seen_; }
 
@@ -60,6 +67,7 @@ class ThreadEnds : public ReplayListener {
     absl::flat_hash_map<uint32_t, std::vector<FunctionId>> stacks;  // by coroutine
     bool is_closing = false;                                        // the trace has ended
     ThreadEnd end;
+    std::optional<SignalSeen> last_signal;
   };
 
   Signal signal(FunctionId function);

@@ -119,13 +119,19 @@ const Process& first_of_program(const Definitions& definitions, const Process& p
 }
 
 // The name in the first argument, without the - of a login shell; empty if there is none.
-// If the program was not seen to begin, the argument may be a title, which has more
-// words. A program that executes itself through /proc gives that path.
+// If the program was not seen to begin, the argument may be a title, such as "nginx: worker
+// process", whose first word is the name, unless it is a path, which may have blanks. A
+// program that executes itself through /proc gives that path.
 std::string called_name(const Process& process) {
   if (process.arguments.empty()) return {};
-  const std::string& first = process.arguments.front();
+  std::string first = process.arguments.front();
   if (first.starts_with("/proc/")) return {};
-  if (process.main_ns == INT64_MAX && first.find(' ') != std::string::npos) return {};
+  const size_t blank = first.find(' ');
+  if (process.main_ns == INT64_MAX && blank != std::string::npos) {
+    first.resize(blank);
+    if (first.find('/') != std::string::npos) return {};
+    if (first.ends_with(':')) first.pop_back();
+  }
   std::string name = last_part(first);
   return name.starts_with('-') ? name.substr(1) : name;
 }

@@ -18,8 +18,11 @@ constexpr uint64_t kCallsBeforeMax = 3;
 // A thread that was given something so often by threads to which it gives work waits for
 // them.
 constexpr uint64_t kAnswersMin = 5;
-// The kernel's TASK_INTERRUPTIBLE. Waits for disks and for the kernel itself are not.
+// The kernel's TASK_* bits. Waits for disks and for the kernel itself are not
+// interruptible. A tracer stops a thread, as when arctrace joins it, which is no wait of
+// the program's.
 constexpr uint32_t kInterruptible = 1;
+constexpr uint32_t kStopped = 4 | 8;
 
 // A thread that waits for a lock has work, and waits for another thread to do its own.
 bool takes_lock(const Function& function) {
@@ -125,7 +128,7 @@ void WorkLoops::state_ended(const StateInfo& state) {
     return;
   }
   if (state.state != RunState::kBlocked || state.node == kNoNode ||
-      state.task_state == ARCTRACE_SWITCH_UNKNOWN) {
+      state.task_state == ARCTRACE_SWITCH_UNKNOWN || (state.task_state & kStopped) != 0) {
     return;
   }
   if (state.thread >= threads_.size()) threads_.resize(state.thread + 1);

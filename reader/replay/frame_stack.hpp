@@ -79,6 +79,8 @@ struct ReplayState {
   std::vector<OffStretch> off;  // up to the last applied record, in order of time
   const ClockMap* ticks = nullptr;
   bool is_overwritten = false;  // a thread's missing blocks were overwritten
+  // As wait() reports them, of the processes of which the kernel recorded it.
+  absl::flat_hash_map<ProcessIndex, int32_t> exit_statuses;
 };
 
 // One thread's open frames, and the time that is charged to them. The rule of time:

@@ -293,6 +293,14 @@ void Replay::add_silent_programs() {
   }
 }
 
+std::optional<int32_t> Replay::wait_status(ProcessIndex process) const {
+  const Process* facts = state_.definitions.process(process);
+  if (facts != nullptr && facts->wait_status.has_value()) return facts->wait_status;
+  const auto found = state_.exit_statuses.find(process);
+  if (found == state_.exit_statuses.end()) return std::nullopt;
+  return found->second;
+}
+
 void Replay::finish() {
   note_forks_until(INT64_MAX);
   enter_waiting_until(INT64_MAX);

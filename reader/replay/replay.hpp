@@ -94,6 +94,10 @@ class Replay {
   // The time of the last record that was added; INT64_MIN: there was none.
   int64_t last_record_ns() const { return last_ns_; }
 
+  // How the process ended, as wait() reports it; nullopt: neither its recorder nor the
+  // kernel has recorded it.
+  std::optional<int32_t> wait_status(ProcessIndex process) const;
+
   // Whether no thread was filtered out, with functions that nothing else calls.
   bool has_all_threads() const { return !wants_thread_; }
   // Whether neither a thread nor a time was filtered out.

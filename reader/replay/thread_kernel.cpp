@@ -1,4 +1,7 @@
 // Applies the kernel's records of a thread, and the frames that they make on its stack.
+#include <csignal>
+#include <utility>
+
 #include "reader/replay/thread_stack.hpp"
 #include "reader/trace/record_types.hpp"
 #include "src/base/untrusted_bytes.hpp"
@@ -9,6 +12,13 @@ namespace {
 // The kernel's TASK_* bits.
 constexpr uint32_t kTaskUninterruptible = 2;
 constexpr uint32_t kTaskDead = 0x80;
+
+// Whether a signal ends its process unless that has another action for it.
+bool ends_by_default(uint32_t signal) {
+  return signal != SIGCHLD && signal != SIGCONT && signal != SIGURG &&
+         signal != SIGWINCH && signal != SIGSTOP && signal != SIGTSTP &&
+         signal != SIGTTIN && signal != SIGTTOU;
+}
 
 uint32_t cpu_of(const Record& record) {
   return load_part_untrusted<arctrace_kernel_body>(record.body).cpu;
@@ -35,6 +45,23 @@ void ThreadStack::report_signal(const Record& record) {
   state_.listener->signal_came({thread_, resolve(instruction), record.time_ns});
 }
 
+// A signal ends the process: the kernel writes its core and takes it down, which is no
+// function's time. A vfork child's end is not its parent's.
+void ThreadStack::die_of(const Record& record) {
+  const auto body = load_part_untrusted<arctrace_signal_body>(record.body);
+  if (is_dying_ || frames_.in_vfork() || body.action != ARCTRACE_SIGNAL_DEFAULT ||
+      !ends_by_default(body.signal)) {
+    return;
+  }
+  is_dying_ = true;
+  frames_.push_part(state_.made_up.exit());
+}
+
+// The kernel spares the first process of a PID namespace most signals.
+void ThreadStack::go_on_living() {
+  if (std::exchange(is_dying_, false) && frames_.in_part()) frames_.leave_part();
+}
+
 void ThreadStack::apply_kernel(const Record& record) {
   if (!follows_kernel(record.time_ns)) return;
   // A thread that ends does not call the kernel any more: another thread has its number.
@@ -49,6 +76,10 @@ void ThreadStack::apply_kernel(const Record& record) {
   // Up to the thread's last SWITCH, the kernel works to end it.
   if (record.type == ARCTRACE_TYPE_EXITED) {
     has_exited_ = true;
+    const auto body = load_part_untrusted<arctrace_exited_body>(record.body);
+    if (body.status_of == ARCTRACE_STATUS_OF_PROCESS && process_ != kNoIndex) {
+      state_.exit_statuses[process_] = body.status;
+    }
     return;
   }
   // The exec with which the thread began comes before it joins.
@@ -62,7 +93,9 @@ void ThreadStack::apply_kernel(const Record& record) {
   const bool is_wait = record.type == ARCTRACE_TYPE_CONTENTION ||
                        record.type == ARCTRACE_TYPE_CONTENTION_END;
   if (is_wait && schedule_.is_interrupted()) return;
+  if (record.type == ARCTRACE_TYPE_SYSCALL) go_on_living();
   kernel_.apply(record);
+  if (record.type == ARCTRACE_TYPE_SIGNAL) die_of(record);
 }
 
 std::optional<StateInfo> ThreadStack::state_at(int64_t now_ns) const {

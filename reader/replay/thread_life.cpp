@@ -155,15 +155,19 @@ void ThreadStack::begin_part() {
   in_exit_ |= part.is_innermost;
   frames_.push_part(part.function, part.is_again);
   if (part.function == state_.made_up.before()) ++frames_.mark_top().at_most;
-  if (part.function == state_.made_up.loader()) mark_begin(part.from_ns);
+  if (part.function == state_.made_up.loader()) {
+    mark_begin(part.from_ns, parts_.empty() ? INT64_MAX : parts_.back().from_ns);
+  }
 }
 
-// Marks the part of the range in which the program may not have been executed yet.
-void ThreadStack::mark_begin(int64_t exec_ns) {
+// Marks the part of the range in which the program may not have been executed yet, which
+// is within the first part of its lifetime.
+void ThreadStack::mark_begin(int64_t exec_ns, int64_t part_end_ns) {
   const Process* process = state_.definitions.process(process_);
   if (process->exec_within_ns == 0) return;
-  const auto last_ns =
-      static_cast<int64_t>(static_cast<uint64_t>(exec_ns) + process->exec_within_ns);
+  const auto last_ns = std::min(
+      static_cast<int64_t>(static_cast<uint64_t>(exec_ns) + process->exec_within_ns),
+      part_end_ns);
   const uint64_t within_ns = static_cast<uint64_t>(frames_.clip(last_ns)) -
                              static_cast<uint64_t>(frames_.clip(exec_ns));
   if (within_ns != 0) frames_.mark_top().begin_within_ns += within_ns;

@@ -59,6 +59,10 @@ void ThreadStack::apply(const Record& record) {
     pass_until(record);
     kernel_.leave_all(!frames_.in_vfork());
   }
+  if (is_dying_) {
+    pass_until(record);
+    go_on_living();
+  }
   switch (record.type) {
     case ARCTRACE_TYPE_STACK:
       stack(record);

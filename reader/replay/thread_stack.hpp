@@ -272,6 +272,8 @@ class ThreadStack {
 
   FunctionId resolve(uint64_t key);
   void report_signal(const Record& record);
+  void die_of(const Record& record);
+  void go_on_living();
   void enter(uint64_t key);
   void add_locks(const Record& record);
   void exit(const Record& record);
@@ -290,7 +292,7 @@ class ThreadStack {
   std::vector<uint64_t> keys_in_fork();
   void add_finding(Rule rule, const Record& record, const std::string& what);
   ReplayTotals& totals();
-  void mark_begin(int64_t exec_ns);
+  void mark_begin(int64_t exec_ns, int64_t part_end_ns);
   int64_t missing_from_ns(const Record& record) const;
   struct End {
     int64_t time_ns;
@@ -338,6 +340,7 @@ class ThreadStack {
   };
   std::vector<LifePart> parts_;  // the next one last
   bool in_exit_ = false;         // exit handlers run
+  bool is_dying_ = false;        // of a signal: in [exit], which die_of() has begun
   size_t off_index_ = 0;         // of the first of state_.off that ends after now
   FrameStack frames_;
   KernelFrames kernel_;

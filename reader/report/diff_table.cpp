@@ -142,7 +142,7 @@ class DiffText {
   }
 
   std::string head() const {
-    const RunTimes wall = run_times(table_, &DiffRun::wall_ns);
+    const RunTimes wall = run_times(table_, &DiffRun::program_wall_ns);
     std::string text =
         side_text("before:", table_.before) + side_text("after: ", table_.after);
     absl::StrAppend(&text, "wall:   ", run_times_text(wall), "\n", own_work_text(wall));
@@ -223,14 +223,14 @@ class DiffText {
     append_right(row, duration_text(change.after.ready_ns), 12);
   }
 
-  // A line that says which part of the wall times was the tracer's own work; empty if it
-  // is less than 1 % of each.
+  // A line that says how much more the tracer's own work took; empty if it is less than 1 %
+  // of each.
   std::string own_work_text(const RunTimes& wall) const {
-    const uint64_t before_ns = mean(values_of(table_.before, &DiffRun::own_work_ns));
-    const uint64_t after_ns = mean(values_of(table_.after, &DiffRun::own_work_ns));
+    const uint64_t before_ns = mean(values_of(table_.before, &DiffRun::own_wall_ns));
+    const uint64_t after_ns = mean(values_of(table_.after, &DiffRun::own_wall_ns));
     if (before_ns <= wall.before_ns / 100 && after_ns <= wall.after_ns / 100) return {};
-    return absl::StrCat("        of which arctrace itself took ",
-                        duration_text(before_ns), " -> ", duration_text(after_ns), "\n");
+    return absl::StrCat("        and ", duration_text(before_ns), " -> ",
+                        duration_text(after_ns), " of arctrace's own work\n");
   }
 
   // A name is cut to this width before its notes are dropped.
@@ -284,6 +284,7 @@ void write_runs_json(const char* key, const std::vector<DiffRun>& runs, ReportCl
     json.member("wall_ns", run.wall_ns);
     if (clock != ReportClock::kWall) json.member("clock_ns", run.clock_ns);
     json.member("arctrace_ns", run.own_work_ns);
+    json.member("arctrace_wall_ns", run.own_wall_ns);
     write_left_out_json(run.left_out, json);
     json.end();
   }

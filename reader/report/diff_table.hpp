@@ -19,6 +19,8 @@ struct DiffRun {
   Summary summary;
   uint64_t wall_ns = 0;                // as the summary has it
   uint64_t own_work_ns = 0;            // what the tracer did in the threads
+  uint64_t own_wall_ns = 0;            // the part of wall_ns in which it did
+  uint64_t program_wall_ns = 0;        // the rest of wall_ns
   uint64_t clock_ns = 0;               // of all threads, on the table's clock
   std::vector<CallsLeftOut> left_out;  // on purpose, while it was recorded
 };
@@ -31,7 +33,8 @@ struct DiffTable {
   ReportClock clock = ReportClock::kWall;  // that of the functions' times
 };
 
-// Writes a line for each side and for the wall-clock time of all its threads, one for
+// Writes a line for each side and for the wall-clock time of all its threads, less that
+// in which the tracer itself worked, one for
 // their time on another clock that is compared, and a row for each change within
 // options.limit: self time before and after, difference, calls, the parts of the total
 // time off the CPU if all runs have the kernel's records, and whether the difference is
@@ -39,7 +42,8 @@ struct DiffTable {
 void write_diff_text(const DiffTable& table, const ViewOptions& options,
                      const WriteText& write);
 
-// Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns, wall_ns,
+// Members "runs_a" and "runs_b", arrays of file, records, lost, duration_ns, wall_ns (all
+// of it), arctrace_ns and arctrace_wall_ns (DiffRun::own_work_ns, own_wall_ns),
 // clock_ns (the time of all threads on a "clock" other than "wall");
 // "noise_known"; "clock", that of the functions' times ("wall", "cpu" or "off-cpu");
 // "paired_programs", the file names before and after of programs that are

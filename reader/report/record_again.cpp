@@ -172,6 +172,12 @@ OwnFunctions missing_functions(const Replay& replay, const Session* session,
             {}};
   }
   const Module* const engine = engine_module(definitions.processes()[program]);
+  if (!has_patching(options) && is_python(definitions.processes()[program].executable)) {
+    return {Advice::kSaysWhy,
+            absl::StrCat("a Python program's functions are not recorded: record python3 ",
+                         "-m arctrace_python PROGRAM.py"),
+            {}};
+  }
   if (engine != nullptr) {
     if (has_patching(options) && has_function_of(replay.functions(), engine->path)) {
       return {};
@@ -215,6 +221,14 @@ std::string engine_of(std::string_view program,
     }
   }
   return {};
+}
+
+bool is_python(std::string_view program) {
+  constexpr std::string_view kName = "python";
+  std::string_view name = file_name(program);
+  if (!name.starts_with(kName)) return false;
+  name.remove_prefix(kName.size());
+  return name.find_first_not_of("0123456789.") == name.npos;
 }
 
 std::string engine_pattern(std::string_view engine) {

@@ -26,6 +26,9 @@ std::vector<std::string> record_again(const Session* session,
 // program's own file. `libraries` are those of the program; all are paths.
 std::string engine_of(std::string_view program,
                       std::span<const std::string_view> libraries);
+// Whether that is a Python interpreter, by its file's name. The functions of its programs
+// are recorded by a module (docs/guide/python.md).
+bool is_python(std::string_view program);
 // Returns the argument of -P that names functions of that library, as a shell takes it:
 // 'lib:libpython*:PATTERN'.
 std::string engine_pattern(std::string_view engine);

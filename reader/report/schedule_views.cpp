@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/path_state.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/render/labels.hpp"
@@ -99,10 +100,12 @@ class ThreadsView : public View, private ScheduleListener {
     uint64_t hidden = 0;
     uint64_t running_ns = 0, blocked_ns = 0, unknown_ns = 0;
     uint64_t ready_ns = 0, preempted_ns = 0, interrupted_ns = 0;  // parts of ready_ns
+    uint64_t own_work_ns = 0;  // the tracer's; a part of the others
   };
 
   void state_ended(const StateInfo& state) override;
   void order_rows();
+  void add_own_work(const Replay& replay);
   std::string head_text(const States& thread, ThreadIndex index,
                         const Replay& replay) const;
 
@@ -136,6 +139,15 @@ void ThreadsView::state_ended(const StateInfo& state) {
     ++thread.hidden;
   } else {
     thread.rows.push_back(state);
+  }
+}
+
+void ThreadsView::add_own_work(const Replay& replay) {
+  for (const ThreadTree& tree : replay.threads()) {
+    const auto found = threads_.find(tree.thread);
+    if (found == threads_.end()) continue;
+    found->second.own_work_ns =
+        own_work_ps(replay.tree(), replay.functions(), tree.root) / 1000;
   }
 }
 
@@ -178,6 +190,10 @@ std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
   if (thread.unknown_ns != 0) {
     absl::StrAppend(&text, ", ", part("not known", thread.unknown_ns));
   }
+  if (thread.own_work_ns != 0) {
+    absl::StrAppend(&text, "; ", duration_text(thread.own_work_ns),
+                    " of this is arctrace's own work, which is in no sum of other views");
+  }
   text = "\n" + wrap_line(text, 2, options_.style) + "\n";
   append_tinted(text, options_.style, Tint::kHead,
                 "          Start     Duration  State               Where");
@@ -186,6 +202,7 @@ std::string ThreadsView::head_text(const States& thread, ThreadIndex index,
 
 absl::Status ThreadsView::write_text(Replay& replay, const WriteText& write) {
   order_rows();
+  add_own_work(replay);
   FunctionLabels labels(replay, options_.lines);
   for (const auto& [index, thread] : threads_) {
     if (!write(head_text(thread, index, replay))) return absl::OkStatus();
@@ -209,6 +226,7 @@ absl::Status ThreadsView::write_text(Replay& replay, const WriteText& write) {
 
 absl::Status ThreadsView::write_json(Replay& replay, JsonWriter& json) {
   order_rows();
+  add_own_work(replay);
   FunctionLabels labels(replay, options_.lines);
   const Definitions& definitions = replay.definitions();
   json.key("threads").begin_array();
@@ -226,6 +244,7 @@ absl::Status ThreadsView::write_json(Replay& replay, JsonWriter& json) {
     }
     json.member("blocked_ns", thread.blocked_ns);
     if (thread.unknown_ns != 0) json.member("not_known_ns", thread.unknown_ns);
+    if (thread.own_work_ns != 0) json.member("arctrace_ns", thread.own_work_ns);
     json.key("states").begin_array();
     for (const StateInfo& state : thread.rows) {
       write_state_json(state, replay, labels, json);

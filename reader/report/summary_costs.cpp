@@ -60,10 +60,25 @@ RecordingCost recording_cost(const SummaryFacts& facts) {
 
 // What all times of the recording cost are a share of: "of the time on the CPU".
 const char* share_of_text(const SummaryFacts& facts) {
-  if (!facts.replay.has_dispatches()) return "of the threads' time";
+  if (!facts.replay.has_dispatches()) return "of the threads' time, waits included";
   return facts.all.tree->cpu_total(facts.all.root).unknown_ns == 0
              ? "of the time on the CPU"
              : "of the time on the CPU, or not known";
+}
+
+// Returns what the cost does not count: records that were written, or tried, and are not
+// there; empty if there are all.
+std::string uncounted_text(const SummaryFacts& facts) {
+  if (facts.summary == nullptr) return {};
+  std::string what;
+  const auto add = [&what](uint64_t count, const char* how) {
+    if (count == 0) return;
+    absl::StrAppend(&what, what.empty() ? ", without that of " : " and ",
+                    grouped_text(count), how);
+  };
+  add(facts.summary->overwritten, " overwritten");
+  add(facts.summary->lost, " lost");
+  return what.empty() ? what : what + " records";
 }
 
 // Returns the cost of recording itself, on the CPU as far as that is known; empty if it
@@ -79,11 +94,12 @@ std::string overhead_text(const SummaryFacts& facts) {
   const std::string begin =
       is_corrected ? "corrected by what recording cost: " : "recording cost ";
   if (overhead_ns < all_ns / 100) {
-    return absl::StrCat(begin, "less than 1 % ", share_of_text(facts));
+    return absl::StrCat(begin, "less than 1 % ", share_of_text(facts),
+                        uncounted_text(facts));
   }
   const uint64_t percent =
       (100 * overhead_ns + all_ns / 2) / std::max<uint64_t>(all_ns, 1);
-  const char* where = !has_cpu              ? " ("
+  const char* where = !has_cpu              ? ", waits included ("
                       : cpu.unknown_ns == 0 ? " on the CPU ("
                                             : " on the CPU, or not known (";
   std::string text = absl::StrCat(begin, "about ", duration_text(overhead_ns), " of ",
@@ -91,7 +107,7 @@ std::string overhead_text(const SummaryFacts& facts) {
   // The number of calls that were hidden is not known, though their cost is.
   if (facts.replay.has_all_calls())
     absl::StrAppend(&text, ", ", overhead_ns / calls, " ns a call");
-  return text;
+  return text + uncounted_text(facts);
 }
 
 // Returns what the ends of programs cost because of the buffer; empty if that is little.
@@ -176,17 +192,6 @@ EndCost end_cost(const Replay& replay, const Session* session) {
   const uint64_t mib = session->buffer_size >> 20;
   cost.ns = cost.programs * (mib * of_process->outside_ps / 1000);
   return cost;
-}
-
-uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root) {
-  if (functions.own_work() == kRootFunction) return 0;
-  uint64_t sum = 0;
-  for (NodeIndex at = root; at != kNoNode; at = tree.next_in_preorder(at, root)) {
-    if (at != root && tree[at].function == functions.own_work()) {
-      sum += total_overhead_ps(tree, at);
-    }
-  }
-  return sum;
 }
 
 std::vector<std::string> cost_rows(const SummaryFacts& facts,

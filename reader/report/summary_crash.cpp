@@ -1,5 +1,6 @@
 // The section of the summary about where a program was that a signal ended, and the same
 // in JSON.
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <sys/wait.h>
 
@@ -12,10 +13,12 @@
 #include <vector>
 
 #include "reader/analysis/crashed_thread.hpp"
+#include "reader/analysis/tree_groups.hpp"
 #include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/summary_lines.hpp"
+#include "reader/trace/text_escape.hpp"
 #include "src/base/function_names.hpp"
 
 namespace arctrace::reader {
@@ -33,21 +36,19 @@ std::string names_text(const std::vector<FunctionId>& path, FunctionLabels& labe
   return text;
 }
 
-// What was done before `at_ns` is reckoned to then, and later things to the thread's end:
-// after a signal has come the kernel still has to take the thread down.
-int64_t reckoned_to_ns(const ThreadTree& thread, const ThreadEnd& end, int64_t at_ns) {
-  return end.last_stop_ns <= at_ns ? std::min(at_ns, thread.stop_ns) : thread.stop_ns;
-}
-
-// "; last call: read, ended 80 ns before", which is before `at_ns`, when the signal came,
-// unless the call ended later; empty if the thread has made none.
+// "; last call: read, ended 80 ns before", which is before `at_ns`, when the signal came.
+// A later call, and all where that time is not known, ended "80 ns before the end" of the
+// thread, which the kernel still had to take down after the signal. Empty if the thread
+// has made no call.
 std::string last_call_text(const ThreadTree& thread, const ThreadEnd& end, int64_t at_ns,
                            FunctionLabels& labels) {
   if (end.last_function == kRootFunction) return {};
+  const bool is_before = end.last_stop_ns <= at_ns && at_ns <= thread.stop_ns;
   const int64_t ago_ns =
-      std::max<int64_t>(reckoned_to_ns(thread, end, at_ns) - end.last_stop_ns, 0);
+      std::max<int64_t>((is_before ? at_ns : thread.stop_ns) - end.last_stop_ns, 0);
   return absl::StrCat("; last call: ", labels.text(end.last_function), ", ended ",
-                      call_time_text(static_cast<uint64_t>(ago_ns)), " before");
+                      call_time_text(static_cast<uint64_t>(ago_ns)), " before",
+                      is_before ? "" : " the end");
 }
 
 // Whether the thread was at an instruction of another function than the innermost one of
@@ -100,11 +101,9 @@ std::string because_text(const LikelyThread& likely) {
     case LikelyBecause::kAborts:
       return only + "in abort, or what calls it";
     case LikelyBecause::kNotWaiting:
-      return only + "in no call that waits";
-    case LikelyBecause::kNewest:
       break;
   }
-  return absl::StrCat("of ", likely.threads, " it has the last record before the end");
+  return only + "in no call that waits";
 }
 
 std::string_view because_word(LikelyBecause because) {
@@ -114,11 +113,9 @@ std::string_view because_word(LikelyBecause because) {
     case LikelyBecause::kAborts:
       return "aborts";
     case LikelyBecause::kNotWaiting:
-      return "not_waiting";
-    case LikelyBecause::kNewest:
       break;
   }
-  return "newest";
+  return "not_waiting";
 }
 
 std::string likely_row(const LikelyThread& likely, const SummaryFacts& facts,
@@ -138,6 +135,22 @@ std::string likely_row(const LikelyThread& likely, const SummaryFacts& facts,
       "\n    because ", because_text(likely));
 }
 
+constexpr std::string_view kSignalPrefix = "K:signal ";
+
+// Whether the thread was there no more when the signal came. Where that time is not known,
+// the threads of a process that recorded its end are not those that were killed.
+bool had_ended(const ThreadTree& tree, const std::optional<SignalSeen>& seen,
+               const Definitions& definitions) {
+  if (seen.has_value()) return tree.stop_ns < seen->time_ns;
+  const Process* process = definitions.process_of(tree.thread);
+  return process != nullptr && process->end_how != ARCTRACE_END_NONE;
+}
+
+bool dumped_core(const Session& session) {
+  const int32_t status = *session.child_wait_status;
+  return WIFSIGNALED(status) && WCOREDUMP(status);
+}
+
 }  // namespace
 
 int fatal_signal(const Session* session) {
@@ -151,9 +164,8 @@ int fatal_signal(const Session* session) {
 }
 
 ThreadEnds::Signal signal_of(const Function& function, const Session* session) {
-  constexpr std::string_view kPrefix = "K:signal ";
   if (!is_signal(function)) return ThreadEnds::Signal::kNone;
-  return function.name.substr(kPrefix.size()) == std::to_string(fatal_signal(session))
+  return function.name.substr(kSignalPrefix.size()) == std::to_string(fatal_signal(session))
              ? ThreadEnds::Signal::kWanted
              : ThreadEnds::Signal::kOther;
 }
@@ -182,8 +194,144 @@ void write_crash_json(const SummaryFacts& facts, FunctionLabels& labels,
       json.member("last_call", labels[end.last_function].name);
       json.member("last_call_stop_ns", end.last_stop_ns);
     }
+  } else if (const auto possible = possible_threads(signal, facts.ends, facts.replay);
+             !possible.empty()) {
+    json.key("possible_threads").begin_array();
+    for (const ThreadIndex thread : possible) {
+      json.begin_object();
+      write_thread_ids_json(facts.replay.definitions(), thread, json);
+      json.end();
+    }
+    json.end();
   }
   json.end();
+}
+
+namespace {
+
+// A program, other than the command, that did not end by exit().
+struct OtherCrash {
+  ProcessIndex process;
+  int signal;              // 0: not known
+  const SignalSeen* seen;  // null: it is not recorded which thread got it
+};
+
+// The signal that a function of the kernel's records stands for; 0: another function.
+int signal_number(const Function& function) {
+  int number = 0;
+  return is_signal(function) &&
+                 absl::SimpleAtoi(function.name.substr(kSignalPrefix.size()), &number)
+             ? number
+             : 0;
+}
+
+// The last delivery of the signal to a thread of the process; null: it is not recorded.
+const SignalSeen* seen_in(ProcessIndex process, int signal, const SummaryFacts& facts) {
+  const SignalSeen* found = nullptr;
+  for (const ThreadTree& tree : facts.replay.threads()) {
+    if (facts.replay.definitions().threads()[tree.thread].process != process) continue;
+    const SignalSeen* seen = facts.ends.last_signal(tree.thread);
+    if (seen == nullptr ||
+        signal_number(facts.replay.functions()[seen->signal]) != signal) {
+      continue;
+    }
+    if (found == nullptr || found->time_ns < seen->time_ns) found = seen;
+  }
+  return found;
+}
+
+// Returns the programs that a fault or an abort ended, and, if the kernel did not record
+// how programs ended, those that ended in another way than by exit(), such as that.
+std::vector<OtherCrash> other_crashes(const SummaryFacts& facts) {
+  std::vector<OtherCrash> found;
+  const auto processes = facts.replay.definitions().processes();
+  const std::optional<SignalSeen>& command = facts.ends.signal_seen();
+  for (ProcessIndex i = 0; i < processes.size(); ++i) {
+    const Process& process = processes[i];
+    const bool is_told =
+        process.wait_status.has_value() ||
+        (command.has_value() &&
+         facts.replay.definitions().threads()[command->thread].process == i);
+    if (is_told) continue;
+    const std::optional<int32_t> status = facts.replay.wait_status(i);
+    if (!status.has_value()) {
+      if (!facts.replay.has_dispatches() && process.origin != 0 &&
+          process.end_ns == INT64_MAX && process.died_ns != INT64_MAX) {
+        found.push_back({i, 0, nullptr});
+      }
+      continue;
+    }
+    const int signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+    if (!is_fault(signal) && signal != SIGABRT) continue;
+    found.push_back({i, signal, seen_in(i, signal, facts)});
+  }
+  return found;
+}
+
+std::string other_crash_row(const OtherCrash& crash, const SummaryFacts& facts,
+                            FunctionLabels& labels, const TextStyle& style) {
+  const Definitions& definitions = facts.replay.definitions();
+  std::string row =
+      absl::StrCat("  ", escaped(process_label(definitions, crash.process)), " ",
+                   definitions.processes()[crash.process].pid, ": ");
+  if (crash.signal == 0) return row + "by a signal, or by a system call of its own";
+  absl::StrAppend(&row, "signal ", crash.signal, " (", ::strsignal(crash.signal), ")");
+  if (crash.seen == nullptr) return row;
+  row += " in ";
+  if (crash.seen->path.empty()) return row + "no recorded function";
+  return summary_row(std::move(row), names_text(crash.seen->path, labels), "", true,
+                     style);
+}
+
+}  // namespace
+
+void write_other_crashes_json(const SummaryFacts& facts, FunctionLabels& labels,
+                              JsonWriter& json) {
+  json.key("other_crashes").begin_array();
+  for (const OtherCrash& crash : other_crashes(facts)) {
+    const Process& process = facts.replay.definitions().processes()[crash.process];
+    json.begin_object();
+    json.member("pid", process.pid);
+    json.member("name", process_label(facts.replay.definitions(), crash.process));
+    if (crash.signal != 0) json.member("signal", crash.signal);
+    if (crash.seen != nullptr) {
+      json.member("tid",
+                  facts.replay.definitions().threads()[crash.seen->thread].tid);
+      json.key("path").begin_array();
+      for (const FunctionId function : crash.seen->path) {
+        json.value(labels[function].name);
+      }
+      json.end();
+    }
+    json.end();
+  }
+  json.end();
+}
+
+SummarySection other_crashes_section(const SummaryFacts& facts, FunctionLabels& labels,
+                                     const TextStyle& style) {
+  constexpr size_t kShownMax = 4;
+  SummarySection section;
+  const std::vector<OtherCrash> crashes = other_crashes(facts);
+  if (crashes.empty()) return section;
+  const bool are_known = crashes.front().signal != 0;
+  section.head = summary_head(are_known ? "Other programs that a signal ended"
+                                        : "Other programs that did not end by exit()",
+                              style);
+  for (size_t i = 0; i < std::min(crashes.size(), kShownMax); ++i) {
+    section.rows.push_back(other_crash_row(crashes[i], facts, labels, style));
+  }
+  if (crashes.size() > kShownMax) {
+    section.rows.push_back("  " + others_name(crashes.size() - kShownMax));
+  }
+  const bool are_seen = std::all_of(
+      crashes.begin(), crashes.end(), [](const OtherCrash& c) { return c.seen != nullptr; });
+  if (!are_seen) {
+    section.rows.push_back(are_known ? "  where, record --kernel --signals tells"
+                                     : "  how, record --kernel tells, and where, with "
+                                       "--signals");
+  }
+  return section;
 }
 
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
@@ -200,13 +348,31 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
   if (!seen.has_value()) {
     section.rows.push_back(
         "  which thread got it is not recorded: record --kernel --signals does");
+    if (dumped_core(*facts.session)) {
+      section.rows.push_back(
+          "  nor when: writing the core counts for the functions that were open");
+    }
     likely = likely_thread(signal, facts.ends, facts.replay);
     if (likely.has_value()) {
       section.rows.push_back(likely_row(*likely, facts, labels, style));
     }
   }
+  std::vector<ThreadIndex> possible;
+  if (!seen.has_value() && !likely.has_value()) {
+    possible = possible_threads(signal, facts.ends, facts.replay);
+  }
+  if (!possible.empty()) {
+    section.rows.push_back(absl::StrCat("  one of the first ", possible.size(),
+                                        ", which were in no call that waits:"));
+  }
+  const auto is_possible = [&](const ThreadTree& tree) {
+    return std::find(possible.begin(), possible.end(), tree.thread) != possible.end();
+  };
+  std::vector<ThreadTree> ordered(facts.replay.threads().begin(),
+                                  facts.replay.threads().end());
+  std::stable_partition(ordered.begin(), ordered.end(), is_possible);
   std::vector<std::string> threads;
-  for (const ThreadTree& thread : facts.replay.threads()) {
+  for (const ThreadTree& thread : ordered) {
     const ThreadEnd* end = facts.ends.find(thread.thread);
     if (seen.has_value() && thread.thread == seen->thread) {
       const std::vector<std::string> rows =
@@ -215,7 +381,7 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
       continue;
     }
     if (end == nullptr || (end->open.empty() && end->last_function == kRootFunction) ||
-        (likely.has_value() && likely->thread == thread.thread)) {
+        had_ended(thread, seen, definitions) || (likely.has_value() && likely->thread == thread.thread)) {
       continue;
     }
     threads.push_back(summary_row(
@@ -226,16 +392,13 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
         false, style));
   }
   section.others.resize(section.rows.size());
-  section.least = std::max<size_t>(section.rows.size(), 1);
+  section.least = std::max<size_t>(section.rows.size(), 1) +
+                  std::min(possible.size(), kOpenThreadsMax);
   for (size_t i = 0; i <= std::min(threads.size(), kOpenThreadsMax); ++i) {
     const size_t more = threads.size() - i;
     section.others.push_back(
         more == 0 ? "" : absl::StrCat("  ", count_text(more, "more thread")));
     if (i < threads.size() && i < kOpenThreadsMax) section.rows.push_back(threads[i]);
-  }
-  // The newest record says little: it may as well have been one of the others.
-  if (likely.has_value() && likely->because == LikelyBecause::kNewest) {
-    section.least = section.rows.size();
   }
   return section;
 }

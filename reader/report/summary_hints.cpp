@@ -132,14 +132,17 @@ WaitTimes wait_times(const std::vector<FunctionTotal>& totals,
   return times;
 }
 
-// Says that the kernel was not recorded. If waits dominate, root, who may record it, gets
-// the command, too.
+// Says that the kernel was not recorded. If waits dominate, or a signal ended the program,
+// root, who may record it, gets the command, too.
 void add_kernel_hint(SummarySection& section, const SummaryFacts& facts,
                      const WaitTimes& waits, const TextStyle& style) {
   section.rows.emplace_back(
       "time on the CPU and waiting are not told apart: record with --kernel");
-  if (waits.all_ns < facts.all_ns() / 4 || geteuid() != 0) return;
-  add_command(section, kIndent, record_again(facts.session, {"--kernel"}), style);
+  const bool has_crashed = fatal_signal(facts.session) != 0;
+  if ((waits.all_ns < facts.all_ns() / 4 && !has_crashed) || geteuid() != 0) return;
+  std::vector<std::string> options = {"--kernel"};
+  if (has_crashed) options.emplace_back("--signals");
+  add_command(section, kIndent, record_again(facts.session, options), style);
 }
 
 void add_locks_hint(SummarySection& section, const SummaryFacts& facts,
@@ -168,6 +171,39 @@ std::string pattern_of(std::string_view name) {
   return absl::StrCat("'", pattern, "'");
 }
 
+// Whether a thread in this call only waits for others, or for time to pass.
+bool only_waits(const Function& function) {
+  const std::optional<FunctionKind> kind = function_kind(function);
+  return kind.has_value() && may_wait(*kind) && *kind != FunctionKind::kIo &&
+         *kind != FunctionKind::kLock && *kind != FunctionKind::kFutex;
+}
+
+// Returns the function of which calls and callers are worth a look: the one with the most
+// time on a CPU if that is known, else with the most time, but waits only if nothing else
+// took noticeably long. Frames that are no functions have no useful graph. Null: there is
+// no function.
+const FunctionTotal* worth_a_look(const std::vector<FunctionTotal>& totals,
+                                  const SummaryFacts& facts) {
+  const Functions& functions = facts.replay.functions();
+  const bool has_cpu = facts.replay.has_dispatches();
+  const FunctionTotal* most = nullptr;
+  const FunctionTotal* first = nullptr;
+  for (const FunctionTotal& total : totals) {
+    if (facts.times.find(facts.all, total.function) == nullptr ||
+        functions[total.function].name.starts_with('[')) {
+      continue;
+    }
+    if (first == nullptr) first = &total;
+    if (has_cpu) {
+      if (most == nullptr || total.self_cpu_ns > most->self_cpu_ns) most = &total;
+    } else if (most == nullptr && !only_waits(functions[total.function]) &&
+               is_noticeable(total.self_ns, facts.all_ns())) {
+      most = &total;
+    }
+  }
+  return most == nullptr ? first : most;
+}
+
 }  // namespace
 
 SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) {
@@ -194,12 +230,8 @@ SummarySection hints_section(const SummaryFacts& facts, const TextStyle& style) 
   add_names_hint(section, facts, totals, style);
   add_command(section,
               "more:  ", with_files({"arctrace", "report", "--view=tree"}, facts), style);
-  const auto hottest = std::find_if(totals.begin(), totals.end(), [&](const auto& total) {
-    // Frames that are no functions have no useful graph.
-    return facts.times.find(facts.all, total.function) != nullptr &&
-           !functions[total.function].name.starts_with('[');
-  });
-  if (hottest != totals.end()) {
+  const FunctionTotal* hottest = worth_a_look(totals, facts);
+  if (hottest != nullptr) {
     const std::string pattern = pattern_of(facts.replay.shown_names()[hottest->function]);
     add_command(section, kIndent, with_files({"arctrace", "graph", pattern}, facts),
                 style);

@@ -243,6 +243,35 @@ uint64_t wall_ns(const Replay& replay) {
   return static_cast<uint64_t>(stop_ns) - static_cast<uint64_t>(start_ns);
 }
 
+uint64_t own_work_wall_ns(const Replay& replay) {
+  const Definitions& definitions = replay.definitions();
+  std::vector<TracerStart> starts;
+  const auto add = [&starts](const ThreadTree& tree, const TracerStart& start) {
+    const TracerStart cut = {std::max(start.from_ns, tree.start_ns),
+                             std::min(start.until_ns, tree.stop_ns)};
+    if (cut.from_ns < cut.until_ns) starts.push_back(cut);
+  };
+  for (const ThreadTree& tree : replay.threads()) {
+    const Thread& thread = definitions.threads()[tree.thread];
+    if (thread.tracer_start.has_value()) add(tree, *thread.tracer_start);
+    const Process* process = definitions.process(thread.process);
+    if (process == nullptr || process->pid != thread.tid) continue;
+    for (const TracerStart& start : process->tracer_starts) add(tree, start);
+  }
+  std::sort(starts.begin(), starts.end(), [](const TracerStart& a, const TracerStart& b) {
+    return a.from_ns < b.from_ns;
+  });
+  uint64_t sum_ns = 0;
+  int64_t until_ns = INT64_MIN;
+  for (const TracerStart& start : starts) {
+    const int64_t from_ns = std::max(start.from_ns, until_ns);
+    if (from_ns >= start.until_ns) continue;
+    sum_ns += static_cast<uint64_t>(start.until_ns - from_ns);
+    until_ns = start.until_ns;
+  }
+  return sum_ns;
+}
+
 std::string end_text(const Session* session) {
   if (session == nullptr) return {};
   if (session->child_wait_status.has_value()) {
@@ -327,6 +356,11 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
   }
   for (const std::string& row : left_out_rows(replay.definitions(), labels.recorded())) {
     append_tinted(section.rows.emplace_back(), style, Tint::kTrouble, row);
+  }
+  // Sentences go on in the next line.
+  for (size_t i = command.empty() ? 0 : 1; i < section.rows.size(); ++i) {
+    const size_t indent = section.rows[i].find("  ") == 0 ? 4 : 2;
+    section.rows[i] = wrap_line(section.rows[i], indent, style);
   }
   return section;
 }

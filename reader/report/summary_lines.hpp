@@ -78,9 +78,6 @@ struct EndCost {
 // `session`: null: nothing is known.
 EndCost end_cost(const Replay& replay, const Session* session);
 
-// Returns the time of the tracer's own work below `root`, which is in no sum.
-uint64_t own_work_ps(const CallTree& tree, const Functions& functions, NodeIndex root);
-
 // Returns the functions by self time, without the tracer's own work, whose time the head
 // tells.
 std::vector<FunctionTotal> hottest_functions(const SummaryFacts& facts);
@@ -102,6 +99,9 @@ std::vector<std::string> first_command(const Definitions& definitions);
 // Returns the time from the start of the first replayed thread to the end of the last
 // one.
 uint64_t wall_ns(const Replay& replay);
+
+// Returns the part of that in which some thread only started the tracer.
+uint64_t own_work_wall_ns(const Replay& replay);
 
 // "exit 0", "killed by signal 11 (Segmentation fault)"; empty if it is not known.
 std::string end_text(const Session* session);
@@ -131,6 +131,13 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
 // no signal did.
 void write_crash_json(const SummaryFacts& facts, FunctionLabels& labels,
                       JsonWriter& json);
+
+// The section about other programs that signals ended, and the member "other_crashes", an
+// array of objects with pid, name and, as far as they are known, signal, tid and path.
+SummarySection other_crashes_section(const SummaryFacts& facts, FunctionLabels& labels,
+                                     const TextStyle& style);
+void write_other_crashes_json(const SummaryFacts& facts, FunctionLabels& labels,
+                              JsonWriter& json);
 
 // Whether a function has no name but its place in its module, such as "git+0x25c330".
 bool is_nameless(const Function& function);

@@ -366,8 +366,13 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
     like.name = name;
     all.push_back(std::move(like));
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Like& a, const Like& b) { return a.time_ns > b.time_ns; });
+  // Where it is known who worked, sleepers come last.
+  const bool has_cpu = replay.has_dispatches();
+  std::stable_sort(all.begin(), all.end(), [has_cpu](const Like& a, const Like& b) {
+    const uint64_t cpu_a = has_cpu ? a.cpu.cpu_ns : 0;
+    const uint64_t cpu_b = has_cpu ? b.cpu.cpu_ns : 0;
+    return cpu_a != cpu_b ? cpu_a > cpu_b : a.time_ns > b.time_ns;
+  });
   // Threads without records come after the first few that have some.
   std::vector<Like> without;
   without.reserve(silent.size());
@@ -376,10 +381,13 @@ SummarySection threads_section(const SummaryFacts& facts, FunctionLabels& labels
   const size_t shown = std::min(with + without.size(), 2 * kThreadsMax);
   all.insert(all.begin() + static_cast<std::ptrdiff_t>(with), without.begin(),
              without.end());
-  const TimeScale scale = time_scale(all.front().time_ns);
+  const TimeScale scale = time_scale(
+      std::max_element(all.begin(), all.end(), [](const Like& a, const Like& b) {
+        return a.time_ns < b.time_ns;
+      })->time_ns);
   std::string head;
   append_time_head(head, "", scale);
-  if (replay.has_dispatches()) append_right(head, "On CPU", 10);
+  if (has_cpu) append_right(head, "On CPU", 10);
   append_right(head, "Threads", 9);
   section.head = summary_head(head + "  Of what, and where mostly", style);
   const auto columns = [&](const Like& like) {

@@ -52,6 +52,7 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     std::vector<SummarySection> sections;
     sections.push_back(head_section(facts, labels, style));
     sections.push_back(crash_section(facts, labels, style));
+    sections.push_back(other_crashes_section(facts, labels, style));
     sections.push_back(critical_section(facts, labels, style));
     sections.push_back(serving_section(facts, labels, style));
     const BusyGroup busy(replay, serving, facts.all);
@@ -93,7 +94,9 @@ class SummaryView : public View, private ReplayListener, private ScheduleListene
     json.member("buffer_ends_ns", end_cost(replay, session_).ns);
     write_parts_json(tree, all.root, replay, json);
     const Serving serving;
-    write_crash_json(facts_of(replay, all, serving), labels, json);
+    const SummaryFacts facts = facts_of(replay, all, serving);
+    write_crash_json(facts, labels, json);
+    write_other_crashes_json(facts, labels, json);
     if (has_wake_ups_) write_serving_json(loops_.find(), replay, labels, json);
     write_functions_json(all, times_, options_, replay, labels, json);
     write_trees_json(TreeGroups(replay, grouping_), options_, replay, labels, json);

@@ -60,15 +60,15 @@ std::string DataSymbols::name_in(const std::string& path, const BuildId& build_i
                                  const std::string& linker_name, uint64_t start,
                                  uint64_t address) {
   std::string name = demangle_untrusted(linker_name);
-  if (address == start) return name;
   std::unique_ptr<VariableTypes>& types = module(path, build_id).types;
   if (types == nullptr) {
     types = std::make_unique<VariableTypes>();
     types->read_untrusted(path, build_id, debug_files_);
   }
   const std::optional<std::string> member = types->member_at(start, address - start);
-  return member.has_value() ? name + *member
-                            : absl::StrCat(name, "+0x", absl::Hex(address - start));
+  if (member.has_value()) return name + *member;
+  return address == start ? name
+                          : absl::StrCat(name, "+0x", absl::Hex(address - start));
 }
 
 DataSymbols::Module& DataSymbols::module(const std::string& path,

@@ -20,7 +20,7 @@ namespace arctrace::reader {
 
 // Opens each module once, when it is first asked for: that reads its symbol tables, or
 // those of its debug file. Later look-ups are a binary search. DWARF data is read for
-// addresses within variables only. Not thread-safe.
+// name_in() only. Not thread-safe.
 class DataSymbols {
  public:
   explicit DataSymbols(SymbolOptions options = {});
@@ -35,9 +35,9 @@ class DataSymbols {
   const Variable* find(const std::string& path, const BuildId& build_id,
                        uint64_t address);
 
-  // Returns the name of an address in a variable that begins at `start`: "pool" if it
-  // begins there, else "pool.lock" or "locks[2]", or "pool+0x28" if there is no debug
-  // information. Demangled, untrusted bytes.
+  // Returns the name of an address in a variable that begins at `start`: "pool.lock" or
+  // "locks[2]", or "pool+0x28" if there is no debug information, which at its beginning
+  // is "pool". Demangled, untrusted bytes.
   std::string name_in(const std::string& path, const BuildId& build_id,
                       const std::string& linker_name, uint64_t start, uint64_t address);
 

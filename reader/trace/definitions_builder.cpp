@@ -159,6 +159,18 @@ void DefinitionsBuilder::thread(BodyReader reader) {
   }
 }
 
+// Returns the path by which the file was first named. A library may have several, such as
+// through the link /lib, and be one module in reports.
+std::string DefinitionsBuilder::first_path(const arctrace_module_body& body,
+                                           const std::vector<std::byte>& build_id,
+                                           std::string_view path) {
+  if (body.inode == 0 || build_id.empty()) return std::string(path);
+  std::string& first = module_paths_[{body.device, body.inode, build_id}];
+  const auto name = [](std::string_view of) { return of.substr(of.rfind('/') + 1); };
+  if (first.empty()) first = path;
+  return name(first) == name(path) ? first : std::string(path);
+}
+
 void DefinitionsBuilder::module(BodyReader reader) {
   const auto body = reader.read<arctrace_module_body>();
   const ProcessIndex process = owner(body.process);
@@ -169,7 +181,7 @@ void DefinitionsBuilder::module(BodyReader reader) {
   module.bias = body.bias;
   const auto build_id = reader.bytes(body.build_id_size);
   module.build_id.assign(build_id.begin(), build_id.end());
-  module.path = reader.text(body.path_size);
+  module.path = first_path(body, module.build_id, reader.text(body.path_size));
   module.loaded_ns = time_ns_;
   if (module.start >= module.end) {
     report(Rule::kDefinitionModule, "a module's range is empty");

@@ -5,8 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "reader/trace/definitions.hpp"
@@ -117,6 +120,8 @@ class DefinitionsBuilder {
   ProcessIndex owner(uint32_t id);
   void process(BodyReader reader);
   void thread(BodyReader reader);
+  std::string first_path(const arctrace_module_body& body,
+                         const std::vector<std::byte>& build_id, std::string_view path);
   void module(BodyReader reader);
   void module_gone(BodyReader reader);
   void string(BodyReader reader);
@@ -149,6 +154,9 @@ class DefinitionsBuilder {
   WriterOutcomes& outcomes_;
   FindingLog& findings_;
   ProcessLives lives_;
+  // By device, inode and build ID.
+  std::map<std::tuple<uint64_t, uint64_t, std::vector<std::byte>>, std::string>
+      module_paths_;
   std::optional<int64_t>
       kernel_off_ns_;  // since when no records of the kernel's are made
   // The following are of the record that is being applied.

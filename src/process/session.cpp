@@ -195,6 +195,24 @@ void end_session() {
   session.joined = false;
 }
 
+namespace {
+
+// Marks the slots of this process in the buffer as the kernel does when a thread dies:
+// none of them writes any more. W1 release, matches W2, the acquires of the lock by
+// which others find a dead owner: the records of this process are complete.
+void give_up_slots(const BufferView& view) {
+  const ProcessState* const process = process_state_of_session();
+  if (process == nullptr || process->id == 0) return;
+  for (uint32_t i = 0; i < Recycle<IpcAtomics>::slots_used(view); ++i) {
+    arctrace_writer_slot& slot = view.slot(i);
+    uint32_t lock = IpcAtomics::load_acquire(slot.lock);
+    if (!is_live(lock) || IpcAtomics::load_relaxed(slot.process) != process->id) continue;
+    IpcAtomics::compare_exchange_acq_rel(slot.lock, lock, kOwnerDied);
+  }
+}
+
+}  // namespace
+
 bool release_session() {
   if (!may_call_kernel()) return false;
   const BufferView& view = session.view;
@@ -213,6 +231,7 @@ bool release_session() {
       if (IpcAtomics::load_acquire(view.slot(i).lock) == 0) continue;
       copy_bytes(&copied.slot(i), &view.slot(i), sizeof(arctrace_writer_slot));
     }
+    give_up_slots(view);
     end_truncation_guard(base);
     raw_syscall(SYS_mremap, sys::pointer_argument(copy), static_cast<long>(size),
                 static_cast<long>(size), MREMAP_MAYMOVE | MREMAP_FIXED,

@@ -148,6 +148,8 @@ absl::Status Recording::make_recorder(recorder::ResumedSession resumed) {
   recorder::Buffer& buffer = buffer_.buffer;
   const OutputFile& output = options_.output;
   recorder::FlightOptions flight = options_.flight;
+  absl::Status can_run = recorder::check_collector_thread(flight.runs);
+  if (!can_run.ok()) return can_run;
   absl::StatusOr<recorder::TraceFile> file = create_output(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;
@@ -171,7 +173,7 @@ absl::Status Recording::make_recorder(recorder::ResumedSession resumed) {
   } else {
     recorder_ = std::make_unique<recorder::Collector>(
         buffer, *std::move(file), flight.recorder, resumed, flight.snapshots_kept,
-        flight.polled);
+        flight.polled, flight.runs);
   }
   return absl::OkStatus();
 }

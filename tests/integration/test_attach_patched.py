@@ -11,12 +11,70 @@ import unittest.mock
 
 import cases
 from attached_programs import LONG, AttachTest
-from command import arctrace, read, read_dump, start_arctrace
+from command import arctrace, read, read_dump, read_report, start_arctrace
 from states import wait_until
 
 COUNTED = ("-Z", "1", "-P", "counted_part", "-P", "counted_a", "-P", "counted_b")
 CALLS = {"counted_a": 7, "counted_b": 11}
 HOOKED = {f"hooked_{i}" for i in range(8)}
+# After a line of input it takes all addresses around libc but for a hole, in which the kernel puts the next mapping.
+FULL = r"""
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { kPage = 4096, kHole = 700 * 1024 };
+
+static uintptr_t begin_of(const char* name) {
+  char line[512];
+  uintptr_t begin = 0;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  while (begin == 0 && fgets(line, sizeof line, maps) != NULL) {
+    if (strstr(line, name) != NULL) begin = strtoull(line, NULL, 16);
+  }
+  fclose(maps);
+  return begin;
+}
+
+static void* take(void* at, size_t size, int flags) {
+  return mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+}
+
+int main(void) {
+  const uintptr_t libc = begin_of("libc.so");
+  const uintptr_t low = libc - ((uintptr_t)3 << 30);
+  const uintptr_t high = begin_of("[stack]") - (16 << 20);  // it may grow
+  puts("begins");
+  fflush(stdout);
+  getchar();
+  // The kernel takes the highest addresses that are free first.
+  for (size_t size = (size_t)1 << 30; size >= kPage; size /= 2) {
+    for (;;) {
+      void* got = take(NULL, size, 0);
+      if (got == MAP_FAILED) break;
+      if ((uintptr_t)got < low) {
+        munmap(got, size);
+        break;
+      }
+    }
+  }
+  // The kernel would not choose addresses above libc.
+  for (uintptr_t at = libc & -(1 << 20); at < high && at < libc + ((uintptr_t)3 << 30); at += 1 << 20) {
+    take((void*)at, 1 << 20, MAP_FIXED_NOREPLACE);
+  }
+  munmap((void*)((libc - (1 << 30)) & ~(uintptr_t)(kPage - 1)), kHole);
+  puts("full");
+  fflush(stdout);
+  for (;;) {
+    free(strdup("text"));
+    usleep(500);
+  }
+}
+"""
 ROOM = "64M"  # space for all records, because functions that flood a nearly full buffer are switched off
 
 
@@ -135,6 +193,33 @@ class AttachPatched(AttachTest):
         (place / "leave").touch()
         self.record_hooked(program, HOOKED | {"sum_of"}, *options, room=ROOM)
         self.assert_unharmed(program, place)
+
+    @cases.in_gate
+    def test_few_addresses_are_free(self):
+        """What is handed over to the program does not take the only addresses at which the image can be."""
+        program = self.directory / "full"
+        subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], text=True, check=True, input=FULL)
+        running = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, running)
+        trace = self.directory / "arctrace.data"
+        options = ("-o", trace, "--duration=50ms", "-p", running.pid)
+        maps = pathlib.Path(f"/proc/{running.pid}/maps")
+        self.assertEqual(running.stdout.readline(), "begins\n")
+        arctrace("record", *options, check=True)  # the shim and the library have a place of their own
+        running.stdin.write("\n")
+        running.stdin.flush()
+        self.assertEqual(running.stdout.readline(), "full\n")
+        lines = []
+        for _ in range(4):
+            done = arctrace("record", *options, "-P", "lib:libc:*", check=True)
+            self.assertNotIn("nothing of some library", done.stderr)
+            [function] = [row for row in read_report(trace, "flat")["functions"] if row["name"] == "strdup"]
+            self.assertGreater(function["calls"], 0)
+            lines.append(len(maps.read_text(encoding="ascii").splitlines()))
+        # Each recording leaves the addresses of its buffer, and the first one the image.
+        self.assertLessEqual(lines[-1] - lines[0], 3 * 3, lines)
+        self.assertNotIn("(deleted)", "".join(line for line in maps.read_text(encoding="ascii").splitlines()
+                                              if "r-xp" in line and "arctrace" not in line))
 
     def test_memory_after_many_recordings(self):
         """A patched function is not patched again."""

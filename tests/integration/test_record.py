@@ -325,6 +325,32 @@ class RecordTest(TracedTest):
                         ["--block-size", "32M"], ["-b", "100000G", "--block-size", "16M"]):
             self.assert_refused(arctrace("record", "-o", self.directory / "x", *options, "true"))
 
+    def test_where_the_collector_runs(self):
+        """The traced program looks at the threads of the command, its parent."""
+        looks = """
+import json, os
+tids = [int(tid) for tid in os.listdir(f"/proc/{os.getppid()}/task")]
+print(json.dumps([(sorted(os.sched_getaffinity(tid)), os.sched_getscheduler(tid) & 7) for tid in [0, *tids]]))
+"""
+        usual = (sorted(os.sched_getaffinity(0)), os.SCHED_OTHER)
+        cpu = usual[0][-1]
+        collector = ([cpu], os.SCHED_FIFO)
+        for mode in ("drop", "overwrite"):
+            done = self.record(sys.executable, "-c", looks, options=(
+                f"--mode={mode}", f"--collector-cpu={cpu}", "--rt-priority=1"))
+            if done.status == 2 and "--rt-priority: not permitted" in done.stderr:
+                self.skipTest("no real-time priority")
+            own, *others = map(tuple, json.loads(done.stdout))
+            self.assertEqual(usual, own)
+            self.assertEqual(1, others.count(collector), others)
+            self.assertEqual(set(others), {usual, collector})
+        for option, words in (("--collector-cpu=100000", "can't run on CPU 100000"),
+                              ("--collector-cpu=-1", "--collector-cpu"), ("--rt-priority=0", "--rt-priority"),
+                              ("--rt-priority=100", "--rt-priority")):
+            trace = self.directory / "refused"
+            self.assert_refused(arctrace("record", "-o", trace, option, "--", "true"), words)
+            self.assertFalse(trace.exists())
+
     def test_bad_options(self):
         for options in (["--mode", "sometimes"], ["--no-such-option"], ["-b", "many"],
                         ["--high-water", "101"], ["--pin", "maybe"], ["--scope", "cpu"]):

@@ -95,8 +95,9 @@ struct KernelScript {
   void page_fault(uint32_t tid, int64_t time_ns) {
     add(tid, time_ns, ARCTRACE_TYPE_PAGE_FAULT, Bytes().u64(0x1000).u32(6).u32(0));
   }
-  void signal(uint32_t tid, int64_t time_ns, uint32_t number) {
-    add(tid, time_ns, ARCTRACE_TYPE_SIGNAL, Bytes().u32(number).u32(0));
+  void signal(uint32_t tid, int64_t time_ns, uint32_t number,
+              arctrace_signal_action action = ARCTRACE_SIGNAL_UNKNOWN) {
+    add(tid, time_ns, ARCTRACE_TYPE_SIGNAL, Bytes().u32(number).u32(action));
   }
   void contention(uint32_t tid, int64_t time_ns, uint64_t lock) {
     add(tid, time_ns, ARCTRACE_TYPE_CONTENTION, Bytes().u64(lock).u32(0).u32(0));

@@ -136,9 +136,9 @@ inline Bytes thread_body(uint32_t writer, uint32_t process, uint32_t tid,
 
 inline Bytes module_body(uint32_t process, uint64_t start, uint64_t end, uint64_t bias,
                          std::string_view path, std::string_view build_id = {},
-                         uint32_t flags = 0) {
+                         uint32_t flags = 0, uint64_t inode = 0) {
   Bytes body;
-  body.u32(process).u32(flags).u64(start).u64(end).u64(bias).u64(0).u64(0);
+  body.u32(process).u32(flags).u64(start).u64(end).u64(bias).u64(0).u64(inode);
   body.u32(build_id.size()).u32(path.size());
   return body.padded(build_id).padded(path);
 }

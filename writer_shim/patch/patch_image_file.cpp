@@ -195,24 +195,32 @@ Function* loader_function(const char* name) {
   return reinterpret_cast<Function*>(find_function(name, SearchFrom::kProgram));
 }
 
-// Maps the image; null: it could not be mapped at the addresses for which it was made.
+bool is_placed(const link_map& object, const PatchTable& table) {
+  const auto dynamic = reinterpret_cast<uintptr_t>(object.l_ld);
+  return object.l_addr == 0 && dynamic >= table.low && dynamic < table.high;
+}
+
+// Maps the image, for good; null: it could not be mapped at the addresses for which it was
+// made, and is not mapped.
 const PatchTable* map_image(int fd, const PatchTable& table) {
   const DescriptorPath path(fd);
   auto* const open = loader_function<decltype(dlopen)>("dlopen");
+  auto* const close = loader_function<decltype(dlclose)>("dlclose");
   auto* const take_error = loader_function<decltype(dlerror)>("dlerror");
-  if (open == nullptr || take_error == nullptr) return nullptr;
+  if (open == nullptr || close == nullptr || take_error == nullptr) return nullptr;
   is_mapping = true;
-  void* const handle = open(path.text(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void* const handle = open(path.text(), RTLD_NOW | RTLD_LOCAL);
+  const bool is_usable =
+      handle != nullptr && is_placed(*static_cast<link_map*>(handle), table) &&
+      open(path.text(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | RTLD_NOLOAD) == handle;
+  if (handle != nullptr && !is_usable) close(handle);
   is_mapping = false;
-  if (handle == nullptr) {
-    take_error();  // the program is not to get the message
+  if (!is_usable) {
+    take_error();  // the program is not to get a message
     return nullptr;
   }
-  auto& object = *static_cast<link_map*>(handle);
-  rename_object(object);
+  rename_object(*static_cast<link_map*>(handle));
   arctrace_shim_modules_changed();
-  const auto dynamic = reinterpret_cast<uintptr_t>(object.l_ld);
-  if (object.l_addr != 0 || dynamic < table.low || dynamic >= table.high) return nullptr;
   return reinterpret_cast<const PatchTable*>(table.low + kPatchTableOffset);
 }
 

@@ -84,8 +84,17 @@ struct arctrace_named_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_named_body, 24);
 
+enum arctrace_status_of {
+  ARCTRACE_STATUS_UNKNOWN = 0,
+  ARCTRACE_STATUS_OF_THREAD = 1,  /* its process may go on */
+  ARCTRACE_STATUS_OF_PROCESS = 2, /* which ends */
+};
+
+/* The head's thread begins to end, with a status as wait() reports it. */
 struct arctrace_exited_body {
-  uint32_t cpu, tgid, reserved[2];
+  uint32_t cpu, tgid;
+  int32_t status;
+  uint32_t status_of; /* enum arctrace_status_of */
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_exited_body, 16);
 
@@ -107,9 +116,16 @@ struct arctrace_page_fault_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_page_fault_body, 24);
 
+/* What the process does about a signal. */
+enum arctrace_signal_action {
+  ARCTRACE_SIGNAL_UNKNOWN = 0,
+  ARCTRACE_SIGNAL_DEFAULT = 1, /* as the kernel does by default; most end the process */
+  ARCTRACE_SIGNAL_HANDLED = 2, /* a handler of the process is called */
+};
+
 /* A signal is delivered. Followed by arctrace_signal_place. */
 struct arctrace_signal_body {
-  uint32_t cpu, tgid, signal, reserved;
+  uint32_t cpu, tgid, signal, action;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_KERNEL_BODY(arctrace_signal_body, 16);
 

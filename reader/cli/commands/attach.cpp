@@ -148,6 +148,7 @@ Runner add_attach(CLI::App& root) {
   add_snapshot_options(*app, options->record.flight);
   add_duration_option(*app, options->record.duration_ns, "collecting");
   add_pin_option(*app, options->adopt.pin);
+  add_collector_options(*app, options->record.flight.runs);
   app->add_flag("--respawn", options->respawn,
                 "collect in a process of its own; if that is killed, another one goes on "
                 "in FILE.1, FILE.2 ..., with the definitions of the one before");

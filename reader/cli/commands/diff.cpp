@@ -2,11 +2,13 @@
 #include <absl/strings/str_cat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "reader/analysis/function_totals.hpp"
 #include "reader/analysis/tree_groups.hpp"
 #include "reader/cli/commands/commands.hpp"
 #include "reader/cli/commands/replay_setup.hpp"
@@ -87,12 +89,16 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   const reader::RecordedStates recorded(replay);
   const reader::TreeGroups groups(replay, reader::Grouping::kAll);
   const reader::TreeGroup& all = groups.groups().front();
-  return reader::DiffRun{files.front(),
-                         trace->summary(),
-                         reader::wall_ns(replay),
-                         own_work_ps(*all.tree, replay.functions(), all.root) / 1000,
-                         (*all.tree)[all.root].total_ns,
-                         {recorded.causes().begin(), recorded.causes().end()}};
+  reader::DiffRun run;
+  run.path = files.front();
+  run.summary = trace->summary();
+  run.wall_ns = reader::wall_ns(replay);
+  run.own_work_ns = own_work_ps(*all.tree, replay.functions(), all.root) / 1000;
+  run.own_wall_ns = std::min(reader::own_work_wall_ns(replay), run.wall_ns);
+  run.program_wall_ns = run.wall_ns - run.own_wall_ns;
+  run.clock_ns = (*all.tree)[all.root].total_ns;
+  run.left_out.assign(recorded.causes().begin(), recorded.causes().end());
+  return run;
 }
 
 // The changes of functions that pass -F and -N.

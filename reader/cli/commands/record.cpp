@@ -83,7 +83,10 @@ Runner add_record(CLI::App& root) {
     add_snapshot_options(*app, options->flight);
     add_snapshot_when_option(*app, options->filter);
   });
-  add_group(*app, kBufferGroup, [&] { add_buffer_options(*app, options->buffer); });
+  add_group(*app, kBufferGroup, [&] {
+    add_buffer_options(*app, options->buffer);
+    add_collector_options(*app, options->flight.runs);
+  });
   app->add_option("command", options->command, "the command to run, and its arguments")
       ->type_name("COMMAND [ARGUMENT]...");
   return [options, app]() -> absl::StatusOr<int> {

@@ -146,6 +146,20 @@ void add_snapshot_options(CLI::App& app, recorder::FlightOptions& flight) {
                "by a signal");
 }
 
+void add_collector_options(CLI::App& app, recorder::CollectorThread& runs) {
+  app.add_option("--collector-cpu", runs.cpu,
+                 "the collector, which empties the buffer into the file, runs on this CPU "
+                 "alone, from 0")
+      ->check(not_negative())
+      ->type_name("CPU");
+  app.add_option("--rt-priority", runs.rt_priority,
+                 "the collector runs before all threads without a real-time priority, "
+                 "with this one (SCHED_FIFO), so that less is lost on a busy machine; "
+                 "needs root or ulimit -r")
+      ->check(from_to(1, 99))
+      ->type_name("N");
+}
+
 void add_keep_option(CLI::App& app, uint64_t& ns) {
   add_time_option(
       app, "--keep", ns,

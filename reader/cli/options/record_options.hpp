@@ -24,6 +24,9 @@ void add_buffer_options(CLI::App& app, recorder::BufferOptions& buffer);
 void add_pin_option(CLI::App& app, recorder::PinPolicy& pin);
 void add_snapshot_options(CLI::App& app, recorder::FlightOptions& flight);
 
+// --collector-cpu and --rt-priority.
+void add_collector_options(CLI::App& app, recorder::CollectorThread& runs);
+
 // --keep=TIME, above 0.
 void add_keep_option(CLI::App& app, uint64_t& ns);
 

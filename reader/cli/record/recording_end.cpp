@@ -172,6 +172,11 @@ std::string own_functions_hint(const recorder::CollectorSummary& summary,
                         "say where they begin; or their code may not change, as under "
                         "a seccomp filter that refuses executable memory");
   }
+  if (reader::is_python(options.command.front())) {
+    return absl::StrCat(what,
+                        "; to record a Python program's functions, record "
+                        "python3 -m arctrace_python PROGRAM.py");
+  }
 #if defined(__x86_64__)
   if (const std::string engine =
           engine_of_program(recording::find_program(options.command.front()));

@@ -132,23 +132,57 @@ std::string path_of(pid_t pid, const WantedModule& module) {
   return path_to_mapped(pid, module.low);
 }
 
-// Returns the shim's error number.
-absl::StatusOr<int> offer(const StoppedThread& thread, const PatchCalls& calls,
-                          OfferedPatches head, const std::vector<std::byte>& image) {
-  head.size = image.size();
-  std::vector<char> bytes(sizeof head + image.size());
-  std::memcpy(bytes.data(), &head, sizeof head);
-  std::memcpy(bytes.data() + sizeof head, image.data(), image.size());
-  const absl::StatusOr<uint64_t> memory = calls.map(bytes.size());
-  if (!memory.ok()) return memory.status();
-  if (*memory == reinterpret_cast<uint64_t>(MAP_FAILED)) {
-    return absl::ResourceExhaustedError("it has no memory left");
+// Memory of the process in which it gets images. The kernel may map it at the very
+// addresses at which an image is to be: so it has to be there, and large enough, before
+// the image's addresses are chosen.
+class HandOver {
+ public:
+  HandOver(const StoppedThread& thread, const PatchCalls& calls)
+      : thread_(thread), calls_(calls) {}
+  HandOver(const HandOver&) = delete;
+  HandOver& operator=(const HandOver&) = delete;
+  ~HandOver() { unmap(); }
+
+  bool has_space_for(size_t image_size) const {
+    return sizeof(OfferedPatches) + image_size <= size_;
   }
-  if (absl::Status written = thread.write(*memory, bytes); !written.ok()) return written;
-  absl::StatusOr<int> error = calls.take(*memory);
-  calls.unmap(*memory, bytes.size());
-  return error;
-}
+  absl::Status map_for(size_t image_size) {
+    unmap();
+    const size_t size = std::max(kSizeMin, 2 * (sizeof(OfferedPatches) + image_size));
+    const absl::StatusOr<uint64_t> memory = calls_.map(size);
+    if (!memory.ok()) return memory.status();
+    if (*memory == reinterpret_cast<uint64_t>(MAP_FAILED)) {
+      return absl::ResourceExhaustedError("it has no memory left");
+    }
+    address_ = *memory;
+    size_ = size;
+    return absl::OkStatus();
+  }
+  // Returns the shim's error number. REQUIRES: has_space_for().
+  absl::StatusOr<int> offer(OfferedPatches head, const std::vector<std::byte>& image) {
+    head.size = image.size();
+    std::vector<char> bytes(sizeof head + image.size());
+    std::memcpy(bytes.data(), &head, sizeof head);
+    std::memcpy(bytes.data() + sizeof head, image.data(), image.size());
+    if (absl::Status written = thread_.write(address_, bytes); !written.ok()) {
+      return written;
+    }
+    return calls_.take(address_);
+  }
+
+ private:
+  static constexpr size_t kSizeMin = size_t{1} << 20;
+
+  void unmap() {
+    if (size_ != 0) calls_.unmap(address_, size_);
+    size_ = 0;
+  }
+
+  const StoppedThread& thread_;
+  const PatchCalls& calls_;
+  uint64_t address_ = 0;
+  size_t size_ = 0;  // 0: nothing is mapped
+};
 
 }  // namespace
 
@@ -157,13 +191,20 @@ absl::Status hand_over_patches(const StoppedThread& thread, pid_t pid, uint64_t 
   constexpr int kTries = 3;
   const absl::StatusOr<std::vector<WantedModule>> modules = read_modules_list(pid, list);
   if (!modules.ok()) return modules.status();
+  HandOver hand_over(thread, calls);
   for (const WantedModule& module : *modules) {
     const std::string path = path_of(pid, module);
     absl::StatusOr<int> error = EAGAIN;
     // The address may be taken meanwhile: other threads may map memory there.
     for (int i = 1; i <= kTries && error.ok() && *error == EAGAIN; ++i) {
-      error = offer(thread, calls, {module.low, 0, i == kTries ? 1U : 0U, 0},
-                    images.image(pid, module, path));
+      std::vector<std::byte> image = images.image(pid, module, path);
+      while (!hand_over.has_space_for(image.size())) {
+        if (absl::Status mapped = hand_over.map_for(image.size()); !mapped.ok()) {
+          return mapped;
+        }
+        image = images.image(pid, module, path);
+      }
+      error = hand_over.offer({module.low, 0, i == kTries ? 1U : 0U, 0}, image);
     }
     if (!error.ok()) return error.status();
   }

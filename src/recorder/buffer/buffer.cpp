@@ -394,8 +394,26 @@ Buffer::~Buffer() {
     end_truncation_guard(view_.base());
     munmap(view_.base(), view_.geometry().total_size);
   }
-  if (!path_.empty() && !is_kept_) unlink(path_.c_str());
+  if (!path_.empty() && !is_kept_) {
+    give_up_blocks();
+    unlink(path_.c_str());
+  }
   if (map_ >= 0) close(map_);
+}
+
+// Programs that were joined have the file mapped until they are joined again. They keep
+// its first pages, with the gate and the locks of their slots; of the blocks they would
+// keep memory that nobody reads. A record that one of them is just writing goes to a page
+// of its own.
+void Buffer::give_up_blocks() const {
+  const Geometry& geometry = view_.geometry();
+  if (map_ >= 0 || view_.base() == nullptr) return;
+  const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return;
+  fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+            static_cast<off_t>(geometry.blocks_offset),
+            static_cast<off_t>(geometry.total_size - geometry.blocks_offset));
+  close(file);
 }
 
 }  // namespace arctrace::recorder

@@ -114,6 +114,7 @@ class Buffer {
   void guard();
   void warn(const std::string& what);
   void write_header(const BufferOptions& options);
+  void give_up_blocks() const;
 
   BufferView view_;
   arctrace_session_header header_{};

@@ -120,7 +120,7 @@ constexpr long kPollNs = 20'000'000;
 
 Collector::Collector(Buffer& buffer, TraceFile file, const RecorderFacts& recorder,
                      const ResumedSession& resumed, FileLimits limits,
-                     PolledWriter* polled)
+                     PolledWriter* polled, const CollectorThread& runs)
     : buffer_(buffer),
       file_(std::move(file)),
       ring_(limits.bytes == 0
@@ -128,6 +128,7 @@ Collector::Collector(Buffer& buffer, TraceFile file, const RecorderFacts& record
                 : std::make_unique<FileRing>(file_, buffer.header(), recorder, limits,
                                              resumed.is_resumed)),
       polled_(polled),
+      runs_(runs),
       code_files_(buffer.header()),
       drain_(buffer.view(), file_, ring_.get(), &code_files_, limits.on_full),
       disk_sync_ns_(limits.sync_ns),
@@ -214,6 +215,7 @@ void Collector::run() {
   const Geometry& geometry = buffer_.view().geometry();
   const bool keeps_all = geometry.mode == ARCTRACE_MODE_STOP;
   if (geometry.cpu_count != 0) hurry_this_thread();
+  become_collector_thread(runs_);
   const long interval_ns = poll_interval_ns(geometry, kPollNs);
   const uint64_t sync_ns = sync_interval_ns(geometry);
   RecorderSleep sleep;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/recorder/buffer/buffer.hpp"
+#include "src/recorder/drain/collector_thread.hpp"
 #include "src/recorder/drain/drain.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/earlier_definitions.hpp"
@@ -37,7 +38,7 @@ class Collector : public Recorder {
   // object.
   Collector(Buffer& buffer, TraceFile file, const RecorderFacts& recorder,
             const ResumedSession& resumed = {}, FileLimits limits = {},
-            PolledWriter* polled = nullptr);
+            PolledWriter* polled = nullptr, const CollectorThread& runs = {});
   ~Collector() override;
 
   absl::Status publish() override;
@@ -65,6 +66,7 @@ class Collector : public Recorder {
   mutable std::mutex mutex_;        // guards all members below, and file_
   std::unique_ptr<FileRing> ring_;  // null: the recording is one file
   PolledWriter* const polled_;
+  const CollectorThread runs_;
   CodeFiles code_files_;
   Drain drain_;
   // Whether publish() was called. Before that nothing is taken out of the buffer.

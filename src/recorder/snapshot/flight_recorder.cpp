@@ -89,6 +89,7 @@ void FlightRecorder::threads_joined(JoinedThreads joined) {
 void FlightRecorder::run() {
   const Geometry& geometry = buffer_.view().geometry();
   if (options_.polled != nullptr) hurry_this_thread();
+  become_collector_thread(options_.runs);
   const long interval_ns = options_.polled == nullptr
                                ? kFlightPollNs
                                : poll_interval_ns(geometry, kFlightPollNs);

@@ -13,6 +13,7 @@
 
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/drain/cpu_blocks.hpp"
+#include "src/recorder/drain/collector_thread.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/trace_file.hpp"
@@ -32,6 +33,7 @@ struct FlightOptions {
   uint64_t asked_interval_ns = 0;
   bool on_crash = false;           // a snapshot when a process ends without an exit
   PolledWriter* polled = nullptr;  // polled in each pass; must outlive the recorder
+  CollectorThread runs = {};       // the recorder's thread
 };
 
 class FlightRecorder : public Recorder {

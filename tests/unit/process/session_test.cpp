@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <barrier>
 #include <cerrno>
 #include <csignal>
@@ -22,6 +23,7 @@
 #include "src/process/process_identity.hpp"
 #include "src/protocol/block_state.hpp"
 #include "src/recorder/buffer/recording_control.hpp"
+#include "src/recorder/drain/drain.hpp"
 #include "src/writer/record.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/skip.hpp"
@@ -377,6 +379,53 @@ TEST_CASE("session: over when its file is gone, or the collector that made it ha
     CHECK(arctrace_shim_state_of_session() == ARCTRACE_SHIM_REMOVED);
     CHECK(arctrace_shim_end_session() == 0);
   });
+}
+
+TEST_CASE("session: who has left one is no writer of it any more, and others are") {
+  TestSession first(small_buffer(1024, 64));
+  // A child that stays.
+  std::array<int, 2> joined{}, end{};
+  REQUIRE(pipe(joined.data()) == 0);
+  REQUIRE(pipe(end.data()) == 0);
+  const pid_t stays = fork();
+  if (stays == 0) {
+    close(end[1]);
+    char byte = 0;
+    const bool wrote = arctrace_attach(first.path().c_str()) == 0;
+    arctrace_instant(1);
+    _exit(wrote && write(joined[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  char byte = 0;
+  REQUIRE(read(joined[0], &byte, 1) == 1);
+  const auto writers = [&] { return recorder::distinct_processes(first.view()); };
+  CHECK(writers() == 1);
+  std::array<int, 2> left{}, go_on{};
+  REQUIRE(pipe(left.data()) == 0);
+  REQUIRE(pipe(go_on.data()) == 0);
+  const pid_t leaves = fork();
+  if (leaves == 0) {
+    close(end[1]);
+    close(go_on[1]);
+    bool did = arctrace_attach(first.path().c_str()) == 0;
+    arctrace_instant(1);
+    did = did && write(left[1], &byte, 1) == 1 && read(go_on[0], &byte, 1) == 1;
+    did = did && arctrace_shim_end_session() == 0 && arctrace_shim_forget_session() == 0;
+    did = did && write(left[1], &byte, 1) == 1 && read(go_on[0], &byte, 1) == 0;
+    _exit(did ? 0 : 1);
+  }
+  REQUIRE(read(left[0], &byte, 1) == 1);
+  CHECK(writers() == 2);
+  REQUIRE(unlink(first.path().c_str()) == 0);
+  REQUIRE(write(go_on[1], &byte, 1) == 1);
+  REQUIRE(read(left[0], &byte, 1) == 1);
+  CHECK(writers() == 1);
+  close(go_on[1]);
+  close(end[1]);
+  for (const pid_t child : {leaves, stays}) {
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
 }
 
 TEST_CASE("session: the lock of a slot stays in memory when its session is left") {

@@ -1,6 +1,8 @@
 // The kernel's frames: K: nodes under the frame that entered them.
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 #include "reader/replay/thread_stack.hpp"
 #include "tests/support/kernel_script.hpp"
 
@@ -95,6 +97,58 @@ TEST_CASE("faults and signals are counted where they come, and take no time") {
   CHECK(t.result() ==
         "f 1:250[K:page fault 2:0 K:read 1:100[K:page fault 1:0] K:signal 10 1:0 "
         "handler 1:50]");
+}
+
+TEST_CASE("what passes after a signal that ends the process is no function's time") {
+  KernelThread t;
+  t.script.enter(t.thread, 1000, "f");
+  t.syscall(100, 1100, kRead);
+  SUBCASE("it ends") {
+    t.signal(100, 1300, SIGSEGV, ARCTRACE_SIGNAL_DEFAULT);
+    t.page_fault(100, 1350);
+    t.add(100, 1400, ARCTRACE_TYPE_EXITED, Bytes().u32(0).u32(0));
+    t.leaves(100, 1900, false);
+    CHECK(t.result() ==
+          "f 1:100[K:read 1:200 K:signal 11 1:0 [exit] 1:600[K:page fault 1:0]] lost=1 "
+          "open=1");
+  }
+  SUBCASE("it has a handler, or what it has is not known") {
+    arctrace_signal_action action = ARCTRACE_SIGNAL_UNKNOWN;
+    SUBCASE("") { action = ARCTRACE_SIGNAL_HANDLED; }
+    SUBCASE("") {}
+    t.signal(100, 1300, SIGSEGV, action);
+    t.leaves(100, 1900, false);
+    CHECK(t.result() == "f 1:700[K:read 1:200 K:signal 11 1:0] lost=1 open=1");
+  }
+  SUBCASE("by default nothing happens") {
+    t.signal(100, 1300, SIGCHLD, ARCTRACE_SIGNAL_DEFAULT);
+    t.leaves(100, 1900, false);
+    CHECK(t.result() == "f 1:700[K:read 1:200 K:signal 17 1:0] lost=1 open=1");
+  }
+  SUBCASE("the kernel spares it, as it writes") {
+    t.signal(100, 1300, SIGTERM, ARCTRACE_SIGNAL_DEFAULT);
+    t.script.enter(t.thread, 1400, "g");
+    t.script.exit(t.thread, 1500);
+    t.script.exit(t.thread, 1600);
+    CHECK(t.result() ==
+          "f 1:200[K:read 1:200 K:signal 15 1:0 [exit] 1:100 g 1:100] lost=1");
+  }
+  SUBCASE("the kernel spares it, as it calls the kernel") {
+    t.signal(100, 1300, SIGTERM, ARCTRACE_SIGNAL_DEFAULT);
+    t.syscall(100, 1400, kRead);
+    t.syscall_end(100, 1500);
+    t.script.exit(t.thread, 1600);
+    CHECK(t.result() ==
+          "f 1:200[K:read 2:300 K:signal 15 1:0 [exit] 1:100] lost=1");
+  }
+  SUBCASE("a vfork child gets it") {
+    t.syscall_end(100, 1200);
+    t.script.add(t.thread, 1250, ARCTRACE_TYPE_VFORK_BEGIN, Bytes());
+    t.signal(100, 1300, SIGTERM, ARCTRACE_SIGNAL_DEFAULT);
+    t.script.add(t.thread, 1400, ARCTRACE_TYPE_VFORK_END, Bytes());
+    t.script.exit(t.thread, 1600);
+    CHECK(t.result().find("[exit]") == std::string::npos);
+  }
 }
 
 TEST_CASE("a wait for a lock is one frame however often its wait is recorded") {

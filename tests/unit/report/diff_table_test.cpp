@@ -55,6 +55,8 @@ struct Compared {
     DiffRun run;
     run.path = "run.data";
     run.wall_ns = 1000;
+    run.own_wall_ns = 100;
+    run.program_wall_ns = 900;
     const TreeGroups groups(replay, Grouping::kAll);
     const TreeGroup& all = groups.groups().front();
     run.clock_ns = (*all.tree)[all.root].total_ns;
@@ -73,7 +75,8 @@ TEST_CASE(
     "diff: another clock's time of all threads is in the head, as what is compared") {
   const KernelScript run = one_wake_up();
   const std::string text = Compared(run.script, run.script, ReportClock::kCpu).text();
-  CHECK(has(text, "wall:   1.00 us -> 1.00 us, +0.0 %\n"));
+  CHECK(has(text, "wall:   900 ns -> 900 ns, +0.0 %\n        and 100 ns -> 100 ns of "
+                  "arctrace's own work\n"));
   CHECK(has(text,
             "on CPU: 1.75 us -> 1.75 us, +0.0 %; this is compared: times of "
             "functions are those on a CPU\n"));

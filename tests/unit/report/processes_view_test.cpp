@@ -145,16 +145,18 @@ TEST_CASE("processes: a life of which the end is not known is not a long one") {
 
 TEST_CASE("processes: a command has the name by which it was called") {
   RecordScript s;
-  // The child of the first process has another title, and the last three have no such
-  // name.
+  // The child of the first process has another title. Processes from 103 on were joined
+  // as they ran, and the last three have no such name.
   uint32_t pid = 100;
   for (const std::vector<std::string>& arguments :
        std::initializer_list<std::vector<std::string>>{
            {"/usr/bin/redis-server", "*:6379"},
            {"redis-bgsave *:6379"},
            {"-sh"},
-           {"/proc/self/exe"},
            {"redis: a title"},
+           {"redis-sentinel *:26379 [sentinel]"},
+           {"/proc/self/exe"},
+           {"/opt/key value/redis"},
            {}}) {
     const bool is_child = pid == 101;
     const ProcessIndex p =
@@ -174,6 +176,8 @@ TEST_CASE("processes: a command has the name by which it was called") {
   CHECK(text.find("  redis-server  100\n") != std::string::npos);
   CHECK(text.find("    redis-server  101\n") != std::string::npos);
   CHECK(text.find("  sh  102\n") != std::string::npos);
+  CHECK(text.find("  redis  103\n") != std::string::npos);
+  CHECK(text.find("  redis-sentinel  104\n") != std::string::npos);
   CHECK(text.find("       3 ") != std::string::npos);
   CHECK(text.find("  redis-check-rdb\n") != std::string::npos);
 }

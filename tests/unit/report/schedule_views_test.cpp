@@ -91,6 +91,26 @@ TEST_CASE("threads: each stretch with where it was and what ended it") {
   CHECK(text.find("woken by an interrupt of ") != std::string::npos);
 }
 
+TEST_CASE("threads: the tracer's own work is told, which is in the thread's states") {
+  KernelScript s;
+  const ThreadIndex first = s.script.thread(s.process, 100, "first");
+  const ThreadIndex second = s.script.thread(s.process, 101, "second");
+  s.script.enter(first, 1000, "[arctrace]");
+  s.script.exit(first, 1300);
+  s.script.enter(second, 1000, "f");
+  s.script.exit(second, 2000);
+  s.leaves(100, 2000, false);
+  Scheduled viewed(s, "threads", sorted(SortKey::kEntry));
+  const Json json = viewed.json();
+  CHECK(json["threads"][0]["running_ns"] == 1000);
+  CHECK(json["threads"][0]["arctrace_ns"] == 300);
+  CHECK_FALSE(json["threads"][1].contains("arctrace_ns"));
+  const std::string text = viewed.text();
+  const std::string word = "; 300 ns of this is arctrace's own work";
+  CHECK(text.find(word) != std::string::npos);
+  CHECK(text.rfind(word) == text.find(word));
+}
+
 TEST_CASE("threads and wakers: what seems to be an interrupt may be a fault") {
   const auto texts = [](uint32_t context) {
     KernelScript s;

@@ -33,7 +33,7 @@ TEST_CASE("summary: what the tracer does is in no sum") {
       "\narctrace itself took 60.0 us to start and to patch functions, which is in no "
       "sum: [arctrace]\n";
   CHECK(text.find(line) != std::string::npos);
-  CHECK(text.find("recording cost less than 1 % of the threads' time\n") !=
+  CHECK(text.find("recording cost less than 1 % of the threads' time, waits included\n") !=
         std::string::npos);
   CHECK(text.find("[arctrace]", text.find(line) + line.size()) == std::string::npos);
   for (const bool is_corrected : {false, true}) {
@@ -74,7 +74,7 @@ TEST_CASE("summary: the function with the most calls, if recording cost much") {
     return viewed.text("summary");
   };
   CHECK(text_with(500'000).find(
-            "\nrecording cost about 22.0 us of 100 us (22 %), 1000 ns a "
+            "\nrecording cost about 22.0 us of 100 us, waits included (22 %), 1000 ns a "
             "call\n  91 % of the calls: copy, 20\n") != std::string::npos);
   CHECK(text_with(100'000).find("recording cost about 4.40 us") != std::string::npos);
   CHECK(text_with(100'000).find("of the calls") == std::string::npos);

@@ -1,10 +1,13 @@
 // The section of the summary about a crash.
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <csignal>
 #include <string>
 #include <vector>
 
 #include "reader/trace/session.hpp"
+#include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
 using namespace arctrace::reader;
@@ -45,7 +48,7 @@ TEST_CASE("summary: the likely thread of a crash") {
       "  which thread got it is not recorded: record --kernel --signals does";
   CHECK(crash() == Lines{unknown,
                          "  likely thread server 7/7: main; last call: read, ended 5 ns "
-                         "before",
+                         "before the end",
                          "    because no other of its threads is recorded"});
   Json json = viewed.json("summary").at("crash");
   CHECK(json.dump() ==
@@ -56,19 +59,33 @@ TEST_CASE("summary: the likely thread of a crash") {
   script.enter(second, 30, "work");
   const ThreadIndex third = script.thread(process, 9, "worker");
   script.enter(third, 40, "work");
-  CHECK(crash()[1] == "  likely thread worker 7/9: work");
-  CHECK(crash()[2] == "    because of 3 it has the last record before the end");
-  CHECK(viewed.json("summary").at("crash").at("because") == "newest");
+  // Which of them wrote last tells nothing.
+  CHECK(crash() == Lines{unknown,
+                         "  one of the first 3, which were in no call that waits:",
+                         "  server 7/7: main; last call: read, ended 20 ns before the end",
+                         "  worker 7/8: work", "  worker 7/9: work"});
+  json = viewed.json("summary").at("crash");
+  CHECK(json.dump() ==
+        R"({"possible_threads":[{"pid":7,"tid":7},{"pid":7,"tid":8},{"pid":7,"tid":9}],)"
+        R"("signal":11})");
 
+  script.enter(first, 45, "pthread_join");
+  CHECK(crash() == Lines{unknown,
+                         "  one of the first 2, which were in no call that waits:",
+                         "  worker 7/8: work", "  worker 7/9: work",
+                         "  server 7/7: main > pthread_join; last call: read, ended 25 ns "
+                         "before the end"});
+  script.exit(first, 48);
   script.enter(first, 50, "pthread_join");
   script.enter(third, 60, "poll");
   CHECK(crash()[1] == "  likely thread worker 7/8: work");
   CHECK(crash()[2] ==
         "    because it is the only one of 3 that was in no call that waits");
 
-  // It is over for the thread; of others that wait, the last one to begin is likely.
+  // It is over for the thread, and the others wait.
   script.definitions.mutable_thread(second)->announced_ns = 45;
-  CHECK(crash()[1] == "  likely thread worker 7/9: work > poll");
+  CHECK(crash()[1].find("likely") == std::string::npos);
+  CHECK(crash()[1].find("one of") == std::string::npos);
 
   // A signal from outside may come upon any thread.
   session.child_wait_status = SIGTERM;
@@ -101,9 +118,15 @@ TEST_CASE("summary: a program that was killed") {
   const std::string text = viewed.text("summary");
   CHECK(text.find("killed by signal 11 (Segmentation fault)") != std::string::npos);
   CHECK(text.find("which thread got it is not recorded") != std::string::npos);
-  CHECK(text.find("server 7/7: main > bad; last call: read, ended 80 ns before\n") !=
+  CHECK(text.find("server 7/7: main > bad; last call: read, ended 80 ns before the end\n") !=
         std::string::npos);
   CHECK(text.find("worker 7/8: wait\n") != std::string::npos);
+  CHECK(text.find("nor when") == std::string::npos);
+  session.child_wait_status = SIGSEGV | WCOREFLAG;
+  CHECK(viewed.text("summary").find(
+            "--signals does\n"
+            "  nor when: writing the core counts for the functions that were open\n") !=
+        std::string::npos);
   session.child_wait_status = 0;
   CHECK(viewed.text("summary").find("exit 0") != std::string::npos);
   CHECK(viewed.text("summary").find("Where it was") == std::string::npos);
@@ -142,8 +165,9 @@ TEST_CASE("summary: the thread that a signal came upon stands once") {
   CHECK(crash_text(viewed) ==
         "Where it was when signal 11 (Segmentation fault) came\n"
         "  thread worker 7/8: work > bad\n"
-        "    it ended in work > bad > handler; last call: write, ended 70 ns before\n"
-        "  server 7/7: no open function; last call: main, ended <1 ns before");
+        "    it ended in work > bad > handler; last call: write, ended 70 ns before the "
+        "end\n"
+        "  server 7/7: no open function; last call: main, ended <1 ns before the end");
 }
 
 TEST_CASE("summary: what was before a signal is reckoned to the signal") {
@@ -211,4 +235,88 @@ TEST_CASE("summary: of many threads of a crash, how many are not shown") {
     CHECK(shown >= 1);
     CHECK(lines.back() == "  " + std::to_string(7 - shown) + " more threads");
   }
+}
+
+namespace {
+
+// The lines of the section about other programs, without its head, which is the first.
+std::vector<std::string> other_lines(Viewed& viewed, const std::string& head) {
+  return section_lines(viewed.text("summary"), head);
+}
+
+// Has the kernel tell that the process of the thread ends with this status.
+void ends(KernelScript& script, uint32_t tid, int64_t time_ns, int32_t status,
+          arctrace_status_of of = ARCTRACE_STATUS_OF_PROCESS) {
+  script.add(tid, time_ns, ARCTRACE_TYPE_EXITED,
+             Bytes().u32(static_cast<uint32_t>(status)).u32(of));
+}
+
+}  // namespace
+
+TEST_CASE("summary: programs other than the command that a signal ended") {
+  KernelScript script;
+  const ThreadIndex shell = script.script.thread(script.process, 100, "sh");
+  script.script.definitions.mutable_process(script.process)->wait_status = 139 << 8;
+  const ProcessIndex child = script.script.process(101, "/bin/crash");
+  const ThreadIndex crashes = script.script.thread(child, 101, "crash");
+  const ProcessIndex piped = script.script.process(102, "/bin/yes");
+  const ThreadIndex yes = script.script.thread(piped, 102, "yes");
+  const ThreadIndex worker = script.script.thread(child, 103, "worker");
+  for (const uint32_t tid : {100u, 101u, 102u, 103u}) script.task(tid);
+  script.script.enter(shell, 1000, "main");
+  script.script.enter(crashes, 1000, "walk");
+  script.script.enter(yes, 1000, "write");
+  script.script.enter(worker, 1000, "work");
+  SUBCASE("which thread got it is known") {
+    script.signal(101, 1300, SIGSEGV, ARCTRACE_SIGNAL_DEFAULT);
+    ends(script, 101, 1400, SIGSEGV | WCOREFLAG);
+    ends(script, 103, 1450, 5, ARCTRACE_STATUS_OF_THREAD);
+    ends(script, 102, 1500, SIGPIPE);
+    Viewed viewed(script.script);
+    CHECK(other_lines(viewed, "Other programs that a signal ended") ==
+          std::vector<std::string>{
+              "  crash 101: signal 11 (Segmentation fault) in walk"});
+    CHECK(viewed.json("summary").at("other_crashes").dump() ==
+          R"([{"name":"crash","path":["walk"],"pid":101,"signal":11,"tid":101}])");
+    // The shell's own end is not one of them, nor is a pipe's.
+    const Json rows = viewed.json("processes").at("processes");
+    CHECK(rows.dump().find(R"("exits":{"signal 11":1})") != std::string::npos);
+    CHECK(rows.dump().find(R"("exits":{"signal 13":1})") != std::string::npos);
+  }
+  SUBCASE("which thread got it is not known") {
+    ends(script, 101, 1400, SIGABRT);
+    Viewed viewed(script.script);
+    CHECK(other_lines(viewed, "Other programs that a signal ended") ==
+          std::vector<std::string>{"  crash 101: signal 6 (Aborted)",
+                                   "  where, record --kernel --signals tells"});
+  }
+  SUBCASE("none did") {
+    ends(script, 101, 1400, 3 << 8);
+    Viewed viewed(script.script);
+    CHECK(viewed.text("summary").find("Other programs") == std::string::npos);
+    CHECK(viewed.json("summary").at("other_crashes").empty());
+    CHECK(viewed.json("processes").at("processes").dump().find(R"("exits":{"3":1})") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("summary: programs that did not end by exit, without the kernel's records") {
+  RecordScript script;
+  const ProcessIndex command = script.process(7, "/bin/sh");
+  const ProcessIndex child = script.process(8, "/bin/crash");
+  const ProcessIndex lives = script.process(9, "/bin/daemon");
+  for (const ProcessIndex process : {command, child, lives}) {
+    const uint32_t pid = script.definitions.processes()[process].pid;
+    script.enter(script.thread(process, pid), 10, "f");
+  }
+  script.definitions.mutable_process(command)->wait_status = 0;
+  script.definitions.mutable_process(command)->died_ns = 50;
+  script.definitions.mutable_process(child)->died_ns = 40;
+  Viewed viewed(script);
+  CHECK(other_lines(viewed, "Other programs that did not end by exit()") ==
+        std::vector<std::string>{
+            "  crash 8: by a signal, or by a system call of its own",
+            "  how, record --kernel tells, and where, with --signals"});
+  CHECK(viewed.json("summary").at("other_crashes").dump() ==
+        R"([{"name":"crash","pid":8}])");
 }

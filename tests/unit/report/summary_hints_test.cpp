@@ -110,21 +110,36 @@ TEST_CASE("hints: the library that has an interpreter's functions") {
 
 TEST_CASE("hints: own functions of an interpreter are in a library of the process") {
   RecordScript script;
-  script.text(script.program(7, "python3"), 10, "a text");
+  script.text(script.program(7, "ruby3.1"), 10, "a text");
   Process& process = *script.definitions.mutable_process(0);
   Module library;
-  library.path = "/usr/lib/libpython3.11.so.1.0";
+  library.path = "/usr/lib/libruby-3.1.so.3.1";
   process.modules.push_back(library);
-  Session session = session_of({"--", "python3"});
+  Session session = session_of({"--", "ruby3.1"});
   Viewed viewed(script);
   viewed.settings.session = &session;
   CHECK(has(viewed.text("summary"),
-            "functions of python3 itself are not recorded: most are in "
-            "libpython3.11.so.1.0: record it with -P 'lib:libpython*:PATTERN'\n"));
+            "functions of ruby3.1 itself are not recorded: most are in "
+            "libruby-3.1.so.3.1: record it with -P 'lib:libruby*:PATTERN'\n"));
   CHECK_FALSE(has(viewed.text("summary"), "arctrace record -P"));
   viewed.settings.options.style.width = 100;
   CHECK(has(viewed.text("summary"),
-            "not recorded: record it with -P 'lib:libpython*:PATTERN'\n"));
+            "not recorded: record it with -P 'lib:libruby*:PATTERN'\n"));
+}
+
+TEST_CASE("hints: a Python program's functions are recorded by a module") {
+  for (const char* name : {"python", "python3", "python3.11"}) CHECK(is_python(name));
+  for (const char* name : {"pythonista", "ipython3", "python3-config", ""}) {
+    CHECK_FALSE(is_python(name));
+  }
+  RecordScript script;
+  script.text(script.program(7, "python3.11"), 10, "a text");
+  Session session = session_of({"--", "python3.11"});
+  Viewed viewed(script);
+  viewed.settings.session = &session;
+  CHECK(has(viewed.text("summary"),
+            "a Python program's functions are not recorded: record python3 -m "
+            "arctrace_python PROGRAM.py\n"));
 }
 
 TEST_CASE("hints: functions that -P left out for their size") {

@@ -69,8 +69,8 @@ all threads: 180 us, on the CPU 141 us, blocked 30.0 us, without a CPU 9.00 us
     10.0   6 %  others (1)
 
       us     %    On CPU  Threads  Of what, and where mostly
-    90.0  50 %   51.0 us        1  program,… drawer  render::…h<…>(…) 57.0 us
     90.0  50 %   90.0 us        1  program,…e-loader  load_all…om_disk 80.0 us
+    90.0  50 %   51.0 us        1  program,… drawer  render::…h<…>(…) 57.0 us
 
 more:  arctrace report --view=tree
        arctrace graph 'load_all_textures_of_the_scene_from_disk'
@@ -117,8 +117,8 @@ all threads: 180 us, on the CPU 141 us, blocked 30.0 us, without a CPU 9.00 us
     10.0   6 %  others (1)
 
       us     %    On CPU  Threads  Of what, and where mostly
-    90.0  50 %   51.0 us        1  program, thread drawer  void render::detail::sort_by_depth<std::vector<render::Triangle>::iterator>(int) 57.0 us
     90.0  50 %   90.0 us        1  program, thread texture-loader  load_all_textures_of_the_scene_from_disk 80.0 us
+    90.0  50 %   51.0 us        1  program, thread drawer  void render::detail::sort_by_depth<std::vector<render::Triangle>::iterator>(int) 57.0 us
 
 more:  arctrace report --view=tree
        arctrace graph 'load_all_textures_of_the_scene_from_disk'

@@ -37,12 +37,12 @@ class Names {
 
 TEST_CASE("members of variables") {
   Names names(fixture("typed.so"), "/nonexistent");
-  CHECK(names.at("_ZN5typed6tablesE", 0) == "typed::tables");
+  CHECK(names.at("_ZN5typed6tablesE", 0) == "typed::tables[0].first_of_none");
   CHECK(names.at("_ZN5typed6tablesE", 8) == "typed::tables[0].second_of_none");
   CHECK(names.at("_ZN5typed6tablesE", 32) == "typed::tables[1].first_of_none");
   CHECK(names.at("_ZN5typed6tablesE", 120) == "typed::tables[3]");
   CHECK(names.at("_ZN5typed6tablesE", 128) != "typed::tables[4].first_of_none");
-  CHECK(names.at("_ZN5typed5tableE", 0) == "typed::table");
+  CHECK(names.at("_ZN5typed5tableE", 0) == "typed::table.number");
   CHECK(names.at("_ZN5typed5tableE", 4) == "typed::table.cell.as_number");
   CHECK(names.at("_ZN5typed5tableE", 56) == "typed::table.owned[1].second_of_none");
   CHECK(names.at("_ZN5typed5tableE", 112) == "typed::table.pointer");
@@ -68,7 +68,7 @@ TEST_CASE("names from a debug file") {
   CHECK(Names("/nonexistent/typed.so", directory.path()).at("_ZN5typed6tablesE", 40) ==
         "typed::tables[1].second_of_none");
   CHECK(Names(fixture("other.so"), directory.path()).at("_ZN5typed6tablesE", 0) ==
-        "typed::tables");
+        "typed::tables[0].first_of_none");
 }
 
 }  // namespace

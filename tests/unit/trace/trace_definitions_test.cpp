@@ -366,5 +366,42 @@ TEST_CASE("a definition that contradicts another") {
   CHECK(rules_of(trace) == Rules{"D2", "D2", "D2", "D2", "D3", "D3", "D1"});
 }
 
+TEST_CASE("a file that processes name by several paths is one module") {
+  FileBuilder file;
+  BlockBuilder block = BlockBuilder::shared(0, 0, ARCTRACE_CLASS_DEFINITIONS);
+  block.add_full(ARCTRACE_TYPE_PROCESS, 1, 0, process_body({}));
+  struct Named {
+    std::string path, build_id;
+    uint64_t inode;
+    std::string shown;
+  };
+  const std::vector<Named> all = {
+      {"/lib/c.so", "aaaa", 5, "/lib/c.so"},
+      {"/usr/lib/c.so", "aaaa", 5, "/lib/c.so"},
+      {"/usr/lib/c.so", "bbbb", 5, "/usr/lib/c.so"},  // it was replaced
+      {"/usr/lib/c.so", "aaaa", 6, "/usr/lib/c.so"},  // a copy
+      {"/usr/lib/d.so", "aaaa", 5, "/usr/lib/d.so"},  // a link of another name
+      {"/tmp/c.so", "", 5, "/tmp/c.so"},
+      {"/tmp/c.so", "aaaa", 0, "/tmp/c.so"},
+  };
+  uint64_t address = 0x1000;
+  for (const Named& named : all) {
+    block.add_full(ARCTRACE_TYPE_MODULE, 1, 8,
+                   module_body(1, address, address + 0x1000, 0, named.path,
+                               named.build_id, 0, named.inode));
+    address += 0x1000;
+  }
+  file.block(block).finish(20);
+  Trace trace = open_bytes(file.file());
+  CHECK(rules_of(trace) == Rules{});
+  const std::vector<reader::Module>& modules =
+      trace.definitions().processes()[0].modules;
+  REQUIRE(modules.size() == all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    INFO(all[i].path, " ", all[i].build_id, " ", all[i].inode);
+    CHECK(modules[i].path == all[i].shown);
+  }
+}
+
 }  // namespace
 }  // namespace arctrace::testing

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -128,6 +129,35 @@ TEST_CASE("buffer: its file goes with it, and moves with it") {
     CHECK(moved.path() != path);
   }
   CHECK_FALSE(exists(path));
+}
+
+TEST_CASE("buffer: who still has one that has gone keeps only its first pages") {
+  struct stat before {}, after {};
+  std::byte* base = nullptr;
+  uint64_t size = 0, blocks = 0;
+  int file = -1;
+  {
+    const absl::StatusOr<recorder::Buffer> buffer =
+        recorder::Buffer::create(small_buffer(4096, 64));
+    REQUIRE(buffer.ok());
+    size = buffer->view().geometry().total_size;
+    blocks = buffer->view().geometry().blocks_offset;
+    file = open(buffer->path().c_str(), O_RDWR | O_CLOEXEC);
+    base = static_cast<std::byte*>(
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    REQUIRE(base != MAP_FAILED);
+    REQUIRE(fstat(file, &before) == 0);
+    CHECK(std::memcmp(base, buffer->view().base(), blocks) == 0);
+  }
+  REQUIRE(fstat(file, &after) == 0);
+  CHECK(after.st_size == before.st_size);
+  CHECK(static_cast<uint64_t>(before.st_blocks) * 512 >= size - blocks);
+  CHECK(static_cast<uint64_t>(before.st_blocks - after.st_blocks) * 512 >= size - blocks);
+  CHECK(std::memcmp(base, "ARCTRACE", 8) == 0);
+  CHECK(base[blocks] == std::byte{0});
+  base[size - 1] = std::byte{1};  // does no harm
+  munmap(base, size);
+  close(file);
 }
 
 TEST_CASE("buffer: small ones have small blocks, if nothing else is said") {
