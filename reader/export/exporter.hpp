@@ -74,6 +74,9 @@ class Exporter {
   virtual ReplayListener* call_listener() { return nullptr; }
   virtual ScheduleListener* schedule_listener() { return nullptr; }
 
+  // Whether it shows what recording cost, so that the replay has to know it.
+  virtual bool shows_costs() const { return false; }
+
   // Called before the first record. The exporter keeps both references, which must
   // outlive it.
   virtual void begin(Replay& replay, const WriteText& write) = 0;

@@ -17,6 +17,8 @@
 #include "reader/ui/model/page_json.hpp"
 #include "reader/ui/model/page_lists.hpp"
 #include "reader/ui/model/page_parts.hpp"
+#include "reader/ui/model/page_summary.hpp"
+#include "reader/ui/model/page_totals.hpp"
 #include "reader/ui/page/page_files.hpp"
 
 namespace arctrace::reader {
@@ -48,6 +50,7 @@ class HtmlExport : public Exporter {
     if (end.has_value()) parts_.set_path(critical_path(log_, replay, *end));
     return log_.status();
   }
+  bool shows_costs() const override { return true; }
   ReplayListener* call_listener() override { return &parts_; }
   ScheduleListener* schedule_listener() override { return &parts_; }
   void begin(Replay& replay, const WriteText& write) override {
@@ -94,6 +97,7 @@ class HtmlExport : public Exporter {
   absl::Status write_data(JsonWriter& json) {
     const PageFacts facts{*replay_, parts_, settings_.session, settings_.summary, &gaps_};
     write_facts_json(facts, json);
+    PageSummary(facts).write_crash_json(json);
     write_lanes_json(facts, json);
     json.key("functions").begin_array();
     write_names_json(replay_->resolver(), 0, json);

@@ -17,7 +17,6 @@
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/trace/format_names.hpp"
-#include "reader/trace/process_identities.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
@@ -37,27 +36,14 @@ std::string part_text(uint64_t count, uint64_t all, const std::string& what,
   return absl::StrCat(count, " of ", count_text(all, what, plural));
 }
 
-// Returns how many processes and threads the report is about, of all that the trace
-// knows, whether it has their records or only their numbers. Threads of other programs
-// that the kernel's records name do not count.
 std::string processes_and_threads_text(const SummaryFacts& facts) {
-  const Definitions& definitions = facts.replay.definitions();
-  std::vector<ThreadIndex> shown;
-  for (const ThreadTree& tree : facts.replay.threads()) {
-    const Thread& thread = definitions.threads()[tree.thread];
-    if (thread.of_kernel() && (!thread.is_silent || thread.process == kNoIndex)) continue;
-    shown.push_back(tree.thread);
-  }
-  const auto [processes, threads] = count_joined(definitions, shown);
+  const ProcessesAndThreads shown = shown_counts(facts.replay, facts.summary);
   const Summary* all = facts.summary;
-  const bool is_all = facts.replay.is_of_all();
-  const uint64_t all_processes = all == nullptr ? 0 : all->processes;
-  const uint64_t all_threads = all == nullptr ? 0 : all->threads;
-  return absl::StrCat(part_text(is_all ? std::max(all_processes, processes) : processes,
-                                all_processes, "process", "processes"),
-                      ", ",
-                      part_text(is_all ? std::max(all_threads, threads) : threads,
-                                all_threads, "thread", "threads"));
+  return absl::StrCat(
+      part_text(shown.processes, all == nullptr ? 0 : all->processes, "process",
+                "processes"),
+      ", ",
+      part_text(shown.threads, all == nullptr ? 0 : all->threads, "thread", "threads"));
 }
 
 // Returns what to do about a buffer that was full: "the buffer of 64 MiB was full: record
@@ -233,6 +219,22 @@ std::vector<std::string> first_command(const Definitions& definitions) {
   return {};
 }
 
+ProcessesAndThreads shown_counts(const Replay& replay, const Summary* summary) {
+  const Definitions& definitions = replay.definitions();
+  std::vector<ThreadIndex> shown;
+  for (const ThreadTree& tree : replay.threads()) {
+    const Thread& thread = definitions.threads()[tree.thread];
+    if (thread.of_kernel() && (!thread.is_silent || thread.process == kNoIndex)) continue;
+    shown.push_back(tree.thread);
+  }
+  ProcessesAndThreads counts = count_joined(definitions, shown);
+  if (summary != nullptr && replay.is_of_all()) {
+    counts.processes = std::max(counts.processes, summary->processes);
+    counts.threads = std::max(counts.threads, summary->threads);
+  }
+  return counts;
+}
+
 uint64_t wall_ns(const Replay& replay) {
   if (replay.threads().empty()) return 0;
   int64_t start_ns = INT64_MAX, stop_ns = INT64_MIN;
@@ -320,42 +322,8 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
     }
   }
   if (!times.empty()) section.rows.push_back(times);
-  for (std::string& row : cost_rows(facts, labels.recorded())) {
+  for (std::string& row : recording_rows(facts, labels, style)) {
     section.rows.push_back(std::move(row));
-  }
-  if (facts.summary != nullptr) {
-    section.rows.push_back(summary_line(*facts.summary));
-    if (facts.summary->lost != 0 || facts.summary->overwritten != 0) {
-      std::string loss;
-      append_tinted(
-          loss, style, Tint::kTrouble,
-          "  records are missing: calls are lower bounds, times of gaps no function's");
-      section.rows.push_back(loss);
-      if (const std::string gap = longest_gap_text(facts); !gap.empty()) {
-        section.rows.push_back("  " + gap);
-      }
-      if (const std::string advice = larger_buffer_text(facts); !advice.empty()) {
-        section.rows.push_back("  " + advice);
-      }
-      if (facts.session != nullptr) {
-        if (const auto kept = kept_span(*facts.session, replay.definitions())) {
-          section.rows.push_back("  " + kept_span_text(*kept));
-        }
-      }
-    }
-    if (const std::string row = joined_text(replay.definitions()); !row.empty()) {
-      section.rows.push_back(row);
-    }
-    if (replay.has_dispatches() && lacks_kernel_records(facts)) {
-      std::string loss;
-      append_tinted(
-          loss, style, Tint::kTrouble,
-          "  records of the kernel are missing: time on the CPU may be time off it");
-      section.rows.push_back(loss);
-    }
-  }
-  for (const std::string& row : left_out_rows(replay.definitions(), labels.recorded())) {
-    append_tinted(section.rows.emplace_back(), style, Tint::kTrouble, row);
   }
   // Sentences go on in the next line.
   for (size_t i = command.empty() ? 0 : 1; i < section.rows.size(); ++i) {
@@ -363,6 +331,47 @@ SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
     section.rows[i] = wrap_line(section.rows[i], indent, style);
   }
   return section;
+}
+
+std::vector<std::string> recording_rows(const SummaryFacts& facts, FunctionLabels& labels,
+                                        const TextStyle& style) {
+  const Replay& replay = facts.replay;
+  std::vector<std::string> rows = cost_rows(facts, labels.recorded());
+  if (facts.summary != nullptr) {
+    rows.push_back(summary_line(*facts.summary));
+    if (facts.summary->lost != 0 || facts.summary->overwritten != 0) {
+      std::string loss;
+      append_tinted(
+          loss, style, Tint::kTrouble,
+          "  records are missing: calls are lower bounds, times of gaps no function's");
+      rows.push_back(loss);
+      if (const std::string gap = longest_gap_text(facts); !gap.empty()) {
+        rows.push_back("  " + gap);
+      }
+      if (const std::string advice = larger_buffer_text(facts); !advice.empty()) {
+        rows.push_back("  " + advice);
+      }
+      if (facts.session != nullptr) {
+        if (const auto kept = kept_span(*facts.session, replay.definitions())) {
+          rows.push_back("  " + kept_span_text(*kept));
+        }
+      }
+    }
+    if (const std::string row = joined_text(replay.definitions()); !row.empty()) {
+      rows.push_back(row);
+    }
+    if (replay.has_dispatches() && lacks_kernel_records(facts)) {
+      std::string loss;
+      append_tinted(
+          loss, style, Tint::kTrouble,
+          "  records of the kernel are missing: time on the CPU may be time off it");
+      rows.push_back(loss);
+    }
+  }
+  for (const std::string& row : left_out_rows(replay.definitions(), labels.recorded())) {
+    append_tinted(rows.emplace_back(), style, Tint::kTrouble, row);
+  }
+  return rows;
 }
 
 }  // namespace arctrace::reader

@@ -13,6 +13,7 @@
 #include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/streams/schedule_log.hpp"
+#include "reader/trace/process_identities.hpp"
 #include "reader/trace/session.hpp"
 
 namespace arctrace::reader {
@@ -96,6 +97,11 @@ std::string overview_path(const std::string& path, size_t used, const TextStyle&
 // none.
 std::vector<std::string> first_command(const Definitions& definitions);
 
+// How many processes and threads the report is about, as the kernel counts them, whether
+// the trace has their records or only their numbers. Threads of other programs that the
+// kernel's records name do not count. `summary`: null: not known.
+ProcessesAndThreads shown_counts(const Replay& replay, const Summary* summary);
+
 // Returns the time from the start of the first replayed thread to the end of the last
 // one.
 uint64_t wall_ns(const Replay& replay);
@@ -116,6 +122,11 @@ ThreadEnds::Signal signal_of(const Function& function, const Session* session);
 // The section about the program as a whole (summary_lines.cpp).
 SummarySection head_section(const SummaryFacts& facts, FunctionLabels& labels,
                             const TextStyle& style);
+
+// The rows of that section about the recording: what it cost, how many records there are
+// and what is missing, which functions and calls were left out.
+std::vector<std::string> recording_rows(const SummaryFacts& facts, FunctionLabels& labels,
+                                        const TextStyle& style);
 
 // The rows about what recording cost the program, and the function with the most calls
 // (summary_costs.cpp); empty if that is nothing, or not known. `recorded`: the calls that

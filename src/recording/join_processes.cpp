@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -19,6 +20,7 @@
 #include "src/buffer/clock.hpp"
 #include "src/recorder/attach/process_status.hpp"
 #include "src/recording/events.hpp"
+#include "src/recording/older_children.hpp"
 #include "src/recording/patching/joined_patches.hpp"
 #include "src/recording/patching/patch_check.hpp"
 #include "src/recording/session_variables.hpp"
@@ -82,6 +84,25 @@ absl::Status can_match(const RecordOptions& options) {
   return absl::NotFoundError(first);
 }
 
+// Tells of the children of processes that have joined, if they neither joined nor map the
+// buffer. Returns whether there are any.
+bool tell_of_children(const std::vector<pid_t>& joined,
+                      std::map<pid_t, std::vector<pid_t>> older,
+                      const std::string& buffer_path, Events& events) {
+  bool found = false;
+  for (const pid_t pid : joined) {
+    std::vector<pid_t>& children = older[pid];
+    std::erase_if(children, [&](pid_t child) {
+      return std::find(joined.begin(), joined.end(), child) != joined.end() ||
+             maps_file(child, buffer_path);
+    });
+    if (children.empty()) continue;
+    found = true;
+    events.tell(unrecorded_children_text(pid, children));
+  }
+  return found;
+}
+
 // Whether all threads of the process have ended, also if it is a zombie. A process whose
 // first thread alone has ended goes on.
 bool has_ended(pid_t pid) {
@@ -130,9 +151,11 @@ absl::StatusOr<recorder::JoinRequest> join_request(const RecordOptions& options,
   return request;
 }
 
-std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
-                                  const recorder::JoinRequest& request,
-                                  recorder::KernelWriter* bpf, Events& events) {
+JoinedProcesses join_processes(const std::vector<pid_t>& pids,
+                               const recorder::JoinRequest& request,
+                               recorder::KernelWriter* bpf, Events& events) {
+  // Those that begin when their parent has joined are recorded.
+  std::map<pid_t, std::vector<pid_t>> older = children_of(pids);
   std::vector<pid_t> joined;
   for (const pid_t pid : pids) {
     // The process is traced before it joins, so that it is known what the thread did
@@ -163,7 +186,9 @@ std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
     }
     joined.push_back(pid);
   }
-  return joined;
+  const bool leaves_children =
+      tell_of_children(joined, std::move(older), request.session, events);
+  return {std::move(joined), leaves_children};
 }
 
 bool have_ended(const std::vector<pid_t>& pids) {

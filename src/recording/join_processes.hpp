@@ -53,11 +53,17 @@ absl::StatusOr<recorder::JoinRequest> join_request(const RecordOptions& options,
                                                    const recorder::Buffer& buffer,
                                                    Events& events);
 
-// Joins the processes one after the other. `events` is told a line about each. `bpf`:
-// traces them from then on; may be null. Returns those that were joined.
-std::vector<pid_t> join_processes(const std::vector<pid_t>& pids,
-                                  const recorder::JoinRequest& request,
-                                  recorder::KernelWriter* bpf, Events& events);
+struct JoinedProcesses {
+  std::vector<pid_t> pids;
+  // They have children that began before and are not recorded.
+  bool leaves_children = false;
+};
+
+// Joins the processes one after the other. `events` is told a line about each, and about
+// their children that are not recorded. `bpf`: traces them from then on; may be null.
+JoinedProcesses join_processes(const std::vector<pid_t>& pids,
+                               const recorder::JoinRequest& request,
+                               recorder::KernelWriter* bpf, Events& events);
 
 // The file of the program that the process executes: its path, or if another file has
 // that path by now, one that leads to it as long as the process lives.

@@ -237,7 +237,7 @@ absl::Status Recording::join() {
       for (const pid_t pid : pids) threads_.emplace_back(pid, clock);
     }
     joined_ = join_processes(pids, *request, buffer_.kernel.writer.get(), events_);
-    if (joined_.empty()) return absl::AbortedError("no process was joined");
+    if (joined_.pids.empty()) return absl::AbortedError("no process was joined");
     for (ProcessThreads& its : threads_) its.scan();
   }
   absl::Status published = publish();
@@ -267,7 +267,7 @@ bool Recording::is_over() {
     return buffer().is_cut_off() || access(buffer().path().c_str(), F_OK) != 0;
   }
   for (ProcessThreads& its : threads_) its.scan();
-  return have_ended(joined_);
+  return have_ended(joined_.pids);
 }
 
 void Recording::wait(const SignalScope& signals) {
@@ -292,7 +292,7 @@ std::optional<Recording::End> Recording::wait_for_end(const SignalScope& signals
     return End{.wait_status = *status};
   }
   if (signals.take_end(timeout_ns) != 0) return End{.is_interrupted = true};
-  if (have_ended(joined_)) return End{};
+  if (have_ended(joined_.pids)) return End{};
   return std::nullopt;
 }
 

@@ -76,7 +76,9 @@ class Recording {
   ChildProcess& child() { return *child_; }
   bool has_child() const { return child_.has_value(); }
   // The processes of options.pids that have joined.
-  const std::vector<pid_t>& joined() const { return joined_; }
+  const std::vector<pid_t>& joined() const { return joined_.pids; }
+  // Whether these have children that are not recorded; `events` was told which.
+  bool leaves_children() const { return joined_.leaves_children; }
   // Whether the file has its name.
   bool is_published() const { return is_published_; }
 
@@ -130,7 +132,7 @@ class Recording {
   const bool is_adopted_;
   std::unique_ptr<recorder::Recorder> recorder_;
   std::optional<ChildProcess> child_;
-  std::vector<pid_t> joined_;
+  JoinedProcesses joined_;
   std::vector<ProcessThreads> threads_;  // of options.pids
   std::optional<recorder::CollectorSummary> summary_;
   bool is_published_ = true;

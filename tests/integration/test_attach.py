@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -50,7 +51,94 @@ int main(void) {
 """
 
 
+# A master: it forks as many children as its argument says, names itself, and waits with them.
+MASTER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int count, char** arguments) {
+  (void)count;
+  for (int i = atoi(arguments[1]); i > 0; --i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) getppid(), usleep(1000);
+    }
+    printf("%d ", child);
+  }
+  puts("");
+  fflush(stdout);
+  prctl(PR_SET_NAME, "a\\033[1mster");
+  for (;;) pause();
+}
+"""
+
+
 class Attach(AttachTest):
+    def master(self, children):
+        """A process that waits, and its children, which work."""
+        binary = self.directory / "master"
+        subprocess.run(["gcc", "-x", "c", "-", "-o", binary], input=MASTER, text=True, check=True)
+        program = subprocess.Popen([binary, str(children)], stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+        def end():
+            os.killpg(program.pid, signal.SIGKILL)
+            program.communicate()
+
+        self.addCleanup(end)
+        pids = [int(pid) for pid in program.stdout.readline().split()]
+        self.assertEqual(len(pids), children)
+        return program.pid, pids
+
+    def test_children_that_run_already(self):
+        """Children that are older than the recording are not part of it: a line names them, and they can be joined."""
+        master, (first, second) = self.master(2)
+        done = self.attach(master, options=("--duration=50ms",))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"arctrace: process {master} (a\\x1b[1mster) has 2 children that are not recorded: "
+                      f"-p {first},{second} records them, too\n", done.stderr)
+        self.assertIn("called no library, and its children are not recorded\n", done.stderr)
+        self.assertNotIn("--nest-libcall", done.stderr)
+        done = self.attach(master, first, options=("--duration=50ms",))
+        self.assertIn(f"has 1 child that is not recorded: -p {second} records it, too\n", done.stderr)
+        done = self.attach(master, first, second, options=("--duration=50ms",))
+        self.assertNotIn("not recorded", done.stderr)
+        self.assertIn("getppid", self.functions())
+        # The master does not take note of the end.
+        os.kill(first, signal.SIGKILL)
+        status = pathlib.Path(f"/proc/{first}/status")
+        wait_until(lambda: "\nState:\tZ" in status.read_text(encoding="utf-8", errors="replace"), "the child has ended")
+        done = self.attach(master, options=("--duration=50ms",))
+        self.assertIn(f"has 1 child that is not recorded: -p {second} ", done.stderr)
+
+    def test_many_children_that_run_already(self):
+        """The list of children is bounded, and the line can still be copied."""
+        master, children = self.master(17)
+        done = self.attach(master, options=("--duration=50ms",))
+        said = re.search(r"has 17 children that are not recorded: -p (.*) records them, too\n", done.stderr)
+        found = subprocess.run(["bash", "-c", f"echo {said[1]}"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual({int(pid) for pid in found.split(",")}, set(children))
+
+    def test_children_of_a_session(self):
+        """Children that are in the session already are not named; neither is the recorder, if its parent joins."""
+        name = f"attach-children-{os.getpid()}"
+        read("create", name, "-b", "8M", "--start")
+        self.addCleanup(arctrace, "destroy", "--force", name)
+        master, (first, second) = self.master(2)
+
+        def collect(*pids):
+            done = arctrace("attach", name, "-o", self.directory / f"{pids[0]}.data", "--duration=50ms",
+                            "-p", ",".join(map(str, pids)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stderr
+
+        self.assertNotIn("not recorded", collect(first))
+        self.assertIn(f"has 1 child that is not recorded: -p {second} records it, too\n", collect(master))
+        shell = f'{ARCTRACE} record -p $$ -o {self.directory}/own.data --duration=50ms; true'
+        done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+        self.assertIn("joined process", done.stderr)
+        self.assertNotIn("not recorded", done.stderr)
+
     @cases.in_gate
     def test_modes(self):
         for mode in MODES:

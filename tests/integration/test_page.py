@@ -3,13 +3,19 @@
 import json
 import os
 import pathlib
+import re
+import signal
+import subprocess
 import tempfile
 import time
 import unittest
 
 import browser
 import cases
-from command import read, read_report, run
+import serving_programs
+import states
+from command import read, read_report, run, start_arctrace
+from kernel_programs import SOURCES
 from served_trace import SECONDS, ServedTest, Server, record_program, row_sums
 from test_kernel import NO_KERNEL
 from tracing import TracedTest
@@ -45,6 +51,18 @@ SHORT_NAMES = {
     "()": "()",
     "": "",
 }
+
+
+# What the summary shows in the report's words, the function with the most time, and the largest share of the time.
+SHOWN = """(() => {
+  const textOf = (place) => { const found = document.querySelector(place); return found ? found.textContent : null; };
+  const sections = [...document.querySelectorAll('#pane section')];
+  const section = (head) => sections.find((one) => one.firstChild.textContent.startsWith(head));
+  return { head: textOf('header .facts'), said: [...document.querySelectorAll('#pane div.said p')].map((one) => one.textContent),
+           crash: textOf('#pane .crash'), serving: textOf('#pane .serving'),
+           hottest: section('Hottest functions').querySelector('tbody td.name').firstChild.textContent,
+           share: section('What the time of all').querySelectorAll('tbody td')[1].textContent };
+})()"""
 
 
 @unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
@@ -130,8 +148,8 @@ class PageTest(ServedTest):
                     page.key("n")
                     page.wait(f"{shown} === '{whole}'")
                     page.wait("location.hash.includes('names=whole') && location.hash.includes('function=slow_sort')")
-                    page.run("location.reload()")
-                    page.wait(f"{shown} === '{whole}'")
+                    page.run("window.isOld = true; location.reload()")
+                    page.wait(f"!window.isOld && {shown} === '{whole}'")
                     page.run("document.getElementById('names').click()")
                     page.wait(f"{shown} === 'slow_sort'")
                 whole_server = Server("--full-names", trace)
@@ -493,6 +511,82 @@ class PageTest(ServedTest):
         page.open(address)
         self.assertEqual(page.run(f"Math.floor({state}.view.from)"), view)
         self.assertEqual(page.run(f"{state}.tab"), "details")
+
+
+@unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")
+class SummaryTest(TracedTest):
+    """The page's summary says what that of arctrace report says, served and as a file."""
+
+    def shown(self, trace):
+        """What the summary shows: of the page that is served, and of the one that is a file."""
+        html = self.directory / "trace.html"
+        read("export", "--to=html", "-o", html, trace, timeout=SECONDS)
+        server = Server(trace)
+        self.addCleanup(server.close)
+        server.wait_whole()
+        with tempfile.TemporaryDirectory() as directory:
+            page = browser.Browser(directory)
+            try:
+                for url in (server.url, html.as_uri()):
+                    page.open(url)
+                    page.wait("document.querySelector('#pane .said') && !document.querySelector('#pane[aria-busy]')")
+                    yield page.run(SHOWN)
+                    self.assertEqual(page.problems, [])
+            finally:
+                page.close()
+
+    def section(self, text, head):
+        """The lines of a section of the report, with its head."""
+        (found,) = [section for section in text.split("\n\n") if section.split("\n")[0].endswith(head)]
+        return found.strip("\n")
+
+    def test_a_crash(self):
+        """What recording cost, arctrace's own time, where the crash was, and one process although it executes
+        another program."""
+        program = self.directory / "crash"
+        run("gcc", "-O0", "-x", "c", "-", "-o", program, check=True, input=(
+            "#include <string.h>\n"
+            "int nowhere(const char* at) { return strlen(at); } int main(int count, char** arguments) {"
+            " return nowhere(count > 5 ? arguments[0] : 0); }"))
+        done = self.record("bash", "-c", f"ulimit -c 0; exec {program}", options=("-P", "."))
+        text = read("report", done.trace)
+        head, crash, *_ = text.split("\n\n")
+        crash = "".join(crash.splitlines(keepends=True)[:4])  # the report may cut the others
+        self.assertIn(", 1 process, 1 thread\n", head)
+        self.assertIn("in no sum", head)
+        self.assertRegex(crash, r"\n  likely thread crash \d+/\d+: main > nowhere(\n| >)")
+        for page in self.shown(done.trace):
+            self.assertIn(" · 1 process · 1 thread", page["head"])
+            said = [line.replace(" us", " µs") for line in head.split("\n")]
+            self.assertEqual(said[-len(page["said"]):], page["said"])
+            self.assertTrue(any("in no sum" in line for line in page["said"]), page)
+            self.assertEqual(page["crash"].replace(" µs", " us")[:len(crash) - 1], crash.replace("\n", "", 1))
+
+    @unittest.skipIf(NO_KERNEL, NO_KERNEL or "")
+    def test_a_server(self):
+        """The time in which a server has no work is not among what its time was spent on."""
+        for name in ("EPOLL_SERVER", "CLIENT"):
+            run("gcc", "-O1", "-pthread", f"-I{SOURCES}", "-x", "c", "-", "-o", self.directory / name, check=True,
+                input=getattr(serving_programs, name))
+        trace = self.directory / "served.data"
+        with start_arctrace("record", "--kernel=bpf", "-b", "64M", "-o", trace, "--", self.directory / "EPOLL_SERVER",
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
+            self.addCleanup(recorder.kill)
+            port = recorder.stdout.readline().strip()
+            served_by = states.command_of(recorder.pid)
+            time.sleep(0.5)  # without work for more than its time with work
+            run(self.directory / "CLIENT", port, "300", served_by, check=True)
+            os.kill(served_by, signal.SIGTERM)
+            recorder.wait(SECONDS)
+        text = read("report", trace)
+        served = self.section(text, "No work, in loops that wait for it")
+        self.assertIn("epoll_wait", served)
+        hottest = self.section(text, "Hottest functions").split("\n")[1]
+        share = float(self.section(text, "Spent on").split("\n")[1].split()[1])
+        for page in self.shown(trace):
+            self.assertEqual(page["serving"].replace(" µs", " us").strip("\n"), served)
+            self.assertRegex(hottest, rf" {re.escape(page['hottest'])}( |$)")
+            self.assertAlmostEqual(float(page["share"].split()[0]), share, delta=1)
 
 
 @unittest.skipIf(browser.CHROMIUM is None, "chromium is not installed")

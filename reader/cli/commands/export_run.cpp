@@ -88,8 +88,7 @@ class ExportRun {
     if (events_.is_set()) {
       made.listener = &admitted_.emplace(*made.listener, events_);
     }
-    // No format shows the cost of recording.
-    if (!made.is_corrected) made.hook_costs = {};
+    if (!made.is_corrected && !exporter_->shows_costs()) made.hook_costs = {};
     // Without the kernel's records each thread would seem to run all the time.
     if (trace_.definitions().has_dispatches()) {
       made.schedule = exporter_->schedule_listener();

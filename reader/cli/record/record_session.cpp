@@ -193,11 +193,15 @@ void print_joined_end(const Recording& recording, const std::string& program) {
   if (!options.filter.patch.empty()) tell_patches(summary, options, false);
   if (summary.totals.records == 0 &&
       options.library_calls == recording::LibraryCalls::kProgram) {
-    std::string hint =
-        "the program itself called no library; --nest-libcall also records the calls "
-        "that its libraries make";
-    if (options.filter.patch.empty()) {
-      absl::StrAppend(&hint, ", ", patch_advice(program));
+    std::string hint = "the program itself called no library";
+    if (recording.leaves_children()) {
+      absl::StrAppend(&hint, ", and its children are not recorded");
+    } else {
+      absl::StrAppend(&hint,
+                      "; --nest-libcall also records the calls that its libraries make");
+      if (options.filter.patch.empty()) {
+        absl::StrAppend(&hint, ", ", patch_advice(program));
+      }
     }
     reader::print_message(hint);
   }

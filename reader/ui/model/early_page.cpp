@@ -58,8 +58,11 @@ void EarlyPage::write_facts_json(JsonWriter& json) const {
   json.member("until_ns", times.until_ns);
   json.member("has_cpu", definitions_.has_dispatches());
   json.member("has_wake_ups", definitions_.has_dispatches() && !session.has_perf_records);
-  json.member("processes", join_identities(definitions_).size());
-  json.member("threads", lanes_.size());
+  std::vector<ThreadIndex> threads;
+  for (ThreadIndex i = 0; i < definitions_.threads().size(); ++i) {
+    if (!definitions_.threads()[i].of_kernel()) threads.push_back(i);
+  }
+  write_counts_json(count_joined(definitions_, threads), json);
   json.member("bytes", blocks_.bytes());
   json.key("facts").begin_array();
   for (const std::string& line : session_facts(session)) json.value(safe_text(line));

@@ -2,69 +2,19 @@
 
 #include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_split.h>
 
 #include <algorithm>
-#include <bit>
 #include <string>
 #include <vector>
 
 #include "reader/analysis/function_kinds.hpp"
-#include "reader/analysis/function_totals.hpp"
-#include "reader/analysis/kind_totals.hpp"
-#include "reader/analysis/recorded_state.hpp"
 #include "reader/render/labels.hpp"
-#include "reader/render/left_out.hpp"
-#include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/summary_lines.hpp"
 #include "reader/trace/text_escape.hpp"
 
 namespace arctrace::reader {
 namespace {
-
-void write_lines(const char* name, const std::vector<std::string>& lines,
-                 JsonWriter& json) {
-  json.key(name).begin_array();
-  for (const std::string& line : lines) json.value(safe_text(line));
-  json.end();
-}
-
-void write_cpu(const CpuTime& cpu, JsonWriter& json) {
-  json.member("off_ns", cpu.off_ns);
-  json.member("ready_ns", cpu.ready_ns);
-  json.member("not_known_ns", cpu.unknown_ns);
-}
-
-void write_parts(const PageFacts& facts, const TreeGroup& all, JsonWriter& json) {
-  json.key("parts").begin_array();
-  for (const TimePart& part : time_parts(*all.tree, facts.replay, all.root)) {
-    json.begin_object();
-    json.member("name", safe_name(part.name));
-    json.member("calls", part.calls);
-    json.member("self_ns", part.self_ns);
-    write_cpu(part.cpu, json);
-    json.end();
-  }
-  json.end();
-}
-
-FunctionId id_of(FunctionId function, std::span<const FunctionId> ids) {
-  return function < ids.size() ? ids[function] : function;
-}
-
-void write_histogram(const DurationHistogram& times, JsonWriter& json) {
-  json.begin_array();
-  bool is_first = true;
-  times.for_powers([&](uint64_t from_ns, uint64_t /*until_ns*/, uint64_t durations) {
-    // A duration of 0 has no power of two: its column is before the first one.
-    if (is_first)
-      json.value(from_ns == 0 ? -1 : static_cast<int>(std::bit_width(from_ns)) - 1);
-    is_first = false;
-    json.value(durations);
-  });
-  json.end();
-}
 
 // Selects the nodes of a tree that are shown: those with some part in the time of all, or
 // in the calls.
@@ -115,7 +65,7 @@ class FlameNodes {
     if (!is_shown) return add_hidden(node);
     write_hidden();
     json_.value(shown_);
-    json_.value(int64_t{id_of(facts.function, ids_)});
+    json_.value(int64_t{id_on_page(facts.function, ids_)});
     json_.value(facts.self_ns);
     json_.value(tree_.cpu_self(node).off_ns);
     json_.value(tree_.cpu_self(node).unknown_ns);
@@ -158,6 +108,30 @@ class FlameNodes {
 };
 
 }  // namespace
+
+FunctionId id_on_page(FunctionId function, std::span<const FunctionId> ids) {
+  return function < ids.size() ? ids[function] : function;
+}
+
+void write_lines_json(const char* name, const std::vector<std::string>& lines,
+                      JsonWriter& json) {
+  json.key(name).begin_array();
+  for (const std::string& line : lines) json.value(safe_text(line));
+  json.end();
+}
+
+void write_counts_json(const ProcessesAndThreads& counts, JsonWriter& json) {
+  json.key("counts").begin_object();
+  json.member("processes", counts.processes);
+  json.member("threads", counts.threads);
+  json.end();
+}
+
+void write_off_json(const CpuTime& cpu, JsonWriter& json) {
+  json.member("off_ns", cpu.off_ns);
+  json.member("ready_ns", cpu.ready_ns);
+  json.member("not_known_ns", cpu.unknown_ns);
+}
 
 int64_t plus(int64_t time_ns, uint64_t more_ns) {
   const auto more = static_cast<int64_t>(std::min<uint64_t>(more_ns, INT64_MAX));
@@ -208,18 +182,17 @@ void write_facts_json(const PageFacts& facts, JsonWriter& json) {
   json.member("has_cpu", replay.has_dispatches());
   json.member("has_wake_ups", has_wake_ups(facts));
   json.member("cpu_ns", cpu.cpu_ns);
-  write_cpu(cpu, json);
+  write_off_json(cpu, json);
   if (facts.summary != nullptr) {
     json.member("records_text", summary_line(*facts.summary));
     json.member("records", facts.summary->records);
     json.member("lost", facts.summary->lost + facts.summary->overwritten);
-    json.member("processes", facts.summary->processes);
   }
-  json.member("threads", replay.threads().size());
-  write_lines("facts",
-              facts.session == nullptr ? std::vector<std::string>()
-                                       : session_facts(*facts.session),
-              json);
+  write_counts_json(shown_counts(replay, facts.summary), json);
+  write_lines_json("facts",
+                   facts.session == nullptr ? std::vector<std::string>()
+                                            : session_facts(*facts.session),
+                   json);
   if (facts.gaps != nullptr) facts.gaps->write_json(json);
 }
 
@@ -294,54 +267,6 @@ void write_lanes_json(const PageFacts& facts, JsonWriter& json) {
   json.member("calls_without_row", facts.parts.timeline().calls_without_row());
 }
 
-void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
-                       JsonWriter& json) {
-  const TreeGroups groups(facts.replay, Grouping::kAll,
-                          TreeGroups::Of::kThreadsAndInterrupts);
-  const TreeGroup& all = groups.groups().front();
-  write_parts(facts, all, json);
-  json.member("of_all_ns", (*all.tree)[all.root].total_ns);
-  json.key("totals").begin_array();
-  for (const FunctionTotal& total :
-       function_totals(*all.tree, facts.replay.functions(), all.root, SortKey::kSelf)) {
-    const DurationHistogram* times = facts.parts.times().find(all, total.function);
-    json.begin_array();
-    json.value(id_of(total.function, ids));
-    json.value(total.calls);
-    json.value(total.self_ns);
-    json.value(total.total_ns);
-    json.value(total.cpu.off_ns);
-    json.value(total.cpu.ready_ns);
-    if (times != nullptr && times->count() != 0) {
-      json.value(times->count());
-      json.value(times->average_ns());
-      json.value(times->min_ns());
-      for (const uint64_t share : {500U, 900U, 990U}) {
-        json.value(times->quantile_ns(share));
-      }
-      json.value(times->max_ns());
-      write_histogram(*times, json);
-    } else {
-      json.value(0);
-    }
-    json.end();
-  }
-  json.end();
-  const RecordedStates recorded(facts.replay);
-  json.key("notes").begin_array();
-  for (const FunctionId function : recorded.incomplete()) {
-    json.begin_array();
-    json.value(id_of(function, ids));
-    json.value(safe_text(recorded_note(recorded.of(function))));
-    json.end();
-  }
-  json.end();
-  const std::string legend = recorded_legend(recorded, !recorded.incomplete().empty());
-  const std::vector<std::string> lines =
-      absl::StrSplit(legend, '\n', absl::SkipWhitespace());
-  write_lines("notes_legend", lines, json);
-}
-
 void write_flame_json(const PageFacts& facts, Grouping grouping,
                       std::span<const FunctionId> ids, size_t max_nodes,
                       JsonWriter& json) {
@@ -364,8 +289,8 @@ void write_flame_json(const PageFacts& facts, Grouping grouping,
 }
 
 void renumber(TimeRow& row, std::span<const FunctionId> ids) {
-  for (Stretch& stretch : row.stretches) stretch.what = id_of(stretch.what, ids);
-  for (DensityBucket& bucket : row.buckets) bucket.what = id_of(bucket.what, ids);
+  for (Stretch& stretch : row.stretches) stretch.what = id_on_page(stretch.what, ids);
+  for (DensityBucket& bucket : row.buckets) bucket.what = id_on_page(bucket.what, ids);
 }
 
 void write_row_json(uint32_t level, const TimeRow& seen, int64_t from_ns,

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "reader/render/gap_list.hpp"
 #include "reader/replay/resolver.hpp"
 #include "reader/streams/json_writer.hpp"
+#include "reader/trace/process_identities.hpp"
 #include "reader/trace/session.hpp"
 #include "reader/ui/model/page_parts.hpp"
 
@@ -22,6 +24,17 @@ struct PageFacts {
   const Summary* summary = nullptr;
   const GapList* gaps = nullptr;
 };
+
+// The page's number of a function of a replay. `ids`: these numbers by FunctionId; empty:
+// the replay is the page's own.
+FunctionId id_on_page(FunctionId function, std::span<const FunctionId> ids);
+// A member that is an array of lines of text.
+void write_lines_json(const char* name, const std::vector<std::string>& lines,
+                      JsonWriter& json);
+// Member counts: an object with processes and threads.
+void write_counts_json(const ProcessesAndThreads& counts, JsonWriter& json);
+// Members off_ns, ready_ns and not_known_ns.
+void write_off_json(const CpuTime& cpu, JsonWriter& json);
 
 // The time in which the threads of a replay had a part.
 struct Times {
@@ -39,8 +52,8 @@ Times times_of(const Replay& replay);
 bool has_wake_ups(const PageFacts& facts);
 
 // is_whole (true), path, command, end, wall_ns, thread_ns, from_ns, until_ns, has_cpu,
-// has_wake_ups, cpu_ns, off_ns, not_known_ns, records_text, records, lost, processes,
-// threads, calls, facts, parts, gaps.
+// has_wake_ups, cpu_ns, off_ns, not_known_ns, records_text, records, lost, counts (those
+// of the report's summary), facts, gaps.
 void write_facts_json(const PageFacts& facts, JsonWriter& json);
 
 // Writes elements of the array that is open, by FunctionId from `first` on: [name,
@@ -56,16 +69,6 @@ void write_lane_name_json(const Definitions& definitions, const Lane& lane,
 // cpu_ns, work_ns, and parts, those of the process' life: arrays of function, begin and
 // end.
 void write_lanes_json(const PageFacts& facts, JsonWriter& json);
-
-// totals: arrays [function, calls, self_ns, total_ns, off_ns, timed, avg_ns, min_ns,
-// p50_ns, p90_ns, p99_ns, max_ns, [the power of two of the first column, columns...]];
-// null where nothing is known. The numbers are those of `report --view=flat --per=all`,
-// `off_ns` is of total_ns. `ids`: the page's number of each function, by FunctionId;
-// empty: its own. notes: arrays [function, text], of functions that are not complete
-// (left_out.hpp); notes_legend: lines that explain them, and that tell what filters left
-// out without a row.
-void write_totals_json(const PageFacts& facts, std::span<const FunctionId> ids,
-                       JsonWriter& json);
 
 // groups: an array of objects with name, pid, tid and nodes, which are six numbers each,
 // parents first: depth (0: the group), function, self_ns, the part of it off the CPU, the

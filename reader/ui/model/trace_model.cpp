@@ -10,6 +10,8 @@
 #include "reader/streams/replay_run.hpp"
 #include "reader/trace/text_escape.hpp"
 #include "reader/ui/model/page_lists.hpp"
+#include "reader/ui/model/page_summary.hpp"
+#include "reader/ui/model/page_totals.hpp"
 
 namespace arctrace::reader {
 namespace {
@@ -108,6 +110,7 @@ std::string TraceModel::summary() const {
     if (is_whole_) {
       const PageFacts all = pass_.facts();
       write_facts_json(all, json);
+      PageSummary(all).write_crash_json(json);
       write_lanes_json(all, json);
     } else {
       json.member("is_whole", false);
@@ -249,8 +252,11 @@ absl::StatusOr<std::string> TraceModel::object_of(const Times* times,
 }
 
 absl::StatusOr<std::string> TraceModel::totals(const Times* times) {
-  return object_of(times, [](const Sums& sums, JsonWriter& json) {
-    write_totals_json({sums.replay, sums.parts}, sums.ids, json);
+  return object_of(times, [&](const Sums& sums, JsonWriter& json) {
+    const PageFacts facts = times == nullptr ? pass_.facts()
+                                             : PageFacts{sums.replay, sums.parts,
+                                                         &ranges_->trace().session()};
+    write_totals_json(facts, sums.ids, json);
     return absl::OkStatus();
   });
 }

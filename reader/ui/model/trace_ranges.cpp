@@ -26,6 +26,7 @@ ReplayOptions options_for(const Trace& trace, Times times, PageParts& parts) {
   ReplayOptions made = replay_options_of(trace);
   made.filter.from_ns = times.from_ns;
   made.filter.until_ns = times.until_ns;
+  made.hook_costs = trace.session().hook_costs;
   made.listener = &parts;
   if (trace.definitions().has_dispatches()) made.schedule = &parts;
   return made;

@@ -41,6 +41,7 @@ absl::Status WholePass::read() {
   parts_ = std::make_unique<PageParts>(definitions, max_items_);
   gaps_.emplace(definitions);
   ReplayOptions options = replay_options_of(*trace_);
+  options.hook_costs = trace_->session().hook_costs;
   options.listener = parts_.get();
   if (definitions.has_dispatches()) options.schedule = parts_.get();
   replay_ = std::make_unique<Replay>(definitions, &symbolizer_, options);

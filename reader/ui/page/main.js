@@ -32,7 +32,7 @@ function makeHeader(search) {
   const has = (number, one, many) => number ? count(number) + " " + (number === 1 ? one : many) : null;
   const words = [facts.end, duration(facts.wall_ns ?? facts.until_ns - facts.from_ns)];
   if (facts.has_cpu && facts.is_whole) words.push("on the CPU " + duration(facts.cpu_ns), offText(facts.off_ns, facts.ready_ns), facts.not_known_ns ? "not known " + duration(facts.not_known_ns) : null);
-  words.push(has(facts.processes, "process", "processes"), has(facts.threads, "thread", "threads"));
+  words.push(has(facts.counts.processes, "process", "processes"), has(facts.counts.threads, "thread", "threads"));
   return make("header", {},
     make("div", { class: "head" },
       make("h1", { title: facts.command.slice(0, 1000) }, facts.command.slice(0, 500) || fileOf(facts.path || "arctrace")),

@@ -17,7 +17,8 @@ const ROWS = 300;
 
 // Totals of the present range. They stay in memory, because the detail of a call needs
 // them, too.
-const totals = { key: null, asked: null, rows: [], parts: [], ofAll: 0, byFunction: new Map(), notes: new Map(), legend: [] };
+const totals = { key: null, asked: null, rows: [], parts: [], ofAll: 0, busy: null, recording: [], serving: null, byFunction: new Map(),
+  notes: new Map(), legend: [], marks: new Map(), marksLegend: [] };
 const presentRange = () => state.range && { from: state.range.from, until: state.range.until };
 function forgetTotals() { totals.key = totals.asked = null; }
 // Reads the totals of the present range, also if another one is chosen meanwhile.
@@ -38,13 +39,21 @@ async function readTotals() {
   totals.rows = answer.totals;
   totals.parts = answer.parts;
   totals.ofAll = answer.of_all_ns;
+  totals.busy = answer.busy && { rows: answer.busy.totals, parts: answer.busy.parts, ofAll: answer.busy.of_all_ns };
+  totals.recording = answer.recording;
+  totals.serving = answer.serving;
   totals.byFunction = new Map(answer.totals.map((row) => [row[0], row]));
   totals.notes = new Map(answer.notes.map(([id, text]) => [id, micro(text)]));
   totals.legend = answer.notes_legend.map(micro);
+  totals.marks = new Map(answer.marks.map(([id, text]) => [id, micro(text)]));
+  totals.marksLegend = answer.marks_legend.map(micro);
 }
 
 // The note in a function's row if calls of it were left out; null: nothing.
 const leftOutNote = (id) => totals.notes.has(id) ? make("span", { class: "hot" }, totals.notes.get(id)) : null;
+// The marks in a function's row, as [recording]; and the lines that explain them.
+const rowMarks = (id) => totals.marks.has(id) ? make("span", { class: "module" }, totals.marks.get(id)) : null;
+const marksLegend = () => totals.marksLegend.map((line) => make("p", { class: "dim" }, line));
 const leftOutText = (id) => totals.notes.get(id) || "";
 const leftOutLegend = () => totals.legend.map((line) => make("p", { class: "dim" }, line));
 
@@ -96,12 +105,12 @@ class FunctionTable {
     const body = rows.slice(0, this.limit).map((row) => make("tr", {
       class: state.func === row[0] ? "chosen" : null, ...actionOf(() => change({ func: row[0], call: null, tab: "details" })),
     }, columns.map((one) => this.cell(one, row))));
-    clear(this.place, leftOutLegend(), make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)),
+    clear(this.place, marksLegend(), leftOutLegend(), make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)),
       rows.length > this.limit && make("button", { onclick: () => { this.limit *= 4; this.fill(); } }, "show more of " + count(rows.length)));
   }
   cell(column, row) {
     if (column.id === "name") {
-      return make("td", { class: "name", title: nameOf(row[0]).slice(0, 500) }, nameOf(row[0]).slice(0, 300), leftOutNote(row[0]), make("span", { class: "module" }, moduleOf(row[0])));
+      return make("td", { class: "name", title: nameOf(row[0]).slice(0, 500) }, nameOf(row[0]).slice(0, 300), leftOutNote(row[0]), rowMarks(row[0]), make("span", { class: "module" }, moduleOf(row[0])));
     }
     if (column.id === "shape") return make("td", { class: "shape", title: row[13] ? "from " + duration(row[8]) + " to " + duration(row[12]) : null }, row[13] ? shapeOf(row[13]) : "-");
     return make("td", {}, column.show(column.of(row)));

@@ -111,9 +111,10 @@ TableList TraceTables::summary() {
     head.push_back({std::move(frames), RowEmphasis::kPlain});
   }
   tables.push_back(std::make_unique<TextTable>(std::move(head)));
-  if (std::vector<TextLine> lines = lines_of(crash_section(facts, labels_, {}));
-      !lines.empty()) {
-    tables.push_back(std::make_unique<TextTable>(std::move(lines)));
+  for (const SummarySection& section : {crash_section(facts, labels_, {}),
+                                        other_crashes_section(facts, labels_, {})}) {
+    std::vector<TextLine> lines = lines_of(section);
+    if (!lines.empty()) tables.push_back(std::make_unique<TextTable>(std::move(lines)));
   }
   auto critical = std::make_unique<SectionTable>([this](const TextStyle& style) {
     return critical_section(summary_facts(all()), labels_, style);

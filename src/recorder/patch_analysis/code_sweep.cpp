@@ -193,12 +193,15 @@ class Sweeper {
     loads_table_ |= instruction.loads_table_offset;
     jumps_by_register_ |= instruction.jumps_by_register;
     if (function == nullptr) return;
-    const bool is_loop = instruction.has_target && !instruction.is_rip_relative &&
-                         instruction.flow != Flow::kCall &&
-                         instruction.target <= address &&
-                         function->range.contains(instruction.target);
-    function->may_last |=
-        is_loop || instruction.flow == Flow::kCall || instruction.may_last;
+    // A jump out of the function is a tail call, whose callee takes its time while the
+    // function's own caller waits.
+    const bool only_goes_on =
+        instruction.target > address && function->range.contains(instruction.target);
+    const bool is_jump = instruction.has_target && !instruction.is_rip_relative &&
+                         instruction.flow != Flow::kCall;
+    function->may_last |= (is_jump && !only_goes_on) ||
+                          instruction.flow == Flow::kIndirectJump ||
+                          instruction.flow == Flow::kCall || instruction.may_last;
     if (!function->uses_return_address) {
       function->uses_return_address = uses_return_address(instruction, address);
     }

@@ -61,8 +61,9 @@ struct SweptFunction {
   std::string name;          // the linker's; empty: it has none
   bool is_not_code = false;  // some of its bytes are no instruction
   bool uses_return_address = false;
-  // The function calls, jumps back within itself, enters the kernel or repeats an
-  // instruction: else it runs through its instructions once.
+  // The function calls, jumps back within itself, out of itself or by a pointer or table,
+  // enters the kernel or repeats an instruction: else it runs through its instructions
+  // once.
   bool may_last = false;
   // The rule at the function's first instruction; nullopt: it has no unwind entry.
   std::optional<FrameRow> entry_row = std::nullopt;

@@ -104,8 +104,8 @@ struct FunctionPlan {
   // The function reads or changes its return address: a patch may record the entry and
   // must not change the return address.
   bool entry_only = false;
-  // The function calls, loops or enters the kernel: time can be spent in it, however
-  // small it is.
+  // The function calls, be it by a jump, loops or enters the kernel: time can be spent in
+  // it, however small it is.
   bool may_last = false;
   KeptAs kept_as = KeptAs::kNothing;
   uint8_t kept = 0;  // bytes before the jump: an endbr64, the first instruction, or none

@@ -14,7 +14,7 @@ namespace arctrace::recorder {
 
 // The version is raised with each change of the form, and of what the analysis finds: a
 // plan of another version is not used.
-inline constexpr uint32_t kPlanVersion = 5;
+inline constexpr uint32_t kPlanVersion = 6;
 
 // Larger plans are not stored.
 inline constexpr size_t kPlanBytesMax = size_t{256} << 20;

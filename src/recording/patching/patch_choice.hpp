@@ -19,8 +19,9 @@
 namespace arctrace::recording {
 
 // Functions that a pattern with wildcards matches are skipped if they are smaller than
-// this and neither call, loop nor enter the kernel, unless -Z says another size: their
-// calls can be most of the records, and no time can be spent in one.
+// this and neither call (a jump to another function is a call, too), loop nor enter the
+// kernel, unless -Z says another size: their calls can be most of the records, and no
+// time can be spent in one.
 inline constexpr uint64_t kPatchedSizeMin = 64;
 // Describes such functions, and the option that includes them.
 inline constexpr const char* kSmallFunctionsText =

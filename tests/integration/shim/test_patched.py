@@ -372,7 +372,7 @@ class Patched(ShimTest):
         directory = self.place("unmatched", ANY_COMPILER)
         for pattern, said in (
                 ("calee", 'no function of ./canary matches -P calee; did you mean "callee"'),
-                ("jump*", "-P jump* matches only functions of ./canary of fewer than 64 bytes"),
+                ("next_r*", "-P next_r* matches only functions of ./canary of fewer than 64 bytes"),
                 ("_start", "-P _start: _start cannot be patched: not entered like a function")):
             traced = self.record_patched(directory, "-P", "callee", "-P", pattern)
             self.assertEqual(traced.status, 2, traced.stderr)
@@ -380,9 +380,9 @@ class Patched(ShimTest):
             self.assertIn(f"arctrace: record: {said}", traced.stderr)
             self.assertFalse(traced.trace.exists())
         # A function that -P skips is not there for a filter either.
-        traced = self.record_patched(directory, "-P", ".", "-F", "jumper")
-        self.assertIn("no function or scope matches -F jumper; it is in the program, but was not patched: try -P jumper, or "
-                      "see arctrace functions --list\n", traced.stderr)
+        traced = self.record_patched(directory, "-P", ".", "-F", "next_random")
+        self.assertIn("no function or scope matches -F next_random; it is in the program, but was not patched: "
+                      "try -P next_random, or see arctrace functions --list\n", traced.stderr)
         traced = self.record_patched(directory, "-P", "callee",
                                      command=("sh", "-c", "./canary 7 100; true"))
         self.assertEqual(traced.status, 0, traced.stderr)
@@ -506,6 +506,32 @@ class Patched(ShimTest):
                 traced = self.record_patched(directory, "-P", ".", *options, command=("./small",))
                 self.assertEqual(traced.status, 0, traced.stderr)
                 self.assertEqual(set(traced.calls()) & {"looping", "calling", "plain"}, recorded)
+
+    def test_tail_calls(self):
+        """A small function whose only call is a jump at its end is recorded: its callee takes its time."""
+        directory = self.place("bare", ANY_COMPILER)
+        source = """
+            #include <unistd.h>
+            #define APART __attribute__((noinline, noipa))
+            APART int hold(unsigned us) { return usleep(us); }
+            APART int disk_read(unsigned kib) { return usleep(kib * 40); }
+            APART int by_pointer(int (*f)(unsigned), unsigned n) { return f(n); }
+            int main(void) { hold(20000); disk_read(50); return by_pointer(hold, 10); }"""
+        subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", directory / "held"], input=source, text=True, check=True)
+        code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", directory / "held"], capture_output=True,
+                              text=True, check=True).stdout
+        self.assertRegex(code, r"<hold>:\n.*\tjmp +[0-9a-f]+ <usleep@plt>\n")
+        called = {"hold": 2, "disk_read": 1, "by_pointer": 1}
+        for options, expected in ((("-P", "."), called), (("-P", ".", "-F", "hold"), {"hold": 2})):
+            with self.subTest(options=options):
+                traced = self.record_patched(directory, *options, command=("./held",))
+                self.assertEqual(traced.status, 0, traced.stderr)
+                self.assertEqual({name: count for name, count in traced.calls().items() if name in called}, expected)
+                times = {row["name"]: row["max_ns"] for row in traced.report("flat")["functions"]}
+                self.assertGreaterEqual(times["hold"], 20_000_000)
+        traced = self.record_patched(directory, "-P", ".", "--mode=overwrite",
+                                     "--snapshot-when=hold>5ms", command=("./held",))
+        self.assertIn("1 snapshot for --snapshot-when", traced.stderr)
 
     def test_nothing_large_enough(self):
         """A function that is skipped because it is small is said to be so."""

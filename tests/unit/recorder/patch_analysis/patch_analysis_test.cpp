@@ -288,14 +288,19 @@ TEST_CASE("patch: time can be spent where something is called or repeated") {
   constexpr uint64_t kHere = kText + 8;
   CHECK(may_last(relative({0xE8}, kHere, kText + 0x100)));  // call
   CHECK(may_last({0xFF, 0xD0}));                            // call *%rax
-  CHECK(may_last({0x90, 0x75, 0xFD}));                      // jne back
-  CHECK(may_last({0xEB, 0xFE}));                            // jmp to itself
-  CHECK(may_last({0x0F, 0x05}));                            // syscall
-  CHECK(may_last({0xF3, 0xAA}));                            // rep stos
+  CHECK(may_last(relative({0xE9}, kHere, kText - 0x100)));  // a tail call
+  CHECK(may_last(relative({0xE9}, kHere, kText + 0x100)));
+  CHECK(may_last(relative({0x0F, 0x84}, kHere, kText + 0x100)));  // a conditional one
+  CHECK(may_last({0xFF, 0xE0}));                                  // jmp *%rax
+  CHECK(may_last(relative({0xFF, 0x25}, kHere, kData)));          // jmp *slot(%rip)
+  CHECK(may_last({0x90, 0x75, 0xFD}));                            // jne back
+  CHECK(may_last({0xEB, 0xFE}));                                  // jmp to itself
+  CHECK(may_last({0x0F, 0x05}));                                  // syscall
+  CHECK(may_last({0xF3, 0xAA}));                                  // rep stos
 
   CHECK_FALSE(may_last({}));
   CHECK_FALSE(may_last({0x75, 0x01, 0x90}));                          // jne forward
-  CHECK_FALSE(may_last(relative({0xE9}, kHere, kText - 0x100)));      // a tail call
+  CHECK_FALSE(may_last({0xEB, 0x01, 0x90}));                          // jmp forward
   CHECK_FALSE(may_last(relative({0x48, 0x8D, 0x05}, kHere, kText)));  // lea
   CHECK_FALSE(may_last({0xAA}));                                      // stos
 }

@@ -11,82 +11,15 @@
 #include "reader/ui/model/page_json.hpp"
 #include "reader/ui/model/page_lists.hpp"
 #include "tests/support/kernel_script.hpp"
+#include "tests/unit/ui/model/paged.hpp"
 
 namespace arctrace::reader {
 namespace {
 
 using testing::KernelScript;
+using testing::Paged;
 using testing::RecordScript;
 using Json = nlohmann::json;
-
-// A script, replayed for the page.
-struct Paged {
-  explicit Paged(const RecordScript& script, const Session* session = nullptr)
-      : parts(script.definitions, 1 << 20),
-        replay(script.definitions, nullptr, options_of(script)) {
-    parts.begin(replay, session);
-    script.replay(replay);
-    parts.finish();
-  }
-
-  const Lane& lane(uint32_t tid) const {
-    for (const Lane& lane : parts.timeline().lanes()) {
-      if (replay.definitions().threads()[lane.thread].tid == tid) return lane;
-    }
-    throw std::runtime_error("no such lane");
-  }
-  std::string name(FunctionId function) const {
-    return replay.functions()[function].name;
-  }
-  FunctionId function(const std::string& name) const {
-    for (FunctionId id = 0; id < replay.functions().size(); ++id) {
-      if (replay.functions()[id].name == name) return id;
-    }
-    throw std::runtime_error("no such function");
-  }
-  // The object with what `write` adds, which gets the numbers of lanes.
-  template <class Write>
-  static Json json_of(const Timeline& timeline, const Write& write) {
-    std::string text;
-    JsonWriter json([&text](std::string_view piece) {
-      text += piece;
-      return true;
-    });
-    json.begin_object();
-    write([&](const Lane& like) { return timeline.number_of(like); }, json);
-    json.end();
-    json.finish();
-    return Json::parse(text);
-  }
-  Json critical() {
-    return json_of(parts.timeline(), [this](LaneNumber number, JsonWriter& json) {
-      CHECK(parts.critical().write_json(replay, number, json).ok());
-    });
-  }
-  uint64_t cpu_ns(const Lane& lane) {
-    const Json json = json_of(parts.timeline(), [this](LaneNumber, JsonWriter& to) {
-      write_lanes_json({replay, parts}, to);
-    });
-    const std::optional<uint32_t> number = parts.timeline().number_of(lane);
-    return json["lanes"][number.value()]["cpu_ns"];
-  }
-  Json processes() {
-    return json_of(parts.timeline(), [this](LaneNumber number, JsonWriter& json) {
-      write_processes_json(replay, number, json);
-    });
-  }
-
-  PageParts parts;
-  Replay replay;
-
- private:
-  ReplayOptions options_of(const RecordScript& script) {
-    ReplayOptions options;
-    options.listener = &parts;
-    if (script.definitions.has_dispatches()) options.schedule = &parts;
-    return options;
-  }
-};
 
 TEST_CASE("page: the parts of a process' life are of its lane, and are no calls") {
   RecordScript script;
