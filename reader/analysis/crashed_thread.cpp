@@ -95,9 +95,8 @@ std::optional<LikelyThread> likely_thread(int signal, const ThreadEnds& ends,
     return only(all, LikelyBecause::kAborts,
                 [&](const ThreadEnd& end) { return is_in(end, functions, sends_abort); });
   }
-  return only(all, LikelyBecause::kNotWaiting, [&](const ThreadEnd& end) {
-    return !is_in(end, functions, waits);
-  });
+  return only(all, LikelyBecause::kNotWaiting,
+              [&](const ThreadEnd& end) { return !is_in(end, functions, waits); });
 }
 
 std::vector<ThreadIndex> possible_threads(int signal, const ThreadEnds& ends,

@@ -66,7 +66,8 @@ class Commands {
       run.start_ns = command.start_ns;
       if (is_end_known(command)) run.wall_ns = wall_ns(command);
       run.cpu = command.cpu;
-      run.exit = process_exit_text(process(run.process), replay_.wait_status(run.process));
+      run.exit =
+          process_exit_text(process(run.process), replay_.wait_status(run.process));
       add(command.children, depth + 1);
     }
     return runs;

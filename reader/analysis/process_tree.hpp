@@ -43,7 +43,8 @@ struct ProcessRun {
   std::string exit;                 // process_exit_text()
 };
 
-// How a process ended, as CommandSums::exits has it. `wait_status`: Replay::wait_status().
+// How a process ended, as CommandSums::exits has it. `wait_status`:
+// Replay::wait_status().
 std::string process_exit_text(const Process& process, std::optional<int32_t> wait_status);
 
 // REQUIRES: the replay is finished. Returns the commands that no recorded one started.

@@ -119,9 +119,9 @@ const Process& first_of_program(const Definitions& definitions, const Process& p
 }
 
 // The name in the first argument, without the - of a login shell; empty if there is none.
-// If the program was not seen to begin, the argument may be a title, such as "nginx: worker
-// process", whose first word is the name, unless it is a path, which may have blanks. A
-// program that executes itself through /proc gives that path.
+// If the program was not seen to begin, the argument may be a title, such as "nginx:
+// worker process", whose first word is the name, unless it is a path, which may have
+// blanks. A program that executes itself through /proc gives that path.
 std::string called_name(const Process& process) {
   if (process.arguments.empty()) return {};
   std::string first = process.arguments.front();

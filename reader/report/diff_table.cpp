@@ -223,8 +223,8 @@ class DiffText {
     append_right(row, duration_text(change.after.ready_ns), 12);
   }
 
-  // A line that says how much more the tracer's own work took; empty if it is less than 1 %
-  // of each.
+  // A line that says how much more the tracer's own work took; empty if it is less than 1
+  // % of each.
   std::string own_work_text(const RunTimes& wall) const {
     const uint64_t before_ns = mean(values_of(table_.before, &DiffRun::own_wall_ns));
     const uint64_t after_ns = mean(values_of(table_.after, &DiffRun::own_wall_ns));

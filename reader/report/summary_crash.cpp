@@ -137,8 +137,8 @@ std::string likely_row(const LikelyThread& likely, const SummaryFacts& facts,
 
 constexpr std::string_view kSignalPrefix = "K:signal ";
 
-// Whether the thread was there no more when the signal came. Where that time is not known,
-// the threads of a process that recorded its end are not those that were killed.
+// Whether the thread was there no more when the signal came. Where that time is not
+// known, the threads of a process that recorded its end are not those that were killed.
 bool had_ended(const ThreadTree& tree, const std::optional<SignalSeen>& seen,
                const Definitions& definitions) {
   if (seen.has_value()) return tree.stop_ns < seen->time_ns;
@@ -165,7 +165,8 @@ int fatal_signal(const Session* session) {
 
 ThreadEnds::Signal signal_of(const Function& function, const Session* session) {
   if (!is_signal(function)) return ThreadEnds::Signal::kNone;
-  return function.name.substr(kSignalPrefix.size()) == std::to_string(fatal_signal(session))
+  return function.name.substr(kSignalPrefix.size()) ==
+                 std::to_string(fatal_signal(session))
              ? ThreadEnds::Signal::kWanted
              : ThreadEnds::Signal::kOther;
 }
@@ -271,9 +272,8 @@ std::vector<OtherCrash> other_crashes(const SummaryFacts& facts) {
 std::string other_crash_row(const OtherCrash& crash, const SummaryFacts& facts,
                             FunctionLabels& labels, const TextStyle& style) {
   const Definitions& definitions = facts.replay.definitions();
-  std::string row =
-      absl::StrCat("  ", escaped(process_label(definitions, crash.process)), " ",
-                   definitions.processes()[crash.process].pid, ": ");
+  std::string row = absl::StrCat("  ", escaped(process_label(definitions, crash.process)),
+                                 " ", definitions.processes()[crash.process].pid, ": ");
   if (crash.signal == 0) return row + "by a signal, or by a system call of its own";
   absl::StrAppend(&row, "signal ", crash.signal, " (", ::strsignal(crash.signal), ")");
   if (crash.seen == nullptr) return row;
@@ -295,8 +295,7 @@ void write_other_crashes_json(const SummaryFacts& facts, FunctionLabels& labels,
     json.member("name", process_label(facts.replay.definitions(), crash.process));
     if (crash.signal != 0) json.member("signal", crash.signal);
     if (crash.seen != nullptr) {
-      json.member("tid",
-                  facts.replay.definitions().threads()[crash.seen->thread].tid);
+      json.member("tid", facts.replay.definitions().threads()[crash.seen->thread].tid);
       json.key("path").begin_array();
       for (const FunctionId function : crash.seen->path) {
         json.value(labels[function].name);
@@ -324,8 +323,9 @@ SummarySection other_crashes_section(const SummaryFacts& facts, FunctionLabels& 
   if (crashes.size() > kShownMax) {
     section.rows.push_back("  " + others_name(crashes.size() - kShownMax));
   }
-  const bool are_seen = std::all_of(
-      crashes.begin(), crashes.end(), [](const OtherCrash& c) { return c.seen != nullptr; });
+  const bool are_seen =
+      std::all_of(crashes.begin(), crashes.end(),
+                  [](const OtherCrash& c) { return c.seen != nullptr; });
   if (!are_seen) {
     section.rows.push_back(are_known ? "  where, record --kernel --signals tells"
                                      : "  how, record --kernel tells, and where, with "
@@ -381,7 +381,8 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
       continue;
     }
     if (end == nullptr || (end->open.empty() && end->last_function == kRootFunction) ||
-        had_ended(thread, seen, definitions) || (likely.has_value() && likely->thread == thread.thread)) {
+        had_ended(thread, seen, definitions) ||
+        (likely.has_value() && likely->thread == thread.thread)) {
       continue;
     }
     threads.push_back(summary_row(

@@ -132,8 +132,8 @@ WaitTimes wait_times(const std::vector<FunctionTotal>& totals,
   return times;
 }
 
-// Says that the kernel was not recorded. If waits dominate, or a signal ended the program,
-// root, who may record it, gets the command, too.
+// Says that the kernel was not recorded. If waits dominate, or a signal ended the
+// program, root, who may record it, gets the command, too.
 void add_kernel_hint(SummarySection& section, const SummaryFacts& facts,
                      const WaitTimes& waits, const TextStyle& style) {
   section.rows.emplace_back(

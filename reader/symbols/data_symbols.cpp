@@ -67,8 +67,7 @@ std::string DataSymbols::name_in(const std::string& path, const BuildId& build_i
   }
   const std::optional<std::string> member = types->member_at(start, address - start);
   if (member.has_value()) return name + *member;
-  return address == start ? name
-                          : absl::StrCat(name, "+0x", absl::Hex(address - start));
+  return address == start ? name : absl::StrCat(name, "+0x", absl::Hex(address - start));
 }
 
 DataSymbols::Module& DataSymbols::module(const std::string& path,

@@ -54,10 +54,10 @@ arctrace_shim_session_state session_state();
 void end_session();
 
 // Gives back the memory of the session that was ended, whose addresses hold private zeros
-// from now on, so that this process can join again. Others find its slots in the buffer as
-// those of dead threads. Copies of their locks stay in memory, because the kernel knows
-// them: they are on their threads' robust lists. Other threads may run, but not in a
-// writer call. False: memory can't be had, and nothing is changed. REQUIRES: ended.
+// from now on, so that this process can join again. Others find its slots in the buffer
+// as those of dead threads. Copies of their locks stay in memory, because the kernel
+// knows them: they are on their threads' robust lists. Other threads may run, but not in
+// a writer call. False: memory can't be had, and nothing is changed. REQUIRES: ended.
 bool release_session();
 
 // Switches to the kernel's coarse clock, with a resolution of some milliseconds, because

@@ -200,8 +200,8 @@ bool is_placed(const link_map& object, const PatchTable& table) {
   return object.l_addr == 0 && dynamic >= table.low && dynamic < table.high;
 }
 
-// Maps the image, for good; null: it could not be mapped at the addresses for which it was
-// made, and is not mapped.
+// Maps the image, for good; null: it could not be mapped at the addresses for which it
+// was made, and is not mapped.
 const PatchTable* map_image(int fd, const PatchTable& table) {
   const DescriptorPath path(fd);
   auto* const open = loader_function<decltype(dlopen)>("dlopen");

@@ -147,9 +147,10 @@ void add_snapshot_options(CLI::App& app, recorder::FlightOptions& flight) {
 }
 
 void add_collector_options(CLI::App& app, recorder::CollectorThread& runs) {
-  app.add_option("--collector-cpu", runs.cpu,
-                 "the collector, which empties the buffer into the file, runs on this CPU "
-                 "alone, from 0")
+  app.add_option(
+         "--collector-cpu", runs.cpu,
+         "the collector, which empties the buffer into the file, runs on this CPU "
+         "alone, from 0")
       ->check(not_negative())
       ->type_name("CPU");
   app.add_option("--rt-priority", runs.rt_priority,

@@ -25,7 +25,8 @@ class PageSummary {
   // Member recording: the lines of recording_rows().
   void write_recording_json(JsonWriter& json);
   // Members crash, other_crashes and serving: objects with head and lines, those of
-  // crash_section(), other_crashes_section() and serving_section(); null if that has none.
+  // crash_section(), other_crashes_section() and serving_section(); null if that has
+  // none.
   void write_crash_json(JsonWriter& json);
   void write_serving_json(JsonWriter& json);
 

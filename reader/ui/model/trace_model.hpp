@@ -65,8 +65,8 @@ class TraceModel {
   // is_whole, records, share, seconds_left (null: not known), problem (null: none).
   std::string progress() const;
   // The first content of the page: write_facts_json(), PageSummary's
-  // crash and other_crashes, write_lanes_json(), write_names_json(); before it is whole, is_whole (false),
-  // and the known parts of these.
+  // crash and other_crashes, write_lanes_json(), write_names_json(); before it is whole,
+  // is_whole (false), and the known parts of these.
   std::string summary() const;
   // Arrays "functions" and "lanes" as in summary(), from these numbers on.
   std::string names(size_t function, size_t lane) const;

@@ -111,8 +111,8 @@ TableList TraceTables::summary() {
     head.push_back({std::move(frames), RowEmphasis::kPlain});
   }
   tables.push_back(std::make_unique<TextTable>(std::move(head)));
-  for (const SummarySection& section : {crash_section(facts, labels_, {}),
-                                        other_crashes_section(facts, labels_, {})}) {
+  for (const SummarySection& section :
+       {crash_section(facts, labels_, {}), other_crashes_section(facts, labels_, {})}) {
     std::vector<TextLine> lines = lines_of(section);
     if (!lines.empty()) tables.push_back(std::make_unique<TextTable>(std::move(lines)));
   }

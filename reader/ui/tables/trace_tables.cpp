@@ -150,7 +150,10 @@ TableList TraceTables::threads() {
   for (auto& [index, process] : processes) {
     auto& [sums, row] = process;
     const Process* facts = definitions.process(index);
-    Cell exit = facts == nullptr ? Cell::none() : Cell::word(process_exit_text(*facts, facts_.replay.wait_status(index)));
+    Cell exit =
+        facts == nullptr
+            ? Cell::none()
+            : Cell::word(process_exit_text(*facts, facts_.replay.wait_status(index)));
     row.cells = thread_cells(sums, known, std::move(exit));
     row.name = absl::StrCat(escaped(process_label(definitions, index)), " ",
                             facts == nullptr ? 0 : facts->pid);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "src/recorder/buffer/buffer.hpp"
-#include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/collector_thread.hpp"
+#include "src/recorder/drain/cpu_blocks.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recorder/file/file_ring.hpp"
 #include "src/recorder/file/trace_file.hpp"

@@ -393,7 +393,8 @@ TEST_CASE("session: who has left one is no writer of it any more, and others are
     char byte = 0;
     const bool wrote = arctrace_attach(first.path().c_str()) == 0;
     arctrace_instant(1);
-    _exit(wrote && write(joined[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 0 ? 0 : 1);
+    _exit(wrote && write(joined[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 0 ? 0
+                                                                                  : 1);
   }
   char byte = 0;
   REQUIRE(read(joined[0], &byte, 1) == 1);

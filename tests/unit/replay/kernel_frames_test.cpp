@@ -138,8 +138,7 @@ TEST_CASE("what passes after a signal that ends the process is no function's tim
     t.syscall(100, 1400, kRead);
     t.syscall_end(100, 1500);
     t.script.exit(t.thread, 1600);
-    CHECK(t.result() ==
-          "f 1:200[K:read 2:300 K:signal 15 1:0 [exit] 1:100] lost=1");
+    CHECK(t.result() == "f 1:200[K:read 2:300 K:signal 15 1:0 [exit] 1:100] lost=1");
   }
   SUBCASE("a vfork child gets it") {
     t.syscall_end(100, 1200);

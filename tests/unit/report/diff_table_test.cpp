@@ -75,8 +75,9 @@ TEST_CASE(
     "diff: another clock's time of all threads is in the head, as what is compared") {
   const KernelScript run = one_wake_up();
   const std::string text = Compared(run.script, run.script, ReportClock::kCpu).text();
-  CHECK(has(text, "wall:   900 ns -> 900 ns, +0.0 %\n        and 100 ns -> 100 ns of "
-                  "arctrace's own work\n"));
+  CHECK(has(text,
+            "wall:   900 ns -> 900 ns, +0.0 %\n        and 100 ns -> 100 ns of "
+            "arctrace's own work\n"));
   CHECK(has(text,
             "on CPU: 1.75 us -> 1.75 us, +0.0 %; this is compared: times of "
             "functions are those on a CPU\n"));

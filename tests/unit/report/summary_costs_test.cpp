@@ -33,8 +33,9 @@ TEST_CASE("summary: what the tracer does is in no sum") {
       "\narctrace itself took 60.0 us to start and to patch functions, which is in no "
       "sum: [arctrace]\n";
   CHECK(text.find(line) != std::string::npos);
-  CHECK(text.find("recording cost less than 1 % of the threads' time, waits included\n") !=
-        std::string::npos);
+  CHECK(
+      text.find("recording cost less than 1 % of the threads' time, waits included\n") !=
+      std::string::npos);
   CHECK(text.find("[arctrace]", text.find(line) + line.size()) == std::string::npos);
   for (const bool is_corrected : {false, true}) {
     viewed.replay.is_corrected = is_corrected;

@@ -60,21 +60,21 @@ TEST_CASE("summary: the likely thread of a crash") {
   const ThreadIndex third = script.thread(process, 9, "worker");
   script.enter(third, 40, "work");
   // Which of them wrote last tells nothing.
-  CHECK(crash() == Lines{unknown,
-                         "  one of the first 3, which were in no call that waits:",
-                         "  server 7/7: main; last call: read, ended 20 ns before the end",
-                         "  worker 7/8: work", "  worker 7/9: work"});
+  CHECK(crash() ==
+        Lines{unknown, "  one of the first 3, which were in no call that waits:",
+              "  server 7/7: main; last call: read, ended 20 ns before the end",
+              "  worker 7/8: work", "  worker 7/9: work"});
   json = viewed.json("summary").at("crash");
   CHECK(json.dump() ==
         R"({"possible_threads":[{"pid":7,"tid":7},{"pid":7,"tid":8},{"pid":7,"tid":9}],)"
         R"("signal":11})");
 
   script.enter(first, 45, "pthread_join");
-  CHECK(crash() == Lines{unknown,
-                         "  one of the first 2, which were in no call that waits:",
-                         "  worker 7/8: work", "  worker 7/9: work",
-                         "  server 7/7: main > pthread_join; last call: read, ended 25 ns "
-                         "before the end"});
+  CHECK(crash() ==
+        Lines{unknown, "  one of the first 2, which were in no call that waits:",
+              "  worker 7/8: work", "  worker 7/9: work",
+              "  server 7/7: main > pthread_join; last call: read, ended 25 ns "
+              "before the end"});
   script.exit(first, 48);
   script.enter(first, 50, "pthread_join");
   script.enter(third, 60, "poll");
@@ -118,7 +118,8 @@ TEST_CASE("summary: a program that was killed") {
   const std::string text = viewed.text("summary");
   CHECK(text.find("killed by signal 11 (Segmentation fault)") != std::string::npos);
   CHECK(text.find("which thread got it is not recorded") != std::string::npos);
-  CHECK(text.find("server 7/7: main > bad; last call: read, ended 80 ns before the end\n") !=
+  CHECK(text.find(
+            "server 7/7: main > bad; last call: read, ended 80 ns before the end\n") !=
         std::string::npos);
   CHECK(text.find("worker 7/8: wait\n") != std::string::npos);
   CHECK(text.find("nor when") == std::string::npos);
@@ -273,9 +274,9 @@ TEST_CASE("summary: programs other than the command that a signal ended") {
     ends(script, 103, 1450, 5, ARCTRACE_STATUS_OF_THREAD);
     ends(script, 102, 1500, SIGPIPE);
     Viewed viewed(script.script);
-    CHECK(other_lines(viewed, "Other programs that a signal ended") ==
-          std::vector<std::string>{
-              "  crash 101: signal 11 (Segmentation fault) in walk"});
+    CHECK(
+        other_lines(viewed, "Other programs that a signal ended") ==
+        std::vector<std::string>{"  crash 101: signal 11 (Segmentation fault) in walk"});
     CHECK(viewed.json("summary").at("other_crashes").dump() ==
           R"([{"name":"crash","path":["walk"],"pid":101,"signal":11,"tid":101}])");
     // The shell's own end is not one of them, nor is a pipe's.

@@ -394,8 +394,7 @@ TEST_CASE("a file that processes name by several paths is one module") {
   file.block(block).finish(20);
   Trace trace = open_bytes(file.file());
   CHECK(rules_of(trace) == Rules{});
-  const std::vector<reader::Module>& modules =
-      trace.definitions().processes()[0].modules;
+  const std::vector<reader::Module>& modules = trace.definitions().processes()[0].modules;
   REQUIRE(modules.size() == all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     INFO(all[i].path, " ", all[i].build_id, " ", all[i].inode);

@@ -132,7 +132,8 @@ TEST_CASE("buffer: its file goes with it, and moves with it") {
 }
 
 TEST_CASE("buffer: who still has one that has gone keeps only its first pages") {
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   std::byte* base = nullptr;
   uint64_t size = 0, blocks = 0;
   int file = -1;
