@@ -535,6 +535,21 @@ class Attach(AttachTest):
                 self.assert_unharmed(program, place)
 
     @cases.not_in_gate
+    def test_recorder_without_a_cpu(self):
+        """No step begins more than 10 s after a thread was stopped: it returns to its work, and a line says why."""
+        steps, program, place = self.run_to_step("threads", 1_000_000)
+        self.assert_unharmed(program, place)
+        program, place = self.start("threads")
+        done = run(AT_STEP, steps // 2, "late", ARCTRACE, "record", "-b", "1M", "-o", self.directory / "late.data",
+                   "--duration=10ms", "-p", program.pid)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^arctrace: cannot join process \d+: the CPUs are so busy that thread \d+ was kept "
+                                      r"from its work for 10 s; run arctrace as root or with CAP_SYS_NICE")
+        self.assertFalse((self.directory / "late.data").exists())
+        self.assertEqual(self.attach(program.pid, options=("--duration=10ms",)).returncode, 0)
+        self.assert_unharmed(program, place)
+
+    @cases.not_in_gate
     def test_loader_that_another_thread_holds(self):
         """A thread that does not come back from dlopen is released after 10 s, and comes back by itself; another
         process is recorded all the same."""

@@ -1,5 +1,6 @@
 /* at_step N kill CMD...: runs CMD and kills it by SIGKILL when it makes its Nth ptrace()
  * call.
+ * at_step N late CMD...: keeps CMD waiting for 11 s at that call, as if it got no CPU.
  * at_step N PID CMD...: has all threads of PID stop then (SIGSTOP) and continue: at once,
  * or eight such calls later, or after CMD, by the remainder of N by 3.
  * at_step N -PID CMD...: has CMD itself stop then as by Ctrl-Z (SIGTSTP), and fails if it
@@ -24,10 +25,13 @@ static pid_t stopped;  /* stopped process; 0: CMD is killed, negative: CMD is st
 static long last;      /* the call at which that is done */
 static int would_stop; /* CMD, at a stop that it was asked for */
 static int has_failed;
+static int is_late; /* CMD gets no CPU for a while */
 
 /* Called when CMD is about to make this call. */
 static void see_call(long number) {
-  if (number == last && stopped == 0) {
+  if (is_late) {
+    if (number == last) sleep(11);
+  } else if (number == last && stopped == 0) {
     kill(pid, SIGKILL);
   } else if (number == last && stopped < 0) {
     kill(pid, SIGTSTP);
@@ -101,7 +105,8 @@ static long see_calls(int* status) {
 int main(int count, char** arguments) {
   if (count < 4) return EXIT_FAILURE;
   last = strtol(arguments[1], NULL, 10);
-  if (strcmp(arguments[2], "kill") != 0) {
+  is_late = strcmp(arguments[2], "late") == 0;
+  if (!is_late && strcmp(arguments[2], "kill") != 0) {
     stopped = (pid_t)strtol(arguments[2], NULL, 10);
     if (stopped == 0) return EXIT_FAILURE;
   }
