@@ -89,7 +89,7 @@ void write_marks(const PageFacts& facts, const std::vector<FunctionTotal>& total
       marks = overhead_note(total.self_ns, total.overhead_ps, facts.replay);
       has_overhead |= !marks.empty();
     }
-    marks = within_text(total.marks.within_ns()) + marks;
+    marks.insert(0, within_text(total.marks.within_ns()));
     if (marks.empty()) continue;
     json.begin_array();
     json.value(id_on_page(total.function, ids));
