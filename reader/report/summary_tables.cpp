@@ -65,14 +65,23 @@ void append_off(std::string& row, const CpuTime& cpu, KnownTimes known) {
   if (has_ready) append_right(row, duration_text(cpu.ready_ns), 9);
 }
 
+// Whether a terminal has space for names only if columns and bars give way to them.
+bool is_narrow(const TextStyle& style) { return style.width != 0 && style.width < 72; }
+
+// The times off the CPU that have columns.
+KnownTimes off_columns(const Replay& replay, const TextStyle& style) {
+  return is_narrow(style) ? KnownTimes::kNone : replay.known_times();
+}
+
 }  // namespace
 
 SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) {
   SummarySection section;
   const CallTree& tree = *facts.all.tree;
   const uint64_t all_ns = facts.all_ns();
-  const KnownTimes known = facts.replay.known_times();
-  const bool has_cpu = known != KnownTimes::kNone;
+  const KnownTimes known = off_columns(facts.replay, style);
+  const bool has_cpu = facts.replay.known_times() != KnownTimes::kNone;
+  const bool has_bar = !is_narrow(style);
   std::vector<TimePart> parts = time_parts(tree, facts.replay, facts.all.root);
   size_t shown = 0;
   while (shown < std::min(parts.size(), kPartsMax) &&
@@ -100,7 +109,7 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   const TimeScale scale = time_scale(largest_ns);
   std::string head;
   append_time_head(head, "", scale);
-  head.append(1 + kPartBarColumns, ' ');
+  if (has_bar) head.append(1 + kPartBarColumns, ' ');
   if (has_cpu) append_right(head, "On CPU", 10);
   append_off_head(head, known);
   append_right(head, "Calls", 10);
@@ -108,9 +117,11 @@ SummarySection parts_section(const SummaryFacts& facts, const TextStyle& style) 
   const auto row_of = [&](const TimePart& part) {
     std::string row;
     append_time(row, part.self_ns, all_ns, scale);
-    const std::string bar = bar_text(part.self_ns, all_ns, kPartBarColumns, style);
-    absl::StrAppend(&row, " ", bar);
-    row.append(kPartBarColumns - columns_of(bar), ' ');
+    if (has_bar) {
+      const std::string bar = bar_text(part.self_ns, all_ns, kPartBarColumns, style);
+      absl::StrAppend(&row, " ", bar);
+      row.append(kPartBarColumns - columns_of(bar), ' ');
+    }
     if (has_cpu) append_right(row, duration_text(part.cpu.cpu_ns), 10);
     append_off(row, part.cpu, known);
     append_right(row, part.calls == 0 ? "-" : grouped_text(part.calls), 10);
@@ -172,8 +183,8 @@ SummarySection few_calls_section(const SummaryFacts& facts, FunctionLabels& labe
 SummarySection functions_section(const SummaryFacts& facts, FunctionLabels& labels,
                                  const TextStyle& style) {
   SummarySection section;
-  const KnownTimes known = facts.replay.known_times();
-  const bool has_cpu = known != KnownTimes::kNone;
+  const KnownTimes known = off_columns(facts.replay, style);
+  const bool has_cpu = facts.replay.known_times() != KnownTimes::kNone;
   const uint64_t all_ns = facts.all_ns();
   const std::vector<FunctionTotal> totals = hottest_functions(facts);
   const TimeScale scale = time_scale(totals.empty() ? 0 : totals.front().self_ns);

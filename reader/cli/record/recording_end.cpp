@@ -174,8 +174,8 @@ std::string own_functions_hint(const recorder::CollectorSummary& summary,
   }
   if (reader::is_python(options.command.front())) {
     return absl::StrCat(what,
-                        "; to record a Python program's functions, record "
-                        "python3 -m arctrace_python PROGRAM.py");
+                        "; to record a program's own functions, if they are Python's, "
+                        "record python3 -m arctrace_python PROGRAM.py");
   }
 #if defined(__x86_64__)
   if (const std::string engine =

@@ -130,10 +130,11 @@ std::optional<SpecProblem> find_problem(const CallFilterOptions& options) {
         }
       }
       const std::string pattern = pattern_of(kind, text);
-      if (pattern.starts_with("py:") && !pattern.starts_with("py::")) {
+      if (kind.kind == PatternKind::kPatch && pattern.starts_with("py:") &&
+          !pattern.starts_with("py::")) {
         return SpecProblem{kind.option, text, 0,
-                           "patterns have no py: in front; a Python program's functions "
-                           "are recorded by python3 -m arctrace_python PROGRAM.py"};
+                           "a Python program's functions are not patched: they are "
+                           "recorded by python3 -m arctrace_python PROGRAM.py"};
       }
       std::optional<Problem> problem = kind.kind == PatternKind::kPatch
                                            ? patch_problem(pattern)

@@ -45,6 +45,23 @@ KernelScript drawing() {
 
 }  // namespace
 
+TEST_CASE("60 columns: names have space, and sentences go on in the next line") {
+  const KernelScript s = drawing();
+  Viewed viewed(s.script);
+  viewed.settings.options.style.width = 60;
+  const std::string text = viewed.text("summary");
+  for (const char* const part :
+       {"\n      us     %    On CPU     Calls  Spent on\n"
+        "     170  94 %    131 us         8  functions of no module\n",
+        "\n Self us     %       Calls       Max  Hottest functions\n"
+        "    80.0  44 %           1   80.0 us  load_all_te…_from_disk\n",
+        "\nall threads: 180 us, on the CPU 141 us, blocked 30.0 us,\n"
+        "  without a CPU 9.00 us\n"}) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
 TEST_CASE("80 and 160 columns: summary, flat and tree") {
   const KernelScript s = drawing();
   Viewed viewed(s.script);
