@@ -120,7 +120,7 @@ ARCTRACE_ASSERT_KERNEL_BODY(arctrace_page_fault_body, 24);
 enum arctrace_signal_action {
   ARCTRACE_SIGNAL_UNKNOWN = 0,
   ARCTRACE_SIGNAL_DEFAULT = 1, /* as the kernel does by default; most end the process */
-  ARCTRACE_SIGNAL_HANDLED = 2, /* a handler of the process is called */
+  ARCTRACE_SIGNAL_HANDLED = 2, /* calls a handler, or ignores it */
 };
 
 /* A signal is delivered. Followed by arctrace_signal_place. */
