@@ -26,16 +26,6 @@ namespace {
 
 constexpr size_t kOpenThreadsMax = 4;
 
-std::string names_text(const std::vector<FunctionId>& path, FunctionLabels& labels) {
-  const size_t cut = path.size() - std::min(path.size(), kPathFunctionsMax);
-  std::string text = cut == 0 ? "" : "... ";
-  for (size_t i = cut; i < path.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : "> ", labels.text(path[i]),
-                    i + 1 == path.size() ? "" : " ");
-  }
-  return text;
-}
-
 // "; last call: read, ended 80 ns before", which is before `at_ns`, when the signal came.
 // A later call, and all where that time is not known, ended "80 ns before the end" of the
 // thread, which the kernel still had to take down after the signal. Empty if the thread
@@ -78,14 +68,15 @@ std::vector<std::string> rows_of_crashed(const SignalSeen& seen, int signal,
   const std::string last = last_call_text(thread, end, seen.time_ns, labels);
   std::vector<std::string> rows = {summary_row(
       absl::StrCat("  thread ", thread_title(replay.definitions(), seen.thread), ": "),
-      seen.path.empty() ? "outside of recorded functions" : names_text(seen.path, labels),
+      seen.path.empty() ? "outside of recorded functions"
+                        : crash_path_text(seen.path, labels),
       is_elsewhere && !is_before ? "" : last, true, style)};
   if (is_fault(signal) && was_not_recorded(seen, replay.functions())) {
     rows.push_back(summary_row("    it was in ", labels.text(seen.at),
                                ", which is not recorded", false, style));
   }
   if (is_elsewhere) {
-    rows.push_back(summary_row("    it ended in ", names_text(end.open, labels),
+    rows.push_back(summary_row("    it ended in ", crash_path_text(end.open, labels),
                                is_before ? "" : last, false, style));
   }
   return rows;
@@ -130,12 +121,10 @@ std::string likely_row(const LikelyThread& likely, const SummaryFacts& facts,
           absl::StrCat("  likely thread ",
                        thread_title(facts.replay.definitions(), likely.thread), ": "),
           end.open.empty() ? "outside of recorded functions"
-                           : names_text(end.open, labels),
+                           : crash_path_text(end.open, labels),
           last_call_text(*thread, end, INT64_MAX, labels), true, style),
       "\n    because ", because_text(likely));
 }
-
-constexpr std::string_view kSignalPrefix = "K:signal ";
 
 // Whether the thread was there no more when the signal came. Where that time is not
 // known, the threads of a process that recorded its end are not those that were killed.
@@ -153,6 +142,25 @@ bool dumped_core(const Session& session) {
 
 }  // namespace
 
+std::string crash_path_text(const std::vector<FunctionId>& path, FunctionLabels& labels) {
+  const size_t cut = path.size() - std::min(path.size(), kPathFunctionsMax);
+  std::string text = cut == 0 ? "" : "... ";
+  for (size_t i = cut; i < path.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : "> ", labels.text(path[i]),
+                    i + 1 == path.size() ? "" : " ");
+  }
+  return text;
+}
+
+int signal_number(const Function& function) {
+  constexpr std::string_view kPrefix = "K:signal ";
+  int number = 0;
+  return is_signal(function) &&
+                 absl::SimpleAtoi(function.name.substr(kPrefix.size()), &number)
+             ? number
+             : 0;
+}
+
 int fatal_signal(const Session* session) {
   if (session == nullptr || !session->child_wait_status.has_value()) return 0;
   const int32_t status = *session->child_wait_status;
@@ -164,11 +172,10 @@ int fatal_signal(const Session* session) {
 }
 
 ThreadEnds::Signal signal_of(const Function& function, const Session* session) {
-  if (!is_signal(function)) return ThreadEnds::Signal::kNone;
-  return function.name.substr(kSignalPrefix.size()) ==
-                 std::to_string(fatal_signal(session))
-             ? ThreadEnds::Signal::kWanted
-             : ThreadEnds::Signal::kOther;
+  const int number = signal_number(function);
+  if (number == 0) return ThreadEnds::Signal::kNone;
+  return number == fatal_signal(session) ? ThreadEnds::Signal::kWanted
+                                         : ThreadEnds::Signal::kOther;
 }
 
 void write_crash_json(const SummaryFacts& facts, FunctionLabels& labels,
@@ -208,132 +215,6 @@ void write_crash_json(const SummaryFacts& facts, FunctionLabels& labels,
   json.end();
 }
 
-namespace {
-
-// A program, other than the command, that did not end by exit().
-struct OtherCrash {
-  ProcessIndex process;
-  int signal;              // 0: not known
-  const SignalSeen* seen;  // null: it is not recorded which thread got it
-};
-
-// The signal that a function of the kernel's records stands for; 0: another function.
-int signal_number(const Function& function) {
-  int number = 0;
-  return is_signal(function) &&
-                 absl::SimpleAtoi(function.name.substr(kSignalPrefix.size()), &number)
-             ? number
-             : 0;
-}
-
-// The last delivery of the signal to a thread of the process; null: it is not recorded.
-const SignalSeen* seen_in(ProcessIndex process, int signal, const SummaryFacts& facts) {
-  const SignalSeen* found = nullptr;
-  for (const ThreadTree& tree : facts.replay.threads()) {
-    if (facts.replay.definitions().threads()[tree.thread].process != process) continue;
-    const SignalSeen* seen = facts.ends.last_signal(tree.thread);
-    if (seen == nullptr ||
-        signal_number(facts.replay.functions()[seen->signal]) != signal) {
-      continue;
-    }
-    if (found == nullptr || found->time_ns < seen->time_ns) found = seen;
-  }
-  return found;
-}
-
-// Returns the programs that a fault or an abort ended, and, if the kernel did not record
-// how programs ended, those that ended in another way than by exit(), such as that.
-std::vector<OtherCrash> other_crashes(const SummaryFacts& facts) {
-  std::vector<OtherCrash> found;
-  const auto processes = facts.replay.definitions().processes();
-  const std::optional<SignalSeen>& command = facts.ends.signal_seen();
-  for (ProcessIndex i = 0; i < processes.size(); ++i) {
-    const Process& process = processes[i];
-    const bool is_told =
-        process.wait_status.has_value() ||
-        (command.has_value() &&
-         facts.replay.definitions().threads()[command->thread].process == i);
-    if (is_told) continue;
-    const std::optional<int32_t> status = facts.replay.wait_status(i);
-    if (!status.has_value()) {
-      if (!facts.replay.has_dispatches() && process.origin != 0 &&
-          process.end_ns == INT64_MAX && process.died_ns != INT64_MAX) {
-        found.push_back({i, 0, nullptr});
-      }
-      continue;
-    }
-    const int signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
-    if (!is_fault(signal) && signal != SIGABRT) continue;
-    found.push_back({i, signal, seen_in(i, signal, facts)});
-  }
-  return found;
-}
-
-std::string other_crash_row(const OtherCrash& crash, const SummaryFacts& facts,
-                            FunctionLabels& labels, const TextStyle& style) {
-  const Definitions& definitions = facts.replay.definitions();
-  std::string row = absl::StrCat("  ", escaped(process_label(definitions, crash.process)),
-                                 " ", definitions.processes()[crash.process].pid, ": ");
-  if (crash.signal == 0) return row + "by a signal, or by a system call of its own";
-  absl::StrAppend(&row, "signal ", crash.signal, " (", ::strsignal(crash.signal), ")");
-  if (crash.seen == nullptr) return row;
-  row += " in ";
-  if (crash.seen->path.empty()) return row + "no recorded function";
-  return summary_row(std::move(row), names_text(crash.seen->path, labels), "", true,
-                     style);
-}
-
-}  // namespace
-
-void write_other_crashes_json(const SummaryFacts& facts, FunctionLabels& labels,
-                              JsonWriter& json) {
-  json.key("other_crashes").begin_array();
-  for (const OtherCrash& crash : other_crashes(facts)) {
-    const Process& process = facts.replay.definitions().processes()[crash.process];
-    json.begin_object();
-    json.member("pid", process.pid);
-    json.member("name", process_label(facts.replay.definitions(), crash.process));
-    if (crash.signal != 0) json.member("signal", crash.signal);
-    if (crash.seen != nullptr) {
-      json.member("tid", facts.replay.definitions().threads()[crash.seen->thread].tid);
-      json.key("path").begin_array();
-      for (const FunctionId function : crash.seen->path) {
-        json.value(labels[function].name);
-      }
-      json.end();
-    }
-    json.end();
-  }
-  json.end();
-}
-
-SummarySection other_crashes_section(const SummaryFacts& facts, FunctionLabels& labels,
-                                     const TextStyle& style) {
-  constexpr size_t kShownMax = 4;
-  SummarySection section;
-  const std::vector<OtherCrash> crashes = other_crashes(facts);
-  if (crashes.empty()) return section;
-  const bool are_known = crashes.front().signal != 0;
-  section.head = summary_head(are_known ? "Other programs that a signal ended"
-                                        : "Other programs that did not end by exit()",
-                              style);
-  for (size_t i = 0; i < std::min(crashes.size(), kShownMax); ++i) {
-    section.rows.push_back(other_crash_row(crashes[i], facts, labels, style));
-  }
-  if (crashes.size() > kShownMax) {
-    section.rows.push_back("  " + others_name(crashes.size() - kShownMax));
-  }
-  const bool are_seen =
-      std::all_of(crashes.begin(), crashes.end(),
-                  [](const OtherCrash& c) { return c.seen != nullptr; });
-  if (!are_seen) {
-    section.rows.push_back(are_known ? "  where, record --kernel --signals tells"
-                                     : "  how, record --kernel tells, and where, with "
-                                       "--signals");
-  }
-  return section;
-}
-
 SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
                              const TextStyle& style) {
   SummarySection section;
@@ -347,7 +228,9 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
   std::optional<LikelyThread> likely;
   if (!seen.has_value()) {
     section.rows.push_back(
-        "  which thread got it is not recorded: record --kernel --signals does");
+        facts.replay.is_of_all()
+            ? "  which thread got it is not recorded: record --kernel --signals does"
+            : "  which thread got it is not recorded, or not in what is shown");
     if (dumped_core(*facts.session)) {
       section.rows.push_back(
           "  nor when: writing the core counts for the functions that were open");
@@ -387,7 +270,7 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
     }
     threads.push_back(summary_row(
         absl::StrCat("  ", thread_title(definitions, thread.thread), ": "),
-        end->open.empty() ? "no open function" : names_text(end->open, labels),
+        end->open.empty() ? "no open function" : crash_path_text(end->open, labels),
         last_call_text(thread, *end, seen.has_value() ? seen->time_ns : INT64_MAX,
                        labels),
         false, style));

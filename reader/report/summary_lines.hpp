@@ -115,6 +115,11 @@ std::string end_text(const Session* session);
 // Returns the signal that ended the command, also as a shell reports it (128 + n); 0:
 // none.
 int fatal_signal(const Session* session);
+// Returns the signal that a function of the kernel's records stands for; 0: none.
+int signal_number(const Function& function);
+// "main > work > bad": the functions in which a program was, outermost first, cut to the
+// innermost ones.
+std::string crash_path_text(const std::vector<FunctionId>& path, FunctionLabels& labels);
 // Returns whether a function of the kernel's records stands for that signal, for another
 // one, or for none.
 ThreadEnds::Signal signal_of(const Function& function, const Session* session);
@@ -143,8 +148,9 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
 void write_crash_json(const SummaryFacts& facts, FunctionLabels& labels,
                       JsonWriter& json);
 
-// The section about other programs that signals ended, and the member "other_crashes", an
-// array of objects with pid, name and, as far as they are known, signal, tid and path.
+// The section about other programs that signals ended (summary_other_crashes.cpp), and
+// the member "other_crashes", an array of objects with pid, name and, as far as they are
+// known, signal, tid and path.
 SummarySection other_crashes_section(const SummaryFacts& facts, FunctionLabels& labels,
                                      const TextStyle& style);
 void write_other_crashes_json(const SummaryFacts& facts, FunctionLabels& labels,

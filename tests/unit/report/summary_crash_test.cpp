@@ -70,11 +70,11 @@ TEST_CASE("summary: the likely thread of a crash") {
         R"("signal":11})");
 
   script.enter(first, 45, "pthread_join");
-  CHECK(crash() ==
-        Lines{unknown, "  one of the first 2, which were in no call that waits:",
-              "  worker 7/8: work", "  worker 7/9: work",
-              "  server 7/7: main > pthread_join; last call: read, ended 25 ns "
-              "before the end"});
+  const std::string waiting =
+      "  server 7/7: main > pthread_join; last call: read, ended 25 ns before the end";
+  CHECK(crash() == Lines{unknown,
+                         "  one of the first 2, which were in no call that waits:",
+                         "  worker 7/8: work", "  worker 7/9: work", waiting});
   script.exit(first, 48);
   script.enter(first, 50, "pthread_join");
   script.enter(third, 60, "poll");
@@ -317,7 +317,7 @@ TEST_CASE("summary: programs that did not end by exit, without the kernel's reco
   CHECK(other_lines(viewed, "Other programs that did not end by exit()") ==
         std::vector<std::string>{
             "  crash 8: by a signal, or by a system call of its own",
-            "  how, record --kernel tells, and where, with --signals"});
+            "  how, record --kernel=bpf tells, and where, with --signals"});
   CHECK(viewed.json("summary").at("other_crashes").dump() ==
         R"([{"name":"crash","pid":8}])");
 }
