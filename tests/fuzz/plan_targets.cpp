@@ -32,10 +32,13 @@ void module_code(Bytes input) {
 }
 
 void patch_plan(Bytes input) {
-  // The target puts the right checksum in, because no input would ever have it.
-  constexpr size_t kChecksumAt = 12;
+  // The target puts the right version and checksum in: no input would ever have the
+  // latter, and a seed is of use also when the version has been raised.
+  constexpr size_t kVersionAt = 8, kChecksumAt = 12;
   std::vector<std::byte> bytes(input.begin(), input.end());
   if (bytes.size() < kChecksumAt + 4) return;
+  std::memcpy(bytes.data() + kVersionAt, &recorder::kPlanVersion,
+              sizeof recorder::kPlanVersion);
   Checksum checksum;
   checksum.add(std::span(bytes).subspan(kChecksumAt + 4));
   const uint32_t value = checksum.value();
