@@ -59,7 +59,9 @@ void ThreadStack::die_of(const Record& record) {
 
 // The kernel spares the first process of a PID namespace most signals.
 void ThreadStack::go_on_living() {
-  if (std::exchange(is_dying_, false) && frames_.in_part()) frames_.leave_part();
+  if (!std::exchange(is_dying_, false)) return;
+  kernel_.leave_all(true);
+  if (frames_.in_part()) frames_.leave_part();
 }
 
 void ThreadStack::apply_kernel(const Record& record) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -62,12 +63,13 @@ uint64_t mean(const std::vector<double>& all) {
   return static_cast<uint64_t>(std::max(sum / static_cast<double>(all.size()), 0.0));
 }
 
-// The values of one member of all runs of a side.
-std::vector<double> values_of(const std::vector<DiffRun>& runs,
-                              uint64_t DiffRun::*member) {
+// The values of one member, or member function, of all runs of a side.
+template <class Member>
+std::vector<double> values_of(const std::vector<DiffRun>& runs, Member member) {
   std::vector<double> found;
   found.reserve(runs.size());
-  for (const DiffRun& run : runs) found.push_back(static_cast<double>(run.*member));
+  for (const DiffRun& run : runs)
+    found.push_back(static_cast<double>(std::invoke(member, run)));
   return found;
 }
 
@@ -77,7 +79,8 @@ struct RunTimes {
   std::optional<uint64_t> noise_ns;
 };
 
-RunTimes run_times(const DiffTable& table, uint64_t DiffRun::*member) {
+template <class Member>
+RunTimes run_times(const DiffTable& table, Member member) {
   const std::vector<double> before = values_of(table.before, member);
   const std::vector<double> after = values_of(table.after, member);
   RunTimes times = {mean(before), mean(after), std::nullopt};
@@ -223,8 +226,8 @@ class DiffText {
     append_right(row, duration_text(change.after.ready_ns), 12);
   }
 
-  // A line that says how much more the tracer's own work took; empty if it is less than 1
-  // % of each.
+  // A line with the time of the tracer's own work, which is not in the wall times; empty
+  // if it is less than 1 % of them on each side.
   std::string own_work_text(const RunTimes& wall) const {
     const uint64_t before_ns = mean(values_of(table_.before, &DiffRun::own_wall_ns));
     const uint64_t after_ns = mean(values_of(table_.after, &DiffRun::own_wall_ns));

@@ -20,9 +20,10 @@ struct DiffRun {
   uint64_t wall_ns = 0;                // as the summary has it
   uint64_t own_work_ns = 0;            // what the tracer did in the threads
   uint64_t own_wall_ns = 0;            // the part of wall_ns in which it did
-  uint64_t program_wall_ns = 0;        // the rest of wall_ns
   uint64_t clock_ns = 0;               // of all threads, on the table's clock
   std::vector<CallsLeftOut> left_out;  // on purpose, while it was recorded
+
+  uint64_t program_wall_ns() const { return wall_ns - own_wall_ns; }
 };
 
 struct DiffTable {
@@ -33,12 +34,12 @@ struct DiffTable {
   ReportClock clock = ReportClock::kWall;  // that of the functions' times
 };
 
-// Writes a line for each side and for the wall-clock time of all its threads, less that
-// in which the tracer itself worked, one for
-// their time on another clock that is compared, and a row for each change within
-// options.limit: self time before and after, difference, calls, the parts of the total
-// time off the CPU if all runs have the kernel's records, and whether the difference is
-// noise. With options.sort == kTotal it shows total instead of self.
+// Writes a line for each side, one for the wall-clock time of all its threads without
+// that in which the tracer worked, one for their time on another clock that is compared,
+// and a row for each change within options.limit: self time before and after, difference,
+// calls, the parts of the total time off the CPU if all runs have the kernel's records,
+// and whether the difference is noise. With options.sort == kTotal it shows total instead
+// of self.
 void write_diff_text(const DiffTable& table, const ViewOptions& options,
                      const WriteText& write);
 

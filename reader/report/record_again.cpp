@@ -127,7 +127,8 @@ std::string refusal_text(uint32_t refusal) {
       refusal == ARCTRACE_PATCH_THREADS ? "; record -p PID -P . patches it later" : "");
 }
 
-enum class Advice : uint8_t { kNone, kSaysWhy, kPatch, kPatchSmall, kPatchEngine };
+// kInText: the text says what to do, or why nothing helps.
+enum class Advice : uint8_t { kNone, kInText, kPatch, kPatchSmall, kPatchEngine };
 
 struct OwnFunctions {
   Advice advice = Advice::kNone;
@@ -162,22 +163,22 @@ OwnFunctions missing_functions(const Replay& replay, const Session* session,
       absl::StrCat("functions of ", escaped(process_label(definitions, program)),
                    " itself are not recorded: ");
   const uint32_t refusal = definitions.processes()[program].patch_refusal;
-  if (refusal != 0) return {Advice::kSaysWhy, hint + refusal_text(refusal), {}};
+  if (refusal != 0) return {Advice::kInText, hint + refusal_text(refusal), {}};
   const std::span<const std::string> options =
       recorder_options(session, first_command(definitions));
   if ((enabled != nullptr && enabled->excludes_functions()) ||
       has_functions_filter(options)) {
-    return {Advice::kSaysWhy,
+    return {Advice::kInText,
             hint + "functions were switched off or filtered out meanwhile",
             {}};
   }
-  const Module* const engine = engine_module(definitions.processes()[program]);
   if (!has_patching(options) && is_python(definitions.processes()[program].executable)) {
-    return {Advice::kSaysWhy,
-            absl::StrCat("a Python program's functions are not recorded: record python3 ",
-                         "-m arctrace_python PROGRAM.py"),
+    return {Advice::kInText,
+            "a Python program's functions are not recorded: record python3 -m "
+            "arctrace_python PROGRAM.py",
             {}};
   }
+  const Module* const engine = engine_module(definitions.processes()[program]);
   if (engine != nullptr) {
     if (has_patching(options) && has_function_of(replay.functions(), engine->path)) {
       return {};
@@ -186,7 +187,7 @@ OwnFunctions missing_functions(const Replay& replay, const Session* session,
   }
   if (!has_patching(options)) return {Advice::kPatch, hint, {}};
   if (!has_any_size(options)) return {Advice::kPatchSmall, hint, {}};
-  return {Advice::kSaysWhy,
+  return {Advice::kInText,
           hint + "none could be patched for -P: arctrace functions --list says why",
           {}};
 }
@@ -259,7 +260,7 @@ std::string own_functions_hint(const Replay& replay, const Session* session,
                                const Summary* summary, const EnabledList* enabled,
                                size_t width) {
   const OwnFunctions missing = missing_functions(replay, session, summary, enabled);
-  if (missing.advice == Advice::kNone || missing.advice == Advice::kSaysWhy) {
+  if (missing.advice == Advice::kNone || missing.advice == Advice::kInText) {
     return missing.text;
   }
   if (missing.advice == Advice::kPatchEngine) {
@@ -290,7 +291,7 @@ std::vector<std::string> own_functions_option(const Replay& replay,
       return {"-Z", "1"};
     case Advice::kPatchEngine:  // nobody but the user knows the pattern
     case Advice::kNone:
-    case Advice::kSaysWhy:
+    case Advice::kInText:
       break;
   }
   return {};

@@ -13,12 +13,10 @@
 #include <vector>
 
 #include "reader/analysis/crashed_thread.hpp"
-#include "reader/analysis/tree_groups.hpp"
 #include "reader/render/labels.hpp"
 #include "reader/render/report_parts.hpp"
 #include "reader/render/session_text.hpp"
 #include "reader/report/summary_lines.hpp"
-#include "reader/trace/text_escape.hpp"
 #include "src/base/function_names.hpp"
 
 namespace arctrace::reader {
@@ -127,12 +125,14 @@ std::string likely_row(const LikelyThread& likely, const SummaryFacts& facts,
 }
 
 // Whether the thread was there no more when the signal came. Where that time is not
-// known, the threads of a process that recorded its end are not those that were killed.
+// known, the threads of a process that recorded its end are not those that were killed,
+// unless it is the command, which may have got the signal after that.
 bool had_ended(const ThreadTree& tree, const std::optional<SignalSeen>& seen,
                const Definitions& definitions) {
   if (seen.has_value()) return tree.stop_ns < seen->time_ns;
   const Process* process = definitions.process_of(tree.thread);
-  return process != nullptr && process->end_how != ARCTRACE_END_NONE;
+  return process != nullptr && !process->wait_status.has_value() &&
+         process->end_how != ARCTRACE_END_NONE;
 }
 
 bool dumped_core(const Session& session) {
@@ -245,8 +245,8 @@ SummarySection crash_section(const SummaryFacts& facts, FunctionLabels& labels,
     possible = possible_threads(signal, facts.ends, facts.replay);
   }
   if (!possible.empty()) {
-    section.rows.push_back(absl::StrCat("  one of the first ", possible.size(),
-                                        ", which were in no call that waits:"));
+    section.rows.push_back(absl::StrCat("  it is one of the first ", possible.size(),
+                                        ": they were in no call that waits"));
   }
   const auto is_possible = [&](const ThreadTree& tree) {
     return std::find(possible.begin(), possible.end(), tree.thread) != possible.end();

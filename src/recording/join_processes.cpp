@@ -88,13 +88,13 @@ absl::Status can_match(const RecordOptions& options) {
 // buffer. Returns whether there are any.
 bool tell_of_children(const std::vector<pid_t>& joined,
                       std::map<pid_t, std::vector<pid_t>> older,
-                      const std::string& buffer_path, Events& events) {
+                      const std::string& buffer_path, bool is_map, Events& events) {
   bool found = false;
   for (const pid_t pid : joined) {
     std::vector<pid_t>& children = older[pid];
     std::erase_if(children, [&](pid_t child) {
       return std::find(joined.begin(), joined.end(), child) != joined.end() ||
-             maps_file(child, buffer_path);
+             maps_buffer(child, buffer_path, is_map);
     });
     if (children.empty()) continue;
     found = true;
@@ -187,7 +187,7 @@ JoinedProcesses join_processes(const std::vector<pid_t>& pids,
     joined.push_back(pid);
   }
   const bool leaves_children =
-      tell_of_children(joined, std::move(older), request.session, events);
+      tell_of_children(joined, std::move(older), request.session, bpf != nullptr, events);
   return {std::move(joined), leaves_children};
 }
 

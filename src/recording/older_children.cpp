@@ -56,10 +56,11 @@ std::map<pid_t, std::vector<pid_t>> children_of(const std::vector<pid_t>& pids) 
   return children;
 }
 
-bool maps_file(pid_t pid, const std::string& path) {
+bool maps_buffer(pid_t pid, const std::string& path, bool is_map) {
+  const std::string end = absl::StrCat(" ", is_map ? "anon_inode:bpf-map" : path);
   std::ifstream maps(absl::StrCat("/proc/", pid, "/maps"));
   for (std::string line; std::getline(maps, line);) {
-    if (absl::EndsWith(line, absl::StrCat(" ", path))) return true;
+    if (absl::EndsWith(line, end)) return true;
   }
   return false;
 }

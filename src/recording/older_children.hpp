@@ -15,9 +15,10 @@ namespace arctrace::recording {
 // that is joined. Reads a file of /proc for each process of the system.
 std::map<pid_t, std::vector<pid_t>> children_of(const std::vector<pid_t>& pids);
 
-// Whether the process has the file at `path` in its memory, as far as this process may
-// know.
-bool maps_file(pid_t pid, const std::string& path);
+// Whether the process has the session's buffer in its memory, as far as this process may
+// know: the file at `path`, or a map of the kernel's (`is_map`), which has no path there,
+// so that it may be another program's.
+bool maps_buffer(pid_t pid, const std::string& path, bool is_map);
 
 // Describes children that are not recorded, and the option that records them, too.
 // REQUIRES: there is one.

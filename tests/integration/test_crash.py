@@ -123,7 +123,7 @@ class Crash(TracedTest):
         done = self.record(program, options=("-b", "256M"))
         self.assertEqual(done.status, -signal.SIGSEGV)
         text = read("report", done.trace)
-        self.assertRegex(text, r"  one of the first 2, which were in no call that waits:\n"
+        self.assertRegex(text, r"  it is one of the first 2: they were in no call that waits\n"
                                r"(  busy \d+/\d+: (computes( > step)?|crashes)(; .*)?\n){2}")
         crash = read_report(done.trace, "summary")["crash"]
         self.assertEqual(crash.keys(), {"signal", "possible_threads"})

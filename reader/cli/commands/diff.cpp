@@ -95,7 +95,6 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   run.wall_ns = reader::wall_ns(replay);
   run.own_work_ns = own_work_ps(*all.tree, replay.functions(), all.root) / 1000;
   run.own_wall_ns = std::min(reader::own_work_wall_ns(replay), run.wall_ns);
-  run.program_wall_ns = run.wall_ns - run.own_wall_ns;
   run.clock_ns = (*all.tree)[all.root].total_ns;
   run.left_out.assign(recorded.causes().begin(), recorded.causes().end());
   return run;

@@ -39,19 +39,27 @@ Serving found_in(KernelScript& s) {
 }
 
 // The result for a program. With `taken_down_ns`, a second thread waits in one call until
-// the program ends, and then is on a CPU for so long.
-Serving serving(const Program& program, int64_t taken_down_ns = 0) {
+// the program ends, and then is on a CPU for so long. With `task_state`, which is the
+// kernel's, the thread was blocked some times before in that state.
+Serving serving(const Program& program, int64_t taken_down_ns = 0,
+                uint32_t task_state = 0) {
   KernelScript s;
   const ThreadIndex second = s.script.thread(s.process, 101, "second");
+  int64_t time_ns = 1000;
   if (taken_down_ns != 0) {
     s.task(101);
-    s.script.enter(second, 1000, "take");
-    s.leaves(101, 1010, false);
+    s.script.enter(second, time_ns, "take");
+    for (int i = 0; task_state != 0 && i < 30; ++i) {
+      s.add(101, time_ns += 10, ARCTRACE_TYPE_SWITCH,
+            Bytes().u32(task_state).u32(0).u32(100));
+      s.woken(101, time_ns += 5000);
+      s.comes(101, time_ns += 10);
+    }
+    s.leaves(101, time_ns += 10, false);
   }
   const ThreadIndex thread = s.script.thread(s.process, 100, "program");
   s.task(0);
   s.task(100);
-  int64_t time_ns = 1000;
   s.script.enter(thread, time_ns, "main");
   const auto call = [&](const std::string& name, bool waits) {
     s.script.enter(thread, time_ns += 10, name);
@@ -103,6 +111,13 @@ TEST_CASE("work loops: a thread that sleeps until its process is taken down") {
   const Serving found = serving(server, 30'000);
   CHECK(found.is_server);
   CHECK(found.sleepers.size() == 1);
+}
+
+TEST_CASE("work loops: a thread that arctrace stopped as it joined is a sleeper, too") {
+  constexpr uint32_t kInterruptible = 1, kTraced = 8;
+  const Program server = {{"socket", "bind"}, {"take", "read", "compute", "write"}};
+  CHECK(serving(server, 30'000, kTraced).sleepers.size() == 1);
+  CHECK(serving(server, 30'000, kInterruptible).sleepers.empty());
 }
 
 TEST_CASE("work loops: what is done again and again without waiting, and is no service") {

@@ -381,52 +381,72 @@ TEST_CASE("session: over when its file is gone, or the collector that made it ha
   });
 }
 
-TEST_CASE("session: who has left one is no writer of it any more, and others are") {
-  TestSession first(small_buffer(1024, 64));
-  // A child that stays.
-  std::array<int, 2> joined{}, end{};
-  REQUIRE(pipe(joined.data()) == 0);
-  REQUIRE(pipe(end.data()) == 0);
-  const pid_t stays = fork();
-  if (stays == 0) {
-    close(end[1]);
-    char byte = 0;
-    const bool wrote = arctrace_attach(first.path().c_str()) == 0;
-    arctrace_instant(1);
-    _exit(wrote && write(joined[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 0 ? 0
-                                                                                  : 1);
+// A child that joins a session, writes a record, and then does a step each time it is
+// told to; it ends when nobody tells it any more.
+class JoinedChild {
+ public:
+  JoinedChild(const std::string& session, const std::function<bool()>& step) {
+    REQUIRE(pipe2(told_.data(), O_CLOEXEC) == 0);
+    REQUIRE(pipe2(done_.data(), O_CLOEXEC) == 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      close(told_[1]);
+      bool did = arctrace_attach(session.c_str()) == 0;
+      arctrace_instant(1);
+      char byte = 0;
+      do {
+        did = did && write(done_[1], &byte, 1) == 1;
+        if (read(told_[0], &byte, 1) != 1) _exit(did ? 0 : 1);
+        did = did && step();
+      } while (did);
+      _exit(1);
+    }
+    close(told_[0]);
+    close(done_[1]);
+    await_step();
   }
-  char byte = 0;
-  REQUIRE(read(joined[0], &byte, 1) == 1);
-  const auto writers = [&] { return recorder::distinct_processes(first.view()); };
-  CHECK(writers() == 1);
-  std::array<int, 2> left{}, go_on{};
-  REQUIRE(pipe(left.data()) == 0);
-  REQUIRE(pipe(go_on.data()) == 0);
-  const pid_t leaves = fork();
-  if (leaves == 0) {
-    close(end[1]);
-    close(go_on[1]);
-    bool did = arctrace_attach(first.path().c_str()) == 0;
-    arctrace_instant(1);
-    did = did && write(left[1], &byte, 1) == 1 && read(go_on[0], &byte, 1) == 1;
-    did = did && arctrace_shim_end_session() == 0 && arctrace_shim_forget_session() == 0;
-    did = did && write(left[1], &byte, 1) == 1 && read(go_on[0], &byte, 1) == 0;
-    _exit(did ? 0 : 1);
-  }
-  REQUIRE(read(left[0], &byte, 1) == 1);
-  CHECK(writers() == 2);
-  REQUIRE(unlink(first.path().c_str()) == 0);
-  REQUIRE(write(go_on[1], &byte, 1) == 1);
-  REQUIRE(read(left[0], &byte, 1) == 1);
-  CHECK(writers() == 1);
-  close(go_on[1]);
-  close(end[1]);
-  for (const pid_t child : {leaves, stays}) {
+  JoinedChild(const JoinedChild&) = delete;
+  JoinedChild& operator=(const JoinedChild&) = delete;
+  ~JoinedChild() {
+    close(told_[1]);
+    close(done_[0]);
     int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(waitpid(pid_, &status, 0) == pid_);
     CHECK(status == 0);
   }
+
+  void do_step() {
+    const char byte = 0;
+    REQUIRE(write(told_[1], &byte, 1) == 1);
+    await_step();
+  }
+
+ private:
+  void await_step() {
+    char byte = 0;
+    REQUIRE(read(done_[0], &byte, 1) == 1);
+  }
+
+  std::array<int, 2> told_{}, done_{};
+  pid_t pid_ = 0;
+};
+
+TEST_CASE("session: who has left one is no writer of it any more, and others are") {
+  TestSession session(small_buffer(1024, 64));
+  const auto leave = [] {
+    return arctrace_shim_end_session() == 0 && arctrace_shim_forget_session() == 0;
+  };
+  const auto writers = [&] { return recorder::distinct_processes(session.view()); };
+  JoinedChild leaves(session.path(), leave);
+  CHECK(writers() == 1);
+  {
+    const JoinedChild stays(session.path(), leave);
+    CHECK(writers() == 2);
+    REQUIRE(unlink(session.path().c_str()) == 0);
+    leaves.do_step();
+    CHECK(writers() == 1);
+  }
+  CHECK(writers() == 0);
 }
 
 TEST_CASE("session: the lock of a slot stays in memory when its session is left") {

@@ -140,6 +140,15 @@ TEST_CASE("what passes after a signal that ends the process is no function's tim
     t.script.exit(t.thread, 1600);
     CHECK(t.result() == "f 1:200[K:read 2:300 K:signal 15 1:0 [exit] 1:100] lost=1");
   }
+  SUBCASE("the kernel spares it, of which a wait is known no end") {
+    t.signal(100, 1300, SIGTERM, ARCTRACE_SIGNAL_DEFAULT);
+    t.contention(100, 1350, 0xabc);
+    t.syscall(100, 1400, kRead);
+    t.syscall_end(100, 1500);
+    t.script.exit(t.thread, 1600);
+    CHECK(t.result() ==
+          "f 1:200[K:read 2:300 K:signal 15 1:0 [exit] 1:50[K:contention 1:50]] lost=2");
+  }
   SUBCASE("a vfork child gets it") {
     t.syscall_end(100, 1200);
     t.script.add(t.thread, 1250, ARCTRACE_TYPE_VFORK_BEGIN, Bytes());

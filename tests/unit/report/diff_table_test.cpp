@@ -56,7 +56,6 @@ struct Compared {
     run.path = "run.data";
     run.wall_ns = 1000;
     run.own_wall_ns = 100;
-    run.program_wall_ns = 900;
     const TreeGroups groups(replay, Grouping::kAll);
     const TreeGroup& all = groups.groups().front();
     run.clock_ns = (*all.tree)[all.root].total_ns;

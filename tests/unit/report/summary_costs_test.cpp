@@ -79,6 +79,50 @@ TEST_CASE("summary: the function with the most calls, if recording cost much") {
             "call\n  91 % of the calls: copy, 20\n") != std::string::npos);
   CHECK(text_with(100'000).find("recording cost about 4.40 us") != std::string::npos);
   CHECK(text_with(100'000).find("of the calls") == std::string::npos);
+
+  // Records that are missing cost time, too, which nobody knows.
+  Summary summary;
+  const auto with_missing = [&](uint32_t ps, uint64_t overwritten, uint64_t lost) {
+    summary.overwritten = overwritten;
+    summary.lost = lost;
+    const arctrace_hook_cost cost = {ARCTRACE_HOOK_API, ps, ps};
+    Viewed viewed(script);
+    viewed.settings.summary = &summary;
+    viewed.replay.hook_costs = {&cost, 1};
+    const std::string text = viewed.text("summary");
+    const size_t begin = text.find("recording cost");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK(with_missing(1'000, 0, 0) ==
+        "recording cost less than 1 % of the threads' time, waits included");
+  CHECK(with_missing(1'000, 1234, 0) ==
+        "recording cost less than 1 % of the threads' time, waits included, without that "
+        "of "
+        "1,234 overwritten records");
+  CHECK(with_missing(500'000, 1, 2) ==
+        "recording cost about 22.0 us of 100 us, waits included (22 %), 1000 ns a call, "
+        "without that of 1 overwritten and 2 lost records");
+}
+
+TEST_CASE("the time in which some thread only started the tracer counts once") {
+  RecordScript script;
+  for (const uint32_t pid : {7u, 8u, 9u}) {
+    const ProcessIndex process = script.process(pid, "/bin/program");
+    const ThreadIndex thread = script.thread(process, pid);
+    script.enter(thread, 0, "main");
+    script.exit(thread, 1000);
+  }
+  script.definitions.mutable_process(0)->tracer_starts = {{100, 200}, {300, 400}};
+  script.definitions.mutable_process(1)->tracer_starts = {{150, 250}, {160, 170}};
+  script.definitions.mutable_process(2)->tracer_starts = {{900, 5000}};
+  const ThreadIndex later = script.thread(0, 17);
+  script.definitions.mutable_thread(later)->tracer_start = TracerStart{500, 550};
+  script.enter(later, 500, "work");
+  script.exit(later, 600);
+  Replay replay(script.definitions, nullptr);
+  script.replay(replay);
+  // 100 to 250, 300 to 400, 500 to 550, and 900 to the end at 1000.
+  CHECK(own_work_wall_ns(replay) == 150 + 100 + 50 + 100);
 }
 
 TEST_CASE("summary: what it costs that processes give up a buffer of the kernel's") {

@@ -61,7 +61,7 @@ TEST_CASE("summary: the likely thread of a crash") {
   script.enter(third, 40, "work");
   // Which of them wrote last tells nothing.
   CHECK(crash() ==
-        Lines{unknown, "  one of the first 3, which were in no call that waits:",
+        Lines{unknown, "  it is one of the first 3: they were in no call that waits",
               "  server 7/7: main; last call: read, ended 20 ns before the end",
               "  worker 7/8: work", "  worker 7/9: work"});
   json = viewed.json("summary").at("crash");
@@ -73,7 +73,7 @@ TEST_CASE("summary: the likely thread of a crash") {
   const std::string waiting =
       "  server 7/7: main > pthread_join; last call: read, ended 25 ns before the end";
   CHECK(crash() == Lines{unknown,
-                         "  one of the first 2, which were in no call that waits:",
+                         "  it is one of the first 2: they were in no call that waits",
                          "  worker 7/8: work", "  worker 7/9: work", waiting});
   script.exit(first, 48);
   script.enter(first, 50, "pthread_join");
@@ -99,6 +99,32 @@ TEST_CASE("summary: the likely thread of a crash") {
         "    because it is the only one of 2 that was in abort, or what calls it");
   session.child_wait_status = 0;
   CHECK(!viewed.json("summary").contains("crash"));
+}
+
+TEST_CASE("summary: threads that had ended before the signal came are not among those") {
+  RecordScript script;
+  const ProcessIndex process = script.process(7, "/bin/server");
+  const ProcessIndex child = script.process(8, "/bin/child");
+  const ThreadIndex thread = script.thread(process, 7, "server");
+  const ThreadIndex others = script.thread(child, 8, "child");
+  script.enter(others, 0, "early");
+  script.enter(thread, 10, "bad");
+  Process& ended = *script.definitions.mutable_process(child);
+  ended.end_how = ARCTRACE_END_EXIT;
+  ended.end_ns = 5;
+  Viewed viewed(script);
+  Session session;
+  session.child_wait_status = SIGTERM;
+  viewed.settings.session = &session;
+  CHECK(crash_text(viewed).find("server 7/7: bad") != std::string::npos);
+  CHECK(crash_text(viewed).find("early") == std::string::npos);
+  // The command may have begun to end when the signal came.
+  script.definitions.mutable_process(child)->wait_status = SIGTERM;
+  CHECK(crash_text(viewed).find("child 8/8: early") != std::string::npos);
+  // The time of a signal that was seen tells more.
+  script.definitions.mutable_process(child)->wait_status.reset();
+  script.add(thread, 20, ARCTRACE_TYPE_SIGNAL, Bytes().u32(0).u32(7).u32(SIGTERM).u32(0));
+  CHECK(crash_text(viewed).find("early") == std::string::npos);
 }
 
 TEST_CASE("summary: a program that was killed") {

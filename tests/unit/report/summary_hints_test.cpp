@@ -1,9 +1,13 @@
 // The end of the view `summary`: what to do next.
+#include <unistd.h>
+
+#include <csignal>
 #include <string>
 #include <vector>
 
 #include "reader/report/record_again.hpp"
 #include "reader/trace/session.hpp"
+#include "tests/support/kernel_script.hpp"
 #include "tests/unit/report/viewed.hpp"
 
 using namespace arctrace::reader;
@@ -64,6 +68,43 @@ TEST_CASE("hints: a pattern matches the function, whatever its name") {
         "'?"
         "?31m?"
         "?'");
+}
+
+TEST_CASE("hints: the function that is worth a look is none that only waits") {
+  KernelScript s;
+  const ThreadIndex thread = s.script.thread(s.process, 100, "prog");
+  s.task(100);
+  s.script.enter(thread, 1000, "main");
+  s.script.enter(thread, 1100, "work");
+  s.script.exit(thread, 2100);
+  s.script.enter(thread, 2200, "load");
+  s.leaves(100, 2200, false);
+  s.comes(100, 9000);
+  s.script.exit(thread, 9000);
+  s.script.exit(thread, 9100);
+  CHECK(has(Viewed(s.script).text("summary"), "arctrace graph 'work'\n"));
+
+  RecordScript script;  // the same without the kernel's records
+  const ThreadIndex t = script.program(7, "prog");
+  script.enter(t, 1000, "main");
+  script.enter(t, 1100, "work");
+  script.exit(t, 2100);
+  script.enter(t, 2200, "pause");
+  script.exit(t, 9000);
+  script.exit(t, 9100);
+  CHECK(has(Viewed(script).text("summary"), "arctrace graph 'work'\n"));
+}
+
+TEST_CASE("hints: after a crash the kernel's record of the signal is asked for") {
+  if (geteuid() != 0) return;  // others get no command
+  const RecordScript script = treetest();
+  Session session = session_of({"--", "prog"});
+  Viewed viewed(script);
+  viewed.settings.session = &session;
+  CHECK_FALSE(has(viewed.text("summary"), "arctrace record --kernel"));
+  session.child_wait_status = SIGSEGV;
+  CHECK(
+      has(viewed.text("summary"), "       arctrace record --kernel --signals -- prog\n"));
 }
 
 TEST_CASE("hints: own functions are those of the program that worked most") {

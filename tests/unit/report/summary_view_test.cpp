@@ -299,6 +299,11 @@ TEST_CASE("summary: how exactly it is known when a program was executed") {
             "  the rest: [loader] 800 ns [up to 300 ns less], [constructors] 100 ns") !=
         std::string::npos);
   CHECK(viewed.json("summary").at("parts").at(1).at("begin_within_ns") == 300);
+  // What is not known of the loader's time is within it.
+  script.definitions.mutable_process(0)->exec_within_ns = 1'000'000;
+  const Json loader = viewed.json("summary").at("parts").at(1);
+  CHECK(loader.at("name") == "[loader]");
+  CHECK(loader.at("begin_within_ns") == loader.at("base_ns"));
 }
 
 TEST_CASE("summary: 40 lines at most, the longest sections give way") {

@@ -43,6 +43,17 @@ TEST_CASE("a malformed pattern is shown with its offset") {
         "-F \"x\\\\\": nothing after the backslash\n  x\\\\\n   ^");
 }
 
+TEST_CASE("functions of Python programs cannot be patched") {
+  CallFilterOptions options;
+  options.patch = {"py:*"};
+  CHECK(find_problem(options)->text() ==
+        "-P \"py:*\": a Python program's functions are not patched: they are recorded by "
+        "python3 -m arctrace_python PROGRAM.py\n  py:*\n  ^");
+  options.patch = {"py::init"};  // a C++ namespace
+  options.filter = {"py:*"};     // the names that the module gives them
+  CHECK_FALSE(find_problem(options).has_value());
+}
+
 TEST_CASE("a malformed time is shown with its offset") {
   CallFilterOptions options;
   options.time = "5parsecs";

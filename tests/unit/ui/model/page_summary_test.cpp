@@ -119,8 +119,15 @@ TEST_CASE("page: where the program was when a signal ended it") {
   CHECK(both.text.find("\n" + crash["head"].get<std::string>() + "\n") !=
         std::string::npos);
   CHECK(both.report_has(crash["lines"]));
+  CHECK(both.facts["other_crashes"].is_null());
   session.child_wait_status = 0;
   CHECK(Both(script, &session).facts["crash"].is_null());
+
+  script.definitions.mutable_process(0)->died_ns = 100;  // without an end of its own
+  const Both gone(script, &session);
+  const Json& others = gone.facts["other_crashes"];
+  CHECK(others["head"] == "Other programs that did not end by exit()");
+  CHECK(gone.report_has(others["lines"]));
 }
 
 // The self time of a function in a list of totals; -1: it is not there.
