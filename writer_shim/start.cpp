@@ -220,6 +220,7 @@ void start_hooks(const char* options_text, StartedBy by) {
   start_main_thread();
   if (by == StartedBy::kRecorder || is_late()) expect_signal_stacks();
   if (by == StartedBy::kRecorder) find_open_functions(open_function_flags);
+  if (by == StartedBy::kRecorder) watch_older_threads();
   hook_library_calls(options.library_calls);
   if (by == StartedBy::kRecorder) {
     note_function_changes();

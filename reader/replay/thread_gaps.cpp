@@ -14,14 +14,19 @@
 namespace arctrace::reader {
 namespace {
 
+// Returns what follows the frames of a STACK.
+std::span<const std::byte> after_frames(const Record& record) {
+  const auto body = load_part_untrusted<arctrace_stack_body>(record.body);
+  return record.body.subspan(sizeof body +
+                             std::min(body.count, body.depth) * sizeof(uint64_t));
+}
+
 // Returns the coroutine whose frames a STACK or COROUTINE record lists.
 uint32_t coroutine_of(const Record& record) {
   if (record.type == ARCTRACE_TYPE_COROUTINE) {
     return load_part_untrusted<arctrace_coroutine_body>(record.body).coroutine;
   }
-  const auto body = load_part_untrusted<arctrace_stack_body>(record.body);
-  const std::span<const std::byte> rest = record.body.subspan(
-      sizeof body + std::min(body.count, body.depth) * sizeof(uint64_t));
+  const std::span<const std::byte> rest = after_frames(record);
   return rest.size() < sizeof(uint32_t) ? 0 : load_part_untrusted<uint32_t>(rest);
 }
 
@@ -192,11 +197,15 @@ void ThreadStack::add_residual_loss(const Record& record,
 // ---- Known frames ----------------------------------------------------------------
 
 bool ThreadStack::begins_in_frames(const Record& record) {
-  if (!has_frames(record)) return false;
-  const auto body = load_part_untrusted<arctrace_stack_body>(record.body);
-  const size_t frames = std::min(body.count, body.depth) * sizeof(uint64_t);
-  return record.body.size() >= sizeof body + frames + sizeof(uint32_t) &&
+  return has_frames(record) && after_frames(record).size() >= sizeof(uint32_t) &&
          coroutine_of(record) == 0;
+}
+
+bool ThreadStack::waits_in_frames(const Record& record) {
+  if (!begins_in_frames(record)) return false;
+  const std::span<const std::byte> rest = after_frames(record).subspan(sizeof(uint32_t));
+  return rest.size() >= sizeof(uint32_t) &&
+         load_part_untrusted<uint32_t>(rest) == ARCTRACE_STACK_WAITS;
 }
 
 // The thread goes on on another stack. Its frames are known if they were known when it
@@ -309,6 +318,9 @@ void ThreadStack::stack(const Record& record) {
       frames_.push(reported_key(frames_.depth()), missing[i], flag);
     }
     if (outside == missing.size()) frames_.push_part(state_.made_up.exit());
+  }
+  if (waits_in_frames(record) && state_.has_dispatches) {
+    schedule_.leave(ARCTRACE_SWITCH_UNKNOWN);
   }
   broken_ = false;
   // A record that lists only the innermost frames does not make the others unknown.

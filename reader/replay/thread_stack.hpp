@@ -250,6 +250,9 @@ class ThreadStack {
   // Whether the record is a STACK of the frames that were open before the thread's first
   // record, which it is: the process was joined while it ran.
   static bool begins_in_frames(const Record& record);
+  // Whether the record is such a STACK, by the collector, of a thread that it saw wait in
+  // these frames from then on to the recording's end.
+  static bool waits_in_frames(const Record& record);
   void begin(int64_t time_ns);
   void begin_at(const Record& record);
   void begin_in_fork(int64_t time_ns);

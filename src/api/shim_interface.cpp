@@ -263,6 +263,10 @@ void arctrace_shim_other_thread_name(uint32_t tid, const char* name) {
   record_name_of(tid, name);
 }
 
+void arctrace_shim_set_thread_attached(void (*attached)(void)) {
+  set_thread_attached(attached);
+}
+
 void arctrace_shim_thread_end(void) {
   if (session.joined && *arctrace_gate != 0) record_thread_end();
 }

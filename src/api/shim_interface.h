@@ -297,6 +297,10 @@ ARCTRACE_API void arctrace_shim_modules_changed(void);
 /* Thread `tid` of this process is now called `name`. */
 ARCTRACE_API void arctrace_shim_other_thread_name(uint32_t tid, const char* name);
 
+/* Sets a function that each thread calls when it records something for the first time in
+ * a session. It must not call the functions of this file. */
+ARCTRACE_API void arctrace_shim_set_thread_attached(void (*attached)(void));
+
 /* The calling thread has left all its frames and is about to end. To be called again if
  * it may have recorded something after that. */
 ARCTRACE_API void arctrace_shim_thread_end(void);

@@ -309,13 +309,14 @@ void conditional_call_ends(uint64_t wanted, uintptr_t return_slot, uintptr_t ret
   const uint64_t began = calls->timed.end(return_slot);
   bool is_fulfilled = false;
   for (uint32_t i = 0; i < condition_count; ++i) {
+    const arctrace_shim_call_condition& condition = conditions[i];
     if ((wanted >> i & 1) == 0) continue;
-    if (conditions[i].is_result != 0) {
-      is_fulfilled |= result_fulfils(conditions[i], retval);
-    } else if (began != 0) {
-      is_fulfilled |=
-          compares(conditions[i].compare, session_ticks() - began, ticks_of[i]);
-    }
+    const bool holds = condition.is_result != 0
+                           ? result_fulfils(condition, retval)
+                           : began != 0 && compares(condition.compare,
+                                                    session_ticks() - began, ticks_of[i]);
+    if (holds) arctrace_mark(condition.mark);
+    is_fulfilled |= holds;
   }
   if (is_fulfilled) arctrace_snapshot(0);
 }

@@ -68,8 +68,8 @@ void set_call_conditions(const arctrace_shim_call_condition* all, uint32_t count
 void conditional_call_begins(PendingCalls& calls, uintptr_t return_slot);
 
 // The call ends, and its exit was recorded. `conditions`: one bit for each condition of
-// the call. Requests a snapshot if the call fulfils one of them; that may be a system
-// call.
+// the call. If the call fulfils some of them, writes the MARK of each and requests a
+// snapshot; that may be a system call.
 void conditional_call_ends(uint64_t conditions, uintptr_t return_slot, uintptr_t retval);
 
 }  // namespace arctrace::writer

@@ -154,7 +154,8 @@ struct arctrace_shim_call_condition {
   uint8_t size;      /* of the return value, in bytes */
   uint8_t is_signed;
   uint32_t reserved;
-  uint64_t value; /* ns, or a number */
+  uint64_t value;   /* ns, or a number */
+  const char* mark; /* text of the MARK that a call leaves which fulfils it */
 };
 #define ARCTRACE_SHIM_CONDITIONS_MAX 64
 

@@ -101,7 +101,14 @@ void note_identities(ProcessState& process, uint32_t writer) {
   local.last_process = process.id;
 }
 
+void (*thread_attached)();  // null: nobody wants to know
+
 }  // namespace
+
+// Relaxed: another thread may record at the time; it learns of the function or not.
+void set_thread_attached(void (*attached)()) {
+  __atomic_store_n(&thread_attached, attached, __ATOMIC_RELAXED);
+}
 
 ThreadState* attach_thread(uint64_t ticks) {
   if (!may_attach()) return nullptr;
@@ -148,6 +155,9 @@ ThreadState* attach_thread(uint64_t ticks) {
   IpcAtomics::store_relaxed(process->thread_slot, seen);
   state->attached = true;
   emit_definitions(*state, *process);
+  if (auto* const attached = __atomic_load_n(&thread_attached, __ATOMIC_RELAXED)) {
+    attached();
+  }
   return state;
 }
 

@@ -34,6 +34,10 @@ void expect_vfork_children();
 using ReportWaitingCalls = void(Nesting nesting, ThreadState& state);
 void set_report_waiting_calls(ReportWaitingCalls* report);
 
+// Sets a function that each thread calls once it is attached to the session, inside the
+// writer call.
+void set_thread_attached(void (*attached)());
+
 // Attaches the calling thread, which takes private state, an identity, and a writer slot
 // with a robust lock, and writes its definitions (claim_slot.cpp). Null if there is no
 // session, no slot or no memory. REQUIRES: the thread is not attached, and the writer

@@ -13,7 +13,7 @@ import time
 
 import cases
 from attached_programs import AT_STEP, HOOKED, JOINED, LONG, AttachTest
-from command import ARCTRACE, arctrace, read, read_report, run, start_arctrace
+from command import ARCTRACE, arctrace, read, read_dump, read_report, run, start_arctrace
 from states import wait_until
 from tmux_terminal import Terminal
 
@@ -377,6 +377,44 @@ class Attach(AttachTest):
             self.assertRegex(summary, r"\n.* 1  .*thread other  ")
             self.assertRegex(summary, r"\n.* 2  .*thread silent  ")
             self.assertEqual(set(self.policies(program.pid)), {0})
+
+    def test_ends_of_threads_that_ran_already(self):
+        """Each thread tells its end itself, in both recordings."""
+        program = subprocess.Popen(
+            [sys.executable, "-c", "import os, sys, threading, time\n"
+             "def work(over):\n"
+             "    while not over.is_set():\n"
+             "        os.getppid()\n"
+             "        time.sleep(0.001)\n"
+             "    for _ in range(100):\n"
+             "        os.getppid()\n"
+             "ends = [threading.Event(), threading.Event()]\n"
+             "for over in ends * 3:\n"
+             "    threading.Thread(target=work, args=[over], daemon=True).start()\n"
+             "print('begins', flush=True)\n"
+             "for over in ends:\n"
+             "    sys.stdin.readline()\n"
+             "    over.set()\n"
+             "sys.stdin.readline()\n"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, program)
+        self.assertEqual(program.stdout.readline(), "begins\n")
+        trace = self.directory / "arctrace.data"
+        tasks = pathlib.Path(f"/proc/{program.pid}/task")
+        for mode in ("drop", "overwrite"):
+            with start_arctrace("record", "-o", trace, "-p", program.pid, "--nest-libcall", f"--mode={mode}", text=True,
+                                stderr=subprocess.PIPE) as recorder:
+                self.addCleanup(recorder.kill)
+                self.assertTrue(any("joined process" in line for line in recorder.stderr))
+                before = len(list(tasks.iterdir()))
+                program.stdin.write("\n")
+                program.stdin.flush()
+                wait_until(lambda: len(list(tasks.iterdir())) == before - 3, "three threads have ended")
+                recorder.send_signal(signal.SIGINT)
+                recorder.stderr.read()
+            self.assertEqual(recorder.returncode, 0)
+            read("check", trace)
+            ends = [r for r in read_dump(trace) if r["type"] == "PHASE" and r["phase"] == "thread_end"]
+            self.assertEqual(len(ends), 3, mode)
 
     @cases.in_gate
     def test_interrupt_keeps_the_data(self):

@@ -116,6 +116,16 @@ class RecordScript {
     Bytes body = stack_body(keys, static_cast<uint32_t>(names.size()));
     return add(thread, time_ns, ARCTRACE_TYPE_STACK, body.u32(0));
   }
+  // Adds the frames in which such a thread waits all the time, as the recorder finds
+  // them.
+  reader::Record& waiting_stack(reader::ThreadIndex thread, int64_t time_ns,
+                                const std::vector<std::string>& names) {
+    std::vector<uint64_t> keys;
+    for (const std::string& name : names) keys.push_back(key(name));
+    Bytes body = stack_body(keys, static_cast<uint32_t>(names.size()));
+    return add(thread, time_ns, ARCTRACE_TYPE_STACK,
+               body.u32(0).u32(ARCTRACE_STACK_WAITS));
+  }
   // The thread continues on the stack of a coroutine, which has the frames `names`.
   reader::Record& coroutine(reader::ThreadIndex thread, int64_t time_ns, uint32_t number,
                             const std::vector<std::string>& names, uint32_t depth) {

@@ -156,17 +156,36 @@ bool has_other_parameters(const char* name) {
   return false;
 }
 
+// The text of the MARK behind a call that fulfils a condition: whoever reads the snapshot
+// finds the call by it. A long pattern is cut.
+constexpr char kMarkBegin[] = "--snapshot-when ";
+struct ConditionMark {
+  char text[128];
+
+  void set(const char* pattern) {
+    constexpr size_t kBegin = sizeof kMarkBegin - 1;
+    const size_t size = text_length(pattern, sizeof text - kBegin - 1);
+    copy_bytes(text, kMarkBegin, kBegin);
+    copy_bytes(text + kBegin, pattern, size);
+    text[kBegin + size] = '\0';
+  }
+};
+
 // Sets the conditions by the patterns' numbers; a pattern that is no condition is
 // fulfilled by no call.
 void set_conditions() {
   ARCTRACE_LARGE_TABLE static constinit arctrace_shim_call_condition
       conditions[kPatternsMax]{};
+  ARCTRACE_LARGE_TABLE static constinit ConditionMark marks[kPatternsMax]{};
   static_assert(kPatternsMax <= ARCTRACE_SHIM_CONDITIONS_MAX);
   uint32_t count = 0;
   for (uint32_t i = 0; i < options->pattern_count; ++i) {
     const Pattern& pattern = options->patterns[i];
     if (pattern.kind != Pattern::Kind::kWhen) continue;
-    if (decode_call_condition(pattern.arg_specs, conditions[i])) count = i + 1;
+    if (!decode_call_condition(pattern.arg_specs, conditions[i])) continue;
+    marks[i].set(pattern.text);
+    conditions[i].mark = marks[i].text;
+    count = i + 1;
   }
   if (count != 0) arctrace_shim_set_call_conditions(conditions, count);
 }

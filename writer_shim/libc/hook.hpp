@@ -91,11 +91,15 @@ uint32_t thread_id(pthread_t thread);
 void prepare_thread_end_hooks();
 
 // Makes the key, if there is a session and no key yet. To be called before there is a
-// second thread.
+// second thread, or when a program is joined that has some.
 void make_thread_end_key();
 
 // Has the end of the calling thread recorded, if there is a key.
 void watch_thread_end();
+
+// Has the ends of threads recorded that were there when the program was joined, of each
+// from its first record on.
+void watch_older_threads();
 
 // The end of the process by exit(), return from main, or _exit() (process_hooks.cpp).
 // This finds the _exit() and _Exit() that come after ours in the symbol search. To be

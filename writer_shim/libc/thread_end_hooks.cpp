@@ -87,7 +87,8 @@ bool give_key_up() {
 
 void make_thread_end_key() {
   if (!has_session()) return;
-  // Only one thread makes keys. If others need the key meanwhile, they have no value.
+  // Only one thread of ours makes keys. If others need ours meanwhile, they have no
+  // value. Keys that the program makes meanwhile get higher numbers.
   uint32_t state = kNotMade;
   if (!IpcAtomics::compare_exchange_acq_rel(key_state, state, uint32_t{kNotOurs})) return;
   if (make_key()) IpcAtomics::store_release(key_state, uint32_t{kMade});
@@ -95,6 +96,12 @@ void make_thread_end_key() {
 
 void watch_thread_end() {
   if (IpcAtomics::load_acquire(key_state) == kMade && has_session()) set_value(rounds);
+}
+
+void watch_older_threads() {
+  make_thread_end_key();
+  arctrace_shim_set_thread_attached(watch_thread_end);
+  watch_thread_end();  // the calling thread, which has joined the session for the others
 }
 
 void prepare_thread_end_hooks() {

@@ -144,6 +144,7 @@ struct arctrace_stack_body {
   uint32_t depth, count;
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_stack_body, 8);
+#define ARCTRACE_STACK_WAITS 1u /* after the 0 of a STACK by the collector */
 
 /* The thread continues on another of its stacks, whose open frames are given as in STACK.
  * A STACK of a coroutine has the coroutine's number after the keys. */

@@ -200,8 +200,9 @@ void add_stack(RecordBuilder& records, uint32_t writer,
       arctrace_stack_body{.depth = thread.is_whole ? count : count + 1, .count = count});
   records.text({reinterpret_cast<const char*>(thread.waits_in.data()),
                 count * sizeof thread.waits_in[0]});
-  constexpr uint32_t kBeganBefore = 0;  // in place of a coroutine's number
-  records.text({reinterpret_cast<const char*>(&kBeganBefore), sizeof kBeganBefore});
+  // In place of a coroutine's number; and that the thread waits.
+  constexpr uint32_t kBeganBefore[] = {0, ARCTRACE_STACK_WAITS};
+  records.text({reinterpret_cast<const char*>(kBeganBefore), sizeof kBeganBefore});
 }
 
 }  // namespace

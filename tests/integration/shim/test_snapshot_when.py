@@ -46,6 +46,11 @@ class SnapshotWhen(ShimTest):
         first = self.calls(directory, "t.1")
         self.assertGreater(len(first), SLOW // 2)
         self.assertTrue(any(time > 10**9 for time in first))
+        # The mark is the first record behind the call that was slow.
+        records = read_dump(directory / "t.1", "--type=ENTER,EXIT,MARK")
+        marks = [(before["type"], record["text"]) for before, record in zip(records, records[1:])
+                 if record["type"] == "MARK"]
+        self.assertEqual(marks, [("EXIT", "--snapshot-when serve")])
 
     @cases.not_in_gate
     def test_result(self):

@@ -334,6 +334,33 @@ TEST_CASE("a thread that joined as it ran is there, and runs once a record says 
   }
 }
 
+TEST_CASE(
+    "a thread that waits all the time, as the recorder saw, is blocked since then") {
+  for (const bool waits : {true, false}) {
+    CAPTURE(waits);
+    KernelScript s;
+    const ThreadIndex thread = s.script.thread(s.process, 100);
+    s.script.definitions.mutable_process(s.process)->ran_before = true;
+    s.script.definitions.mutable_thread(thread)->start_ns = 100;
+    if (waits) {
+      s.script.waiting_stack(thread, 150, {"main", "poll"});
+    } else {
+      s.script.opening_stack(thread, 150, {"main", "poll"});
+    }
+    s.leaves(200, 160, true);
+    s.kernel_gap(700, 800);
+    s.leaves(200, 1100, true);
+    Replay replay(s.script.definitions, nullptr);
+    s.script.replay(replay);
+    REQUIRE(replay.threads().size() == 1);
+    const CpuTime& cpu = replay.tree().cpu_total(replay.threads()[0].root);
+    CHECK(cpu.cpu_ns == 0);
+    // It may have been woken in a gap of the kernel's records.
+    CHECK(cpu.off_ns == (waits ? 550 : 0));
+    CHECK(cpu.unknown_ns == (waits ? 450 : 1000));
+  }
+}
+
 TEST_CASE("a created thread is ready until it has a CPU, and starts the tracer first") {
   for (const bool has_start : {true, false}) {
     KernelScript s;
