@@ -157,6 +157,10 @@ void RecordDescriber::put_frames(const Record& record, BodyReader reader,
   out.end();
   if (record.type == ARCTRACE_TYPE_STACK && reader.rest().size() >= sizeof(uint32_t)) {
     out.number("coroutine", reader.read<uint32_t>());
+    // What the recorder says of a thread that it saw wait to the end.
+    if (reader.rest().size() >= sizeof(uint32_t)) {
+      out.number("waits", reader.read<uint32_t>());
+    }
   }
   if (options_.addresses) {
     reader = keys;

@@ -107,27 +107,30 @@ constexpr CallConditionCode encode_call_condition(const CallCondition& condition
   return code;
 }
 
-// False: `text` is no condition.
+// False: `text` is no condition, and `condition` is one that no call fulfils.
 constexpr bool decode_call_condition(const char* text,
                                      arctrace_shim_call_condition& condition) {
   condition = {};
+  arctrace_shim_call_condition found{};
   for (size_t i = 0; i < kCallConditionSize; ++i) {
     const char c = text[i];
     if (c == '\0') return false;
     if (i < 4) continue;
     const bool is_digit = c >= '0' && c <= '9';
     if (!is_digit && (c < 'a' || c > 'f')) return false;
-    condition.value =
-        condition.value << 4 | static_cast<uint64_t>(is_digit ? c - '0' : c - 'a' + 10);
+    found.value =
+        found.value << 4 | static_cast<uint64_t>(is_digit ? c - '0' : c - 'a' + 10);
   }
-  condition.is_result = text[0] == 'r';
-  condition.compare = static_cast<uint8_t>(text[1] - '0');
-  condition.size = static_cast<uint8_t>(text[2] - '0');
-  condition.is_signed = text[3] == 's';
-  return (text[0] == 'r' || text[0] == 't') && text[1] >= '0' && text[1] <= '5' &&
-         (condition.size == 1 || condition.size == 2 || condition.size == 4 ||
-          condition.size == 8) &&
-         text[kCallConditionSize] == '\0';
+  found.is_result = text[0] == 'r';
+  found.compare = static_cast<uint8_t>(text[1] - '0');
+  found.size = static_cast<uint8_t>(text[2] - '0');
+  found.is_signed = text[3] == 's';
+  const bool is_condition =
+      (text[0] == 'r' || text[0] == 't') && text[1] >= '0' && text[1] <= '5' &&
+      (found.size == 1 || found.size == 2 || found.size == 4 || found.size == 8) &&
+      text[kCallConditionSize] == '\0';
+  if (is_condition) condition = found;
+  return is_condition;
 }
 
 }  // namespace arctrace::shim

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -31,6 +32,14 @@ class AttachTest(TracedTest):
         self.addCleanup(self.end, program)
         self.assertEqual(program.stdout.readline(), "begins\n")
         return program, place
+
+    def start_python(self, source):
+        """A Python program, which works when it has printed "begins"; its standard input is a pipe."""
+        program = subprocess.Popen([sys.executable, "-c", source], text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        self.addCleanup(self.end, program)
+        self.assertEqual(program.stdout.readline(), "begins\n")
+        return program
 
     @staticmethod
     def wait_for_rounds(place, threads=1, times=10):

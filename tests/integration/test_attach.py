@@ -352,20 +352,18 @@ class Attach(AttachTest):
     def test_threads_without_calls(self):
         """Each thread is there once, by its name; also if other threads begin to call when the process is joined
         again."""
-        program = subprocess.Popen(
-            [sys.executable, "-c", "import ctypes, os, sys, threading, time\n"
-             "over = threading.Event()\n"
-             "def wait(name):\n"
-             "    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)\n"
-             "    os.read(0, 1)\n"
-             "for name in (b'silent', b'silent', b'other'):\n"
-             "    threading.Thread(target=wait, args=[name], daemon=True).start()\n"
-             "print('begins', flush=True)\n"
-             "while True:\n"
-             "    os.getppid()\n"
-             "    time.sleep(0.001)\n"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.addCleanup(self.end, program)
-        self.assertEqual(program.stdout.readline(), "begins\n")
+        program = self.start_python(
+            "import ctypes, os, sys, threading, time\n"
+            "over = threading.Event()\n"
+            "def wait(name):\n"
+            "    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)\n"
+            "    os.read(0, 1)\n"
+            "for name in (b'silent', b'silent', b'other'):\n"
+            "    threading.Thread(target=wait, args=[name], daemon=True).start()\n"
+            "print('begins', flush=True)\n"
+            "while True:\n"
+            "    os.getppid()\n"
+            "    time.sleep(0.001)\n")
         self.wait_for_calls(program.pid, READ, READ, READ)
         for options in ((), ("--mode=overwrite",)):
             done = self.attach(program.pid, options=("--nest-libcall", "--duration=300ms", *options))
@@ -376,28 +374,30 @@ class Attach(AttachTest):
             summary = read("report", trace)
             self.assertRegex(summary, r"\n.* 1  .*thread other  ")
             self.assertRegex(summary, r"\n.* 2  .*thread silent  ")
+            # Of a thread in which nobody has seen a change, the recorder says that it waited.
+            stacks = [record for record in read_dump(trace, "--type=STACK") if "waits" in record]
+            self.assertTrue(stacks)
+            self.assertEqual({stack["waits"] for stack in stacks}, {1})
             self.assertEqual(set(self.policies(program.pid)), {0})
 
     def test_ends_of_threads_that_ran_already(self):
         """Each thread tells its end itself, in both recordings."""
-        program = subprocess.Popen(
-            [sys.executable, "-c", "import os, sys, threading, time\n"
-             "def work(over):\n"
-             "    while not over.is_set():\n"
-             "        os.getppid()\n"
-             "        time.sleep(0.001)\n"
-             "    for _ in range(100):\n"
-             "        os.getppid()\n"
-             "ends = [threading.Event(), threading.Event()]\n"
-             "for over in ends * 3:\n"
-             "    threading.Thread(target=work, args=[over], daemon=True).start()\n"
-             "print('begins', flush=True)\n"
-             "for over in ends:\n"
-             "    sys.stdin.readline()\n"
-             "    over.set()\n"
-             "sys.stdin.readline()\n"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.addCleanup(self.end, program)
-        self.assertEqual(program.stdout.readline(), "begins\n")
+        program = self.start_python(
+            "import os, sys, threading, time\n"
+            "def work(over):\n"
+            "    while not over.is_set():\n"
+            "        os.getppid()\n"
+            "        time.sleep(0.001)\n"
+            "    for _ in range(100):\n"
+            "        os.getppid()\n"
+            "ends = [threading.Event(), threading.Event()]\n"
+            "for over in ends * 3:\n"
+            "    threading.Thread(target=work, args=[over], daemon=True).start()\n"
+            "print('begins', flush=True)\n"
+            "for over in ends:\n"
+            "    sys.stdin.readline()\n"
+            "    over.set()\n"
+            "sys.stdin.readline()\n")
         trace = self.directory / "arctrace.data"
         tasks = pathlib.Path(f"/proc/{program.pid}/task")
         for mode in ("drop", "overwrite"):

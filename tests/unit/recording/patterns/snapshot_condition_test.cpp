@@ -157,14 +157,20 @@ TEST_CASE("snapshot condition: of which it is known before that no call meets it
 
 TEST_CASE("snapshot condition: codes that are none") {
   arctrace_shim_call_condition condition{};
-  const std::string good = shim::encode_call_condition({}).text;
+  const std::string good =
+      shim::encode_call_condition({.is_result = true, .value = 5}).text;
   CHECK(shim::decode_call_condition(good.c_str(), condition));
+  CHECK(condition.value == 5);
   CHECK_FALSE(shim::decode_call_condition("", condition));
   CHECK_FALSE(shim::decode_call_condition((good + "0").c_str(), condition));
   for (const size_t at : {size_t{0}, size_t{1}, size_t{2}, size_t{10}}) {
     std::string bad = good;
     bad[at] = 'x';
     CHECK_FALSE(shim::decode_call_condition(bad.c_str(), condition));
+    // No time is less than 0: a call fulfils it never.
+    CHECK(condition.is_result == 0);
+    CHECK(condition.compare == ARCTRACE_SHIM_LESS);
+    CHECK(condition.value == 0);
   }
 }
 
