@@ -25,6 +25,7 @@ ROUNDS = 3  # the memory of each process lies differently
 OFF_GOAL_NS = 1  # more than a call without a hook
 SWITCHED_OFF_GOAL_KINDS = {"-pg -mfentry", "-fpatchable-function-entry=5"}
 UFTRACE_GOAL = 1 / 3  # for two functions in turn
+CLOCK_GOALS = {"coarse": 0.55, "order": 0.45}  # of the bare ring, which reads a clock, for two functions in turn
 RING_GOALS = collections.defaultdict(lambda: (1.10, 1.15), {"-pg": (1.5, 1.5)})  # repeated, in turn
 
 
@@ -51,6 +52,8 @@ class Ways:
         if kind == RING_KIND:
             ring = self.bench.programs.parent / "lib/libbare_ring.so"
             ways["bare ring"] = ["env", f"LD_PRELOAD={ring}"]
+            for clock in CLOCK_GOALS:
+                ways[f"arctrace --clock={clock}"] = self.bench.record("-o", "/dev/null", "-b", "16M", f"--clock={clock}")
         if shutil.which("uftrace") is not None:
             patched = ["-P", "."] if "patchable" in kind else []
             ways["uftrace"] = ["uftrace", "record", "--force", "--no-pager", "--no-event", *patched,
@@ -117,6 +120,9 @@ def calls(bench, report):
             row(report, way, costs[kind, way])
         ours = costs[kind, "arctrace"]
         ratios(report, "arctrace, of the bare ring's", ours, ring, RING_GOALS[kind])
+        for clock, goal in CLOCK_GOALS.items() if kind == RING_KIND else ():
+            way = f"arctrace --clock={clock}"
+            ratios(report, f"{way}, of the ring's", costs[kind, way], ring, (None, goal))
         if (kind, "uftrace") in costs:
             ratios(report, "arctrace, of uftrace's", ours, costs[kind, "uftrace"],
                    (None, UFTRACE_GOAL))

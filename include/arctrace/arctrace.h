@@ -136,7 +136,7 @@ ARCTRACE_API void arctrace_enter_at(uint64_t frame_key, uintptr_t location);
 /* ---- Events -------------------------------------------------------------- */
 
 /* Records an event with a payload of `size` bytes, which is copied and must be laid out
- * as the event's definition says. Class EVENTS; at most 69 instructions for 8 bytes. A
+ * as the event's definition says. Class EVENTS; at most 46 instructions for 8 bytes. A
  * payload larger than ARCTRACE_PAYLOAD_MAX, or than a block can hold, is lost as TOO_BIG.
  */
 ARCTRACE_API void arctrace_write(uint32_t event, const void* payload, size_t size);

@@ -168,7 +168,7 @@ class LeveledEvent {
   };
 
   // Records the event with one value for each field, in order. Class EVENTS; at
-  // most 69 instructions for a number. Unlike ARCTRACE_WRITE it evaluates its arguments
+  // most 46 instructions for a number. Unlike ARCTRACE_WRITE it evaluates its arguments
   // in any case, and converts them implicitly. The payload is built on the stack and
   // takes up to kStringMax bytes for each string.
   ARCTRACE_UNTRACED static void write(typename Fields::Type... values) {

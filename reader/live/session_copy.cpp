@@ -28,7 +28,7 @@ uint32_t phase_untrusted(std::span<const std::byte> block) {
 // Cuts off the 0xff after the last record, whose own last words may be 0xff too.
 void trim(std::vector<std::byte>& block) {
   const auto header = load_part_untrusted<arctrace_block_header>(block);
-  RecordCursor cursor(header.form == ARCTRACE_FORM_COMPACT, 0, false);
+  RecordCursor cursor(header.form, 0, false);
   const std::span<const std::byte> records = std::span(block).subspan(
       std::min<size_t>(block.size(), ARCTRACE_BLOCK_HEADER_SIZE));
   cursor.set_window(records, ARCTRACE_BLOCK_HEADER_SIZE, true);
@@ -163,7 +163,7 @@ absl::Status SessionCopy::copy_control_events() {
     return absl::OkStatus();
   // Control events that gave way to newer ones will not come again.
   std::set<ControlEventKey> present;
-  RecordCursor cursor(false, 0, false);
+  RecordCursor cursor(ARCTRACE_FORM_FULL, 0, false);
   cursor.set_window(*records, 0, true);
   RawRecord record;
   while (cursor.next_untrusted(record) == RecordCursor::Result::kRecord) {

@@ -69,7 +69,9 @@ std::string cpu_text(const Record& record) {
 }
 
 std::string block_text(const BlockRef& block) {
-  const char* form = block.kind == BlockRef::Kind::kExclusive ? "compact" : "full";
+  const char* form = block.form == ARCTRACE_FORM_FULL   ? "full"
+                     : block.form == ARCTRACE_FORM_BARE ? "bare"
+                                                        : "compact";
   const char* what = block.kind == BlockRef::Kind::kDefinitions ? "definitions" : "data";
   return absl::StrCat("# block ", block.chunk, ": ", form, " ", what, ", writer ",
                       block.writer, ", process ", block.process, ", pid ", block.pid,

@@ -43,6 +43,7 @@ void write_session(const Session& s, JsonWriter& json) {
   json.member("mode", mode_text(s.mode));
   json.member("scope", scope_text(s.scope));
   json.member("clock", clock_text(s.clock));
+  write_stamps_json(s, json);
   json.member("ticks_per_second", s.ticks_per_second);
   json.member("start_ticks", s.start_ticks);
   json.member("start_monotonic_ns", s.start_monotonic_ns);

@@ -56,6 +56,9 @@ std::vector<std::string> session_facts(const Session& session) {
       bytes_text(session.block_size), mode_text(session.mode), scope_text(session.scope),
       pinned_text(session), clock_text(session.clock),
       static_cast<double>(session.ticks_per_second) / 1e6));
+  if (std::string text = stamps_text(session); !text.empty()) {
+    facts.push_back(std::move(text));
+  }
   if (session.has_perf_records) {
     facts.push_back(
         "kernel: recorded by perf events: dispatches, fork, exec and exit, without "
@@ -75,6 +78,30 @@ std::vector<std::string> session_facts(const Session& session) {
                                  wait_status_text(*session.child_wait_status)));
   }
   return facts;
+}
+
+std::string stamps_text(const Session& session) {
+  if (session.stamps == ARCTRACE_STAMPS_EXACT) return "";
+  std::string text =
+      absl::StrCat(session.stamps == ARCTRACE_STAMPS_COARSE
+                       ? "coarse times: their clock was to move every "
+                       : "order, and no times: their clock was to move every ",
+                   duration_text(session.resolution_ns));
+  if (session.clock_word.has_value()) {
+    absl::StrAppend(&text, "; they are ", duration_text(session.clock_word->mean_age_ns),
+                    " late on average, ", duration_text(session.clock_word->longest_ns),
+                    " at most");
+  }
+  return text + "; sums of shorter calls are estimates, as of samples";
+}
+
+void write_stamps_json(const Session& session, JsonWriter& json) {
+  if (session.stamps == ARCTRACE_STAMPS_EXACT) return;
+  json.member("stamps", stamps_name(session.stamps));
+  json.member("resolution_ns", session.resolution_ns);
+  const std::optional<ClockWord>& word = session.clock_word;
+  json.member("mean_age_ns", word ? std::optional(word->mean_age_ns) : std::nullopt);
+  json.member("longest_step_ns", word ? std::optional(word->longest_ns) : std::nullopt);
 }
 
 std::string files_text(const RecordingFiles& files) {

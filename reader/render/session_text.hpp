@@ -17,6 +17,13 @@ namespace arctrace::reader {
 // A line each, escaped: file, recording, system, buffer.
 std::vector<std::string> session_facts(const Session& session);
 
+// What is to be known of times that are not exact, in a line; empty: they are exact.
+std::string stamps_text(const Session& session);
+
+// Members stamps and resolution_ns; and mean_age_ns and longest_step_ns, or null. Nothing
+// if times are exact.
+void write_stamps_json(const Session& session, JsonWriter& json);
+
 // "1234 records, 3 lost (full 2, too_big 1), 1 torn, 2 findings". Counts that are 0 do
 // not appear, except those of records and of losses.
 std::string summary_line(const Summary& summary);

@@ -36,6 +36,7 @@ struct ViewType {
   std::span<const SortKey> sort_keys = {};
   bool can_be_corrected = false;  // what recording cost can be taken off its times
   bool has_clock = true;          // its times can be those on one of the report's clocks
+  bool needs_times = false;       // of single calls
   KernelRecords needs = KernelRecords::kNone;
   bool writes_while_reading = false;
   bool shows_events = false;  // --where chooses among them

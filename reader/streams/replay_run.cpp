@@ -14,9 +14,12 @@ ReplayOptions replay_options_of(const Trace& trace) {
   return made;
 }
 
-uint64_t bytes_of(const Record& record) {
+uint64_t bytes_of(const Record& record, const Session& session) {
+  const uint16_t exclusive = session.stamps == ARCTRACE_STAMPS_EXACT
+                                 ? ARCTRACE_FORM_COMPACT
+                                 : ARCTRACE_FORM_BARE;
   return record.body.size() +
-         (record.compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE);
+         head_size(record.compact ? exclusive : uint16_t{ARCTRACE_FORM_FULL});
 }
 
 absl::StatusOr<ReplayEnd> run_replay(Trace& trace, Replay& replay,
@@ -34,7 +37,7 @@ absl::StatusOr<ReplayEnd> run_replay(Trace& trace, Replay& replay,
     if (finder.has_value()) {
       if (const std::optional<Gap> gap = finder->add(record)) watch.gap(*gap);
     }
-    so_far.bytes += bytes_of(record);
+    so_far.bytes += bytes_of(record, trace.session());
     if (++so_far.records % kRecordsBetweenChecks == 0 && watch.goes) {
       so_far.time_ns = record.time_ns;
       goes = watch.goes(so_far);

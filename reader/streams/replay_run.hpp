@@ -24,7 +24,7 @@ struct ReadSoFar {
 };
 
 // Returns the bytes of a record, for ReadSoFar.
-uint64_t bytes_of(const Record& record);
+uint64_t bytes_of(const Record& record, const Session& session);
 
 // Functions that watch a run. Each may be empty.
 struct ReplayWatch {

@@ -113,7 +113,7 @@ absl::StatusOr<uint16_t> scan_facts_untrusted(Input& input, const BlockRef& bloc
   const absl::StatusOr<size_t> there =
       copy_block_untrusted(input, block, block.records_offset(), scratch, unused);
   if (!there.ok()) return there.status();
-  RecordCursor cursor(true, 0, block.live);
+  RecordCursor cursor(block.form, 0, block.live);
   cursor.set_window(std::span(scratch).first(*there), block.records_offset(), true);
   uint16_t facts = ARCTRACE_FACT_KNOWN;
   RawRecord record;

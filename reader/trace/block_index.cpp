@@ -15,17 +15,19 @@
 namespace arctrace::reader {
 namespace {
 
-const char* header_problem(const arctrace_block_header& h) {
+const char* header_problem(const arctrace_block_header& h, const Geometry& geometry) {
   if (h.magic != ARCTRACE_BLOCK_MAGIC) return "its magic is wrong";
-  if (h.form != ARCTRACE_FORM_COMPACT && h.form != ARCTRACE_FORM_FULL) {
-    return "its form is not known";
+  const uint16_t exclusive =
+      geometry.has_clock_word() ? ARCTRACE_FORM_BARE : ARCTRACE_FORM_COMPACT;
+  if (h.form != exclusive && h.form != ARCTRACE_FORM_FULL) {
+    return "its form is not known, or not the session's";
   }
   if (h.block_class != ARCTRACE_CLASS_DATA &&
       h.block_class != ARCTRACE_CLASS_DEFINITIONS) {
     return "its class is not known";
   }
-  if (h.form == ARCTRACE_FORM_COMPACT) {
-    if (h.block_class != ARCTRACE_CLASS_DATA) return "definitions in compact form";
+  if (is_exclusive_form(h.form)) {
+    if (h.block_class != ARCTRACE_CLASS_DATA) return "definitions in an exclusive block";
     if (h.writer == 0 || (h.writer & ARCTRACE_WRITER_KERNEL) != 0) {
       return "an exclusive block has no such writer";
     }
@@ -38,7 +40,7 @@ const char* header_problem(const arctrace_block_header& h) {
 bool read_block_header_untrusted(const arctrace_block_header& h, const Geometry& geometry,
                                  uint64_t block_index, BlockRef& ref,
                                  FindingLog& findings) {
-  if (const char* problem = header_problem(h); problem != nullptr) {
+  if (const char* problem = header_problem(h, geometry); problem != nullptr) {
     findings.add(Rule::kBlockHeader, problem, ref.chunk);
     return false;
   }
@@ -48,7 +50,8 @@ bool read_block_header_untrusted(const arctrace_block_header& h, const Geometry&
                               h.handout % geometry.block_count, ", not ", block_index),
                  ref.chunk);
   }
-  if (h.form == ARCTRACE_FORM_COMPACT) {
+  ref.form = h.form;
+  if (is_exclusive_form(h.form)) {
     ref.kind = BlockRef::Kind::kExclusive;
   } else if (h.block_class == ARCTRACE_CLASS_DATA) {
     ref.kind = BlockRef::Kind::kShared;

@@ -20,7 +20,7 @@ namespace arctrace::reader {
 // One block of a trace, or one RECORDS chunk of a file, whose header has been checked.
 struct BlockRef {
   enum class Kind : uint8_t {
-    kExclusive,    // compact form: one writer
+    kExclusive,    // compact or bare form: one writer
     kShared,       // full form: any writer
     kDefinitions,  // full form
     kCollector,    // a RECORDS chunk: no block header, full form
@@ -34,8 +34,9 @@ struct BlockRef {
   bool live = false;       // copied, now or later, while its writers were alive
   bool in_buffer = false;  // not in a file: the block may be recycled while it is read
   bool changes = false;    // in a buffer with writers, which may write into it, too
-  uint16_t flags = 0;      // ARCTRACE_CHUNK_*
-  uint16_t facts = 0;      // ARCTRACE_FACT_*; 0 until they are found
+  uint16_t form = ARCTRACE_FORM_FULL;  // enum arctrace_block_form
+  uint16_t flags = 0;                  // ARCTRACE_CHUNK_*
+  uint16_t facts = 0;                  // ARCTRACE_FACT_*; 0 until they are found
   uint32_t writer = 0, process = 0, pid = 0, tid = 0;
   uint64_t serial = 0, handout = 0, base_ticks = 0;
   uint64_t written_ticks = 0;  // of its chunk, in a file

@@ -79,6 +79,8 @@ void DefinitionsBuilder::apply(uint16_t type, uint32_t writer, uint64_t ticks,
       return alive(body);
     case ARCTRACE_TYPE_HOOK_COSTS:
       return hook_costs(body);
+    case ARCTRACE_TYPE_CLOCK_WORD:
+      return clock_word(body);
     case ARCTRACE_TYPE_SESSION:
       return session_event(body);
     case ARCTRACE_TYPE_TOTALS:

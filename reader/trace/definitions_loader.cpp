@@ -141,6 +141,11 @@ void DefinitionsBuilder::hook_costs(BodyReader reader) {
   }
 }
 
+void DefinitionsBuilder::clock_word(BodyReader reader) {
+  const auto body = reader.read<arctrace_clock_word_body>();
+  session_.clock_word = ClockWord{body.mean_age_ns, body.longest_ns};
+}
+
 void DefinitionsBuilder::session_event(BodyReader reader) {
   const auto body = reader.read<arctrace_session_body>();
   if (body.what == ARCTRACE_SESSION_FINISHED) {

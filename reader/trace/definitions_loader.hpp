@@ -141,6 +141,7 @@ class DefinitionsBuilder {
   void writer_end(BodyReader reader);
   void alive(BodyReader reader);
   void hook_costs(BodyReader reader);
+  void clock_word(BodyReader reader);
   void session_event(BodyReader reader);
   void totals(BodyReader reader);
   void counts(BodyReader reader);

@@ -48,6 +48,10 @@ std::string clock_text(uint32_t clock) {
   return word(clock, ARCTRACE_CLOCK_TSC, "clock", {"tsc", "cntvct", "monotonic"});
 }
 
+std::string stamps_name(uint32_t stamps) {
+  return word(stamps, ARCTRACE_STAMPS_EXACT, "stamps", {"exact", "coarse", "order"});
+}
+
 std::string phase_text(uint32_t phase) {
   return word(phase, ARCTRACE_PHASE_FREE, "phase",
               {"free", "owned", "shared", "closed", "draining", "resetting"});

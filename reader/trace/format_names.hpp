@@ -12,6 +12,7 @@ std::string loss_cause_text(uint32_t cause);    // "full", "too_big", "nested", 
 std::string mode_text(uint32_t mode);           // "drop", "overwrite", "stop"
 std::string scope_text(uint32_t scope);         // "thread", "shared"
 std::string clock_text(uint32_t clock);         // "tsc", "cntvct", "monotonic"
+std::string stamps_name(uint32_t stamps);       // "exact", "coarse", "order"
 std::string phase_text(uint32_t phase);         // "free", "owned", ...
 std::string origin_text(uint32_t origin);       // "exec", "fork"
 std::string process_end_text(uint32_t how);     // "exit", "_exit", "exec"

@@ -23,7 +23,7 @@ class KeyScan {
     const bool is_compact = block.kind == BlockRef::Kind::kExclusive;
     const ProcessIndex process =
         is_compact ? process_of(definitions_.find_thread(block.writer)) : kNoIndex;
-    RecordCursor cursor(is_compact, block.base_ticks, is_compact && block.live);
+    RecordCursor cursor(block.form, block.base_ticks, is_compact && block.live);
     cursor.set_window(bytes, block.records_offset(), true);
     RawRecord record;
     while (cursor.next_untrusted(record) == RecordCursor::Result::kRecord) {

@@ -119,7 +119,7 @@ class ExclusiveSource : public RecordSource {
   absl::Status open_block(Emitter& emitter) {
     const BlockRef& block = blocks_[block_];
     emitter.count_block(block);
-    cursor_ = RecordCursor(true, block.base_ticks, block.live);
+    cursor_ = RecordCursor(block.form, block.base_ticks, block.live);
     cursor_.set_window({}, block.records_offset(), false);
     return read_window();
   }

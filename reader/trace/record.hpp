@@ -4,6 +4,7 @@
 
 #include <arctrace/format.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "reader/trace/findings.hpp"
 #include "src/base/untrusted_bytes.hpp"
+#include "src/buffer/buffer_view.hpp"
 
 namespace arctrace::reader {
 
@@ -27,7 +29,7 @@ struct Record {
   int64_t time_ns;  // since the session's start
   ThreadIndex thread;
   uint16_t type;  // enum arctrace_record_type
-  bool compact;   // it stands in an exclusive block
+  bool compact;   // it stands in an exclusive block, of whatever form
   // It is the thread's first record after a gap in the serials of its blocks (overwritten
   // or lost ones): the thread's stack is not known until the next STACK. An EXIT with
   // this flag leaves a call whose ENTER was overwritten.
@@ -123,8 +125,10 @@ class RecordCursor {
   // `ends_at_hole`: the first hole is taken for the end. An exclusive block has no hole
   // before its last record. But if it was copied while its owner wrote, words may follow
   // of records that were begun after the copy had passed their start.
-  RecordCursor(bool compact, uint64_t base_ticks, bool ends_at_hole)
-      : compact_(compact), ends_at_hole_(ends_at_hole), base_ticks_(base_ticks) {}
+  RecordCursor(uint16_t form, uint64_t base_ticks, bool ends_at_hole)
+      : form_(form), ends_at_hole_(ends_at_hole), base_ticks_(base_ticks) {}
+  template <std::same_as<bool> Bool>
+  RecordCursor(Bool, uint64_t, bool) = delete;  // a bool is no form
 
   // Sets the window: the bytes from `offset` on; `last`: no other window follows.
   // REQUIRES: window.size() is a multiple of 4.
@@ -136,7 +140,7 @@ class RecordCursor {
   }
 
   Result next_untrusted(RawRecord& out) {
-    const uint32_t head = compact_ ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
+    const uint32_t head = head_size(form_);
     for (;;) {
       const size_t left = window_.size() - position_;
       if (left < 4) return run_out(1);
@@ -158,10 +162,12 @@ class RecordCursor {
       out.in_progress = (word0 & ARCTRACE_IN_PROGRESS) != 0;
       out.offset = window_offset_ + static_cast<uint32_t>(position_);
       out.body = window_.subspan(position_ + head, length - head);
-      if (compact_) {
-        out.ticks =
-            base_ticks_ + load_part_untrusted<arctrace_compact_head>(rest).tick_delta;
-        if (out.ticks < base_ticks_) out.ticks = UINT64_MAX;
+      if (is_exclusive_form(form_)) {
+        out.ticks = base_ticks_;
+        if (form_ == ARCTRACE_FORM_COMPACT) {
+          out.ticks += load_part_untrusted<arctrace_compact_head>(rest).tick_delta;
+          if (out.ticks < base_ticks_) out.ticks = UINT64_MAX;
+        }
         if (type == ARCTRACE_TYPE_TIME && !out.in_progress && !rebase(out)) {
           return broken(Rule::kRecordTime);
         }
@@ -206,7 +212,7 @@ class RecordCursor {
     return wanted <= 1 ? Result::kEnd : broken(Rule::kRecordLength);
   }
 
-  bool compact_ = true;
+  uint16_t form_ = ARCTRACE_FORM_COMPACT;
   bool ends_at_hole_ = false;
   bool met_hole_ = false;
   bool last_ = true;

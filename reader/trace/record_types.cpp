@@ -155,6 +155,7 @@ constexpr TypeInfo kTypes[] = {
          outside_ps)})},
     {TYPE(FILES), BODY(files, what, number, begin_ticks, records, kernel, lost,
          removed_files, flags, removed_records, removed_kernel, removed_ticks)},
+    {TYPE(CLOCK_WORD), BODY(clock_word, stores, mean_age_ns, longest_ns)},
     {TYPE(SWITCH), BODY(switch, cpu, tgid, prev_state, next_tid, next_tgid)},
     {TYPE(WAKING), BODY(waking, cpu, tgid, woken_tid, woken_tgid, context)},
     {TYPE(FORKED), BODY(forked, cpu, tgid, child_tid, child_tgid)},

@@ -38,7 +38,8 @@ absl::Status check_identity(const Input& input, const arctrace_session_header& h
                                       h.version_minor, "; this arctrace reads version ",
                                       ARCTRACE_VERSION_MAJOR));
   }
-  const uint64_t unknown = h.features_required & ~uint64_t{ARCTRACE_FEATURE_CHECKSUMS};
+  const uint64_t unknown = h.features_required & ~(uint64_t{ARCTRACE_FEATURE_CHECKSUMS} |
+                                                   ARCTRACE_FEATURE_CLOCK_WORD);
   if (unknown != 0) {
     return refuse(input,
                   absl::StrCat("needs features that this arctrace does not have (0x",
@@ -73,6 +74,8 @@ absl::StatusOr<SessionHeader> read_session_header_untrusted(Input& input) {
   session.mode = h.mode;
   session.scope = h.scope;
   session.clock = h.clock;
+  session.stamps = out.geometry.stamps;
+  if (out.geometry.has_clock_word()) session.resolution_ns = h.resolution_ns;
   session.block_size = h.block_size;
   session.block_count = h.block_count;
   session.slot_count = h.slot_count;

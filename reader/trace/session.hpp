@@ -27,6 +27,12 @@ struct RecordingFiles {
   bool goes_on = false;          // another file follows the last one
 };
 
+// How the clock word moved, from which records have their times.
+struct ClockWord {
+  uint64_t mean_age_ns = 0;  // by how much a time is too early on average
+  uint64_t longest_ns = 0;   // the longest step
+};
+
 // A session's header, and what the collector's SYSTEM, SESSION and CHILD_STATUS records
 // add to it.
 struct Session {
@@ -40,8 +46,11 @@ struct Session {
   uint32_t block_size = 0, block_count = 0, slot_count = 0, cpu_count = 0;
   uint64_t buffer_size = 0;
   uint32_t creator_pid = 0, creator_uid = 0;
-  uint64_t pinned_bytes = 0;      // of the buffer, from its beginning
-  bool has_checksums = false;     // each chunk of the file has one
+  uint64_t pinned_bytes = 0;                // of the buffer, from its beginning
+  uint32_t stamps = ARCTRACE_STAMPS_EXACT;  // enum arctrace_stamps
+  uint32_t resolution_ns = 0;               // of these, as it was asked for; 0: exact
+  std::optional<ClockWord> clock_word;      // from CLOCK_WORD
+  bool has_checksums = false;               // each chunk of the file has one
   uint64_t index_offset = 0;      // of the file: where its INDEX is; 0: there is none
   bool has_perf_records = false;  // the kernel's are from perf events: no wake-ups
   uint64_t ticks_per_second = 0, start_ticks = 0;

@@ -192,7 +192,7 @@ void SharedBlock::convert_times(const ClockMap& clock) {
 }
 
 void SharedBlock::walk(const BlockRef& ref, FindingLog& findings) {
-  RecordCursor cursor(false, 0, false);
+  RecordCursor cursor(ARCTRACE_FORM_FULL, 0, false);
   cursor.set_window(bytes_, ref.records_offset(), true);
   RawRecord record;
   for (;;) {

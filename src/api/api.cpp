@@ -213,7 +213,8 @@ uint64_t arctrace_lost(uint64_t lost[ARCTRACE_LOST_CAUSES]) {
 __attribute__((constructor(101))) static void attach_at_load(void) {
   if (secure_getenv("ARCTRACE_SESSION") == nullptr) return;
   const ClockTimes began = times_now();
-  if (arctrace_attach(nullptr) == 0 && *arctrace_gate != 0) record_start(began);
+  if (arctrace_attach(nullptr) == 0 && *arctrace_gate != 0)
+    record_start(TracerStart::kFirst, began);
 }
 
 // The shim's interface for the recorder's second `record --pid`: a running process leaves

@@ -74,28 +74,40 @@ __attribute__((noinline)) void write_event_slow(uint32_t event, const void* payl
   });
 }
 
-template <Payload kPayload>
+template <Payload kPayload, class Stamp>
 __attribute__((noinline, flatten)) void write_event_in_chain(uint32_t event,
                                                              const void* payload,
                                                              size_t size,
                                                              ThreadState& state) {
-  const KnownSharedBlock block{state};
+  const KnownSharedBlock<Stamp> block{state};
   if (__builtin_expect(write_event_fast<kPayload>(block, event, payload, size), 1))
     return;
   write_event_slow(event, payload, size, frame_end());
+}
+
+// False: nothing was done. REQUIRES: what the Stamp does.
+template <Payload kPayload, class Stamp>
+__attribute__((always_inline)) inline bool write_event_by(uint32_t event,
+                                                          const void* payload,
+                                                          size_t size) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    write_event_in_chain<kPayload, Stamp>(event, payload, size, state);
+    return true;
+  });
+  return write_event_fast<kPayload>(block, event, payload, size);
 }
 
 // REQUIRES: size <= ARCTRACE_PAYLOAD_MAX.
 template <Payload kPayload>
 __attribute__((always_inline)) inline void write_event(uint32_t event,
                                                        const void* payload, size_t size) {
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    write_event_in_chain<kPayload>(event, payload, size, state);
-    return true;
-  }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
-                           write_event_fast<kPayload>(block, event, payload, size),
+                           write_event_by<kPayload, CounterStamp>(event, payload, size),
                        1)) {
+    return;
+  }
+  if (word_path_is_open<ARCTRACE_GATE_EVENTS>() &&
+      write_event_by<kPayload, WordStamp>(event, payload, size)) {
     return;
   }
   if (gate_is_open(ARCTRACE_GATE_EVENTS)) {
@@ -103,13 +115,16 @@ __attribute__((always_inline)) inline void write_event(uint32_t event,
   }
 }
 
-__attribute__((noinline, flatten)) void write_large_event(uint32_t event,
+// Of any size.
+__attribute__((noinline, flatten)) void write_sized_event(uint32_t event,
                                                           const void* payload,
                                                           size_t size) {
-  if (__builtin_expect(size > ARCTRACE_PAYLOAD_MAX, 0)) {
-    write_event_slow(event, payload, size, frame_end());
-  } else {
+  if (__builtin_expect(size < kLargeCopy, 1)) {
+    write_event<Payload::kSmall>(event, payload, size);
+  } else if (size <= ARCTRACE_PAYLOAD_MAX) {
     write_event<Payload::kLarge>(event, payload, size);
+  } else {
+    write_event_slow(event, payload, size, frame_end());
   }
 }
 
@@ -134,15 +149,27 @@ __attribute__((always_inline)) inline bool reserve_event_fast(const Block& block
       });
 }
 
+template <class Stamp>
 __attribute__((noinline, flatten)) void* reserve_in_chain(uint32_t event, size_t size,
                                                           ThreadState& state) {
   std::byte* payload = nullptr;
-  if (__builtin_expect(reserve_event_fast(KnownSharedBlock{state}, event,
+  if (__builtin_expect(reserve_event_fast(KnownSharedBlock<Stamp>{state}, event,
                                           static_cast<uint32_t>(size), payload),
                        1)) {
     return payload;
   }
   return reserve_in_place(event, size, frame_end());
+}
+
+// False: nothing was done. REQUIRES: what the Stamp does.
+template <class Stamp>
+__attribute__((always_inline)) inline bool reserve_event_by(uint32_t event, size_t size,
+                                                            std::byte*& payload) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    payload = static_cast<std::byte*>(reserve_in_chain<Stamp>(event, size, state));
+    return true;
+  });
+  return reserve_event_fast(block, event, static_cast<uint32_t>(size), payload);
 }
 
 // Records of class MARKS that have only fixed fields. These go from one function to the
@@ -169,16 +196,6 @@ struct CounterMark {
   int64_t value;
 };
 
-template <class Mark>
-__attribute__((noinline)) void write_mark_slow(Mark mark, uintptr_t here) {
-  if (!instant_is_recorded(mark.name)) return;
-  const WriterCall writer_call(here);
-  if (writer_call.refuses_record()) return;
-  using Body = typename Mark::Body;
-  write_record(writer_call, Mark::kType, sizeof(Body), session_ticks(),
-               [&](std::byte* body) { mark.store(part_at<Body>(body)); });
-}
-
 // False: nothing was done.
 template <class Block, class Mark>
 __attribute__((always_inline)) inline bool write_mark_fast(const Block& block,
@@ -193,46 +210,63 @@ __attribute__((always_inline)) inline bool write_mark_fast(const Block& block,
 }
 
 template <class Mark>
+__attribute__((noinline)) void write_mark_slow(Mark mark, uintptr_t here) {
+  if (!instant_is_recorded(mark.name)) return;
+  const WriterCall writer_call(here);
+  if (writer_call.refuses_record()) return;
+  using Body = typename Mark::Body;
+  write_record(writer_call, Mark::kType, sizeof(Body), session_ticks(),
+               [&](std::byte* body) { mark.store(part_at<Body>(body)); });
+}
+
+template <class Stamp, class Mark>
 __attribute__((noinline, flatten)) void write_mark_in_chain(Mark mark,
                                                             ThreadState& state) {
-  if (__builtin_expect(write_mark_fast(KnownSharedBlock{state}, mark), 1)) return;
+  if (__builtin_expect(write_mark_fast(KnownSharedBlock<Stamp>{state}, mark), 1)) return;
   write_mark_slow(mark, frame_end());
+}
+
+// False: nothing was done. REQUIRES: what the Stamp does.
+template <class Stamp, class Mark>
+__attribute__((always_inline)) inline bool write_mark_by(Mark mark) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    write_mark_in_chain<Stamp>(mark, state);
+    return true;
+  });
+  return write_mark_fast(block, mark);
 }
 
 template <class Mark>
 __attribute__((always_inline)) inline void write_mark(Mark mark) {
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    write_mark_in_chain(mark, state);
-    return true;
-  }};
   if (__builtin_expect(
-          fast_path_is_open<ARCTRACE_GATE_MARKS>() && write_mark_fast(block, mark), 1)) {
+          fast_path_is_open<ARCTRACE_GATE_MARKS>() && write_mark_by<CounterStamp>(mark),
+          1)) {
     return;
   }
+  if (word_path_is_open<ARCTRACE_GATE_MARKS>() && write_mark_by<WordStamp>(mark)) return;
   if (gate_is_open(ARCTRACE_GATE_MARKS)) write_mark_slow(mark, frame_end());
 }
 
 }  // namespace
 
+// Most events have one number: with this size known, the function saves no registers.
 __attribute__((flatten)) void arctrace_write(uint32_t event, const void* payload,
                                              size_t size) {
-  if (__builtin_expect(size >= kLargeCopy, 0)) {
-    write_large_event(event, payload, size);
-  } else {
-    write_event<Payload::kSmall>(event, payload, size);
-  }
+  constexpr size_t kUsualSize = sizeof(uint64_t);
+  if (size != kUsualSize) return write_sized_event(event, payload, size);
+  write_event<Payload::kSmall>(event, payload, kUsualSize);
 }
 
 __attribute__((flatten)) void* arctrace_reserve(uint32_t event, size_t size) {
   std::byte* payload = nullptr;
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    payload = static_cast<std::byte*>(reserve_in_chain(event, size, state));
-    return true;
-  }};
-  if (__builtin_expect(
-          size <= ARCTRACE_PAYLOAD_MAX && fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
-              reserve_event_fast(block, event, static_cast<uint32_t>(size), payload),
-          1)) {
+  if (__builtin_expect(size <= ARCTRACE_PAYLOAD_MAX &&
+                           fast_path_is_open<ARCTRACE_GATE_EVENTS>() &&
+                           reserve_event_by<CounterStamp>(event, size, payload),
+                       1)) {
+    return payload;
+  }
+  if (size <= ARCTRACE_PAYLOAD_MAX && word_path_is_open<ARCTRACE_GATE_EVENTS>() &&
+      reserve_event_by<WordStamp>(event, size, payload)) {
     return payload;
   }
   return reserve_in_place(event, size, frame_end());

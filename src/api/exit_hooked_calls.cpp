@@ -73,12 +73,14 @@ __attribute__((always_inline)) inline bool leave_exit_hooked_fast(
 }
 
 // As enter_exit_hooked_fast(), by the filter.
-bool enter_exit_hooked_filtered(uint64_t key, const StubCall& call) {
+template <class Stamp>
+__attribute__((always_inline)) inline bool enter_filtered_by(uint64_t key,
+                                                             const StubCall& call) {
   if (!filtered_path_is_open_by(IpcAtomics::load_relaxed(call_filter.number))) {
     return false;
   }
   const uintptr_t return_address = *call.return_slot;
-  const FilteredEntry entry = enter_filtered_usual(
+  const FilteredEntry entry = enter_filtered_usual<Stamp>(
       key, call.here(), HiddenFrames::kAlways,
       [&](const ThreadState& state, const OpenFrame* to) ARCTRACE_INLINED {
         return is_known_stub_call(state, to, call, return_address) ||
@@ -89,10 +91,21 @@ bool enter_exit_hooked_filtered(uint64_t key, const StubCall& call) {
   return entry != FilteredEntry::kUndone;
 }
 
+__attribute__((noinline)) bool enter_filtered_by_word(uint64_t key,
+                                                      const StubCall& call) {
+  return enter_filtered_by<WordStamp>(key, call);
+}
+
+bool enter_exit_hooked_filtered(uint64_t key, const StubCall& call) {
+  if (has_bare_heads()) return enter_filtered_by_word(key, call);
+  return enter_filtered_by<CounterStamp>(key, call);
+}
+
 // As leave_exit_hooked_fast(), by the filter.
-bool leave_exit_hooked_filtered(uintptr_t return_slot) {
+template <class Stamp>
+__attribute__((always_inline)) inline bool leave_filtered_by(uintptr_t return_slot) {
   return filtered_path_is_open() &&
-         exit_filtered_usual(
+         exit_filtered_usual<Stamp>(
              return_slot,
              [&](const ThreadState& /*state*/, const OpenFrame& innermost)
                  ARCTRACE_INLINED {
@@ -100,6 +113,15 @@ bool leave_exit_hooked_filtered(uintptr_t return_slot) {
                           innermost.frame.has(ARCTRACE_SHIM_EXIT_HOOKED);
                  },
              []() ARCTRACE_INLINED {});
+}
+
+__attribute__((noinline)) bool leave_filtered_by_word(uintptr_t return_slot) {
+  return leave_filtered_by<WordStamp>(return_slot);
+}
+
+bool leave_exit_hooked_filtered(uintptr_t return_slot) {
+  if (has_bare_heads()) return leave_filtered_by_word(return_slot);
+  return leave_filtered_by<CounterStamp>(return_slot);
 }
 
 arctrace_shim_entry_hook* slow_entry = [](uintptr_t*) {};
@@ -116,16 +138,18 @@ exit_slowly(uintptr_t* return_slot, uintptr_t hook_site) {
   slow_return(return_slot, hook_site);
 }
 
+template <class Stamp>
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool enter_in_chain(
     uint64_t key, const uintptr_t* return_slot, ThreadState& state) {
-  return enter_exit_hooked_fast(KnownSharedBlock{state}, key,
+  return enter_exit_hooked_fast(KnownSharedBlock<Stamp>{state}, key,
                                 reinterpret_cast<uintptr_t>(return_slot),
                                 [=]() ARCTRACE_INLINED { return return_slot; });
 }
 
+template <class Stamp>
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool exit_in_chain(
     const uintptr_t* return_slot, ThreadState& state) {
-  return leave_exit_hooked_fast(KnownSharedBlock{state}, return_slot);
+  return leave_exit_hooked_fast(KnownSharedBlock<Stamp>{state}, return_slot);
 }
 
 // The return slot of the function into which this is inlined. It is found anew at each
@@ -133,6 +157,30 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool exit_in_chain(
 __attribute__((always_inline)) inline uintptr_t* entered_return_slot() {
   const auto* end = reinterpret_cast<const uintptr_t*>(frame_end());
   return reinterpret_cast<uintptr_t*>(address_anew(end - ARCTRACE_SHIM_ENTERED_CALL));
+}
+
+// For the function into which this is inlined. False: nothing was done. REQUIRES: what
+// the Stamp does.
+template <class Stamp>
+__attribute__((always_inline)) inline bool enter_by() {
+  // The key is the word that the stub stored last.
+  const EnteredKey key{reinterpret_cast<const uintptr_t*>(frame_end())};
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    return enter_in_chain<Stamp>(key, entered_return_slot(), state);
+  });
+  const auto return_slot = []() ARCTRACE_INLINED {
+    return static_cast<const uintptr_t*>(entered_return_slot());
+  };
+  return enter_exit_hooked_fast(block, key, AtStackPointer{}, return_slot);
+}
+
+// The same for its exit.
+template <class Stamp>
+__attribute__((always_inline)) inline bool exit_by(uintptr_t* return_slot) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    return exit_in_chain<Stamp>(return_slot, state);
+  });
+  return leave_exit_hooked_fast(block, return_slot);
 }
 
 }  // namespace
@@ -145,32 +193,22 @@ void arctrace_shim_set_slow_returns(arctrace_shim_entry_hook* entry,
 
 ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) void
 arctrace_shim_function_entry(void) {
-  // The key is the word that the stub stored last.
-  const EnteredKey key{reinterpret_cast<const uintptr_t*>(frame_end())};
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    return enter_in_chain(key, entered_return_slot(), state);
-  }};
-  const auto return_slot = []() ARCTRACE_INLINED {
-    return static_cast<const uintptr_t*>(entered_return_slot());
-  };
-  if (__builtin_expect(
-          is_open_for_all_functions() &&
-              enter_exit_hooked_fast(block, key, AtStackPointer{}, return_slot),
-          1)) {
+  if (__builtin_expect(is_open_for_all_functions() && enter_by<CounterStamp>(), 1)) {
     return;
   }
+  if (word_path_is_open_for_all_functions() && enter_by<WordStamp>()) return;
   enter_slowly(entered_return_slot());
 }
 
 ARCTRACE_KEEPS_REGISTERS __attribute__((flatten)) void arctrace_shim_function_return(
     void) {
   auto* return_slot = static_cast<uintptr_t*>(__builtin_dwarf_cfa());
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    return exit_in_chain(return_slot, state);
-  }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           leave_exit_hooked_fast(block, return_slot),
+                           exit_by<CounterStamp>(return_slot),
                        1)) {
+    return;
+  }
+  if (word_path_is_open<ARCTRACE_GATE_FUNCTIONS>() && exit_by<WordStamp>(return_slot)) {
     return;
   }
   // Programs call this without a session, too.

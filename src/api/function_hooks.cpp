@@ -125,11 +125,13 @@ __attribute__((always_inline)) inline bool exit_instrumented_fast(const Block& b
 
 // As enter_instrumented_fast(), by the filter. The frame of a call that is known has the
 // flags that the filter of the command line has for its function.
-bool enter_instrumented_filtered(uint64_t key, const HookCall& call) {
+template <class Stamp>
+__attribute__((always_inline)) inline bool enter_filtered_by(uint64_t key,
+                                                             const HookCall& call) {
   if (!filtered_path_is_open_by(0)) return false;
   const CallEdges::Edge* edge = nullptr;
   const MachineFrame* caller = nullptr;
-  const FilteredEntry entry = enter_filtered_usual(
+  const FilteredEntry entry = enter_filtered_usual<Stamp>(
       key, call.stack_pointer(), HiddenFrames::kAlways,
       [&](const ThreadState& /*state*/, const OpenFrame* to) ARCTRACE_INLINED {
         caller = &(to - 1)->frame;
@@ -146,9 +148,11 @@ bool enter_instrumented_filtered(uint64_t key, const HookCall& call) {
 }
 
 // As exit_instrumented_fast(), by the filter.
-bool exit_instrumented_filtered(uint64_t key, const HookCall& call) {
+template <class Stamp>
+__attribute__((always_inline)) inline bool exit_filtered_by(uint64_t key,
+                                                            const HookCall& call) {
   return filtered_path_is_open() &&
-         exit_filtered_usual(
+         exit_filtered_usual<Stamp>(
              call.stack_pointer(),
              [&](const ThreadState& /*state*/, const OpenFrame& innermost)
                  ARCTRACE_INLINED {
@@ -157,54 +161,120 @@ bool exit_instrumented_filtered(uint64_t key, const HookCall& call) {
              []() ARCTRACE_INLINED {});
 }
 
-// The functions below are out of line, so that the hooks save no registers for them.
+// The functions below are out of line, so that the hooks save no registers for them. So
+// are those of sessions with a clock word, of which others save none either.
+
+template <class Stamp>
+__attribute__((always_inline)) inline void enter_slowly_by(uintptr_t function,
+                                                           const HookCall& call) {
+  if (enter_filtered_by<Stamp>(function, call)) return;
+  slow_enter(function, call.call_site(), call.stack_pointer(), call.frame_pointer(),
+             call.hook_site());
+}
+
+__attribute__((noinline)) void enter_slowly_by_word(uintptr_t function,
+                                                    uintptr_t call_site,
+                                                    uintptr_t stack_pointer,
+                                                    uintptr_t frame_pointer,
+                                                    uintptr_t hook_site) {
+  enter_slowly_by<WordStamp>(function,
+                             {call_site, stack_pointer, frame_pointer, hook_site});
+}
 
 __attribute__((noinline)) void enter_slowly(uintptr_t function, uintptr_t call_site,
                                             uintptr_t stack_pointer,
                                             uintptr_t frame_pointer,
                                             uintptr_t hook_site) {
-  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (enter_instrumented_filtered(function, call)) return;
-  slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
+  if (has_bare_heads()) {
+    return enter_slowly_by_word(function, call_site, stack_pointer, frame_pointer,
+                                hook_site);
+  }
+  enter_slowly_by<CounterStamp>(function,
+                                {call_site, stack_pointer, frame_pointer, hook_site});
+}
+
+template <class Stamp>
+__attribute__((always_inline)) inline void exit_slowly_by(uintptr_t function,
+                                                          const HookCall& call) {
+  if (exit_filtered_by<Stamp>(function, call)) return;
+  slow_exit(function, call.call_site(), call.stack_pointer(), call.frame_pointer(),
+            call.hook_site());
+}
+
+__attribute__((noinline)) void exit_slowly_by_word(uintptr_t function,
+                                                   uintptr_t call_site,
+                                                   uintptr_t stack_pointer,
+                                                   uintptr_t frame_pointer,
+                                                   uintptr_t hook_site) {
+  exit_slowly_by<WordStamp>(function,
+                            {call_site, stack_pointer, frame_pointer, hook_site});
 }
 
 __attribute__((noinline)) void exit_slowly(uintptr_t function, uintptr_t call_site,
                                            uintptr_t stack_pointer,
                                            uintptr_t frame_pointer, uintptr_t hook_site) {
-  const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (exit_instrumented_filtered(function, call)) return;
-  slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
+  if (has_bare_heads()) {
+    return exit_slowly_by_word(function, call_site, stack_pointer, frame_pointer,
+                               hook_site);
+  }
+  exit_slowly_by<CounterStamp>(function,
+                               {call_site, stack_pointer, frame_pointer, hook_site});
 }
 
+template <class Stamp>
 __attribute__((noinline, flatten)) void enter_in_chain(
     uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
     uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
   const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (enter_instrumented_fast(KnownSharedBlock{state}, function, call, stack_pointer))
-    return;
+  const KnownSharedBlock<Stamp> block{state};
+  if (enter_instrumented_fast(block, function, call, stack_pointer)) return;
   slow_enter(function, call_site, stack_pointer, frame_pointer, hook_site);
 }
 
+template <class Stamp>
 __attribute__((noinline, flatten)) void exit_in_chain(
     uintptr_t function, uintptr_t call_site, uintptr_t stack_pointer,
     uintptr_t frame_pointer, uintptr_t hook_site, ThreadState& state) {
   const HookCall call{call_site, stack_pointer, frame_pointer, hook_site};
-  if (exit_instrumented_fast(KnownSharedBlock{state}, function, call, stack_pointer))
-    return;
+  const KnownSharedBlock<Stamp> block{state};
+  if (exit_instrumented_fast(block, function, call, stack_pointer)) return;
   slow_exit(function, call_site, stack_pointer, frame_pointer, hook_site);
+}
+
+// False: nothing was done. REQUIRES: what the Stamp does.
+template <class Stamp, class Call, class Here>
+__attribute__((always_inline)) inline bool enter_by(uintptr_t function, const Call& call,
+                                                    Here here) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    enter_in_chain<Stamp>(function, call.call_site_for_slow_path(), call.stack_pointer(),
+                          call.frame_pointer(), call.hook_site(), state);
+    return true;
+  });
+  return enter_instrumented_fast(block, function, call, here);
+}
+
+// The same for its exit.
+template <class Stamp, class Call, class Here>
+__attribute__((always_inline)) inline bool exit_by(uintptr_t function, const Call& call,
+                                                   Here here) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    exit_in_chain<Stamp>(function, call.call_site_for_slow_path(), call.stack_pointer(),
+                         call.frame_pointer(), call.hook_site(), state);
+    return true;
+  });
+  return exit_instrumented_fast(block, function, call, here);
 }
 
 template <class Call, class Here>
 __attribute__((always_inline)) inline void enter(uintptr_t function, const Call& call,
                                                  Here here) {
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    enter_in_chain(function, call.call_site_for_slow_path(), call.stack_pointer(),
-                   call.frame_pointer(), call.hook_site(), state);
-    return true;
-  }};
-  if (__builtin_expect(is_open_for_all_functions() &&
-                           enter_instrumented_fast(block, function, call, here),
-                       1)) {
+  if (__builtin_expect(
+          is_open_for_all_functions() && enter_by<CounterStamp>(function, call, here),
+          1)) {
+    return;
+  }
+  if (word_path_is_open_for_all_functions() &&
+      enter_by<WordStamp>(function, call, here)) {
     return;
   }
   enter_slowly(function, call.call_site_for_slow_path(), call.stack_pointer(),
@@ -214,14 +284,13 @@ __attribute__((always_inline)) inline void enter(uintptr_t function, const Call&
 template <class Call, class Here>
 __attribute__((always_inline)) inline void exit(uintptr_t function, const Call& call,
                                                 Here here) {
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    exit_in_chain(function, call.call_site_for_slow_path(), call.stack_pointer(),
-                  call.frame_pointer(), call.hook_site(), state);
-    return true;
-  }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_instrumented_fast(block, function, call, here),
+                           exit_by<CounterStamp>(function, call, here),
                        1)) {
+    return;
+  }
+  if (word_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+      exit_by<WordStamp>(function, call, here)) {
     return;
   }
   exit_slowly(function, call.call_site_for_slow_path(), call.stack_pointer(),

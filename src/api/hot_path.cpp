@@ -23,6 +23,11 @@ namespace {
 // has no space in a block of its own: they write into the shared chain, or take the slow
 // path.
 
+// The frame at `cfa`, as enter_framed_fast() takes it.
+__attribute__((always_inline)) inline auto frame_at(uintptr_t cfa) {
+  return [=]() ARCTRACE_INLINED { return MachineFrame(cfa); };
+}
+
 __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t cfa,
                                                    uintptr_t here) {
   if (!is_recorded(ARCTRACE_GATE_FUNCTIONS)) return;
@@ -32,29 +37,32 @@ __attribute__((noinline)) void enter_unless_closed(uint64_t key, uintptr_t cfa,
   enter_slow(key, call, here, nullptr);
 }
 
-// The frame at `cfa`, as enter_framed_fast() takes it.
-__attribute__((always_inline)) inline auto frame_at(uintptr_t cfa) {
-  return [=]() ARCTRACE_INLINED { return MachineFrame(cfa); };
-}
-
+template <class Stamp>
 __attribute__((noinline, flatten)) void enter_in_chain(uint64_t key, uintptr_t cfa,
                                                        uintptr_t here,
                                                        ThreadState& state) {
-  if (__builtin_expect(
-          enter_framed_fast(KnownSharedBlock{state}, key, frame_at(cfa), here), 1)) {
-    return;
-  }
+  const KnownSharedBlock<Stamp> block{state};
+  if (__builtin_expect(enter_framed_fast(block, key, frame_at(cfa), here), 1)) return;
   enter_unless_closed(key, cfa, here);
 }
 
-__attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t cfa) {
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    enter_in_chain(key, cfa, frame_end(), state);
+// False: nothing was done. REQUIRES: what the Stamp does.
+template <class Stamp>
+__attribute__((always_inline)) inline bool enter_by(uint64_t key, uintptr_t cfa) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    enter_in_chain<Stamp>(key, cfa, frame_end(), state);
     return true;
-  }};
+  });
+  return enter_framed_fast(block, key, frame_at(cfa), AtStackPointer{});
+}
+
+__attribute__((always_inline)) inline void enter(uint64_t key, uintptr_t cfa) {
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           enter_framed_fast(block, key, frame_at(cfa), AtStackPointer{}),
+                           enter_by<CounterStamp>(key, cfa),
                        1)) {
+    return;
+  }
+  if (word_path_is_open<ARCTRACE_GATE_FUNCTIONS>() && enter_by<WordStamp>(key, cfa)) {
     return;
   }
   enter_unless_closed(key, cfa, frame_end());
@@ -68,12 +76,22 @@ __attribute__((noinline)) void exit_unless_closed(uint64_t key, uintptr_t here) 
   exit_slow(key, 0, here, nullptr);
 }
 
+template <class Stamp>
 __attribute__((noinline, flatten)) void exit_in_chain(uint64_t key, uintptr_t here,
                                                       ThreadState& state) {
-  if (__builtin_expect(exit_fast(KnownSharedBlock{state}, key, here, kAnyFrame), 1)) {
-    return;
-  }
+  const KnownSharedBlock<Stamp> block{state};
+  if (__builtin_expect(exit_fast(block, key, here, kAnyFrame), 1)) return;
   exit_unless_closed(key, here);
+}
+
+// False: nothing was done. REQUIRES: what the Stamp does.
+template <class Stamp>
+__attribute__((always_inline)) inline bool exit_by(uint64_t key) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    exit_in_chain<Stamp>(key, frame_end(), state);
+    return true;
+  });
+  return exit_fast(block, key, AtStackPointer{}, kAnyFrame);
 }
 
 // The locks of a stub's call, as the stub has stored them.
@@ -147,13 +165,12 @@ __attribute__((flatten)) void arctrace_enter_at(uint64_t frame_key, uintptr_t lo
 }
 
 __attribute__((flatten)) void arctrace_exit(uint64_t frame_key) {
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    exit_in_chain(frame_key, frame_end(), state);
-    return true;
-  }};
   if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-                           exit_fast(block, frame_key, AtStackPointer{}, kAnyFrame),
+                           exit_by<CounterStamp>(frame_key),
                        1)) {
+    return;
+  }
+  if (word_path_is_open<ARCTRACE_GATE_FUNCTIONS>() && exit_by<WordStamp>(frame_key)) {
     return;
   }
   exit_unless_closed(frame_key, frame_end());

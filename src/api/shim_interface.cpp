@@ -164,7 +164,7 @@ void arctrace_shim_new_thread(uint32_t tid, uintptr_t stack_low, uintptr_t stack
   arctrace_shim_libc_thread(tid);
   arctrace_shim_signal_stack(0, 0);  // the kernel sets none for a new thread
   arctrace_shim_thread_start(stack_low, stack_high);
-  if (tells_start) record_start(began);
+  if (tells_start) record_start(TracerStart::kFirst, began);
 }
 
 // In a fork child the thread's state is free for others until this thread claims it
@@ -283,7 +283,7 @@ void arctrace_shim_start_begins(void) {
 }
 
 void arctrace_shim_started(void) {
-  if (*arctrace_gate != 0) record_start(shim_start);
+  if (*arctrace_gate != 0) record_start(TracerStart::kLater, shim_start);
 }
 
 void arctrace_shim_process_phase(uint32_t phase) {

@@ -15,9 +15,10 @@ using namespace arctrace::writer;
 
 namespace {
 
+template <class Stamp>
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool begin_in_chain(
     uint64_t key, const uintptr_t* return_slot, ThreadState& state) {
-  return call_began_fast(KnownSharedBlock{state}, key, {return_slot, 0, 0});
+  return call_began_fast(KnownSharedBlock<Stamp>{state}, key, {return_slot, 0, 0});
 }
 
 template <uint32_t kCount>
@@ -30,26 +31,26 @@ __attribute__((always_inline)) inline CallLocks<kCount> locks_of(
   }
 }
 
-template <uint32_t kCount>
+template <class Stamp, uint32_t kCount>
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool
 begin_with_locks_in_chain(uint64_t key, const uintptr_t* return_slot, uintptr_t first,
                           uintptr_t second, ThreadState& state) {
-  return call_began_fast(KnownSharedBlock{state}, key, {return_slot, 0, 0},
+  return call_began_fast(KnownSharedBlock<Stamp>{state}, key, {return_slot, 0, 0},
                          locks_of<kCount>(first, second));
 }
 
 // Begins a call whose entry has locks. It is out of line, so that calls without locks
-// save no registers for it. False: nothing was done.
-template <uint32_t kCount>
+// save no registers for it. False: nothing was done. REQUIRES: what the Stamp does.
+template <class Stamp, uint32_t kCount>
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool begin_with_locks(
     uintptr_t first, uintptr_t second, const uintptr_t* call_word) {
   const EnteredKey key{call_word};
   const uintptr_t* return_slot = call_word + 1;
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    return begin_with_locks_in_chain<kCount>(key, return_slot, first, second, state);
-  }};
-  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-         call_began_fast(block, key, {return_slot, 0, 0},
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    return begin_with_locks_in_chain<Stamp, kCount>(key, return_slot, first, second,
+                                                    state);
+  });
+  return call_began_fast(block, key, {return_slot, 0, 0},
                          locks_of<kCount>(first, second));
 }
 
@@ -95,8 +96,21 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((noinline)) bool call_is_left_out(
              StubCall{call_word + 1, 0, __atomic_load_n(&call.filter, __ATOMIC_RELAXED)});
 }
 
-// Begin a call by the filter that is in force, or on the stub's slow path. Stubs call
-// them with any alignment of the stack.
+// Begins a call whose entry has locks, if it is ready by the live filter with this
+// number. False: nothing was done. REQUIRES: what the Stamp does.
+template <class Stamp>
+__attribute__((always_inline)) inline bool begin_if_ready_with_locks(
+    const volatile uint32_t& number, uint32_t ready_at, uintptr_t first, uintptr_t second,
+    const uintptr_t* call_word) {
+  if (is_equal(number, ready_at - ARCTRACE_SHIM_READY_WITH_LOCKS(0, 1))) {
+    return begin_with_locks<Stamp, 1>(first, second, call_word);
+  }
+  return is_equal(number, ready_at - ARCTRACE_SHIM_READY_WITH_LOCKS(0, 2)) &&
+         begin_with_locks<Stamp, 2>(first, second, call_word);
+}
+
+// Begin a call by the filter that is in force, by the clock word, or on the stub's slow
+// path. Stubs call them with any alignment of the stack.
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, force_align_arg_pointer)) void
 begin_otherwise(const uintptr_t* call_word, volatile uintptr_t* returns_to) {
   const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(*call_word);
@@ -106,8 +120,19 @@ ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, force_align_arg_pointer)) void
 begin_unready(uintptr_t first, uintptr_t second, const uintptr_t* call_word,
               volatile uintptr_t* returns_to) {
   const auto& call = *reinterpret_cast<const arctrace_shim_stub_call*>(*call_word);
-  const uintptr_t arguments[] = {first, second};
-  return_as(begin_filtered_stub_call(call, call_word + 1, arguments), returns_to);
+  FilteredEntry entry = FilteredEntry::kUndone;
+  if (filtered_path_is_open()) {
+    const uintptr_t arguments[] = {first, second};
+    entry = begin_filtered_stub_call(call, call_word + 1, arguments);
+  } else if (word_path_is_open<ARCTRACE_GATE_FUNCTIONS>()) {
+    const uint32_t ready_at = __atomic_load_n(&call.ready_at, __ATOMIC_ACQUIRE);
+    const volatile uint32_t& number = current_word_gate().live_filter_number;
+    if (begin_if_ready_with_locks<WordStamp>(number, ready_at, first, second,
+                                             call_word)) {
+      entry = FilteredEntry::kAdded;
+    }
+  }
+  return_as(entry, returns_to);
 }
 
 // Ends a call by the filter. False: nothing was done.
@@ -121,9 +146,10 @@ end_slowly(uintptr_t* return_slot) {
   call_ended_slow(return_slot, return_slot[ARCTRACE_SHIM_RETURNED_RESULT]);
 }
 
+template <class Stamp>
 ARCTRACE_KEEPS_REGISTERS __attribute__((noinline, flatten)) bool end_in_chain(
     uintptr_t* return_slot, ThreadState& state) {
-  return call_ended_fast(KnownSharedBlock{state}, return_slot);
+  return call_ended_fast(KnownSharedBlock<Stamp>{state}, return_slot);
 }
 
 // The return slot is kWords words above the stack pointer at the call of the function
@@ -139,13 +165,35 @@ struct OwnReturnSlot {
   }
 };
 
+// For the function into which this is inlined. False: nothing was done. REQUIRES: what
+// the Stamp does.
+template <class Stamp, int kWords>
+__attribute__((always_inline)) inline bool end_by(OwnReturnSlot<kWords> return_slot) {
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    return end_in_chain<Stamp>(return_slot.stored(), state);
+  });
+  return call_ended_fast(block, AtStackPointer{}, return_slot);
+}
+
 template <int kWords>
 __attribute__((always_inline)) inline bool end_call(OwnReturnSlot<kWords> return_slot) {
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    return end_in_chain(return_slot.stored(), state);
-  }};
-  return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
-         call_ended_fast(block, AtStackPointer{}, return_slot);
+  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+                           end_by<CounterStamp>(return_slot),
+                       1)) {
+    return true;
+  }
+  return word_path_is_open<ARCTRACE_GATE_FUNCTIONS>() && end_by<WordStamp>(return_slot);
+}
+
+// The same for its begin.
+template <class Stamp>
+__attribute__((always_inline)) inline bool begin_by() {
+  const EnteredKey key{entered_call_word()};
+  const uintptr_t* return_slot = entered_call_word() + 1;
+  const auto block = own_block<Stamp>([&](ThreadState& state) ARCTRACE_INLINED {
+    return begin_in_chain<Stamp>(key, return_slot, state);
+  });
+  return call_began_fast(block, key, {return_slot, 0, 0});
 }
 
 }  // namespace
@@ -154,29 +202,27 @@ ARCTRACE_KEEPS_REGISTERS ARCTRACE_SHIM_NO_LANDING_PAD __attribute__((flatten)) v
 arctrace_shim_call_entered(uintptr_t first, uintptr_t second) {
   const auto& call =
       *reinterpret_cast<const arctrace_shim_stub_call*>(*entered_call_word());
-  const uintptr_t* return_slot = entered_call_word() + 1;
   // Acquire: the target and the key are those that the shim stored before.
   const uint32_t ready_at = __atomic_load_n(&call.ready_at, __ATOMIC_ACQUIRE);
   const volatile FastGate& gate = current_fast_gate();
   if (__builtin_expect(!is_equal(gate.live_filter_number, ready_at), 0)) {
-    if (filtered_path_is_open()) {
+    if (!fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate)) {
       return begin_unready(first, second, entered_call_word(), own_return_address());
     }
-    const volatile uint32_t& number = gate.live_filter_number;
-    if (is_equal(number, ready_at - ARCTRACE_SHIM_READY_WITH_LOCKS(0, 1))) {
-      if (begin_with_locks<1>(first, second, entered_call_word())) return;
-    } else if (is_equal(number, ready_at - ARCTRACE_SHIM_READY_WITH_LOCKS(0, 2))) {
-      if (begin_with_locks<2>(first, second, entered_call_word())) return;
+    if (begin_if_ready_with_locks<CounterStamp>(gate.live_filter_number, ready_at, first,
+                                                second, entered_call_word())) {
+      return;
     }
     return return_as(FilteredEntry::kUndone, own_return_address());
   }
-  const EnteredKey key{entered_call_word()};
-  const OwnBlock block{[&](ThreadState& state) ARCTRACE_INLINED {
-    return begin_in_chain(key, return_slot, state);
-  }};
-  if (__builtin_expect(fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate) &&
-                           call_began_fast(block, key, {return_slot, 0, 0}),
-                       1)) {
+  if (__builtin_expect(
+          fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate) && begin_by<CounterStamp>(),
+          1)) {
+    return;
+  }
+  const volatile FastGate& word = current_word_gate();
+  if (has_any_bit<ARCTRACE_GATE_FUNCTIONS>(word.gate) &&
+      is_equal(word.live_filter_number, ready_at) && begin_by<WordStamp>()) {
     return;
   }
   if (!filtered_path_is_open()) {

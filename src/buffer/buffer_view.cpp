@@ -22,7 +22,8 @@ GeometryError check_counts(const Geometry& g) {
   if (g.cpu_count > ARCTRACE_CPU_COUNT_MAX) return GeometryError::kCpuCount;
   if (g.mode < ARCTRACE_MODE_DROP || g.mode > ARCTRACE_MODE_STOP ||
       g.scope < ARCTRACE_SCOPE_THREAD || g.scope > ARCTRACE_SCOPE_ADAPTIVE ||
-      g.clock < ARCTRACE_CLOCK_TSC || g.clock > ARCTRACE_CLOCK_MONOTONIC) {
+      g.clock < ARCTRACE_CLOCK_TSC || g.clock > ARCTRACE_CLOCK_MONOTONIC ||
+      g.stamps > ARCTRACE_STAMPS_ORDER) {
     return GeometryError::kEnum;
   }
   return GeometryError::kNone;
@@ -49,8 +50,9 @@ GeometryError read_geometry_untrusted(const arctrace_session_header& h,
                                       Geometry& out) {
   if (h.magic != expected_magic) return GeometryError::kMagic;
   if (h.byte_order != ARCTRACE_BYTE_ORDER) return GeometryError::kByteOrder;
-  const uint64_t known =
-      h.magic == ARCTRACE_FILE_MAGIC ? ARCTRACE_FEATURE_CHECKSUMS : uint64_t{0};
+  const uint64_t known = h.magic == ARCTRACE_FILE_MAGIC
+                             ? ARCTRACE_FEATURE_CHECKSUMS | ARCTRACE_FEATURE_CLOCK_WORD
+                             : ARCTRACE_FEATURE_CLOCK_WORD;
   if (h.version_major != ARCTRACE_VERSION_MAJOR || (h.features_required & ~known) != 0) {
     return GeometryError::kVersion;
   }
@@ -62,6 +64,9 @@ GeometryError read_geometry_untrusted(const arctrace_session_header& h,
   g.mode = h.mode;
   g.scope = h.scope;
   g.clock = h.clock;
+  // A header that lacks the feature may be of a version that had no such field.
+  const bool has_word = (h.features_required & ARCTRACE_FEATURE_CLOCK_WORD) != 0;
+  if (has_word) g.stamps = h.stamps;
   if (const GeometryError error = layout_geometry(g); error != GeometryError::kNone) {
     return error;
   }
@@ -97,7 +102,7 @@ const char* describe(GeometryError error) {
     case GeometryError::kCpuCount:
       return "CPU count must be at most 4096";
     case GeometryError::kEnum:
-      return "unknown mode, scope or clock";
+      return "unknown mode, scope, clock or stamps";
     case GeometryError::kLayout:
       return "offsets and sizes in the header do not fit together";
     case GeometryError::kSize:

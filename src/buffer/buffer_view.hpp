@@ -11,6 +11,7 @@
 
 #include "src/base/raw_syscall.hpp"
 #include "src/base/shared_atomics.hpp"
+#include "src/buffer/clock.hpp"
 
 namespace arctrace {
 
@@ -27,7 +28,21 @@ struct Geometry {
   uint32_t mode = ARCTRACE_MODE_DROP;
   uint32_t scope = ARCTRACE_SCOPE_THREAD;
   uint32_t clock = ARCTRACE_CLOCK_MONOTONIC;
+  uint32_t stamps = ARCTRACE_STAMPS_EXACT;
+
+  // Whether programs take the times of records from the clock word.
+  bool has_clock_word() const { return stamps != ARCTRACE_STAMPS_EXACT; }
 };
+
+// Whether blocks of this form (enum arctrace_block_form) are one writer's.
+inline bool is_exclusive_form(uint16_t form) { return form != ARCTRACE_FORM_FULL; }
+
+// The size of a record's head in blocks of this form, in bytes.
+inline uint32_t head_size(uint16_t form) {
+  if (form == ARCTRACE_FORM_FULL) return ARCTRACE_FULL_HEAD_SIZE;
+  return form == ARCTRACE_FORM_BARE ? ARCTRACE_BARE_HEAD_SIZE
+                                    : ARCTRACE_COMPACT_HEAD_SIZE;
+}
 
 enum class GeometryError : uint8_t {
   kNone,
@@ -97,6 +112,14 @@ class BufferView {
   std::byte* base_ = nullptr;
   Geometry geometry_;
 };
+
+// The time that a record has which is begun now, in the session's ticks.
+inline uint64_t read_ticks(const BufferView& view) {
+  const Geometry& geometry = view.geometry();
+  if (!geometry.has_clock_word()) return read_ticks(geometry.clock);
+  // Relaxed: the word alone is read (SPEC.md CLK-2).
+  return IpcAtomics::load_relaxed(view.control().time);
+}
 
 // Wakes the collector. The futex word on which it sleeps is 0 while it sleeps or works, 1
 // from a wake-up until its next pass begins: a thread that finds the word 1 need not make

@@ -65,18 +65,19 @@ inline bool has_long_call(const ThreadState& state, uint64_t ticks) {
 
 // Reserves the usual record in the thread's own block, or else in the shared chain.
 // False: there is no space, or something is to be written or decided before.
+template <class Stamp>
 __attribute__((always_inline)) inline bool reserve_usual(ThreadState& state,
                                                          uint16_t type,
                                                          uint32_t body_size,
                                                          Reservation& reserved) {
-  const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+  const uint32_t length = Stamp::kHeadSize + body_size;
   std::byte* begin;
   if (!find_space(state, length, begin)) {
-    return reserve_in_known_block(state, type, body_size, read_counter(), reserved);
+    return reserve_in_known_block(state, type, body_size, Stamp::ticks(state), reserved);
   }
-  uint32_t from_base;
-  if (!read_counter_from(state.block.base_ticks, from_base)) return false;
-  reserved = begin_compact(state, begin, type, length, from_base);
+  Stamp stamp;
+  if (!stamp.read(state)) return false;
+  reserved = stamp.begin(state, begin, type, length);
   count_written(state);
   return true;
 }
@@ -126,8 +127,9 @@ inline bool is_left_out(const StubCall& call) {
 
 // Enters `key`, if fits(state, to), as enter_fast() does it. `here`: for the writer call.
 // After fits(), flags() are the function's for the filter, and make_frame() makes its
-// machine frame. REQUIRES: the filtered path is open by the filter that the flags are by.
-template <class Fits, class Flags, class MakeFrame, class Locks = NoLocks>
+// machine frame. REQUIRES: the filtered path is open by the filter that the flags are by,
+// and the Stamp is the session's.
+template <class Stamp, class Fits, class Flags, class MakeFrame, class Locks = NoLocks>
 __attribute__((always_inline)) inline FilteredEntry enter_filtered_usual(
     uint64_t key, uintptr_t here, HiddenFrames hidden_frames, const Fits& fits,
     const Flags& flags, const MakeFrame& make_frame, const Locks& locks = {}) {
@@ -146,7 +148,7 @@ __attribute__((always_inline)) inline FilteredEntry enter_filtered_usual(
   if (number >= OpenFrames::kMax) return refuse();
   OpenFrame* const to = state.open.frame_at(at);
   if (!fits(state, to)) return refuse();
-  const uint64_t ticks = call_filter.ticks_min != 0 ? read_counter() : 0;
+  const uint64_t ticks = call_filter.ticks_min != 0 ? Stamp::ticks(state) : 0;
   if (has_long_call(state, ticks)) return refuse();
   const FilteredFrame filtered = filtered_frame(local, flags(), ticks);
   if (hidden_frames == HiddenFrames::kNone && is_without_effect(local, filtered)) {
@@ -162,9 +164,9 @@ __attribute__((always_inline)) inline FilteredEntry enter_filtered_usual(
     // Calls that wait are recorded first.
     if (state.filtered.first_waiting != 0) return refuse();
     Reservation record;
-    if (!reserve_usual(state, ARCTRACE_TYPE_ENTER,
-                       static_cast<uint32_t>(sizeof(arctrace_frame_body)) + locks.size(),
-                       record)) {
+    if (!reserve_usual<Stamp>(
+            state, ARCTRACE_TYPE_ENTER,
+            static_cast<uint32_t>(sizeof(arctrace_frame_body)) + locks.size(), record)) {
       return refuse();
     }
     complete_enter(Nesting::kOutermost, state, record, key, {at, to}, store, locks);
@@ -183,8 +185,8 @@ __attribute__((always_inline)) inline FilteredEntry enter_filtered_usual(
 
 // Leaves the thread's innermost frame, if is_exited(state, frame) says that it is the
 // one, and calls after(). False: nothing was done. `here`: as above. REQUIRES: the
-// filtered path is open.
-template <class IsExited, class After>
+// filtered path is open, and the Stamp is the session's.
+template <class Stamp, class IsExited, class After>
 __attribute__((always_inline)) inline bool exit_filtered_usual(uintptr_t here,
                                                                const IsExited& is_exited,
                                                                const After& after) {
@@ -205,13 +207,13 @@ __attribute__((always_inline)) inline bool exit_filtered_usual(uintptr_t here,
   if (reporting == Reporting::kReported) {
     if (first_waiting != 0) return OutermostCall::refuse();
     Reservation record;
-    if (!reserve_usual(state, ARCTRACE_TYPE_EXIT, 0, record)) {
+    if (!reserve_usual<Stamp>(state, ARCTRACE_TYPE_EXIT, 0, record)) {
       return OutermostCall::refuse();
     }
     commit_leave(Nesting::kOutermost, state, record, exited);
   } else {
     if (first_waiting != 0) {
-      if (has_long_call(state, read_counter())) return OutermostCall::refuse();
+      if (has_long_call(state, Stamp::ticks(state))) return OutermostCall::refuse();
       if (first_waiting > number) first_waiting = 0;
     }
     state.open.depth = exited;

@@ -298,6 +298,11 @@ int call_began_slow(uint64_t key, const uintptr_t* return_slot, uintptr_t frame_
                       &is_known_stub_call_in_found)) {
     return 1;
   }
+  if (word_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+      call_began_fast(own_block<WordStamp>(kNowhereElse), key, call, NoLocks{},
+                      &is_known_stub_call_in_found)) {
+    return 1;
+  }
   if (filtered_path_is_open()) {
     const FilteredEntry entry = begin_filtered_call(key, call);
     if (entry != FilteredEntry::kUndone) return entry == FilteredEntry::kAdded ? 1 : 0;
@@ -338,6 +343,10 @@ int call_began_with_args(uint64_t key, const StubCall& call, uint32_t args,
 
 void call_ended_slow(uintptr_t* return_slot, uintptr_t retval) {
   if (filtered_path_is_open() && end_filtered_call(return_slot)) return;
+  if (word_path_is_open<ARCTRACE_GATE_FUNCTIONS>() &&
+      call_ended_fast(own_block<WordStamp>(kNowhereElse), return_slot)) {
+    return;
+  }
   with_stack_space([=] { end_call(return_slot, retval); });
 }
 

@@ -207,13 +207,14 @@ typedef uint32_t arctrace_shim_open_frames(const struct arctrace_shim_call* call
                                            const struct arctrace_shim_memory* signal,
                                            arctrace_shim_see_frame* see, void* context);
 
-/* Examines the records [begin, end) of a full block, while the recorder falls behind.
+/* Examines the records [begin, end) of a full block, whose heads have `head_size` bytes,
+ * while the recorder falls behind.
  * Writes the addresses of functions that it has switched off because of them to
  * `functions`, at most ARCTRACE_SHIM_SWITCHED_OFF_MAX, and returns their number; called
  * again with the same records if there may be more. Called by one thread at a time. */
 #define ARCTRACE_SHIM_SWITCHED_OFF_MAX 16
 typedef uint32_t arctrace_shim_full_block(void* begin, const void* end,
-                                          uint64_t* functions);
+                                          uint32_t head_size, uint64_t* functions);
 
 /* A program's file as one of the exec functions names it. */
 struct arctrace_shim_program {

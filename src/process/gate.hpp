@@ -37,9 +37,13 @@ static_assert(offsetof(arctrace_control, unfiltered) +
 // CPU's counter. Otherwise, and then for good, it points to zeros.
 extern __attribute__((visibility("hidden"))) const volatile FastGate* fast_gate;
 
-// Points to the FastGate of the buffer while there is a filter of calls and fast_gate
-// would point there without it. Otherwise it points to zeros.
+// Points to the FastGate of the buffer while there is a filter of calls and fast_gate or
+// word_gate would point there without it. Otherwise it points to zeros.
 extern __attribute__((visibility("hidden"))) const volatile FastGate* filtered_gate;
+
+// Points to the FastGate of the buffer while there is no filter of calls and the session
+// has a clock word. Otherwise it points to zeros.
+extern __attribute__((visibility("hidden"))) const volatile FastGate* word_gate;
 
 // The gates as they are now, to be asked several questions.
 inline const volatile FastGate& current_fast_gate() {
@@ -47,6 +51,10 @@ inline const volatile FastGate& current_fast_gate() {
 }
 inline const volatile FastGate& current_filtered_gate() {
   return *__atomic_load_n(&filtered_gate, __ATOMIC_RELAXED);
+}
+
+inline const volatile FastGate& current_word_gate() {
+  return *__atomic_load_n(&word_gate, __ATOMIC_RELAXED);
 }
 
 // Whether any of the gate's bits is set, and records may take the fast path.
@@ -59,6 +67,19 @@ inline bool fast_path_is_open(const volatile FastGate& gate = current_fast_gate(
 inline bool is_open_for_all_functions() {
   const volatile FastGate& gate = current_fast_gate();
   return fast_path_is_open<ARCTRACE_GATE_FUNCTIONS>(gate) &&
+         is_zero(gate.live_filter_number);
+}
+
+// Whether records may take the fast path by the clock word.
+template <uint32_t kBits>
+inline bool word_path_is_open() {
+  return has_any_bit<kBits>(current_word_gate().gate);
+}
+
+// The same for functions; and there is no live filter.
+inline bool word_path_is_open_for_all_functions() {
+  const volatile FastGate& gate = current_word_gate();
+  return has_any_bit<ARCTRACE_GATE_FUNCTIONS>(gate.gate) &&
          is_zero(gate.live_filter_number);
 }
 
@@ -81,8 +102,9 @@ void filter_fast_path();
 void close_gate();
 
 // From now on the gate and the filters' numbers are those of the session that the process
-// has joined, and its records may take the fast path, or that of filtered calls, if the
-// clock is the CPU's counter.
-void open_gate(const BufferView& view, bool has_counter_clock, bool is_filtered);
+// has joined, and its records may take the fast path by the CPU's counter or by the clock
+// word, or that of filtered calls, if one of the two is the clock. `clock`: as
+// Session::clock.
+void open_gate(const BufferView& view, uint32_t clock, bool is_filtered);
 
 }  // namespace arctrace::writer

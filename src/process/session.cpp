@@ -113,7 +113,10 @@ int join_opened(const char* path, bool (*before_records)(), const Open& open) {
   session.view = view;
   session.words_per_block =
       (view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE) / sizeof(uint32_t);
-  session.clock = view.geometry().clock;
+  const bool has_word = view.geometry().has_clock_word();
+  session.clock = has_word ? Session::kClockWord : view.geometry().clock;
+  session.delta_max = has_word ? 0 : UINT32_MAX;
+  session.head_size = has_word ? ARCTRACE_BARE_HEAD_SIZE : ARCTRACE_COMPACT_HEAD_SIZE;
   session.ticks_per_second = buffer.header.ticks_per_second;
   session.is_map = buffer.is_map;
   session.released = false;
@@ -125,7 +128,7 @@ int join_opened(const char* path, bool (*before_records)(), const Open& open) {
   session.joined = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool is_filtered = before_records != nullptr && before_records();
-  open_gate(view, session.clock == kCounterClock, is_filtered);
+  open_gate(view, session.clock, is_filtered);
   return 0;
 }
 
@@ -144,7 +147,8 @@ int join_handed_session(int fd, bool (*before_records)()) {
 }
 
 void use_coarse_clock() {
-  if (session.clock == Session::kCoarseClock) return;
+  // The clock word needs no counter either.
+  if (session.clock == Session::kCoarseClock || has_bare_heads()) return;
   session.coarse_base_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
   session.coarse_base_ticks = session_ticks();
   close_fast_path();
@@ -258,6 +262,7 @@ uint32_t is_slow;  // nonzero: close_fast_path() was called since the gate was o
 
 const volatile FastGate* fast_gate = &kClosed;
 const volatile FastGate* filtered_gate = &kClosed;
+const volatile FastGate* word_gate = &kClosed;
 const volatile uint32_t* live_filter_number = kClosedGate;
 const volatile uint32_t* record_filter_number = kClosedGate;
 
@@ -269,13 +274,15 @@ void close_fast_path() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   set_gate(fast_gate, kClosed);
   set_gate(filtered_gate, kClosed);
+  set_gate(word_gate, kClosed);
 }
 
 void filter_fast_path() {
-  const volatile FastGate& open = current_fast_gate();
+  const volatile FastGate*& unfiltered = has_bare_heads() ? word_gate : fast_gate;
+  const volatile FastGate& open = *__atomic_load_n(&unfiltered, __ATOMIC_RELAXED);
   if (&open == &kClosed) return;
   set_gate(filtered_gate, open);
-  set_gate(fast_gate, kClosed);
+  set_gate(unfiltered, kClosed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (IpcAtomics::load_relaxed(is_slow) != 0) set_gate(filtered_gate, kClosed);
 }
@@ -285,12 +292,16 @@ void close_gate() {
   arctrace_gate = kClosedGate;
 }
 
-void open_gate(const BufferView& view, bool has_counter_clock, bool is_filtered) {
+void open_gate(const BufferView& view, uint32_t clock, bool is_filtered) {
   IpcAtomics::store_relaxed(is_slow, uint32_t{0});
   live_filter_number = &live_filter_area(view).round;
   record_filter_number = &record_filter_area(view).round;
-  if (has_counter_clock) {
-    set_gate(is_filtered ? filtered_gate : fast_gate, FastGate::of(view));
+  const bool has_word = clock == Session::kClockWord;
+  if (has_word || clock == kCounterClock) {
+    set_gate(is_filtered ? filtered_gate
+             : has_word  ? word_gate
+                         : fast_gate,
+             FastGate::of(view));
   }
   arctrace_gate = &view.control().gate;
 }

@@ -15,12 +15,15 @@ namespace arctrace::writer {
 // Set by join_session(), and inherited by fork children.
 struct Session {
   static constexpr uint32_t kCoarseClock = UINT32_MAX;
+  static constexpr uint32_t kClockWord = UINT32_MAX - 1;
 
   BufferView view;
   bool joined;
   bool released;   // its memory is given back, after it was ended
   bool is_map;     // the buffer is a BPF map
-  uint32_t clock;  // the one that is read: enum arctrace_clock, or kCoarseClock
+  uint32_t clock;  // the one that is read: enum arctrace_clock, kCoarseClock, kClockWord
+  uint32_t head_size;         // of records in exclusive blocks
+  uint64_t delta_max;         // the longest time from a block's base that these can have
   uint64_t ticks_per_second;  // about
   uint64_t words_per_block;   // after its header
   // The ticks and the coarse clock's time at the moment from which it is read.
@@ -73,7 +76,11 @@ __attribute__((noinline)) uint64_t coarse_ticks();
 inline uint64_t session_ticks() {
   const uint32_t clock = session.clock;
   if (__builtin_expect(clock == kCounterClock, 1)) return read_counter();
+  if (clock == Session::kClockWord) return read_ticks(session.view);
   return clock == Session::kCoarseClock ? coarse_ticks() : read_monotonic_ns();
 }
+
+// Whether records in exclusive blocks have bare heads: no time of their own.
+inline bool has_bare_heads() { return session.clock == Session::kClockWord; }
 
 }  // namespace arctrace::writer

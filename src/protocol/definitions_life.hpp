@@ -196,7 +196,7 @@ class DefinitionsLife {
         continue;
       }
       if (is_definitions(header) || A::load_relaxed(header.handout) >= retired) continue;
-      if (A::load_relaxed(header.form) != ARCTRACE_FORM_COMPACT ||
+      if (!is_exclusive_form(A::load_relaxed(header.form)) ||
           A::load_relaxed(header.process) == process) {
         break;
       }

@@ -177,7 +177,7 @@ class Overwrite {
     arctrace_block_header& header = view.block_header(index);
     // A block that was taken and never opened holds no records.
     if (A::load_acquire(header.magic) != ARCTRACE_BLOCK_MAGIC) return false;
-    if (A::load_relaxed(header.form) == ARCTRACE_FORM_COMPACT) {
+    if (is_exclusive_form(A::load_relaxed(header.form))) {
       return closed.slot < view.geometry().slot_count &&
              Recycle<A>::is_pinned(view, closed.slot, index);
     }

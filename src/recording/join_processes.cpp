@@ -27,10 +27,10 @@
 
 namespace arctrace::recording {
 
-ProcessThreads::ProcessThreads(pid_t pid, uint32_t clock)
+ProcessThreads::ProcessThreads(pid_t pid, const BufferView& view)
     : pid_(pid),
-      clock_(clock),
-      all_(recorder::read_joined_threads(pid, read_ticks(clock))) {}
+      view_(view),
+      all_(recorder::read_joined_threads(pid, read_ticks(view))) {}
 
 void ProcessThreads::scan() {
   constexpr int kScansMax = 2;
@@ -39,7 +39,7 @@ void ProcessThreads::scan() {
   if (scans_ == kScansMax || (scans_ != 0 && scan_time - first_scan_ < kWhile)) return;
   if (scans_++ == 0) first_scan_ = scan_time;
   std::vector<Waiting> now;
-  const uint64_t ticks = read_ticks(clock_);
+  const uint64_t ticks = read_ticks(view_);
   for (const recorder::WaitingThread& thread : recorder::find_waiting_threads(pid_)) {
     const auto same =
         std::find_if(waiting_.begin(), waiting_.end(),

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/buffer/buffer_view.hpp"
 #include "src/recorder/attach/join_process.hpp"
 #include "src/recorder/buffer/buffer.hpp"
 #include "src/recorder/file/session_records.hpp"
@@ -22,8 +23,8 @@ namespace arctrace::recording {
 // all the time.
 class ProcessThreads {
  public:
-  // Reads which threads the process has. `clock`: the buffer's, enum arctrace_clock.
-  ProcessThreads(pid_t pid, uint32_t clock);
+  // Reads which threads the process has. `view`: of the buffer, which must outlive this.
+  ProcessThreads(pid_t pid, const BufferView& view);
 
   // Finds the threads that wait, and does so once more if it is called again after a
   // while: a thread that was stopped to join the process may not wait again yet.
@@ -40,7 +41,7 @@ class ProcessThreads {
   };
 
   const pid_t pid_;
-  const uint32_t clock_;
+  const BufferView view_;
   recorder::JoinedThreads all_;
   std::vector<Waiting> waiting_;
   int scans_ = 0;

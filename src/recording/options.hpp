@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,10 @@ struct OutputFile {
 struct RecordOptions {
   recorder::BufferOptions buffer;
   OutputFile output;
-  std::vector<std::string> command;  // program and arguments
-  bool wait_for_all = false;         // until no descendant is left
-  uint64_t duration_ns = 0;          // of the recording; 0: as long as the command
+  std::vector<std::string> command;        // program and arguments
+  bool wait_for_all = false;               // until no descendant is left
+  uint64_t duration_ns = 0;                // of the recording; 0: as long as the command
+  std::optional<uint32_t> clock_cpu = {};  // which stores the clock word all the time
   uint64_t keep_ns = 0;  // the buffer is to hold the records of the last time; 0: any
   LibraryCalls library_calls = LibraryCalls::kProgram;
   CallFilterOptions filter;  // without a problem

@@ -89,7 +89,14 @@ Recording::Recording(RecordingBuffer buffer, RecordOptions options, bool is_adop
       options_(std::move(options)),
       buffer_(std::move(buffer)),
       lock_(buffer_.buffer.view()),
-      is_adopted_(is_adopted) {}
+      is_adopted_(is_adopted) {
+  const BufferView& view = buffer_.buffer.view();
+  if (!view.geometry().has_clock_word()) return;
+  constexpr uint32_t kLeastNs = 1000;  // the header of a session may say anything
+  clock_ = std::make_unique<recorder::ClockKeeper>(
+      view, std::max(buffer_.buffer.header().resolution_ns, kLeastNs),
+      options_.clock_cpu);
+}
 
 // The next process that becomes the collector, when the lock is free, loads programs of
 // its own.
@@ -150,6 +157,11 @@ absl::Status Recording::make_recorder(recorder::ResumedSession resumed) {
   recorder::FlightOptions flight = options_.flight;
   absl::Status can_run = recorder::check_collector_thread(flight.runs);
   if (!can_run.ok()) return can_run;
+  if (options_.clock_cpu.has_value()) {
+    can_run =
+        recorder::check_collector_thread({.cpu = options_.clock_cpu}, "--clock-cpu");
+    if (!can_run.ok()) return can_run;
+  }
   absl::StatusOr<recorder::TraceFile> file = create_output(output);
   if (!file.ok()) return file.status();
   const uint32_t mode = buffer.view().geometry().mode;
@@ -160,6 +172,8 @@ absl::Status Recording::make_recorder(recorder::ResumedSession resumed) {
   }
   announce_special(*file, events_);
   flight.polled = buffer_.perf.get();
+  // What was measured is the cost of calls that read the clock.
+  if (buffer.view().geometry().has_clock_word()) flight.recorder.hook_costs.clear();
   if (buffer.map() >= 0) {
     const auto cost =
         recorder::measure_map_cost(buffer.map(), buffer.view().geometry().total_size);
@@ -206,11 +220,10 @@ absl::Status Recording::start(bool output_to_error, const SignalScope& signals) 
   if (absl::Status opened = open(); !opened.ok()) return opened;
   if (options_.wait_for_all) adopt_orphans();
   const BufferView& view = buffer_.buffer.view();
-  const uint32_t clock = view.geometry().clock;
-  const uint64_t start_ticks = read_ticks(clock);
+  const uint64_t start_ticks = read_ticks(view);
   absl::StatusOr<ChildProcess> child =
       ChildProcess::start(options_.command, *variables, output_to_error, signals);
-  const uint64_t started_ticks = read_ticks(clock);
+  const uint64_t started_ticks = read_ticks(view);
   if (!child.ok()) return child.status();
   child_ = *child;
   const auto pid = static_cast<uint32_t>(child_->pid());
@@ -232,9 +245,8 @@ absl::Status Recording::join() {
         join_request(options_, buffer(), events_);
     if (!request.ok()) return request.status();
     if (absl::Status opened = open(); !opened.ok()) return opened;
-    const uint32_t clock = buffer().view().geometry().clock;
     if (!is_adopted_) {
-      for (const pid_t pid : pids) threads_.emplace_back(pid, clock);
+      for (const pid_t pid : pids) threads_.emplace_back(pid, buffer().view());
     }
     joined_ = join_processes(pids, *request, buffer_.kernel.writer.get(), events_);
     if (joined_.pids.empty()) return absl::AbortedError("no process was joined");
@@ -327,6 +339,11 @@ const recorder::CollectorSummary& Recording::finish(const SignalScope& signals) 
     recorder_->threads_joined(its.finish(!is_filtered));
   }
   close();
+  if (clock_ != nullptr) {
+    // No record is written any more that would have the time of the last store.
+    recorder::close_gate(view);
+    recorder_->clock_word_moved(clock_->finish());
+  }
   summary_ = recorder_->finish();
   if (is_adopted_) recorder::set_gate(view, gate);  // the session goes on
   store_symbols(*recorder_, options_.output, {options_.pids, options_.buffer.owner},

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "src/recorder/drain/clock_keeper.hpp"
 #include "src/recorder/drain/collector.hpp"
 #include "src/recorder/drain/recorder.hpp"
 #include "src/recording/child_process.hpp"
@@ -130,6 +131,7 @@ class Recording {
   RecordingBuffer buffer_;
   const recorder::CollectorLock lock_;
   const bool is_adopted_;
+  std::unique_ptr<recorder::ClockKeeper> clock_;  // null: the session has no clock word
   std::unique_ptr<recorder::Recorder> recorder_;
   std::optional<ChildProcess> child_;
   JoinedProcesses joined_;

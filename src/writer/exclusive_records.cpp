@@ -56,20 +56,21 @@ void examine_full_block(const ThreadState& state, const ProcessState& process,
   uint32_t count;
   do {
     uint64_t functions[ARCTRACE_SHIM_SWITCHED_OFF_MAX];
-    count = full_block_hook(begin, end, functions);
+    count = full_block_hook(begin, end, session.head_size, functions);
     if (count != 0) define_switched_off(functions, count, ticks);
   } while (count == ARCTRACE_SHIM_SWITCHED_OFF_MAX);
   // The end of this work also releases the table in which the hook counts.
   end_work(Work::kExamineFullBlock);
 }
 
-// Appends to the exclusive block if there is space. REQUIRES: ticks - base fits 32 bits.
+// Appends to the exclusive block if there is space. REQUIRES: ticks - base is at most
+// session.delta_max, except of TIME.
 Reservation append(ThreadState& state, uint16_t type, uint32_t body_size,
                    uint64_t ticks) {
-  const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+  const uint32_t length = session.head_size + body_size;
   std::byte* begin;
   if (!find_space(state, length, begin)) return kNoReservation;
-  return begin_compact(state, begin, type, length, ticks_from_base(state, ticks));
+  return begin_own(state, begin, type, length, ticks_from_base(state, ticks));
 }
 
 // The store stays in order with the changes of the block around it, because a signal
@@ -87,12 +88,11 @@ void write_opening(ThreadState& state, uint32_t keep, const OpeningState& openin
     return static_cast<uint32_t>(state.block.end - state.block.pos);
   };
   constexpr uint32_t kLostBody = sizeof(arctrace_lost_body);
-  const uint32_t stack_min = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(state, 0);
+  const uint32_t stack_min = session.head_size + stack_body_size(state, 0);
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
   const bool all =
       report_own_losses(slot, state, opening.losses, [&](const Losses& losses) {
-        if (space() < ARCTRACE_COMPACT_HEAD_SIZE + kLostBody + stack_min + keep)
-          return false;
+        if (space() < session.head_size + kLostBody + stack_min + keep) return false;
         const Reservation lost =
             append(state, ARCTRACE_TYPE_LOST, kLostBody, opening.frames.ticks);
         fill_lost(lost.body, losses, opening.since_ticks);
@@ -101,7 +101,7 @@ void write_opening(ThreadState& state, uint32_t keep, const OpeningState& openin
         return true;
       });
   if (!all) put_off_losses(state, opening);
-  uint32_t stack_space = space() - ARCTRACE_COMPACT_HEAD_SIZE;
+  uint32_t stack_space = space() - session.head_size;
   stack_space = stack_space > keep ? stack_space - keep : 0;
   if (stack_space > stack_record_space()) stack_space = stack_record_space();
   if (stack_space < stack_body_size(state, 0)) stack_space = stack_body_size(state, 0);
@@ -147,8 +147,8 @@ struct Opening {
 // writer call that never came back may have begun to open it. `base_ticks`: the header's,
 // or those of a TIME record there.
 Opening opening_of(std::byte* block, uint32_t size, uint64_t base_ticks) {
-  constexpr uint32_t kTime = ARCTRACE_WORD0(
-      ARCTRACE_TYPE_TIME, ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body));
+  const uint32_t time_word0 =
+      ARCTRACE_WORD0(ARCTRACE_TYPE_TIME, session.head_size + sizeof(arctrace_time_body));
   uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE;
   bool has_stack = false;
   while (offset < size) {
@@ -158,13 +158,22 @@ Opening opening_of(std::byte* block, uint32_t size, uint64_t base_ticks) {
     if (length == 0 || length % 4 != 0 || length > size - offset)
       return {block + size, true, base_ticks};
     has_stack = has_stack || word0 == ARCTRACE_WORD0(ARCTRACE_TYPE_STACK, length);
-    if (word0 == kTime) {
-      std::byte* body = block + offset + ARCTRACE_COMPACT_HEAD_SIZE;
+    if (word0 == time_word0) {
+      std::byte* body = block + offset + session.head_size;
       base_ticks = part_at<arctrace_time_body>(body).ticks;
     }
     offset += length;
   }
   return {block + offset, has_stack, base_ticks};
+}
+
+// Sets the time from which records count theirs.
+void set_base(ThreadState& state, uint64_t ticks) {
+  state.block.base_ticks = ticks;
+  state.block.word_ticks = ticks;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // A handler that has interrupted this may have taken the time.
+  if (state.chain.handler_ticks >= ticks) state.block.word_ticks = 0;
 }
 
 // If the clock went back (a migration between unsynchronised CPUs), no time has passed.
@@ -183,7 +192,7 @@ bool write_time(ThreadState& state, uint64_t ticks) {
   if (time.word0 == nullptr) return false;
   part_at<arctrace_time_body>(time.body).ticks = ticks;
   IpcAtomics::store_release(word_at(time.word0), time.committed);  // I1
-  state.block.base_ticks = ticks;
+  set_base(state, ticks);
   return true;
 }
 
@@ -201,17 +210,20 @@ uint64_t open_block(ThreadState& state, const ProcessState& process, uint32_t ke
   // The call's other records with its own time must not precede these ones, either.
   bool is_rebased = opening.frames.ticks != ticks;
   if (begun.end == block + ARCTRACE_BLOCK_HEADER_SIZE) {
-    state.block.base_ticks = opening.frames.ticks;
-    Handout<IpcAtomics>::open(session.view, state.block.taken,
-                              block_identity(state, process, ARCTRACE_FORM_COMPACT,
-                                             ARCTRACE_CLASS_DATA, opening.frames.ticks));
+    const arctrace_block_form form =
+        has_bare_heads() ? ARCTRACE_FORM_BARE : ARCTRACE_FORM_COMPACT;
+    set_base(state, opening.frames.ticks);
+    Handout<IpcAtomics>::open(
+        session.view, state.block.taken,
+        block_identity(state, process, form, ARCTRACE_CLASS_DATA, opening.frames.ticks));
     is_rebased = false;
   } else {
-    state.block.base_ticks = begun.base_ticks;
+    set_base(state, begun.base_ticks);
   }
   state.block.set_space(begun.end, block + size);
   opening.frames.ticks = not_before_base(state, opening.frames.ticks);
-  is_rebased = is_rebased || ticks_from_base(state, opening.frames.ticks) > UINT32_MAX;
+  is_rebased =
+      is_rebased || ticks_from_base(state, opening.frames.ticks) > session.delta_max;
   if (is_rebased && !write_time(state, opening.frames.ticks)) state.block.end_space();
   if (!begun.has_stack) write_opening(state, keep, opening);
   return opening.frames.ticks;
@@ -241,10 +253,9 @@ bool change_block(ThreadState& state, ProcessState& process, uint32_t keep,
 
 // Has later records count their ticks from this time. False: no space in this block.
 bool rebase(ThreadState& state, uint32_t keep, uint64_t ticks) {
-  constexpr uint32_t kTimeLength =
-      ARCTRACE_COMPACT_HEAD_SIZE + sizeof(arctrace_time_body);
+  const uint32_t time_length = session.head_size + sizeof(arctrace_time_body);
   std::byte* begin;
-  if (!find_space(state, kTimeLength + keep, begin)) return false;
+  if (!find_space(state, time_length + keep, begin)) return false;
   set_has_block(state, false);
   const bool written = write_time(state, ticks);
   set_has_block(state, true);
@@ -257,18 +268,22 @@ void set_full_block_hook(arctrace_shim_full_block* hook) { full_block_hook = hoo
 
 Reservation reserve_exclusive(ThreadState& state, ProcessState& process, uint16_t type,
                               uint32_t body_size, uint64_t ticks) {
-  const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+  const uint32_t length = session.head_size + body_size;
   arctrace_writer_slot& slot = session.view.slot(state.slot.index);
-  const uint32_t opening = ARCTRACE_COMPACT_HEAD_SIZE + stack_body_size(state, 0);
+  const uint32_t opening = session.head_size + stack_body_size(state, 0);
   const uint32_t space =
       session.view.geometry().block_size - ARCTRACE_BLOCK_HEADER_SIZE - opening;
   if (length > space || length > ARCTRACE_RECORD_LENGTH_MAX) {
     count_lost(slot, state, ARCTRACE_LOST_TOO_BIG, ticks);
     return kNoReservation;
   }
+  if (has_bare_heads() && ticks <= state.chain.handler_ticks) {
+    ticks = state.chain.handler_ticks + 1;
+  }
   if (state.block.is_open) {
     ticks = not_before_base(state, ticks);
-    if (ticks_from_base(state, ticks) <= UINT32_MAX || rebase(state, length, ticks)) {
+    if (ticks_from_base(state, ticks) <= session.delta_max ||
+        rebase(state, length, ticks)) {
       const Reservation record = append(state, type, body_size, ticks);
       if (record.word0 != nullptr) {
         count_written(state);

@@ -328,19 +328,21 @@ void record_phase(uint32_t phase) {
 
 ClockTimes times_now() { return {read_counter(), read_clock_ns(CLOCK_MONOTONIC)}; }
 
-void record_start(const ClockTimes& began) {
-  as_attached_thread(
-      [&](Nesting, ThreadState& state, ProcessState& process, uint64_t ticks) {
-        emit_definitions(state, process);
-        if (!is_defined(process)) return;  // readers don't know the process
-        const arctrace_traced_body body{.process = process.id,
-                                        .phase = ARCTRACE_LIFE_TRACED,
-                                        .began_ticks = session.clock == kCounterClock
-                                                           ? began.by_counter
-                                                           : began.monotonic_ns};
-        const BodyPart parts[] = {{&body, sizeof body}};
-        write_parts(state, process, ARCTRACE_TYPE_PHASE, parts, 1, ticks);
-      });
+void record_start(TracerStart which, const ClockTimes& began) {
+  as_attached_thread([&](Nesting, ThreadState& state, ProcessState& process,
+                         uint64_t ticks) {
+    emit_definitions(state, process);
+    if (!is_defined(process)) return;  // readers don't know the process
+    const bool by_counter = session.view.geometry().clock == kCounterClock;
+    uint64_t began_ticks = by_counter ? began.by_counter : began.monotonic_ns;
+    // The clock word, by which the thread's start is told, is behind the clock.
+    const uint64_t latest = which == TracerStart::kFirst ? state.slot.start_ticks : ticks;
+    if (has_bare_heads() && began_ticks > latest) began_ticks = latest;
+    const arctrace_traced_body body{
+        .process = process.id, .phase = ARCTRACE_LIFE_TRACED, .began_ticks = began_ticks};
+    const BodyPart parts[] = {{&body, sizeof body}};
+    write_parts(state, process, ARCTRACE_TYPE_PHASE, parts, 1, ticks);
+  });
 }
 
 void record_helper(uint32_t pid) {

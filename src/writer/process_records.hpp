@@ -46,8 +46,12 @@ struct ClockTimes {
 };
 ClockTimes times_now();
 
+// Which start of the tracer is told: the one with which a thread begins to record, or a
+// later one of the process' first thread.
+enum class TracerStart : uint8_t { kFirst, kLater };
+
 // The calling thread has only started the tracer from then on.
-void record_start(const ClockTimes& began);
+void record_start(TracerStart which, const ClockTimes& began);
 
 // The process has made the child `pid`, which is none of the program's, but the tracer's.
 void record_helper(uint32_t pid);

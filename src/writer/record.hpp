@@ -13,6 +13,8 @@
 #include "src/base/memory.hpp"
 #include "src/base/shared_atomics.hpp"
 #include "src/buffer/clock.hpp"
+#include "src/process/gate.hpp"
+#include "src/process/session.hpp"
 #include "src/protocol/shared_chain.hpp"
 #include "src/writer/thread_state.hpp"
 #include "src/writer/writer_call.hpp"
@@ -59,7 +61,7 @@ inline Part& part_at(std::byte* to) {
   return *reinterpret_cast<Part*>(to);
 }
 
-// Finds where a compact record of `length` bytes begins in the thread's exclusive block.
+// Finds where a record of `length` bytes begins in the thread's exclusive block.
 // False: the block has no space. The position is read once, and before anything else of
 // the state: a handler may fork, and its child, whose state is wiped, goes on here with
 // the parent's record.
@@ -93,7 +95,7 @@ __attribute__((always_inline)) inline bool find_space_fast(const ThreadState& st
 }
 
 // The distance of a time stamp to the block's base. A record can't have more than
-// UINT32_MAX.
+// session.delta_max.
 inline uint64_t ticks_from_base(const ThreadState& state, uint64_t ticks) {
   return ticks - state.block.base_ticks;
 }
@@ -137,6 +139,28 @@ __attribute__((always_inline)) inline Reservation begin_compact(ThreadState& sta
           nullptr, nullptr};
 }
 
+// Begins a bare record, which has the time of the block's base, in the same way.
+__attribute__((always_inline)) inline Reservation begin_bare(ThreadState& state,
+                                                             std::byte* begin,
+                                                             uint16_t type,
+                                                             uint32_t length) {
+  const uint32_t word0 = ARCTRACE_WORD0(type, length);
+  IpcAtomics::store_relaxed(word_at(begin), word0 | ARCTRACE_IN_PROGRESS);  // H1
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  advance(state.block.pos, length);
+  return {begin,   begin + ARCTRACE_BARE_HEAD_SIZE,
+          word0,   state.block.taken.index,
+          nullptr, nullptr};
+}
+
+// Begins a record of the session's form. REQUIRES: find_space() has found space there,
+// and from_base <= session.delta_max.
+inline Reservation begin_own(ThreadState& state, std::byte* begin, uint16_t type,
+                             uint32_t length, uint64_t from_base) {
+  return has_bare_heads() ? begin_bare(state, begin, type, length)
+                          : begin_compact(state, begin, type, length, from_base);
+}
+
 // Counts a user record that has been begun. If it were counted before, a death between
 // the two would count a record that does not exist. Relaxed: the sum is read later. Only
 // the outermost writer call gets here.
@@ -168,12 +192,14 @@ __attribute__((always_inline)) inline auto with_record(Nesting nesting, uint16_t
   if (__builtin_expect(
           state != nullptr && !nesting.nested() && state->filtered.first_waiting == 0,
           1)) {
-    const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+    const uint32_t length = session.head_size + body_size;
     std::byte* begin;
     const bool has_space = find_space(*state, length, begin);
     const uint64_t from_base = ticks_from_base(*state, ticks);
-    if (__builtin_expect(has_space && from_base <= UINT32_MAX, 1)) {
-      const Reservation record = begin_compact(*state, begin, type, length, from_base);
+    const bool has_time = from_base <= session.delta_max &&
+                          (!has_bare_heads() || state->block.word_ticks == ticks);
+    if (__builtin_expect(has_space && has_time, 1)) {
+      const Reservation record = begin_own(*state, begin, type, length, from_base);
       count_written(*state);
       return use(record);
     }
@@ -205,12 +231,52 @@ inline bool write_record(Nesting nesting, uint16_t type, uint32_t body_size,
   });
 }
 
+// From where the fast path has the time of a record, and the head that it writes for it.
+// Each session has one of the two.
+
+// The CPU's counter, in compact heads. REQUIRES: fast_path_is_open().
+struct CounterStamp {
+  static constexpr uint32_t kHeadSize = ARCTRACE_COMPACT_HEAD_SIZE;
+
+  uint32_t from_base;
+
+  // False: the record cannot have the present time.
+  __attribute__((always_inline)) bool read(const ThreadState& state) {
+    return read_counter_from(state.block.base_ticks, from_base);
+  }
+  __attribute__((always_inline)) Reservation begin(ThreadState& state, std::byte* begin,
+                                                   uint16_t type, uint32_t length) const {
+    return begin_compact(state, begin, type, length, from_base);
+  }
+  // The time of a record in the shared chain.
+  static uint64_t ticks(const ThreadState& /*state*/) { return read_counter(); }
+};
+
+// The clock word, in bare heads: a record that has another time than the one before it
+// follows a TIME record, which the slow path writes. REQUIRES: word_path_is_open().
+struct WordStamp {
+  static constexpr uint32_t kHeadSize = ARCTRACE_BARE_HEAD_SIZE;
+
+  __attribute__((always_inline)) bool read(const ThreadState& state) {
+    const volatile uint64_t& time = session.view.control().time;
+    return is_equal(time, state.block.word_ticks);
+  }
+  __attribute__((always_inline)) Reservation begin(ThreadState& state, std::byte* begin,
+                                                   uint16_t type, uint32_t length) const {
+    return begin_bare(state, begin, type, length);
+  }
+  static uint64_t ticks(const ThreadState& state) {
+    const uint64_t now = IpcAtomics::load_relaxed(session.view.control().time);
+    return now < state.chain.not_before ? state.chain.not_before : now;
+  }
+};
+
 // The fast path of nearly every record: a thread's outermost writer call, with space in
-// the thread's exclusive block, by the CPU's counter. It is inlined into its callers and
-// tests each of these conditions once. A thread without space there is handed over to the
-// fast path of the shared chain, which is out of line: elsewhere(state) goes on with this
-// writer call, and returns whether the record was written.
-template <class Elsewhere>
+// the thread's exclusive block. It is inlined into its callers and tests each of these
+// conditions once. A thread without space there is handed over to the fast path of the
+// shared chain, which is out of line: elsewhere(state) goes on with this writer call, and
+// returns whether the record was written.
+template <class Elsewhere, class Stamp = CounterStamp>
 struct OwnBlock {
   Elsewhere elsewhere;
 
@@ -218,7 +284,7 @@ struct OwnBlock {
   // after its head, if no writer call is in progress and fits(state); `here` is the
   // address for the writer call. False: nothing was done. Nothing is called on the way,
   // and values that are needed later are in few variables, so that the compiler saves no
-  // registers. REQUIRES: fast_path_is_open().
+  // registers. REQUIRES: what the Stamp does.
   template <class Here, class Fits, class Use>
   __attribute__((always_inline)) bool record(Here here, uint16_t type, uint32_t body_size,
                                              const Fits& fits, const Use& use) const {
@@ -226,18 +292,16 @@ struct OwnBlock {
     OutermostCall::begin(here);
     ThreadState* const state = thread_local_state.state;
     if (__builtin_expect(state == nullptr, 0)) return OutermostCall::refuse();
-    const uint32_t length = ARCTRACE_COMPACT_HEAD_SIZE + body_size;
+    const uint32_t length = Stamp::kHeadSize + body_size;
     std::byte* begin;
     if (__builtin_expect(!find_space_fast(*state, length, begin), 0))
       return elsewhere(*state);
     begin = in_register_beside_arguments<0>(begin);
     if (__builtin_expect(!fits(*state), 0)) return OutermostCall::refuse();
-    uint32_t from_base;
-    if (__builtin_expect(!read_counter_from(state->block.base_ticks, from_base), 0)) {
-      return OutermostCall::refuse();
-    }
+    Stamp stamp;
+    if (__builtin_expect(!stamp.read(*state), 0)) return OutermostCall::refuse();
     if (begin == nullptr) __builtin_unreachable();  // there is space
-    const Reservation record = begin_compact(*state, begin, type, length, from_base);
+    const Reservation record = stamp.begin(*state, begin, type, length);
     count_written(*state);
     use(Nesting::kOutermost, *state, record);
     OutermostCall::end(here);
@@ -246,6 +310,13 @@ struct OwnBlock {
 };
 template <class Elsewhere>
 OwnBlock(Elsewhere) -> OwnBlock<Elsewhere>;
+
+// The same by another stamp.
+template <class Stamp, class Elsewhere>
+__attribute__((always_inline)) inline OwnBlock<Elsewhere, Stamp> own_block(
+    const Elsewhere& elsewhere) {
+  return {elsewhere};
+}
 
 // The `Elsewhere` of a caller that takes the slow path then.
 inline constexpr auto kNowhereElse = [](ThreadState&) ARCTRACE_INLINED {

@@ -69,6 +69,7 @@ __attribute__((always_inline)) inline bool reserve_in_known_block(ThreadState& s
 }
 
 // The fast path in the session's shared chain, in the block that has this thread's STACK.
+template <class Stamp = CounterStamp>
 struct KnownSharedBlock {
   ThreadState& state;  // as an OwnBlock handed it over
 
@@ -80,7 +81,8 @@ struct KnownSharedBlock {
     if (__builtin_expect(!fits(state), 0)) return OutermostCall::refuse();
     Reservation record;
     if (__builtin_expect(
-            !reserve_in_known_block(state, type, body_size, read_counter(), record), 0)) {
+            !reserve_in_known_block(state, type, body_size, Stamp::ticks(state), record),
+            0)) {
       return OutermostCall::refuse();
     }
     use(Nesting::kOutermost, state, record);
@@ -88,6 +90,8 @@ struct KnownSharedBlock {
     return true;
   }
 };
+
+KnownSharedBlock(ThreadState&)->KnownSharedBlock<>;
 
 // Whether nothing has changed since the thread found no block for the shared chain: then
 // it need not search them all again.

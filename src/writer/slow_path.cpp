@@ -71,8 +71,9 @@ void close_older_chain_block(const ThreadState& state) {
 }
 
 void leave_own_blocks(ThreadState& state, uint64_t ticks) {
-  const uint64_t base = state.block.base_ticks;
-  state.chain.not_before = ticks > base ? ticks : base;
+  uint64_t last = state.block.base_ticks;
+  if (last < state.chain.handler_ticks) last = state.chain.handler_ticks;
+  state.chain.not_before = ticks > last ? ticks : last;
   close_block(state);
   close_older_chain_block(state);
   state.has_own_blocks = false;
@@ -81,8 +82,8 @@ void leave_own_blocks(ThreadState& state, uint64_t ticks) {
 
 bool stays_in_own_blocks(ThreadState& state, uint32_t body_size, uint64_t ticks) {
   std::byte* begin;
-  const bool has_space = state.block.is_open &&
-                         find_space(state, ARCTRACE_COMPACT_HEAD_SIZE + body_size, begin);
+  const bool has_space =
+      state.block.is_open && find_space(state, session.head_size + body_size, begin);
   if (state.block.is_open && is_slow(state, ticks)) return false;
   return has_space || are_blocks_plenty(kToGoOn);
 }
@@ -209,6 +210,25 @@ ThreadState* recording_thread(Nesting nesting, uint64_t ticks) {
   return nullptr;
 }
 
+// By the clock word, the records of a handler that interrupts the writer, which stand in
+// the chain, and those of the thread's own block might have one time, and readers would
+// not know in which order they came. So the handler's are later by a tick, and those that
+// follow in the block are later still (reserve_exclusive()). In the chain alone the
+// places tell the order.
+uint64_t handler_ticks(ThreadState& state, uint64_t ticks) {
+  const bool has_own_blocks =
+      session.view.geometry().scope == ARCTRACE_SCOPE_THREAD || state.has_own_blocks;
+  const uint64_t first =
+      has_own_blocks ? state.block.base_ticks + 1 : state.chain.not_before;
+  uint64_t& last = state.chain.handler_ticks;
+  if (ticks < first) ticks = first;
+  if (ticks < last) ticks = last;
+  last = ticks;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  state.block.word_ticks = 0;
+  return ticks;
+}
+
 Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
                          uint64_t ticks) {
   if (!session.joined || nesting.refused()) return kNoReservation;
@@ -216,6 +236,7 @@ Reservation reserve_slow(Nesting nesting, uint16_t type, uint32_t body_size,
   if (state == nullptr) return kNoReservation;
   ProcessState* process = current_process(ticks);
   if (process == nullptr) return kNoReservation;
+  if (has_bare_heads() && nesting.nested()) ticks = handler_ticks(*state, ticks);
   if (!nesting.nested()) drop_stray_name(*state);
   if (nesting.nested() && state->loss.stack_differs) {
     count_lost(session.view.slot(state->slot.index), *state, ARCTRACE_LOST_FULL, ticks);

@@ -30,10 +30,13 @@ struct ExclusiveBlock {
   std::byte* pos;
   std::byte* limit;     // from here on the fast path begins no record of kShortRecord
   uint64_t base_ticks;  // the next record's tick delta counts from here
-  std::byte* end;       // == pos: there is no block, or none yet
-  bool is_open;         // the fields above, and the block's opening records, are in order
-  uint64_t serial;      // of the next exclusive block to be opened
-  uint64_t opening;     // serial + 1: the thread owns that block already
+  // The same, for the fast path by the clock word; 0: the next record needs another time,
+  // because the records of a signal handler have that one.
+  uint64_t word_ticks;
+  std::byte* end;    // == pos: there is no block, or none yet
+  bool is_open;      // the fields above, and the block's opening records, are in order
+  uint64_t serial;   // of the next exclusive block to be opened
+  uint64_t opening;  // serial + 1: the thread owns that block already
   Handout<IpcAtomics>::Taken taken;
 
   bool is_opening() const { return opening == serial + 1; }
@@ -83,6 +86,8 @@ struct ChainPosition {
   uint64_t block;        // name of the shared block that has the thread's STACK; 0: none
   uint64_t since_ticks;  // when `budget` was set
   uint64_t not_before;   // the thread's earlier records elsewhere are not later than this
+  // By the clock word: of the last record of a handler that interrupted the writer.
+  uint64_t handler_ticks;
   uint32_t budget;  // bytes to write before the next decision where the thread writes
   uint32_t stack_generation;  // control.definitions_round when a whole STACK was written
   uint64_t stack_ticks;       // when that was

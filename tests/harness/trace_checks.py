@@ -159,7 +159,7 @@ class ReportChecks:
         for row in self.tree["threads"]:
             if row["pid"]:  # else another file has the definition of the thread
                 # What the tracer did in the thread is in no sum.
-                own_ns = sum(node["overhead_ns"] for node, _ in walk(row["root"]) if node["name"] == "[arctrace]")
+                own_ns = sum(node.get("overhead_ns", 0) for node, _ in walk(row["root"]) if node["name"] == "[arctrace]")
                 found[row["pid"], row["tid"]] += row["root"]["cum_ns"] + own_ns
         for thread, total_ns in found.items():
             least, most = bounds[thread]

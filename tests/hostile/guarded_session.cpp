@@ -25,7 +25,7 @@ void join_guarded(const std::string& path) {
   REQUIRE(mremap(writer::session.view.base(), size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
                  middle) == middle);
   writer::session.view = BufferView(middle, geometry);
-  writer::open_gate(writer::session.view, writer::session.clock == kCounterClock, false);
+  writer::open_gate(writer::session.view, writer::session.clock, false);
 }
 
 }  // namespace arctrace::testing

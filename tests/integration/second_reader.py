@@ -26,7 +26,8 @@ FILL = 0xFFFFFFFF
 BLOCK_MAGIC = 0x4B4C4241
 IN_PROGRESS = 1 << 31
 OWNED, SHARED, CLOSED, DRAINING = 2, 3, 4, 5
-COMPACT, FULL = 1, 2
+COMPACT, FULL, BARE = 1, 2, 3
+HEAD_SIZES = {COMPACT: 8, FULL: 16, BARE: 4}
 DATA, DEFINITIONS = 1, 2
 CLASSES = (DATA, DEFINITIONS)
 # type -> (name, its body in the words of the table)
@@ -117,13 +118,13 @@ class Block:
 
 def heads(words, form, first):
     """(offset in words, word 0) of all records that are begun, by the words that were copied first (READ-1)."""
-    smallest = 8 if form == COMPACT else 16
+    smallest = HEAD_SIZES[form]
     at = first
     while at < len(words):
         word0 = words[at]
         if word0 == FILL:
-            if form == COMPACT:
-                return  # a compact block has no holes, so this is the end
+            if form != FULL:
+                return  # an exclusive block has no holes, so this is the end
             at += 1
             continue
         length = word0 & 0xFFFF
@@ -141,12 +142,13 @@ def add_records(block, found, content):
             block.in_progress += 1
             continue
         begin, end, kind = 4 * at, 4 * at + (word0 & 0xFFFF), word0 >> 16
-        if block.form == COMPACT:
-            delta, = struct.unpack_from("<I", content, begin + 4)
-            record = Record(kind, base + delta, block.writer, content[begin + 8:end])
-        else:
+        body = content[begin + HEAD_SIZES[block.form]:end]
+        if block.form == FULL:
             writer, ticks = struct.unpack_from("<IQ", content, begin + 4)
-            record = Record(kind, ticks, writer, content[begin + 16:end])
+            record = Record(kind, ticks, writer, body)
+        else:
+            delta = 0 if block.form == BARE else struct.unpack_from("<I", content, begin + 4)[0]
+            record = Record(kind, base + delta, block.writer, body)
         if kind == TIME:
             base = record.fields()["ticks"]  # its own ticks say nothing (REC-2)
         elif kind != PAD:
@@ -156,7 +158,7 @@ def add_records(block, found, content):
 def header_of(content):
     """An empty Block with the values of the 128 bytes of a block's header (section 2)."""
     magic, form, block_class, writer = struct.unpack_from("<IHHI", content, 64)
-    if magic != BLOCK_MAGIC or form not in (COMPACT, FULL) or block_class not in CLASSES:
+    if magic != BLOCK_MAGIC or form not in HEAD_SIZES or block_class not in CLASSES:
         raise NotValid(f"B2: magic {magic:#x}, form {form}, class {block_class}")
     handout, base_ticks = struct.unpack_from("<QQ", content, 96)
     return Block(handout, form, block_class, writer, base_ticks)

@@ -69,7 +69,7 @@ OPTIONAL = {"cpu_ns", "off_cpu_ns", "ready_ns", "switches", "recursion", "marks"
             "self_ns", "depth", "coroutine", "fields", "end_within_ns", "chunk", "block", "buffer",
             "frames", "reason", "task_state", "path", "waker_pid", "waker_tid", "waker_path",
             "from_interrupt", "main", "vdso", "name", "bpf", "raw", "overhead_ns",
-            "corrected", "not_known_ns", "interrupted_ns"}
+            "corrected", "not_known_ns", "interrupted_ns", "stamps", "resolution_ns", "mean_age_ns", "longest_step_ns"}
 # Objects that may have members of any name; content of records is another one.
 OPEN = {"exits", "records_by_type", "blocks_by_phase", "lost_by_cause", "fields"}
 
@@ -256,6 +256,17 @@ class SchemasTest(TracedTest):
             report = read_report(trace, view, "--corrected", *options)
             self.assertIs(report["corrected"], True)
             self.check(f"report-{view}.json", report)
+
+    def test_times_that_are_not_exact(self):
+        program = support.API + "f = key('f')\nfor i in range(300):\n api.arctrace_enter(f)\n" \
+            " api.arctrace_exit(f)"
+        done = self.record(sys.executable, "-c", program, options=("--no-libcall", "--clock=coarse"))
+        for view in ("summary", "flat", "tree"):
+            report = read_report(done.trace, view)
+            self.assertEqual(report["stamps"], "coarse")
+            self.check(f"report-{view}.json", report)
+        self.check("info.json", json.loads(read("info", done.trace, "--format=json")))
+        self.check_lines("dump.json", read("dump", done.trace, "--format=json").splitlines())
 
     @cases.not_in_gate
     @unittest.skipIf(NO_KERNEL, NO_KERNEL)

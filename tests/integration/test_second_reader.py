@@ -262,7 +262,8 @@ class Text(TracedTest):
             lines = text.splitlines()
             content = bytes.fromhex("".join(line for line in lines if not line.startswith("->")))
             wanted = [line[3:] for line in lines if line.startswith("->")]
-            form = second_reader.COMPACT if name.startswith("compact") else second_reader.FULL
+            form = {"compact": second_reader.COMPACT, "bare": second_reader.BARE}.get(
+                name.split("-")[0], second_reader.FULL)
             block = Block(0, form, DATA, 7, 1000)
             begun, found = [], []
             try:

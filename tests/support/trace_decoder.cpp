@@ -73,7 +73,7 @@ class Decoder {
 
   void records_chunk(std::span<const std::byte> payload) {
     std::vector<DecodedRecord> records;
-    walk(payload, 0, false, 0, records);
+    walk(payload, 0, ARCTRACE_FORM_FULL, 0, records);
     for (const DecodedRecord& record : records) {
       if (record.in_progress)
         problem("R5", where_ + ": a collector's record in progress");
@@ -97,7 +97,7 @@ class Decoder {
     const arctrace_block_header& h = block.header;
     if (h.magic != ARCTRACE_BLOCK_MAGIC || h.writer == 0 ||
         (h.process == 0 && h.writer != ARCTRACE_WRITER_KERNEL) ||
-        (h.form != ARCTRACE_FORM_COMPACT && h.form != ARCTRACE_FORM_FULL) ||
+        (h.form != exclusive_form() && h.form != ARCTRACE_FORM_FULL) ||
         (h.block_class != ARCTRACE_CLASS_DATA &&
          h.block_class != ARCTRACE_CLASS_DEFINITIONS)) {
       return problem("B2", where_ + " has no right block header");
@@ -105,8 +105,8 @@ class Decoder {
     if (h.handout % trace_.header.block_count != head.index) {
       problem("B3", where_ + " is not the block that its hand-out gave");
     }
-    block.has_hole = walk(payload, ARCTRACE_BLOCK_HEADER_SIZE, block.is_compact(),
-                          h.base_ticks, block.records);
+    block.has_hole =
+        walk(payload, ARCTRACE_BLOCK_HEADER_SIZE, h.form, h.base_ticks, block.records);
     if (block.is_compact()) {
       for (DecodedRecord& record : block.records) record.writer = h.writer;
       check_compact(block);
@@ -140,10 +140,19 @@ class Decoder {
     trace_.blocks.push_back(std::move(block));
   }
 
+  // REC-14: a session has exclusive blocks of one form.
+  uint16_t exclusive_form() const {
+    return trace_.header.stamps == 0 ? ARCTRACE_FORM_COMPACT : ARCTRACE_FORM_BARE;
+  }
+
   // Returns whether there was a hole before the last record.
-  bool walk(std::span<const std::byte> bytes, size_t from, bool compact, uint64_t base,
+  bool walk(std::span<const std::byte> bytes, size_t from, uint16_t form, uint64_t base,
             std::vector<DecodedRecord>& out) {
-    const uint32_t head = compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
+    const bool compact = form == ARCTRACE_FORM_COMPACT;
+    const bool full = form == ARCTRACE_FORM_FULL;
+    const uint32_t head = compact ? ARCTRACE_COMPACT_HEAD_SIZE
+                          : full  ? ARCTRACE_FULL_HEAD_SIZE
+                                  : ARCTRACE_BARE_HEAD_SIZE;
     bool hole = false;
     bool hole_before_record = false;
     for (size_t at = from; at < bytes.size();) {
@@ -168,10 +177,11 @@ class Decoder {
       if (record.type == 0) problem("R2", where);
       if (hole) hole_before_record = true;
       record.body = bytes.subspan(at + head, length - head);
-      record.writer = compact ? 0 : load<uint32_t>(bytes, at + 4);
-      record.ticks =
-          compact ? base + load<uint32_t>(bytes, at + 4) : load<uint64_t>(bytes, at + 8);
-      if (compact && record.type == ARCTRACE_TYPE_TIME && !record.in_progress) {
+      record.writer = full ? load<uint32_t>(bytes, at + 4) : 0;
+      record.ticks = full      ? load<uint64_t>(bytes, at + 8)
+                     : compact ? base + load<uint32_t>(bytes, at + 4)
+                               : base;
+      if (!full && record.type == ARCTRACE_TYPE_TIME && !record.in_progress) {
         if (record.u64(0) < base) problem("R4", where);
         base = record.u64(0);
       }

@@ -36,7 +36,8 @@ struct DecodedBlock {
   bool has_hole = false;
   std::vector<DecodedRecord> records;
 
-  bool is_compact() const { return header.form == ARCTRACE_FORM_COMPACT; }
+  // Whether it is one writer's, in compact or bare form.
+  bool is_compact() const { return header.form != ARCTRACE_FORM_FULL; }
 };
 
 struct DecodedTrace {

@@ -92,22 +92,21 @@ struct CallCounts {
 };
 
 // The block may be one that the program has overwritten by mistake.
-CallCounts count_calls(std::byte* begin, const std::byte* end) {
+CallCounts count_calls(std::byte* begin, const std::byte* end, uint32_t head_size) {
   CallCounts counts;
   for_each_watched([](Watched& one) {
     fill_zero(one.calls_of, uint64_t{one.count()} * sizeof *one.calls_of);
   });
-  while (end - begin >= static_cast<long>(ARCTRACE_COMPACT_HEAD_SIZE)) {
+  while (end - begin >= static_cast<long>(head_size)) {
     const uint32_t word0 = IpcAtomics::load_relaxed(*reinterpret_cast<uint32_t*>(begin));
     const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
-    if (length < ARCTRACE_COMPACT_HEAD_SIZE || length % sizeof word0 != 0 ||
-        length > end - begin) {
+    if (length < head_size || length % sizeof word0 != 0 || length > end - begin) {
       break;
     }
     if (word0 == ARCTRACE_WORD0(ARCTRACE_TYPE_ENTER, length) &&
-        length >= ARCTRACE_COMPACT_HEAD_SIZE + sizeof(uint64_t)) {
+        length >= head_size + sizeof(uint64_t)) {
       uint64_t key;
-      __builtin_memcpy(&key, begin + ARCTRACE_COMPACT_HEAD_SIZE, sizeof key);
+      __builtin_memcpy(&key, begin + head_size, sizeof key);
       const Found found = find_patched(key);
       ++counts.all;
       if (found.in != nullptr && found.in->functions()[found.index].is_named == 0) {
@@ -170,9 +169,10 @@ void stop_watching(const PatchTable& image) {
   }
 }
 
-uint32_t throttle_functions(void* begin, const void* end, uint64_t* switched_off) {
-  CallCounts counts =
-      count_calls(static_cast<std::byte*>(begin), static_cast<const std::byte*>(end));
+uint32_t throttle_functions(void* begin, const void* end, uint32_t head_size,
+                            uint64_t* switched_off) {
+  CallCounts counts = count_calls(static_cast<std::byte*>(begin),
+                                  static_cast<const std::byte*>(end), head_size);
   uint32_t number = 0;
   while (is_throttled(counts) && number < ARCTRACE_SHIM_SWITCHED_OFF_MAX) {
     const Found most = most_called();

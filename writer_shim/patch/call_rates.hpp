@@ -26,6 +26,7 @@ void stop_watching(const PatchTable& image);
 // to their ends. Takes a binary search for each call in the block and each patched module
 // at whose addresses it may be, and for each function that it switches off, a pass over
 // the tables of all. REQUIRES: no other thread is in it.
-uint32_t throttle_functions(void* begin, const void* end, uint64_t* switched_off);
+uint32_t throttle_functions(void* begin, const void* end, uint32_t head_size,
+                            uint64_t* switched_off);
 
 }  // namespace arctrace::shim

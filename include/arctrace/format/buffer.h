@@ -68,11 +68,19 @@ enum arctrace_clock {
   ARCTRACE_CLOCK_MONOTONIC = 3 /* CLOCK_MONOTONIC, ticks are ns */
 };
 
+/* From where records of programs have their times. */
+enum arctrace_stamps {
+  ARCTRACE_STAMPS_EXACT = 0,  /* from the clock, which each record reads */
+  ARCTRACE_STAMPS_COARSE = 1, /* from the clock word, which the recorder stores */
+  ARCTRACE_STAMPS_ORDER = 2   /* the same, but so rarely that times say the order only */
+};
+
 /* Bits of the header's features_optional. */
 #define ARCTRACE_FEATURE_PERF 1ull /* the kernel's records were made from perf events */
 
 /* Bits of the header's features_required. */
-#define ARCTRACE_FEATURE_CHECKSUMS 1ull /* of a file only: its chunks have checksums */
+#define ARCTRACE_FEATURE_CHECKSUMS 1ull  /* of a file only: its chunks have checksums */
+#define ARCTRACE_FEATURE_CLOCK_WORD 2ull /* stamps other than ARCTRACE_STAMPS_EXACT */
 
 /* Bits of the control page's gate: classes of records. 0: nothing is recorded. */
 enum arctrace_gate_bit {
@@ -145,6 +153,8 @@ struct arctrace_session_header {
   uint64_t start_realtime_ns;
   uint8_t session_id[16]; /* random */
   uint64_t index_offset;  /* of a file: where its INDEX is; 0: none */
+  uint32_t stamps;        /* enum arctrace_stamps */
+  uint32_t resolution_ns; /* how often the clock word is to be stored; 0: there is none */
 };
 ARCTRACE_ASSERT_OFFSET(arctrace_session_header, byte_order, 8);
 ARCTRACE_ASSERT_OFFSET(arctrace_session_header, features_required, 16);
@@ -157,7 +167,8 @@ ARCTRACE_ASSERT_OFFSET(arctrace_session_header, mode, 88);
 ARCTRACE_ASSERT_OFFSET(arctrace_session_header, ticks_per_second, 112);
 ARCTRACE_ASSERT_OFFSET(arctrace_session_header, session_id, 144);
 ARCTRACE_ASSERT_OFFSET(arctrace_session_header, index_offset, 160);
-ARCTRACE_ASSERT_SIZE(arctrace_session_header, 168);
+ARCTRACE_ASSERT_OFFSET(arctrace_session_header, stamps, 168);
+ARCTRACE_ASSERT_SIZE(arctrace_session_header, 176);
 
 /* ---- Control page: bytes 4096-8191, a cache line for each concern --------- */
 
@@ -166,7 +177,9 @@ struct arctrace_control {
   uint32_t gate;         /* enum arctrace_gate_bit */
   uint32_t functions_on; /* how often functions were switched on */
   uint32_t unfiltered;   /* the gate without the classes that a filter is about */
-  uint32_t reserved0[13];
+  uint32_t reserved0;
+  uint64_t time; /* the clock word: the time that records have, in ticks; 0: none */
+  uint32_t reserved10[10];
   /* line 1 */
   uint64_t next; /* hand-out counter: candidate block = next % block_count */
   uint64_t reserved1[7];
@@ -212,6 +225,7 @@ struct arctrace_control {
   uint32_t collector_pid;
   uint32_t reserved8[5];
 };
+ARCTRACE_ASSERT_OFFSET(arctrace_control, time, 16);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, next, 64);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, shared_current, 128);
 ARCTRACE_ASSERT_OFFSET(arctrace_control, taken, 192);
@@ -380,7 +394,8 @@ enum arctrace_phase {
 
 enum arctrace_block_form {
   ARCTRACE_FORM_COMPACT = 1, /* exclusive block: one writer, 8-byte record heads */
-  ARCTRACE_FORM_FULL = 2     /* shared block: any writer, 16-byte record heads */
+  ARCTRACE_FORM_FULL = 2,    /* shared block: any writer, 16-byte record heads */
+  ARCTRACE_FORM_BARE = 3     /* exclusive block: as COMPACT, with 4-byte record heads */
 };
 
 enum arctrace_block_class {

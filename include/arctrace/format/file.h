@@ -291,6 +291,14 @@ struct arctrace_exec_body {
 } ARCTRACE_RECORD_PART;
 ARCTRACE_ASSERT_PART(arctrace_exec_body, 16);
 
+/* How the clock word moved while it was recorded. */
+struct arctrace_clock_word_body {
+  uint64_t stores;
+  uint64_t mean_age_ns; /* by how much the time of a record is too early on average */
+  uint64_t longest_ns;  /* the longest time between two stores */
+} ARCTRACE_RECORD_PART;
+ARCTRACE_ASSERT_PART(arctrace_clock_word_body, 24);
+
 /* What recording costs on the recorded machine, as its recorder measured it; then count *
  * arctrace_hook_cost, at most one of each kind. */
 struct arctrace_hook_costs_body {

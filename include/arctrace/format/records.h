@@ -31,6 +31,9 @@
 #define ARCTRACE_RECORD_LENGTH_MAX 65532u
 #define ARCTRACE_COMPACT_HEAD_SIZE 8u
 #define ARCTRACE_FULL_HEAD_SIZE 16u
+/* A bare head is word 0 alone: the record's time is the block's base_ticks, or that of
+ * the last TIME record before it. */
+#define ARCTRACE_BARE_HEAD_SIZE 4u
 
 struct arctrace_compact_head {
   uint32_t word0;
@@ -101,6 +104,7 @@ enum arctrace_record_type {
   ARCTRACE_TYPE_ALIVE = 59,
   ARCTRACE_TYPE_HOOK_COSTS = 60,
   ARCTRACE_TYPE_FILES = 61,
+  ARCTRACE_TYPE_CLOCK_WORD = 62,
   /* the kernel writer's: full form, in blocks of class DATA */
   ARCTRACE_TYPE_SWITCH = 64,
   ARCTRACE_TYPE_WAKING = 65,

@@ -86,6 +86,7 @@ Runner add_record(CLI::App& root) {
   add_group(*app, kBufferGroup, [&] {
     add_buffer_options(*app, options->buffer);
     add_collector_options(*app, options->flight.runs);
+    add_clock_options(*app, *options);
   });
   app->add_option("command", options->command, "the command to run, and its arguments")
       ->type_name("COMMAND [ARGUMENT]...");
@@ -102,6 +103,10 @@ Runner add_record(CLI::App& root) {
       reader::print_error("record: " + problem->text());
       return 2;
     }
+    if (const std::string problem = clock_problem(*options); !problem.empty()) {
+      return absl::InvalidArgumentError("record: " + problem);
+    }
+    complete_clock_options(options->buffer);
     if (options->keep_ns != 0) {
       if (app->get_option("--mode")->count() == 0) {
         options->buffer.mode = ARCTRACE_MODE_OVERWRITE;

@@ -59,7 +59,7 @@ void ReadProgress::update(const reader::ReadSoFar& so_far) {
 
 void ReadProgress::count(const reader::Record& record) {
   constexpr uint64_t kRecordsBetweenUpdates = 1 << 14;
-  counted_.bytes += reader::bytes_of(record);
+  counted_.bytes += reader::bytes_of(record, trace_.session());
   if (++counted_.records % kRecordsBetweenUpdates == 0) update(counted_);
 }
 

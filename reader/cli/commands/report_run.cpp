@@ -15,6 +15,7 @@
 #include "reader/render/labels.hpp"
 #include "reader/render/left_out.hpp"
 #include "reader/render/output.hpp"
+#include "reader/render/session_text.hpp"
 #include "reader/render/shell_text.hpp"
 #include "reader/render/terminal.hpp"
 #include "reader/replay/listener.hpp"
@@ -56,6 +57,7 @@ class ReportRun {
 
   absl::StatusOr<int> run() {
     if (absl::Status s = check_kernel_records(); !s.ok()) return s;
+    if (absl::Status s = check_times(); !s.ok()) return s;
     if (absl::Status s = check_costs(); !s.ok()) return s;
     begin();
     if (absl::Status s = read(); !s.ok()) return s;
@@ -133,13 +135,30 @@ class ReportRun {
                      "~/.cache/arctrace can be written"));
   }
 
+  // Error: single calls are to be told by their times, of which the trace has none.
+  absl::Status check_times() const {
+    if (trace_.session().stamps != ARCTRACE_STAMPS_ORDER) return absl::OkStatus();
+    const std::string needs = options_.view->needs_times
+                                  ? absl::StrCat("--view=", options_.view->name)
+                              : options_.corrected   ? "--corrected"
+                              : !options_.of.empty() ? "--of"
+                                                     : "";
+    if (needs.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.paths.front(), " has no times of single calls, which ",
+                     needs, " needs: record without --clock=order"));
+  }
+
   void begin() {
     if (is_json()) {
       json_.begin_object();
+      reader::write_stamps_json(trace_.session(), json_);
       if (options_.corrected) json_.member("corrected", true);
       view_->begin_json(replay_, json_);
     } else {
       if (has_header()) write_(reader::report_head_text(trace_.session()));
+      const std::string stamps = reader::stamps_text(trace_.session());
+      if (!options_.no_header && !stamps.empty()) write_(stamps + "\n");
       if (options_.corrected && !options_.view->is_complete) {
         write_(std::string(reader::kCorrectedTitle) + "\n");
       }

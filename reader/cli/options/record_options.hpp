@@ -27,6 +27,17 @@ void add_snapshot_options(CLI::App& app, recorder::FlightOptions& flight);
 // --collector-cpu and --rt-priority.
 void add_collector_options(CLI::App& app, recorder::CollectorThread& runs);
 
+// --clock, --clock-resolution and --clock-cpu. clock_problem() says what is wrong with
+// their values.
+void add_clock_options(CLI::App& app, recording::RecordOptions& options);
+
+// Why these options of the clock can't be used together, or with others of these options;
+// empty if they can.
+std::string clock_problem(const recording::RecordOptions& options);
+
+// Sets the resolution of the clock word, if there is one and none was asked for.
+void complete_clock_options(recorder::BufferOptions& buffer);
+
 // --keep=TIME, above 0.
 void add_keep_option(CLI::App& app, uint64_t& ns);
 

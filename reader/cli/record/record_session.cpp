@@ -69,13 +69,13 @@ absl::StatusOr<int> run_in_session(const recording::RecordOptions& options) {
                                          options.session, " switches it on"));
     }
     recorder::ask_for_kernel_records_of_children(view);
-    const uint64_t start_ticks = read_ticks(view.geometry().clock);
+    const uint64_t start_ticks = read_ticks(view);
     absl::StatusOr<recording::ChildProcess> child =
         recording::ChildProcess::start(options.command, *variables, false, signals);
     if (!child.ok()) return child.status();
     if (is_on) {
       const ExecEvent exec{static_cast<uint32_t>(child->pid()),
-                           read_ticks(view.geometry().clock) - start_ticks};
+                           read_ticks(view) - start_ticks};
       note_control_event(execs(view), start_ticks, exec.pack());
     }
     warn_if_untraceable(options.command.front());

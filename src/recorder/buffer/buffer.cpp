@@ -350,11 +350,17 @@ void Buffer::write_header(const BufferOptions& options) {
   header.mode = geometry.mode;
   header.scope = geometry.scope;
   header.clock = geometry.clock;
+  header.stamps = geometry.stamps;
+  if (geometry.has_clock_word()) {
+    header.features_required = ARCTRACE_FEATURE_CLOCK_WORD;
+    header.resolution_ns = static_cast<uint32_t>(options.resolution_ns);
+  }
   header.creator_pid = static_cast<uint32_t>(getpid());
   header.creator_uid = static_cast<uint32_t>(getuid());
   header.ticks_per_second = measure_ticks_per_second(geometry.clock);
   const ClockSync sync = take_clock_sync(geometry.clock);
   header.start_ticks = sync.ticks;
+  if (geometry.has_clock_word()) view_.control().time = sync.ticks;
   header.start_monotonic_ns = sync.monotonic_ns;
   header.start_realtime_ns = sync.realtime_ns;
   set_random(header.session_id, sizeof header.session_id);

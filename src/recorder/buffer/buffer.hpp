@@ -36,6 +36,8 @@ struct BufferOptions {
   arctrace_mode mode = ARCTRACE_MODE_DROP;
   arctrace_scope scope = ARCTRACE_SCOPE_ADAPTIVE;
   arctrace_clock clock = choose_clock();
+  arctrace_stamps stamps = ARCTRACE_STAMPS_EXACT;
+  uint64_t resolution_ns = 0;  // of the clock word, if the stamps need it
   PinPolicy pin = PinPolicy::kAuto;
   std::optional<bool> huge_pages;  // nullopt: if possible, without a warning if not
   // The percentage of the blocks, at most kHighWaterPercentMax; 0: never wake.

@@ -42,6 +42,7 @@ absl::StatusOr<Geometry> plan_buffer(const BufferOptions& options) {
   geometry.mode = options.mode;
   geometry.scope = options.scope;
   geometry.clock = options.clock;
+  geometry.stamps = options.stamps;
   const uint64_t blocks =
       geometry.block_size == 0 ? 0 : options.buffer_size / geometry.block_size;
   geometry.block_count = blocks <= ARCTRACE_BLOCK_COUNT_MAX

@@ -48,6 +48,13 @@ struct ClockSync {
 };
 ClockSync take_clock_sync(uint32_t clock);
 
+// How a clock word moved.
+struct ClockWordTimes {
+  uint64_t stores = 0;
+  uint64_t mean_age_ns = 0;  // how much too early a time is on average
+  uint64_t longest_ns = 0;   // the longest time between two stores
+};
+
 // Whether `then` was taken on this machine since it was booted, as far as the clocks
 // tell: a copy of a buffer may be from anywhere. `clock` had about `ticks_per_second`.
 bool is_of_this_boot(const ClockSync& then, uint32_t clock, uint64_t ticks_per_second);

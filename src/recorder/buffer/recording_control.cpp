@@ -30,7 +30,7 @@ void set_gate(const BufferView& view, uint32_t bits) {
   const uint32_t added = bits & ~IpcAtomics::load_relaxed(control.gate);
   // Classes that are switched on have records from the store on; classes that are
   // switched off have none after it.
-  const uint64_t before = read_ticks(view.geometry().clock);
+  const uint64_t before = read_ticks(view);
   if ((added & ARCTRACE_GATE_FUNCTIONS) != 0) {
     IpcAtomics::fetch_add_relaxed(control.functions_on, uint32_t{1});
   }
@@ -41,7 +41,7 @@ void set_gate(const BufferView& view, uint32_t bits) {
   // R1 release, matches R2 (was_off_meanwhile): functions_on, and the live filter.
   IpcAtomics::store_release(control.gate, bits);
   update_unfiltered(view);
-  tell_change(view, added != 0 ? before : read_ticks(view.geometry().clock));
+  tell_change(view, added != 0 ? before : read_ticks(view));
 }
 
 absl::Status set_record_filter(const BufferView& view, const std::string& text) {
@@ -65,7 +65,7 @@ absl::Status set_record_filter(const BufferView& view, const std::string& text) 
   // The fast path does not read the filter. Relaxed: a thread that still reads the old
   // value records as it did before the change.
   IpcAtomics::store_relaxed(control.unfiltered, uint32_t{0});
-  const uint64_t before = read_ticks(view.geometry().clock);
+  const uint64_t before = read_ticks(view);
   const bool is_done =
       publish_filter(record_filter_area(view), words, static_cast<uint32_t>(text.size()));
   update_unfiltered(view);
@@ -91,7 +91,7 @@ absl::Status publish_live_filter(const BufferView& view, const std::string& text
   if (!is_done) {
     return absl::AbortedError("another arctrace ctl sets the filter: try again");
   }
-  tell_change(view, read_ticks(view.geometry().clock));
+  tell_change(view, read_ticks(view));
   return absl::OkStatus();
 }
 

@@ -137,10 +137,10 @@ Collector::Collector(Buffer& buffer, TraceFile file, const RecorderFacts& record
   file_.keep_index();
   file_.write_header(buffer.header());
   const uint32_t elsewhere = resumed.definitions.empty() ? ARCTRACE_SESSION_ELSEWHERE : 0;
-  add_start(records_, read_ticks(buffer_.view().geometry().clock), recorder,
+  add_start(records_, read_ticks(buffer_.view()), recorder,
             resumed.is_resumed ? ARCTRACE_SESSION_RESUMED | elsewhere : 0);
   if (ring_ != nullptr) {
-    ring_->add_begin(records_, read_ticks(buffer_.view().geometry().clock));
+    ring_->add_begin(records_, read_ticks(buffer_.view()));
   }
   flush_records();
   write_earlier(resumed.definitions);
@@ -178,7 +178,7 @@ void Collector::write_control_events() {
 
 // Records for which there is no space stay, and are written later.
 void Collector::flush_records() {
-  file_.write_records(read_ticks(buffer_.view().geometry().clock), records_.bytes());
+  file_.write_records(read_ticks(buffer_.view()), records_.bytes());
   if (file_.error() == 0) records_.clear();
 }
 
@@ -201,8 +201,14 @@ void Collector::command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_t
 
 void Collector::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
-  const uint64_t now = read_ticks(buffer_.view().geometry().clock);
+  const uint64_t now = read_ticks(buffer_.view());
   add_child_status(records_, now, pid, wait_status);
+  flush_records();
+}
+
+void Collector::clock_word_moved(const ClockWordTimes& times) {
+  const std::lock_guard lock(mutex_);
+  add_clock_word(records_, read_ticks(buffer_.view()), times);
   flush_records();
 }
 
@@ -281,8 +287,7 @@ CollectorSummary Collector::finish() {
   const std::lock_guard lock(mutex_);
   drain_.finish();
   for (const JoinedThreads& joined : joined_) {
-    add_silent_threads(records_, read_ticks(buffer_.view().geometry().clock),
-                       buffer_.view(), joined);
+    add_silent_threads(records_, read_ticks(buffer_.view()), buffer_.view(), joined);
   }
   flush_records();
   code_files_.write(drain_.living_processes(), file_,
@@ -296,7 +301,7 @@ CollectorSummary Collector::finish() {
   if (summary.file_error == 0 && buffer_.is_cut_off()) summary.file_error = ENODATA;
   const int error = summary.file_error;
   file_.clear_error();
-  const uint64_t now = read_ticks(buffer_.view().geometry().clock);
+  const uint64_t now = read_ticks(buffer_.view());
   RecordBuilder records;
   add_session_event(records, now,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,
@@ -310,7 +315,7 @@ CollectorSummary Collector::finish() {
 
 int Collector::write_symbols(std::span<const std::vector<std::byte>> payloads) {
   const std::lock_guard lock(mutex_);
-  return file_.write_symbols(read_ticks(buffer_.view().geometry().clock), payloads);
+  return file_.write_symbols(read_ticks(buffer_.view()), payloads);
 }
 
 }  // namespace arctrace::recorder

@@ -34,7 +34,8 @@ int run_before_others(uint32_t priority) {
 
 }  // namespace
 
-absl::Status check_collector_thread(const CollectorThread& thread) {
+absl::Status check_collector_thread(const CollectorThread& thread,
+                                    const char* cpu_option) {
   if (!thread.cpu.has_value() && thread.rt_priority == 0) return absl::OkStatus();
   int cpu_error = 0;
   int priority_error = 0;
@@ -44,7 +45,7 @@ absl::Status check_collector_thread(const CollectorThread& thread) {
   }).join();
   if (cpu_error != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--collector-cpu: this process can't run on CPU ", *thread.cpu, " (it has ",
+        cpu_option, ": this process can't run on CPU ", *thread.cpu, " (it has ",
         sysconf(_SC_NPROCESSORS_ONLN), ", from 0; see taskset -p $$)"));
   }
   if (priority_error != 0) {

@@ -15,7 +15,8 @@ struct CollectorThread {
 
 // Whether a thread of this process may run so, which a thread of its own tries. Error: a
 // sentence for the user, which names the option.
-absl::Status check_collector_thread(const CollectorThread& thread);
+absl::Status check_collector_thread(const CollectorThread& thread,
+                                    const char* cpu_option = "--collector-cpu");
 
 // Has the calling thread run so, as far as that is permitted.
 void become_collector_thread(const CollectorThread& thread);

@@ -40,7 +40,7 @@ void BusyRuns::publish() const {
 
 void Reaper::reap_dead(RecordBuilder& records,
                        const std::function<void(uint32_t)>& closed) {
-  const uint64_t now = read_ticks(view_.geometry().clock);
+  const uint64_t now = read_ticks(view_);
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   uint32_t to_take = view_.geometry().slot_count - used;
   std::vector<uint32_t> dead;
@@ -77,7 +77,7 @@ void Reaper::reap(uint32_t index, RecordBuilder& records,
   arctrace_writer_slot& slot = view_.slot(index);
   DeadSlot<IpcAtomics>::clean_up(view_, index, closed);
   if (const uint32_t writer = IpcAtomics::load_relaxed(slot.writer); writer != 0) {
-    const uint64_t now = read_ticks(view_.geometry().clock);
+    const uint64_t now = read_ticks(view_);
     add_writer_end(records, now, writer, alive_ticks(index));
     add_totals(records, now, view_, slot);
   }
@@ -87,13 +87,12 @@ void Reaper::reap(uint32_t index, RecordBuilder& records,
 
 uint64_t Reaper::alive_ticks(uint32_t index) const {
   const uint64_t started = IpcAtomics::load_relaxed(view_.slot(index).start_ticks);
-  return std::min(std::max(last_pass_ticks_, started),
-                  read_ticks(view_.geometry().clock));
+  return std::min(std::max(last_pass_ticks_, started), read_ticks(view_));
 }
 
 void Reaper::report_losses(RecordBuilder& records, uint32_t index) {
   arctrace_writer_slot& slot = view_.slot(index);
-  const uint64_t now = read_ticks(view_.geometry().clock);
+  const uint64_t now = read_ticks(view_);
   for_each_unreported_loss(slot, [&](uint32_t cause, uint64_t count) {
     add_lost(records, now, IpcAtomics::load_relaxed(slot.writer), cause,
              ARCTRACE_LOST_RESIDUAL, count, IpcAtomics::load_relaxed(slot.start_ticks));
@@ -165,7 +164,7 @@ Drain::Drain(const BufferView& view, TraceFile& file, FileRing* ring,
       owner_died_(view.geometry().block_count),
       copied_at_end_(view.geometry().block_count) {}
 
-uint64_t Drain::ticks() const { return read_ticks(view_.geometry().clock); }
+uint64_t Drain::ticks() const { return read_ticks(view_); }
 
 // Goes on after the disk was full.
 void Drain::resume() {

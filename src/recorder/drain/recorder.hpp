@@ -124,6 +124,10 @@ class Recorder {
   virtual void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) = 0;
   virtual void child_ended(uint32_t pid, int wait_status) = 0;
 
+  // Records in the file how the clock word moved. To be called once, when it does not
+  // move any more.
+  virtual void clock_word_moved(const ClockWordTimes& times) = 0;
+
   // Has finish() record the threads of a process that was joined and that made no call.
   virtual void threads_joined(JoinedThreads joined) = 0;
 

@@ -18,11 +18,13 @@ bool is_users_record(uint32_t type) {
          (type >= ARCTRACE_TYPE_EVENT && type <= ARCTRACE_TYPE_MARK);
 }
 
-// The length in word 0 if a record of that length fits at `offset`, else 0.
-uint32_t length_at(uint32_t word0, uint32_t offset, size_t size) {
+// The length in word 0 if a record of that length fits at `offset` of a block of this
+// form, else 0.
+uint32_t length_at(uint32_t word0, uint16_t form, uint32_t offset, size_t size) {
   const uint32_t length = word0 & ARCTRACE_LENGTH_MASK;
-  const bool fits =
-      length >= ARCTRACE_COMPACT_HEAD_SIZE && length % 4 == 0 && length <= size - offset;
+  const uint32_t least =
+      form == ARCTRACE_FORM_BARE ? ARCTRACE_BARE_HEAD_SIZE : ARCTRACE_COMPACT_HEAD_SIZE;
+  const bool fits = length >= least && length % 4 == 0 && length <= size - offset;
   return fits ? length : 0;
 }
 
@@ -85,18 +87,18 @@ BlockContents scan_block_untrusted(std::span<std::byte> block, BlockWriters* wri
   uint32_t offset = end;
   const arctrace_block_header header =
       copy_block_header(*reinterpret_cast<arctrace_block_header*>(block.data()));
-  const bool is_compact = header.form == ARCTRACE_FORM_COMPACT;
+  const bool is_exclusive = is_exclusive_form(header.form);
   if (writers != nullptr) writers->clear();
   if (!has_listed_writers(header)) writers = nullptr;
-  const uint32_t head = is_compact ? ARCTRACE_COMPACT_HEAD_SIZE : ARCTRACE_FULL_HEAD_SIZE;
-  if (is_compact) contents.facts = ARCTRACE_FACT_KNOWN;
+  const uint32_t head = head_size(header.form);
+  if (is_exclusive) contents.facts = ARCTRACE_FACT_KNOWN;
   while (offset < size) {
     const uint32_t word0 = load_word(block.data(), offset);
     if (word0 == ARCTRACE_FILL) {
       offset += 4;
       continue;
     }
-    const uint32_t length = length_at(word0, offset, size);
+    const uint32_t length = length_at(word0, header.form, offset, size);
     if (length == 0) break;
     const uint32_t type = word0 >> ARCTRACE_TYPE_SHIFT & ARCTRACE_TYPE_MASK;
     if (is_users_record(type)) {
@@ -109,7 +111,7 @@ BlockContents scan_block_untrusted(std::span<std::byte> block, BlockWriters* wri
       if (!contents.has_own && !body.empty()) {
         contents.has_own = is_own_record(type, body);
       }
-      if (is_compact) contents.facts |= facts_of_record_untrusted(type, body);
+      if (is_exclusive) contents.facts |= facts_of_record_untrusted(type, body);
       if (writers != nullptr && type > ARCTRACE_TYPE_TIME) {
         const auto full = load_part_untrusted<arctrace_full_head>(block.subspan(offset));
         writers->add_untrusted(full.writer, full.ticks, type, body);
@@ -140,7 +142,7 @@ void for_each_full_record(
     std::memcpy(&word0, block.data() + offset, sizeof word0);
     uint32_t length = 4;
     if (word0 != ARCTRACE_FILL) {
-      length = length_at(word0, offset, size);
+      length = length_at(word0, ARCTRACE_FORM_FULL, offset, size);
       if (length < ARCTRACE_FULL_HEAD_SIZE) return;
       if ((word0 & ARCTRACE_IN_PROGRESS) == 0) {
         const auto head = load_part_untrusted<arctrace_full_head>(block.subspan(offset));
@@ -157,15 +159,14 @@ void for_each_loss_untrusted(
     std::span<const std::byte> block,
     const std::function<void(const arctrace_lost_body&)>& visit) {
   const auto header = load_part_untrusted<arctrace_block_header>(block);
-  const uint32_t head = header.form == ARCTRACE_FORM_COMPACT ? ARCTRACE_COMPACT_HEAD_SIZE
-                                                             : ARCTRACE_FULL_HEAD_SIZE;
+  const uint32_t head = head_size(header.form);
   for (uint32_t offset = ARCTRACE_BLOCK_HEADER_SIZE; offset + 4 <= block.size();) {
     const auto word0 = load_part_untrusted<uint32_t>(block.subspan(offset));
     if (word0 == ARCTRACE_FILL) {
       offset += 4;
       continue;
     }
-    const uint32_t length = length_at(word0, offset, block.size());
+    const uint32_t length = length_at(word0, header.form, offset, block.size());
     if (length == 0) return;
     const bool is_loss = word0 >> ARCTRACE_TYPE_SHIFT == ARCTRACE_TYPE_LOST;
     if (is_loss && length >= head + sizeof(arctrace_lost_body)) {
@@ -195,11 +196,11 @@ std::vector<std::byte> copy_live_block_untrusted(std::byte* block, uint32_t bloc
   while (offset < committed_until) {
     const uint32_t word0 = load_word(block, offset);
     if (word0 == ARCTRACE_FILL) {
-      if (header.form == ARCTRACE_FORM_COMPACT) break;  // it has no holes
+      if (is_exclusive_form(header.form)) break;  // it has no holes
       offset = end_of_hole(block, offset, committed_until);
       continue;
     }
-    const uint32_t length = length_at(word0, offset, block_size);
+    const uint32_t length = length_at(word0, header.form, offset, block_size);
     if (length == 0) break;
     std::memcpy(copy.data() + offset, &word0, sizeof word0);
     if ((word0 & ARCTRACE_IN_PROGRESS) == 0) {

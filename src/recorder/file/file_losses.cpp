@@ -23,7 +23,7 @@ void FileLosses::add_block_untrusted(std::span<const std::byte> block) {
   if (header.writer == ARCTRACE_WRITER_KERNEL) return add_cpu_block_untrusted(block);
   std::vector<std::byte> copy(block.begin(), block.end());
   const uint64_t records = scan_block_untrusted(copy).records;
-  const bool is_own = header.form == ARCTRACE_FORM_COMPACT;
+  const bool is_own = is_exclusive_form(header.form);
   const uint32_t writer = is_own ? header.writer : uint32_t{ARCTRACE_WRITER_COLLECTOR};
   add(writer, ARCTRACE_LOST_FILE, records, header.base_ticks);
   count_ += records;

@@ -77,6 +77,13 @@ void add_clock_sync(RecordBuilder& records, const ClockSync& sync) {
                                         .realtime_ns = sync.realtime_ns});
 }
 
+void add_clock_word(RecordBuilder& records, uint64_t ticks, const ClockWordTimes& times) {
+  records.begin(ARCTRACE_TYPE_CLOCK_WORD, ARCTRACE_WRITER_COLLECTOR, ticks);
+  records.body(arctrace_clock_word_body{.stores = times.stores,
+                                        .mean_age_ns = times.mean_age_ns,
+                                        .longest_ns = times.longest_ns});
+}
+
 void add_session_event(RecordBuilder& records, uint64_t ticks,
                        arctrace_session_event what, uint32_t detail) {
   records.begin(ARCTRACE_TYPE_SESSION, ARCTRACE_WRITER_COLLECTOR, ticks);

@@ -31,6 +31,9 @@ void add_start(RecordBuilder& records, uint64_t ticks, const RecorderFacts& reco
 
 void add_clock_sync(RecordBuilder& records, const ClockSync& sync);
 
+// Adds CLOCK_WORD.
+void add_clock_word(RecordBuilder& records, uint64_t ticks, const ClockWordTimes& times);
+
 void add_session_event(RecordBuilder& records, uint64_t ticks,
                        arctrace_session_event what, uint32_t detail);
 

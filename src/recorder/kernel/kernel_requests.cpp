@@ -93,7 +93,7 @@ void KernelRequests::tell_recorded(uint32_t events) {
   arctrace_control& control = view_.control();
   IpcAtomics::store_relaxed(control.kernel_recorded, events);
   if ((IpcAtomics::load_relaxed(control.gate) & ARCTRACE_GATE_KERNEL) != 0) {
-    note_gate_change(view_, read_ticks(view_.geometry().clock));
+    note_gate_change(view_, read_ticks(view_));
   }
 }
 

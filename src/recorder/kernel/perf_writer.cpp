@@ -332,8 +332,8 @@ void PerfWriter::write(Source& source, const PerfRecord& record) {
 SharedReservation PerfWriter::reserve(Source& source, uint32_t length) {
   const uint64_t freed = IpcAtomics::load_relaxed(view_.control().freed);
   if (source.full_at == freed) return {};
-  const SharedReservation got = CpuChain<IpcAtomics>::reserve(
-      view_, source.ring.cpu(), length, read_ticks(view_.geometry().clock));
+  const SharedReservation got =
+      CpuChain<IpcAtomics>::reserve(view_, source.ring.cpu(), length, read_ticks(view_));
   source.full_at.reset();
   if (got.record == nullptr) source.full_at = freed;
   return got;

@@ -76,8 +76,14 @@ void FlightRecorder::command_started(uint32_t pid, uint64_t from_ticks,
 void FlightRecorder::child_ended(uint32_t pid, int wait_status) {
   const std::lock_guard lock(mutex_);
   RecordBuilder records;
-  add_child_status(records, read_ticks(buffer_.view().geometry().clock), pid,
-                   wait_status);
+  add_child_status(records, read_ticks(buffer_.view()), pid, wait_status);
+  note(records);
+}
+
+void FlightRecorder::clock_word_moved(const ClockWordTimes& times) {
+  const std::lock_guard lock(mutex_);
+  RecordBuilder records;
+  add_clock_word(records, read_ticks(buffer_.view()), times);
   note(records);
 }
 
@@ -285,7 +291,7 @@ CollectorSummary FlightRecorder::finish() {
   past_.with_control_events = false;
   RecordBuilder silent;
   for (const JoinedThreads& joined : joined_) {
-    add_silent_threads(silent, read_ticks(view.geometry().clock), view, joined);
+    add_silent_threads(silent, read_ticks(view), view, joined);
   }
   note(silent);
   summary.totals = write_snapshot_file(buffer_, file_, past_);
@@ -308,7 +314,7 @@ CollectorSummary FlightRecorder::finish() {
 
 int FlightRecorder::write_symbols(std::span<const std::vector<std::byte>> payloads) {
   const std::lock_guard lock(mutex_);
-  return file_.write_symbols(read_ticks(buffer_.view().geometry().clock), payloads);
+  return file_.write_symbols(read_ticks(buffer_.view()), payloads);
 }
 
 }  // namespace arctrace::recorder

@@ -46,6 +46,7 @@ class FlightRecorder : public Recorder {
   absl::Status publish() override;
   void command_started(uint32_t pid, uint64_t from_ticks, uint64_t to_ticks) override;
   void child_ended(uint32_t pid, int wait_status) override;
+  void clock_word_moved(const ClockWordTimes& times) override;
   void threads_joined(JoinedThreads joined) override;
   absl::StatusOr<std::string> snapshot() override;
   CollectorSummary finish() override;

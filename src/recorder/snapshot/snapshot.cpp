@@ -118,9 +118,9 @@ void Snapshot::copy(const SeenBlock& block) {
                         !Recycle<IpcAtomics>::is_named(view_, block.index);
   uint16_t flags = complete ? 0 : ARCTRACE_CHUNK_LIVE_COPY;
   if (complete && contents.torn > 0) flags = ARCTRACE_CHUNK_OWNER_DIED;
-  file_.write_chunk(
-      ARCTRACE_CHUNK_BLOCK, flags, block.index, read_ticks(view_.geometry().clock),
-      std::span(bytes).first(contents.used), {}, {contents.facts, &writers_});
+  file_.write_chunk(ARCTRACE_CHUNK_BLOCK, flags, block.index, read_ticks(view_),
+                    std::span(bytes).first(contents.used), {},
+                    {contents.facts, &writers_});
   if (file_.error() != 0) {
     if (block.is_definitions) unwritten_.push_back(block);
     file_losses_.add_block_untrusted(std::span(bytes).first(contents.used));
@@ -134,7 +134,7 @@ void Snapshot::copy(const SeenBlock& block) {
 // Writes LOST records for the losses that slots count and no LOST record does, of living
 // and dead writers, and the totals.
 void Snapshot::report_balances() {
-  const uint64_t now = read_ticks(view_.geometry().clock);
+  const uint64_t now = read_ticks(view_);
   RecordBuilder records;
   const uint32_t used = Recycle<IpcAtomics>::slots_used(view_);
   for (uint32_t i = 0; i < used; ++i) {
@@ -209,7 +209,6 @@ void write_earlier(const BufferView& view, TraceFile& file,
 
 DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
                                 const SnapshotPast& past) {
-  const uint32_t clock = buffer.view().geometry().clock;
   file.keep_index();
   file.write_header(buffer.header());
   RecordBuilder records;
@@ -221,13 +220,13 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   add_start(records, buffer.header().start_ticks, past.recorder,
             is_all ? 0 : ARCTRACE_SESSION_RESUMED | elsewhere);
   for (const ClockSync& sync : past.syncs) add_clock_sync(records, sync);
-  add_session_event(records, read_ticks(clock), ARCTRACE_SESSION_DUMP_BEGIN, 0);
-  file.write_records(read_ticks(clock), records.bytes());
-  file.write_records(read_ticks(clock), past.records);
+  add_session_event(records, read_ticks(buffer.view()), ARCTRACE_SESSION_DUMP_BEGIN, 0);
+  file.write_records(read_ticks(buffer.view()), records.bytes());
+  file.write_records(read_ticks(buffer.view()), past.records);
   if (past.with_control_events) {
     records.clear();
     add_control_events(records, buffer.view(), past.moments);
-    file.write_records(read_ticks(clock), records.bytes());
+    file.write_records(read_ticks(buffer.view()), records.bytes());
   }
   DrainTotals earlier;
   write_earlier(buffer.view(), file, past.earlier, earlier);
@@ -241,7 +240,7 @@ DrainTotals write_snapshot_file(const Buffer& buffer, TraceFile& file,
   const int error = snapshot.error() != 0 ? snapshot.error() : file.error();
   file.clear_error();
   records.clear();
-  const uint64_t now = read_ticks(clock);
+  const uint64_t now = read_ticks(buffer.view());
   add_session_event(records, now, ARCTRACE_SESSION_DUMP_END, 0);
   add_session_event(records, now,
                     error == 0 ? ARCTRACE_SESSION_FINISHED : ARCTRACE_SESSION_DISK_FULL,

@@ -1,5 +1,7 @@
 #include "tests/unit/spec/spec_text.hpp"
 
+#include <arctrace/format.h>
+
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -13,6 +15,13 @@ std::string trimmed(const std::string& text) {
   const size_t first = text.find_first_not_of(' ');
   if (first == std::string::npos) return "";
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// The form of the blocks of a vector, whose name begins with it.
+uint16_t form_of(const std::string& name) {
+  const std::string form = name.substr(0, name.find('-'));
+  if (form == "compact") return ARCTRACE_FORM_COMPACT;
+  return form == "bare" ? ARCTRACE_FORM_BARE : ARCTRACE_FORM_FULL;
 }
 
 }  // namespace
@@ -31,7 +40,7 @@ std::vector<Vector> spec_vectors() {
     if (line.rfind(kFence, 0) == 0) {
       inside = true;
       const std::string name = line.substr(std::string(kFence).size());
-      vectors.push_back({name, name.rfind("compact", 0) == 0, {}, {}});
+      vectors.push_back({name, form_of(name), {}, {}});
     } else if (line == "```") {
       inside = false;
     } else if (inside && line.rfind("-> ", 0) == 0) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@ namespace arctrace::testing {
 
 struct Vector {
   std::string name;
-  bool compact = false;
+  uint16_t form;                      // of the block: enum arctrace_block_form
   std::vector<std::byte> content;     // after the block's header
   std::vector<std::string> expected;  // the lines after "->"
 };

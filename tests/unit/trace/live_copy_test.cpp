@@ -131,7 +131,7 @@ struct Walked {
 
 Walked walk(const Block& block, const Words& words) {
   Walked walked;
-  RecordCursor cursor(false, 0, false);
+  RecordCursor cursor(ARCTRACE_FORM_FULL, 0, false);
   cursor.set_window(std::as_bytes(std::span(words)), 0, true);
   for (RawRecord record;;) {
     const RecordCursor::Result result = cursor.next_untrusted(record);

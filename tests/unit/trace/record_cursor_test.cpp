@@ -13,15 +13,17 @@ using testing::BlockBuilder;
 using testing::Bytes;
 using Result = RecordCursor::Result;
 
+constexpr uint16_t kCompact = ARCTRACE_FORM_COMPACT, kBare = ARCTRACE_FORM_BARE;
+
 struct Walk {
   std::vector<RawRecord> records;
   Result end = Result::kEnd;
   RecordCursor cursor;
 };
 
-Walk walk(const Bytes& content, bool compact, uint64_t base, bool ends_at_hole = false) {
+Walk walk(const Bytes& content, uint16_t form, uint64_t base, bool ends_at_hole = false) {
   Walk walk;
-  walk.cursor = RecordCursor(compact, base, ends_at_hole);
+  walk.cursor = RecordCursor(form, base, ends_at_hole);
   walk.cursor.set_window(content.data(), 128, true);
   RawRecord record;
   while ((walk.end = walk.cursor.next_untrusted(record)) == Result::kRecord) {
@@ -33,7 +35,7 @@ Walk walk(const Bytes& content, bool compact, uint64_t base, bool ends_at_hole =
 TEST_CASE("compact: deltas count from the base, and from each TIME") {
   BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 1000);
   block.enter(1000, 1).enter(1007, 2).time(1ull << 40).exit((1ull << 40) + 3);
-  const Walk w = walk(block.content, true, 1000);
+  const Walk w = walk(block.content, kCompact, 1000);
   REQUIRE(w.end == Result::kEnd);
   REQUIRE(w.records.size() == 4);
   CHECK(w.records[0].ticks == 1000);
@@ -46,10 +48,30 @@ TEST_CASE("compact: deltas count from the base, and from each TIME") {
   CHECK(w.records[3].body.empty());
 }
 
+TEST_CASE("bare: records have the time of the base, and of each TIME") {
+  Bytes content;
+  content.u32(testing::word0(ARCTRACE_TYPE_ENTER, 12)).u64(7);
+  content.u32(testing::word0(ARCTRACE_TYPE_EXIT, 4));
+  content.u32(testing::word0(ARCTRACE_TYPE_TIME, 12, true)).u64(5000);  // not complete
+  content.u32(testing::word0(ARCTRACE_TYPE_EXIT, 4));
+  content.u32(testing::word0(ARCTRACE_TYPE_TIME, 12)).u64(2000);
+  content.u32(testing::word0(ARCTRACE_TYPE_EXIT, 4));
+  const Walk w = walk(content, kBare, 1000);
+  REQUIRE(w.end == Result::kEnd);
+  REQUIRE(w.records.size() == 6);
+  CHECK(w.records[0].ticks == 1000);
+  CHECK(w.records[0].body.size() == 8);
+  CHECK(w.records[1].ticks == 1000);
+  CHECK(w.records[1].offset == 140);
+  CHECK(w.records[1].body.empty());
+  CHECK(w.records[3].ticks == 1000);
+  CHECK(w.records[5].ticks == 2000);
+}
+
 TEST_CASE("full: writer and ticks stand in the head") {
   const Bytes content =
       testing::full_record(ARCTRACE_TYPE_INSTANT, 77, 1ull << 50, Bytes().u32(9), true);
-  const Walk w = walk(content, false, 0);
+  const Walk w = walk(content, ARCTRACE_FORM_FULL, 0);
   REQUIRE(w.records.size() == 1);
   CHECK(w.records[0].writer == 77);
   CHECK(w.records[0].ticks == 1ull << 50);
@@ -61,32 +83,39 @@ TEST_CASE("holes of any length are stepped over, word by word") {
   for (size_t words = 0; words < 9; ++words) {
     BlockBuilder block = BlockBuilder::exclusive(1, 0, 0, 0);
     block.hole(words).enter(1, 1).hole(words).exit(2).hole(words);
-    const Walk w = walk(block.content, true, 0);
+    const Walk w = walk(block.content, kCompact, 0);
     CHECK(w.end == Result::kEnd);
     REQUIRE(w.records.size() == 2);
     CHECK(w.records[1].offset == 128 + 16 + 8 * words);
     CHECK(w.cursor.met_hole() == (words != 0));
     // A block that was copied while its owner wrote ends there.
-    CHECK(walk(block.content, true, 0, true).records.size() == (words == 0 ? 2 : 0));
+    CHECK(walk(block.content, kCompact, 0, true).records.size() == (words == 0 ? 2 : 0));
   }
 }
 
 TEST_CASE("what is not a record ends the walk") {
-  const auto broken = [](const Bytes& content, bool compact, Rule rule) {
-    const Walk w = walk(content, compact, 100);
+  const auto broken = [](const Bytes& content, uint16_t form, Rule rule) {
+    const Walk w = walk(content, form, 100);
     CHECK(w.end == Result::kBroken);
     CHECK(w.cursor.rule() == rule);
     CHECK(w.cursor.offset() == 128);
   };
-  broken(Bytes().u32(0).u32(0), true, Rule::kRecordLength);
-  broken(Bytes().u32(testing::word0(5, 4)).u32(0), true, Rule::kRecordLength);
-  broken(Bytes().u32(testing::word0(5, 12)).fill(20, 0), false, Rule::kRecordLength);
-  broken(Bytes().u32(testing::word0(5, 18)).fill(20, 0), true, Rule::kRecordLength);
-  broken(Bytes().u32(testing::word0(5, 20)).fill(12, 0), true, Rule::kRecordLength);
-  broken(Bytes().u32(testing::word0(0, 16)).fill(12, 0), true, Rule::kRecordType);
-  broken(Bytes().u32(testing::word0(ARCTRACE_TYPE_TIME, 12)).u64(0), true,
+  broken(Bytes().u32(0).u32(0), kCompact, Rule::kRecordLength);
+  broken(Bytes().u32(testing::word0(5, 4)).u32(0), kCompact, Rule::kRecordLength);
+  broken(Bytes().u32(testing::word0(5, 12)).fill(20, 0), ARCTRACE_FORM_FULL,
+         Rule::kRecordLength);
+  broken(Bytes().u32(testing::word0(5, 18)).fill(20, 0), kCompact, Rule::kRecordLength);
+  broken(Bytes().u32(testing::word0(5, 20)).fill(12, 0), kCompact, Rule::kRecordLength);
+  broken(Bytes().u32(testing::word0(0, 16)).fill(12, 0), kCompact, Rule::kRecordType);
+  broken(Bytes().u32(testing::word0(5, 0)), kBare, Rule::kRecordLength);
+  broken(Bytes().u32(testing::word0(5, 12)).u32(0), kBare, Rule::kRecordLength);
+  broken(Bytes().u32(testing::word0(ARCTRACE_TYPE_TIME, 8)).u32(0), kBare,
          Rule::kRecordTime);
-  broken(Bytes().u32(testing::word0(ARCTRACE_TYPE_TIME, 16)).u32(0).u64(99), true,
+  broken(Bytes().u32(testing::word0(ARCTRACE_TYPE_TIME, 12)).u64(99), kBare,
+         Rule::kRecordTime);
+  broken(Bytes().u32(testing::word0(ARCTRACE_TYPE_TIME, 12)).u64(0), kCompact,
+         Rule::kRecordTime);
+  broken(Bytes().u32(testing::word0(ARCTRACE_TYPE_TIME, 16)).u32(0).u64(99), kCompact,
          Rule::kRecordTime);
 }
 
@@ -97,7 +126,7 @@ TEST_CASE("a TIME in progress moves nothing") {
                             .u64(5)
                             .u32(testing::word0(ARCTRACE_TYPE_EXIT, 8))
                             .u32(1);
-  const Walk w = walk(content, true, 100);
+  const Walk w = walk(content, kCompact, 100);
   REQUIRE(w.records.size() == 2);
   CHECK(w.records[1].ticks == 101);
 }
@@ -110,9 +139,9 @@ TEST_CASE("windows of every size give the same records") {
     if (i % 3 == 0) block.hole(i % 4);
   }
   const auto& bytes = block.content.data();
-  const std::vector<RawRecord> expected = walk(block.content, true, 0).records;
+  const std::vector<RawRecord> expected = walk(block.content, kCompact, 0).records;
   for (size_t window = 4; window <= bytes.size(); window += 4) {
-    RecordCursor cursor(true, 0, false);
+    RecordCursor cursor(kCompact, 0, false);
     cursor.set_window({}, 128, false);
     std::vector<uint32_t> offsets;
     std::vector<uint64_t> ticks;
