@@ -73,6 +73,13 @@ bool Dispatches::is_over(ThreadIndex thread) const {
   return stack != nullptr && stack->is_gone();
 }
 
+ThreadIndex Dispatches::fork_child(uint32_t tid) const {
+  const auto silent = silent_.find(tid);
+  if (silent == silent_.end()) return kNoIndex;
+  const bool has_process = definitions_.process_of(silent->second) != nullptr;
+  return has_process ? silent->second : kNoIndex;
+}
+
 ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
   const auto found = silent_.find(tid);
   const ThreadIndex silent = found == silent_.end() ? kNoIndex : found->second;
@@ -92,7 +99,9 @@ ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
   const auto next = std::upper_bound(
       list->second.begin(), list->second.end(), time_ns,
       [&](int64_t time, ThreadIndex i) { return time < begin_of(definitions_, i); });
-  if (next == list->second.begin()) return kNoIndex;
+  if (next == list->second.begin()) {
+    return fork_child(tid);
+  }
   const ThreadIndex last = *(next - 1);
   const bool is_silent =
       silent != kNoIndex && next == list->second.end() && is_over(last);
@@ -182,17 +191,33 @@ void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber chi
       definitions_.threads()[*(next - 1)].start_ns >= record.time_ns) {
     --next;
   }
-  if (next != list->second.end()) made(*next);
+  if (next == list->second.end()) return;
+  const ThreadIndex child_before_exec = fork_child(child.tid);
+  const bool has_own = next == list->second.begin() && !parent->in_vfork() &&
+                       child_before_exec != kNoIndex;
+  made(has_own ? child_before_exec : *next);
 }
 
 // The program that begins now has the number of the one that ends. If it has no records,
 // only the end of the other one shows that.
 void Dispatches::executed(const Record& record, uint32_t tid) {
   ThreadStack* begun = find_stack(tid, record.time_ns);
-  ThreadStack* ended =
-      record.time_ns == INT64_MIN ? begun : find_stack(tid, record.time_ns - 1);
+  // A vfork child ran on its parent's stack until then.
+  ThreadStack* ended = record.time_ns == INT64_MIN || vfork_parents_.contains(tid)
+                           ? begun
+                           : find_stack(tid, record.time_ns - 1);
   if (ended != nullptr && ended != begun) ended->apply_kernel(record);
   if (begun != nullptr) begun->apply_kernel(record);
+  // The program goes on where the fork child was.
+  const ThreadIndex child = fork_child(tid);
+  const ThreadIndex program = find(tid, record.time_ns);
+  if (schedule_ != nullptr && ended != nullptr && ended != begun && child != kNoIndex &&
+      program != kNoIndex && ended == stack_of_(child)) {
+    schedule_->thread_made({.parent = child,
+                            .child = program,
+                            .time_ns = record.time_ns,
+                            .runs_in_parent = false});
+  }
   ThreadStack* silent = find_stack(tid, record.time_ns);
   if (silent != nullptr && silent != begun) {
     silent->got_cpu(record.time_ns, cpu_of_kernel(record));

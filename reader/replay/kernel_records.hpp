@@ -56,6 +56,9 @@ class Dispatches {
   // The thread that has the number `tid` in the first PID namespace at that time, or
   // kNoIndex.
   ThreadIndex find(uint32_t tid, int64_t time_ns) const;
+  // Of a number that threads with records have: the thread that had it before them, as a
+  // fork child that has written nothing before it executes a program; else kNoIndex.
+  ThreadIndex fork_child(uint32_t tid) const;
   ThreadStack* find_stack(uint32_t tid, int64_t time_ns) const;
   // Returns the thread's stack, but for a vfork child that of its parent, on which it
   // runs.

@@ -12,6 +12,8 @@ namespace {
 // The kernel's TASK_* bits.
 constexpr uint32_t kTaskUninterruptible = 2;
 constexpr uint32_t kTaskDead = 0x80;
+// The number of a call that a debugger has taken back.
+constexpr uint32_t kNoSyscall = UINT32_MAX;
 
 // Whether a signal ends its process unless that has another action for it.
 bool ends_by_default(uint32_t signal) {
@@ -216,15 +218,15 @@ KernelFrames::KernelFrames(FrameStack& frames, ReplayState& state)
 
 void KernelFrames::apply(const Record& record, uint16_t flags) {
   switch (record.type) {
-    case ARCTRACE_TYPE_SYSCALL:
+    case ARCTRACE_TYPE_SYSCALL: {
+      const uint32_t number =
+          load_part_untrusted<arctrace_syscall_body>(record.body).number;
       leave_all(true);
+      if (number == kNoSyscall) break;
       open_.push_back({true, 0});
-      frames_.push_kernel(
-          0,
-          state_.kernel_functions.syscall(
-              load_part_untrusted<arctrace_syscall_body>(record.body).number),
-          flags);
+      frames_.push_kernel(0, state_.kernel_functions.syscall(number), flags);
       break;
+    }
     case ARCTRACE_TYPE_SYSCALL_END:
       end_syscall(load_part_untrusted<arctrace_syscall_end_body>(record.body).result);
       break;

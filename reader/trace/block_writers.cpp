@@ -80,7 +80,9 @@ void SharedWriters::add_untrusted(const RawRecord& record, const BlockRef& block
   if (record.type == ARCTRACE_TYPE_EXECED) executed_.insert(tgid_untrusted(record));
   if (record.type == ARCTRACE_TYPE_FORKED) {
     const auto body = load_part_untrusted<arctrace_forked_body>(record.body);
-    if (body.child_tgid != body.tgid) forkers_[body.child_tgid] = body.tgid;
+    if (body.child_tgid != body.tgid) {
+      forkers_[body.child_tgid] = {body.tgid, record.ticks};
+    }
   }
   if (record.type == ARCTRACE_TYPE_NUMBERED) {
     const auto body = load_part_untrusted<arctrace_numbered_body>(record.body);
@@ -127,18 +129,17 @@ void add_unknown_process(const BlockRef& block, const Session& session,
 // Finds the processes of threads that only the kernel's records tell.
 class SilentProcesses {
  public:
-  SilentProcesses(const SharedWriters& shared, uint32_t recorder,
+  SilentProcesses(const SharedWriters& shared, uint32_t recorder, const ClockMap& clock,
                   Definitions& definitions)
-      : shared_(shared), recorder_(recorder), definitions_(definitions) {
+      : shared_(shared), recorder_(recorder), clock_(clock), definitions_(definitions) {
     // The kernel names threads of processes that are not recorded; the recorder is one.
     foreign_.insert(recorder);
     for (const auto& [writer, facts] : shared.all()) {
       if (facts.is_foreign) foreign_.insert(facts.tgid);
     }
-    // If several processes had a number, the last one counts.
     const std::span<const Process> processes = definitions.processes();
     for (ProcessIndex i = 0; i < processes.size(); ++i) {
-      processes_[{processes[i].pid_namespace, processes[i].pid}] = i;
+      processes_[{processes[i].pid_namespace, processes[i].pid}].push_back(i);
       for (const uint32_t pid : processes[i].helpers) {
         helpers_.insert({processes[i].pid_namespace, pid});
       }
@@ -163,8 +164,14 @@ class SilentProcesses {
     if (!thread.is_silent) return;
     // The first thread of its process would begin with that process' lifetime.
     const bool is_other = !has_records || thread.tid != thread.tgid;
+    if (!is_other) thread.process = process_before_exec(thread.tgid, own->second);
+    if (!is_other && thread.process != kNoIndex) {
+      thread.names.clear();  // the kernel told that of the program that came later
+      return;
+    }
     if (is_other && !threads_.contains(shared_.own_number(thread.tid))) {
-      thread.process = has_records ? own->second : process_of_kernel(thread.tgid);
+      // If several processes had the number, the last one counts.
+      thread.process = has_records ? own->second.back() : process_of_kernel(thread.tgid);
     }
     const std::string name = name_of(thread.tgid);
     if (thread.names.empty() && !name.empty()) thread.names.push_back({INT64_MIN, name});
@@ -179,9 +186,9 @@ class SilentProcesses {
       const OwnNumber number = shared_.own_number(tgid);
       if (processes_.contains(number)) return false;  // it has written records
       if (helpers_.contains(number)) return true;
-      const std::optional<uint32_t> forker = shared_.forker_of(tgid);
-      if (!forker.has_value()) return false;
-      tgid = *forker;
+      const std::optional<SharedWriters::Fork> fork = shared_.fork_of(tgid);
+      if (!fork.has_value()) return false;
+      tgid = fork->forker;
     }
     return false;
   }
@@ -200,12 +207,50 @@ class SilentProcesses {
     return definitions_.add_process(std::move(process));
   }
 
+  // Adds the process that a fork child is until it executes the first of the programs
+  // `later`, which have its number and records. kNoIndex: it has written records before,
+  // or nothing tells that it was forked by a process that is recorded.
+  ProcessIndex process_before_exec(uint32_t tgid,
+                                   const std::vector<ProcessIndex>& later) {
+    const std::span<const Process> processes = definitions_.processes();
+    const std::optional<SharedWriters::Fork> fork = shared_.fork_of(tgid);
+    if (!fork.has_value() || foreign_.contains(fork->forker)) return kNoIndex;
+    const int64_t forked_ns = clock_.to_ns(clock_.to_ticks(fork->monotonic_ns));
+    const auto is_earlier = [&](ProcessIndex a, ProcessIndex b) {
+      return processes[a].start_ns < processes[b].start_ns;
+    };
+    const Process& first =
+        processes[*std::min_element(later.begin(), later.end(), is_earlier)];
+    if (first.origin != ARCTRACE_ORIGIN_EXEC || first.begin_ns() < forked_ns) {
+      return kNoIndex;
+    }
+    Process process;
+    process.id = ARCTRACE_WRITER_KERNEL | tgid;
+    process.pid = tgid;
+    process.ppid = fork->forker;
+    process.start_ns = forked_ns;
+    process.end_how = ARCTRACE_END_EXEC;
+    process.end_ns = first.begin_ns();
+    // It is a copy of the program that its parent was then.
+    const auto forkers = processes_.find(shared_.own_number(fork->forker));
+    if (forkers != processes_.end()) {
+      for (const ProcessIndex i : forkers->second) {
+        if (processes[i].start_ns > forked_ns) continue;
+        process.parent_id = processes[i].id;
+        process.executable = processes[i].executable;
+        process.arguments = processes[i].arguments;
+      }
+    }
+    return definitions_.add_process(std::move(process));
+  }
+
   const SharedWriters& shared_;
   const uint32_t recorder_;
+  const ClockMap& clock_;
   Definitions& definitions_;
   absl::flat_hash_set<uint32_t> foreign_;
-  // The processes that have written records.
-  absl::flat_hash_map<OwnNumber, ProcessIndex> processes_;
+  // The processes that have written records, and those with the same number.
+  absl::flat_hash_map<OwnNumber, std::vector<ProcessIndex>> processes_;
   absl::flat_hash_set<OwnNumber> threads_;
   absl::flat_hash_set<OwnNumber> helpers_;
 };
@@ -268,7 +313,9 @@ void add_unknown_writers(std::span<const std::vector<BlockRef>> exclusive,
       thread.tid = writer & ~ARCTRACE_WRITER_KERNEL;
       const SharedFacts& facts = shared.all().at(writer);
       thread.tgid = facts.tgid;
-      if (!silent.has_value()) silent.emplace(shared, session.creator_pid, definitions);
+      if (!silent.has_value()) {
+        silent.emplace(shared, session.creator_pid, clock, definitions);
+      }
       thread.is_foreign = silent->is_foreign(facts);
       if (facts.name.has_value()) thread.names.push_back({INT64_MIN, *facts.name});
       silent->place(thread);

@@ -71,10 +71,14 @@ class SharedWriters {
   bool is_recorded(uint32_t tgid, uint32_t recorder) const {
     const auto forked = forkers_.find(tgid);
     return executed_.contains(tgid) ||
-           (forked != forkers_.end() && forked->second != recorder);
+           (forked != forkers_.end() && forked->second.forker != recorder);
   }
-  // The number of the process that forked this one last, if the kernel's records tell.
-  std::optional<uint32_t> forker_of(uint32_t tgid) const {
+  // How the process with this number was forked last, if the kernel's records tell.
+  struct Fork {
+    uint32_t forker;  // the number of the process that did it
+    uint64_t monotonic_ns;
+  };
+  std::optional<Fork> fork_of(uint32_t tgid) const {
     const auto forked = forkers_.find(tgid);
     return forked == forkers_.end() ? std::nullopt : std::optional(forked->second);
   }
@@ -90,9 +94,8 @@ class SharedWriters {
 
  private:
   absl::flat_hash_map<uint32_t, SharedFacts> writers_;
-  // By the number of a process: the number of the process that forked it last.
-  absl::flat_hash_map<uint32_t, uint32_t> forkers_;
-  absl::flat_hash_set<uint32_t> executed_;  // processes that executed a program
+  absl::flat_hash_map<uint32_t, Fork> forkers_;  // by the number of the child
+  absl::flat_hash_set<uint32_t> executed_;       // processes that executed a program
   OwnNumbers numbered_;
   absl::btree_set<uint32_t> interrupted_cpus_;
 };

@@ -156,7 +156,9 @@ struct Thread {
   // If of_kernel(): its process is recorded. The thread is replayed while no thread that
   // has written records has its number. If none ever has, and the thread is not the first
   // one of a process that has written some, `process` is that process, or one that only
-  // the kernel's records tell; else kNoIndex.
+  // the kernel's records tell. If it is the first one of a fork child that wrote records
+  // only when it had executed a program, `process` is the child until then. Else
+  // kNoIndex.
   bool is_silent = false;
   // Set if this is no thread, but stands for the interrupts that the CPU served (SPEC.md
   // READ-12).

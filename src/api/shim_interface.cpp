@@ -138,12 +138,23 @@ uint64_t arctrace_shim_before_fork(void) {
   return session_ticks();
 }
 
-void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks) {
+int arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks) {
   free_large_stacks();
-  if (!session.joined) return;
+  if (!session.joined) return 0;
   if (pid != 0) arctrace_shim_libc_thread(pid);
   const uint32_t parent = begin_forked_process(pid, forked_ticks);
-  if (parent != 0) inherit_frames(parent);
+  const bool in_library_call = parent != 0 && inherit_frames(parent);
+  return in_library_call && gate_is_open(ARCTRACE_GATE_FUNCTIONS) && records_syscalls()
+             ? 1
+             : 0;
+}
+
+int arctrace_shim_tells_own_work(void) {
+  const ThreadState* state = thread_local_state.state;
+  return session.joined && gate_is_open(ARCTRACE_GATE_FUNCTIONS) && state != nullptr &&
+                 state->attached && records_syscalls()
+             ? 1
+             : 0;
 }
 
 void arctrace_shim_thread_start(uintptr_t stack_low, uintptr_t stack_high) {

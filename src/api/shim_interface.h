@@ -271,8 +271,13 @@ ARCTRACE_API uint64_t arctrace_shim_before_fork(void);
 
 /* Tells the process id, which is also its thread's, in a child that libc has just forked,
  * and what arctrace_shim_before_fork() has returned in the parent. 0: libc does not know
- * of the child. */
-ARCTRACE_API void arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks);
+ * of the child. Returns 1 if the child is going to record that it leaves the library call
+ * that forked it, and what the tracer does there is to be told (as below); else 0. */
+ARCTRACE_API int arctrace_shim_forked(uint32_t pid, uint64_t forked_ticks);
+
+/* Whether what the tracer does in the calling thread should have a frame, by which its
+ * system calls are known as its own: system calls are recorded, and so is the thread. */
+ARCTRACE_API int arctrace_shim_tells_own_work(void);
 
 /* The calling thread begins. It takes its writer slot now rather than in a hook. Its
  * stack is [stack_low, stack_high); both are 0 if that is not known. */

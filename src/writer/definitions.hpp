@@ -170,8 +170,8 @@ bool write_thread(ThreadState& state, ProcessState& process, const ThreadFacts& 
 void keep_frames_for_child(uintptr_t stack_end);
 
 // To be called in the child: takes the saved frames. `parent_id`: the identity of the
-// process that forked.
-void inherit_frames(uint32_t parent_id);
+// process that forked. Returns whether the innermost one is that of a library call.
+bool inherit_frames(uint32_t parent_id);
 
 // The calling thread, which has no open frame of its own, leaves a function: the
 // innermost inherited one of that key, and those inside it, are open no more.

@@ -53,16 +53,17 @@ void keep_frames_for_child(uintptr_t stack_end) {
   kept.are_known = true;
 }
 
-void inherit_frames(uint32_t parent_id) {
+bool inherit_frames(uint32_t parent_id) {
   const PendingCalls* calls = thread_local_state.calls;
   inherited_from = 0;
   inherited_ended = 0;
-  if (calls == nullptr || !calls->at_fork.are_known) return;
+  if (calls == nullptr || !calls->at_fork.are_known) return false;
   const ForkFrames& kept = calls->at_fork;
   inherited.depth = kept.depth;
   inherited.count = kept.count;
   copy_bytes(inherited.keys, kept.keys, kept.count * sizeof kept.keys[0]);
   inherited_from = parent_id;
+  return kept.count != 0 && (kept.keys[kept.count - 1] & ARCTRACE_FRAME_LIBRARY_BIT) != 0;
 }
 
 void leave_inherited_frame(const ThreadState& state, uint64_t key) {

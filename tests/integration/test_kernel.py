@@ -540,6 +540,67 @@ class KernelFramesTest(ProgramTest):
         self.assertEqual({child["cum_ns"] for child in starts}, {0})
 
     @cases.in_gate
+    def test_system_calls_of_children(self):
+        """What children do before they execute a program is in the tables, whether or not they record calls of their
+        own; and what arctrace does in them is not."""
+        children = 3
+        program = self.directory / "children"
+        run("gcc", "-O1", "-x", "c", "-", "-o", program, check=True, input="""
+            #include <signal.h>
+            #include <string.h>
+            #include <sys/syscall.h>
+            #include <sys/wait.h>
+            #include <time.h>
+            #include <unistd.h>
+            int main(int argc, char** argv) {
+              for (int child = 0; child < 3; ++child) {
+                const pid_t pid = fork();
+                if (pid == 0) {
+                  unsigned long mask;
+                  for (int i = 0; i < 10; ++i) syscall(SYS_getppid);
+                  for (int i = 0; i < 7; ++i) syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0, &mask, 8);
+                  for (int i = 0; i < 5; ++i) {
+                    const struct timespec time = {0, 2000000};
+                    nanosleep(&time, 0);
+                  }
+                  if (strcmp(argv[1], "execute") == 0) execl("/bin/true", "true", (char*)0);
+                  _exit(0);
+                }
+                waitpid(pid, 0, 0);
+              }
+              return argc != 2;
+            }""")
+        for mode in ("execute", "end"):
+            for options in (("--no-libcall",), ()):
+                with self.subTest(mode=mode, options=options):
+                    trace = whole(self, lambda: self.record(program, mode, options=(  # pylint: disable=cell-var-from-loop
+                        "--kernel=bpf", "--syscalls", *options))).trace
+                    calls = collections.Counter({name: row["calls"] for name, row in self.functions(trace).items()})
+                    slept = self.functions(trace)["K:clock_nanosleep"]
+                    self.assertEqual(slept["calls"], 5 * children)
+                    slept_ns = 5 * children * 2_000_000
+                    self.assertGreater(slept["off_cpu_ns"], 0.9 * slept_ns)
+                    path = read_report(trace, "critical-path")["critical_path"]
+                    self.assertGreater(sum(row["ns"] for row in path if row["state"] == "timer"), 0.8 * slept_ns)
+                    summary = read_report(trace, "summary")["summary"]
+                    self.assertEqual((summary["processes"], summary["threads"]), (1 + children, 1 + children))
+                    # Where no library calls are recorded, a child is joined as it ends, which counts as its own.
+                    joins = children if options and mode == "end" else 0
+                    self.assertEqual(calls["K:getppid"], 10 * children + joins)
+                    if options:
+                        continue
+                    for name in ("K:get_robust_list", "K:prctl", "K:gettid"):
+                        self.assertEqual(calls[name], 0, name)
+                    # A program makes some of its own, as it starts and in fork().
+                    self.assertEqual(calls["K:rt_sigprocmask"], self.masks_of_program(program, mode))
+
+    def masks_of_program(self, program, mode):
+        """How many rt_sigprocmask the program and its children make, by strace."""
+        counted = self.directory / "strace"
+        run("strace", "-f", "-e", "trace=rt_sigprocmask", "-o", counted, program, mode, check=True)
+        return counted.read_text(encoding="utf-8").count("rt_sigprocmask(")
+
+    @cases.in_gate
     def test_the_first_wait_for_a_cpu(self):
         """A new thread that does not get a CPU waits for one from when it is created."""
         program = self.directory / "late"

@@ -11,6 +11,7 @@
 
 #include "writer_shim/base/glibc.hpp"
 #include "writer_shim/libc/hook.hpp"
+#include "writer_shim/plt/own_work.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -22,8 +23,14 @@ RealFunction<pid_t()> real_fork_without_handlers("_Fork");  // since glibc 2.34
 thread_local constinit uint64_t forking_since __attribute__((tls_model("initial-exec"))) =
     0;
 
+// What the child needs to record is the tracer's work, also that of its first record,
+// which this makes where the next one would be the end of fork().
+void begin_in_child(uint32_t pid) {
+  const OwnWork beginning(arctrace_shim_forked(pid, forking_since) != 0);
+}
+
 // libc calls this in a child that it has forked, after it has set the thread's id.
-void in_fork_child() { arctrace_shim_forked(thread_id(pthread_self()), forking_since); }
+void in_fork_child() { begin_in_child(thread_id(pthread_self())); }
 
 // Whether a call made a task that shares the memory. Because the call has succeeded, the
 // data to which its arguments point is there.
@@ -49,12 +56,15 @@ bool may_fork(long number) {
 }
 
 // libc calls this in the thread that forks, after the program's own handlers.
-void before_fork() { forking_since = arctrace_shim_before_fork(); }
+void before_fork() {
+  if (arctrace_shim_tells_own_work() != 0) OwnWork::define_name();
+  forking_since = arctrace_shim_before_fork();
+}
 
 // To be called in a child that libc does not know, and whose thread libc takes for the
 // parent's.
 void in_child_of_syscall(long number, const long* arguments) {
-  if (!shares_memory(number, arguments)) arctrace_shim_forked(0, forking_since);
+  if (!shares_memory(number, arguments)) begin_in_child(0);
 }
 
 }  // namespace arctrace::shim

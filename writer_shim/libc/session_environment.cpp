@@ -14,6 +14,7 @@
 #include "src/shim_protocol/options.hpp"
 #include "writer_shim/elf/symbol_search.hpp"
 #include "writer_shim/libc/hook.hpp"
+#include "writer_shim/plt/own_work.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -219,6 +220,7 @@ const char* remembered_options() { return options_entry; }
 
 EnvironmentChange plan_environment(const arctrace_shim_program& program,
                                    char* const* environment) {
+  const OwnWork examining(arctrace_shim_tells_own_work() != 0);
   EnvironmentChange change{nullptr, Preload::kKeep, true, false, 0};
   const char* session = arctrace_shim_session();
   if (session == nullptr) return change;

@@ -32,8 +32,8 @@
 #include "writer_shim/patch/module_patcher.hpp"
 #include "writer_shim/patch/patch_image_file.hpp"
 #include "writer_shim/patch/patch_report.hpp"
-#include "writer_shim/plt/call_table.hpp"
 #include "writer_shim/plt/library_hooks.hpp"
+#include "writer_shim/plt/own_work.hpp"
 
 namespace arctrace::shim {
 namespace {
@@ -188,28 +188,6 @@ void prepare_calls(const PatchedModule& module, const PatchTable& table) {
   find_loaded_object(table.code_low);  // the first one takes the loader's lock
   find_demangler();
 }
-
-// While the object exists, the thread is in a frame of its own, by which readers know
-// that it works for the tracer: its time and its system calls are not the program's.
-class OwnWork {
- public:
-  // The key is a library's, because the frame is no function of the program's own.
-  explicit OwnWork(bool is_recorded)
-      : key_(is_recorded
-                 ? arctrace_name_key(call_name_id(kName)) | ARCTRACE_FRAME_LIBRARY_BIT
-                 : 0) {
-    if (key_ != 0) arctrace_enter(key_);
-  }
-  ~OwnWork() {
-    if (key_ != 0) arctrace_exit(key_);
-  }
-  OwnWork(const OwnWork&) = delete;
-  OwnWork& operator=(const OwnWork&) = delete;
-
- private:
-  static constexpr const char* kName = "[arctrace]";
-  const uint64_t key_;
-};
 
 // Steps that need libc are done for all modules, before the first function of any is
 // patched, because that may be libc's.
