@@ -75,7 +75,7 @@ bool Dispatches::is_over(ThreadIndex thread) const {
 
 ThreadIndex Dispatches::fork_child(uint32_t tid) const {
   const auto silent = silent_.find(tid);
-  if (silent == silent_.end()) return kNoIndex;
+  if (silent == silent_.end() || vfork_children_.contains(tid)) return kNoIndex;
   const bool has_process = definitions_.process_of(silent->second) != nullptr;
   return has_process ? silent->second : kNoIndex;
 }
@@ -99,9 +99,7 @@ ThreadIndex Dispatches::find(uint32_t tid, int64_t time_ns) const {
   const auto next = std::upper_bound(
       list->second.begin(), list->second.end(), time_ns,
       [&](int64_t time, ThreadIndex i) { return time < begin_of(definitions_, i); });
-  if (next == list->second.begin()) {
-    return fork_child(tid);
-  }
+  if (next == list->second.begin()) return fork_child(tid);
   const ThreadIndex last = *(next - 1);
   const bool is_silent =
       silent != kNoIndex && next == list->second.end() && is_over(last);
@@ -193,8 +191,7 @@ void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber chi
   }
   if (next == list->second.end()) return;
   const ThreadIndex child_before_exec = fork_child(child.tid);
-  const bool has_own = next == list->second.begin() && !parent->in_vfork() &&
-                       child_before_exec != kNoIndex;
+  const bool has_own = next == list->second.begin() && child_before_exec != kNoIndex;
   made(has_own ? child_before_exec : *next);
 }
 
@@ -202,10 +199,8 @@ void Dispatches::forked(const Record& record, uint32_t parent_tid, OwnNumber chi
 // only the end of the other one shows that.
 void Dispatches::executed(const Record& record, uint32_t tid) {
   ThreadStack* begun = find_stack(tid, record.time_ns);
-  // A vfork child ran on its parent's stack until then.
-  ThreadStack* ended = record.time_ns == INT64_MIN || vfork_parents_.contains(tid)
-                           ? begun
-                           : find_stack(tid, record.time_ns - 1);
+  ThreadStack* ended =
+      record.time_ns == INT64_MIN ? begun : find_stack(tid, record.time_ns - 1);
   if (ended != nullptr && ended != begun) ended->apply_kernel(record);
   if (begun != nullptr) begun->apply_kernel(record);
   // The program goes on where the fork child was.
@@ -263,7 +258,11 @@ void Dispatches::apply(const Record& record) {
       vfork_parents_.erase(child);
       const ThreadIndex parent = find(running->tid, record.time_ns);
       const ThreadStack* stack = parent == kNoIndex ? nullptr : stack_of_(parent);
-      if (stack != nullptr && stack->in_vfork()) vfork_parents_[child] = parent;
+      vfork_children_.erase(child);
+      if (stack != nullptr && stack->in_vfork()) {
+        vfork_parents_[child] = parent;
+        vfork_children_.insert(child);
+      }
       forked(record, running->tid, {0, child});
       break;
     }

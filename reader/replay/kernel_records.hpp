@@ -82,6 +82,9 @@ class Dispatches {
   absl::flat_hash_map<uint32_t, ThreadIndex> silent_;
   // The threads that wait for a vfork child, by the child's number.
   absl::flat_hash_map<uint32_t, ThreadIndex> vfork_parents_;
+  // The numbers that their last FORKED gave to vfork children: what these did before they
+  // executed a program is their parents', on whose stacks they ran.
+  absl::flat_hash_set<uint32_t> vfork_children_;
 };
 
 class ThreadStack;

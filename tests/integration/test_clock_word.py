@@ -147,6 +147,11 @@ class ClockWord(TracedTest):
     def test_views_that_need_times(self):
         trace = self.directory / "order"
         self.assertEqual(arctrace("record", "--clock=order", "-o", trace, "--", "true").returncode, 0)
+        # Where the output has no place for it, standard error says so.
+        for command in (("export", "--to=folded", trace, "-o", self.directory / "folded"), ("diff", trace, trace)):
+            done = arctrace(*command)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("order, and no times: their clock was to move every 1.00 ms", done.stderr)
         for options, name in ((("--view=slowest", "-F", "*"), "--view=slowest"),
                               (("--view=histogram", "-F", "*"), "--view=histogram"), (("--corrected",), "--corrected")):
             done = arctrace("report", trace, *options)

@@ -594,6 +594,28 @@ class KernelFramesTest(ProgramTest):
                     # A program makes some of its own, as it starts and in fork().
                     self.assertEqual(calls["K:rt_sigprocmask"], self.masks_of_program(program, mode))
 
+    @cases.in_gate
+    def test_vfork_children(self):
+        """What vfork children do before they execute a program is in their parent's frames, and counts there only."""
+        program = self.directory / "vforks"
+        run("gcc", "-O1", "-x", "c", "-", "-o", program, check=True, input="""
+            #include <sys/wait.h>
+            #include <unistd.h>
+            int main(void) {
+              for (int i = 0; i < 5; ++i) {
+                const pid_t pid = vfork();
+                if (pid == 0) { execl("/bin/true", "true", (char*)0); _exit(1); }
+                waitpid(pid, 0, 0);
+              }
+              return 0;
+            }""")
+        for options in ((), ("--no-libcall",)):
+            with self.subTest(options=options):
+                trace = whole(self, lambda: self.record(program, options=(  # pylint: disable=cell-var-from-loop
+                    "--kernel=bpf", "--syscalls", *options))).trace
+                rows = read_report(trace, "tree")["threads"]
+                self.assertEqual(sorted(row["name"] for row in rows), [*["true"] * 5, "vforks"])
+
     def masks_of_program(self, program, mode):
         """How many rt_sigprocmask the program and its children make, by strace."""
         counted = self.directory / "strace"

@@ -68,6 +68,7 @@ absl::StatusOr<reader::DiffRun> read_run(const std::vector<std::string>& files,
   absl::StatusOr<reader::Trace> trace = open_with_abandoned_buffer(paths, {});
   if (!trace.ok()) return trace.status();
   const std::unique_ptr<recorder::ActingWithRights> rights = act_as_owner(paths.front());
+  warn_of_stamps(trace->session());
   reader::Symbolizer symbolizer{reader::SymbolOptions{}};
   if (clock != reader::ReportClock::kWall && !trace->definitions().has_dispatches()) {
     return lacks_kernel_records(files.front(),

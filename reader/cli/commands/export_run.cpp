@@ -56,6 +56,7 @@ class ExportRun {
     if (reader::InterruptWatch::interrupted()) return false;
     if (absl::Status s = exporter_->finish(); !s.ok()) return s;
     warn_of_empty_replay(options_, replay_);
+    warn_of_stamps(trace_.session());
     return !reader::InterruptWatch::interrupted();
   }
 

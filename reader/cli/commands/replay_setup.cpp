@@ -138,6 +138,11 @@ std::string unmatched_functions(const std::vector<std::string>& patterns,
   return recording::unmatched_pattern(patterns, names);
 }
 
+void warn_of_stamps(const reader::Session& session) {
+  const std::string stamps = reader::stamps_text(session);
+  if (!stamps.empty()) reader::print_warning(stamps);
+}
+
 void warn_of_empty_replay(const ReplayFilterOptions& options,
                           const reader::Replay& replay) {
   if (replay.threads().empty()) {

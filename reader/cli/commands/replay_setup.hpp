@@ -66,6 +66,10 @@ std::string unmatched_functions(const std::vector<std::string>& patterns,
                                 const ReplayFilterOptions& options,
                                 const reader::Replay& replay);
 
+// Prints a warning if the times of the trace are not exact, for commands whose output
+// does not say so.
+void warn_of_stamps(const reader::Session& session);
+
 // Prints a warning if no thread of a finished replay, or no call, passes the filters.
 void warn_of_empty_replay(const ReplayFilterOptions& options,
                           const reader::Replay& replay);

@@ -167,9 +167,8 @@ void add_clock_options(CLI::App& app, recording::RecordOptions& options) {
       {{"exact", ARCTRACE_STAMPS_EXACT},
        {"coarse", ARCTRACE_STAMPS_COARSE},
        {"order", ARCTRACE_STAMPS_ORDER}},
-      "exact: each record reads the clock; coarse: it has the time that arctrace has "
-      "last "
-      "stored, every 20us, which costs a call half as much; order: the same, every 1ms, "
+      "exact: each record reads the clock; coarse: it has the time that arctrace stored "
+      "last, every 20us, which costs a call half as much; order: the same, every 1ms, "
       "for those who ask what was called, by whom, how often and in which order")
       ->default_str("exact");
   add_time_option(app, "--clock-resolution", options.buffer.resolution_ns,

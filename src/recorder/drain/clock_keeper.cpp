@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 
 #include "src/base/shared_atomics.hpp"
@@ -20,7 +21,11 @@ ClockKeeper::ClockKeeper(const BufferView& view, uint64_t resolution_ns,
 }
 
 ClockWordTimes ClockKeeper::finish() {
-  ends_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wakes_.notify_one();
   if (thread_.joinable()) thread_.join();
   ClockWordTimes times{.stores = stores_, .mean_age_ns = 0, .longest_ns = longest_ns_};
   // A record at any moment is as much too early as the last store is ago: half of a time
@@ -63,18 +68,16 @@ void ClockKeeper::spin() {
 }
 
 void ClockKeeper::sleep() {
-  constexpr uint64_t kSecond = 1'000'000'000;
   constexpr uint64_t kSleeps = 32;       // between two looks at what they cost
   constexpr uint64_t kTimesItsCost = 9;  // at least so long, a sleep takes a tenth
-  constexpr uint64_t kLongest = kSecond / 1000;
+  constexpr uint64_t kLongest = 1'000'000;
   // The kernel adds the slack to each sleep, 50 us by default.
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   uint64_t interval_ns = resolution_ns_;
   uint64_t used_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  while (!ends_.load(std::memory_order_relaxed)) {
-    const timespec interval{static_cast<time_t>(interval_ns / kSecond),
-                            static_cast<long>(interval_ns % kSecond)};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &interval, nullptr);
+  std::unique_lock lock(mutex_);
+  while (!wakes_.wait_for(lock, std::chrono::nanoseconds(interval_ns),
+                          [this] { return ends_.load(std::memory_order_relaxed); })) {
     store();
     if (stores_ % kSleeps != 0) continue;
     const uint64_t now_used_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -43,6 +45,8 @@ class ClockKeeper {
   uint64_t longest_ns_ = 0;
   double squares_ = 0;  // of the times between stores, in ns
   double sum_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wakes_;  // a thread that sleeps, when it is to end
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };
